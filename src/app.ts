@@ -1,0 +1,74 @@
+import { contract } from './contract/contract.ts';
+import { createAccounts } from './domain/accounts.ts';
+import { createArchive } from './domain/archive.ts';
+import { createBlacklist } from './domain/blacklist.ts';
+import { createContacts } from './domain/contacts.ts';
+import { createGuard } from './domain/guard.ts';
+import { createInbox } from './domain/inbox.ts';
+import { createOutbox } from './domain/outbox.ts';
+import { createTemplates } from './domain/templates.ts';
+import { createOperations } from './operations/handlers.ts';
+import type { Config } from './server/config.ts';
+import { type HttpServer, listen } from './server/http.ts';
+import type { Log } from './server/observe.ts';
+import type { Database } from './store/database.ts';
+import { openSqlite } from './store/sqlite.ts';
+import { createEndpoint, type Endpoint, type EndpointSettings } from './wire/endpoint.ts';
+
+/** What the program takes from its surroundings; tests bring their own. */
+export interface Surroundings {
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly log: Log;
+  readonly observe?: NonNullable<EndpointSettings['observe']>;
+}
+
+export type App = Awaited<ReturnType<typeof createApp>>;
+
+/** Settings in, service out: the only place where the layers meet. */
+export async function createApp(config: Config, { now, sleep, log, observe }: Surroundings) {
+  const database = await openDatabase(config, now);
+  const region = config.region || null;
+  const accounts = createAccounts(database, now, region);
+  const regionOfAccount = (account: bigint) => accounts.region(account);
+  const operations = createOperations({
+    accounts,
+    contacts: createContacts(database, regionOfAccount),
+    templates: createTemplates(database),
+    blacklist: createBlacklist(database, now, regionOfAccount),
+    inbox: createInbox(database),
+    outbox: createOutbox(database),
+    guard: createGuard(now, sleep),
+    listLimit: config.listLimit,
+  });
+  const endpoint: Endpoint = createEndpoint({
+    contract,
+    namespace: config.namespace,
+    dates: () => ({ now: now(), zone: config.timeZone }),
+    operations,
+    report: (problem, reference) =>
+      log.error({ err: problem.details.cause, kind: problem.kind, reference }, problem.message),
+    ...(observe && { observe }),
+  });
+
+  let server: HttpServer | undefined;
+  return {
+    accounts,
+    archive: createArchive(database, region),
+    endpoint,
+    /** Starts to serve; the address it answers at. */
+    async start(): Promise<string> {
+      server = await listen(config, endpoint);
+      return server.address;
+    },
+    /** Finishes what was accepted, then lets go of everything. */
+    async stop(): Promise<void> {
+      await server?.close();
+      await database.close();
+    },
+  };
+}
+
+function openDatabase(config: Config, now: () => number): Promise<Database> {
+  return openSqlite(config.database.replace(/^sqlite:/, ''), now);
+}

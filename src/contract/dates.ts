@@ -1,0 +1,165 @@
+import type { Instant } from './types.ts';
+
+/**
+ * dateTime text. SOAP takes the XML Schema forms; GET and POST take them too (where ASMX did), and the general forms of
+ * .NET's invariant culture that old programs send. A form without zone is in the zone of `DateContext`.
+ */
+export interface DateContext {
+  /** What time it is: a time without date is on the current day. */
+  readonly now: Instant;
+  /** IANA name or ±hh:mm: the zone of a text that names none. */
+  readonly zone: string;
+}
+
+interface Civil {
+  year: number;
+  month: number;
+  day: number;
+  hour: number;
+  minute: number;
+  second: number;
+  millisecond: number;
+}
+
+export function parseSchemaDate(text: string, context: DateContext): Instant | null {
+  return parseAs(SCHEMA_FORMS, SCHEMA_ZONE_HOURS_MAX, text, context);
+}
+
+export function parseGeneralDate(text: string, context: DateContext): Instant | null {
+  return parseAs(GENERAL_FORMS, GENERAL_ZONE_HOURS_MAX, text, context);
+}
+
+/** Always UTC, milliseconds without trailing zeros. */
+export function formatDate(at: Instant): string {
+  const text = new Date(at).toISOString();
+  if (text.endsWith('.000Z')) return `${text.slice(0, -5)}Z`;
+  if (text.endsWith('00Z')) return `${text.slice(0, -3)}Z`;
+  return text.endsWith('0Z') ? `${text.slice(0, -2)}Z` : text;
+}
+
+// .NET's schema reader takes any two-digit hour in a zone, its general reader at most 14 as XML Schema says.
+const SCHEMA_ZONE_HOURS_MAX = 99;
+const GENERAL_ZONE_HOURS_MAX = 14;
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+
+const schemaZone = String.raw`(?<zone>[Zz]|[+-]\d\d:\d\d)?`;
+const schemaTime = String.raw`(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)(?:\.(?<fraction>\d+))?`;
+const SCHEMA_FORMS = [
+  String.raw`(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)T${schemaTime}${schemaZone}`,
+  String.raw`(?<year>\d{4})(?:-(?<month>\d\d)(?:-(?<day>\d\d))?)?${schemaZone}`,
+  `${schemaTime}${schemaZone}`,
+].map((form) => new RegExp(`^${form}$`));
+
+const zone = String.raw`(?: *(?<zone>Z|GMT|UTC|[+-]\d\d:?\d\d))?`;
+const time = String.raw`(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d)(?:\.(?<fraction>\d+))?)?(?: *(?<half>[AP])M)?`;
+const weekday = `(?:(?<weekday>${DAYS.join('|')})[a-z]*,? +)?`;
+const monthName =
+  `(?<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`;
+const GENERAL_FORMS = [
+  String.raw`(?<year>\d{4})(?<mark>[-/])(?<month>\d{1,2})\k<mark>(?<day>\d{1,2})(?:(?:T| +)${time})?${zone}`,
+  String.raw`(?<year>\d{4})-(?<month>\d\d)`,
+  String.raw`(?<month>\d{1,2})(?<mark>[-/])(?<day>\d{1,2})\k<mark>(?<year>\d{4})(?: +${time}${zone})?`,
+  String.raw`${weekday}(?<day>\d{1,2})[ -]${monthName}[ -](?<year>\d{4})(?: +${time}${zone})?`,
+  String.raw`${weekday}${monthName} +(?<day>\d{1,2}),? +(?<year>\d{4})(?: +${time}${zone})?`,
+  `${time}${zone}`,
+].map((form) => new RegExp(`^${form}$`, 'i'));
+
+// The longest sensible form is below 50 characters; a fraction may be longer, but not without end.
+const LENGTH_MAX = 200;
+
+function parseAs(forms: RegExp[], zoneHoursMax: number, text: string, context: DateContext): Instant | null {
+  const trimmed = text.replace(/^[\t-\r ]+|[\t-\r ]+$/g, '');
+  if (trimmed.length > LENGTH_MAX) return null;
+  for (const form of forms) {
+    const groups = form.exec(trimmed)?.groups;
+    if (groups) return toInstant(groups, zoneHoursMax, context);
+  }
+  return null;
+}
+
+type Groups = Record<string, string | undefined>;
+
+function toInstant(groups: Groups, zoneHoursMax: number, context: DateContext): Instant | null {
+  const hour = hourOf(groups);
+  const offset = offsetOf(groups.zone, zoneHoursMax);
+  if (hour === null || offset === 'invalid') return null;
+  // A time alone is on the current day, in its own zone or the default one.
+  const today = groups.year ? null : new Date(context.now + (offset ?? offsetAt(context.zone, context.now)) * 60_000);
+  const civil: Civil = {
+    year: today ? today.getUTCFullYear() : Number(groups.year),
+    month: today ? today.getUTCMonth() + 1 : monthOf(groups),
+    day: today ? today.getUTCDate() : Number(groups.day ?? 1),
+    hour,
+    minute: Number(groups.minute ?? 0),
+    second: Number(groups.second ?? 0),
+    millisecond: Number((groups.fraction ?? '').slice(0, 3).padEnd(3, '0')),
+  };
+  const local = civilToUtc(civil);
+  if (local === null) return null;
+  if (groups.weekday && DAYS[new Date(local).getUTCDay()] !== groups.weekday.toLowerCase()) return null;
+  return local - (offset ?? localOffset(context.zone, local)) * 60_000;
+}
+
+function monthOf(groups: Groups): number {
+  if (groups.name) return MONTHS.indexOf(groups.name.slice(0, 3).toLowerCase()) + 1;
+  return Number(groups.month ?? 1);
+}
+
+function hourOf({ hour = '0', half }: Groups): number | null {
+  const given = Number(hour);
+  if (!half) return given;
+  if (given < 1 || given > 12) return null;
+  return (given % 12) + (half.toUpperCase() === 'P' ? 12 : 0);
+}
+
+/** Minutes east of UTC; null where the text names no zone. */
+function offsetOf(text: string | undefined, hoursMax: number): number | null | 'invalid' {
+  if (!text) return null;
+  const match = /^([+-])(\d\d):?(\d\d)$/.exec(text);
+  if (!match) return 0;
+  const hours = Number(match[2]);
+  const minutes = Number(match[3]);
+  if (minutes > 59 || hours * 60 + minutes > hoursMax * 60 + (hoursMax === SCHEMA_ZONE_HOURS_MAX ? 59 : 0)) {
+    return 'invalid';
+  }
+  return (match[1] === '-' ? -1 : 1) * (hours * 60 + minutes);
+}
+
+function civilToUtc({ year, month, day, hour, minute, second, millisecond }: Civil): number | null {
+  if (year < 1 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59) return null;
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day); // Date.UTC would read the years 0 to 99 as 1900 to 1999
+  if (date.getUTCDate() !== day) return null;
+  return date.setUTCHours(hour, minute, second, millisecond);
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Minutes east of UTC that `zone` keeps at an instant. */
+function offsetAt(zone: string, at: Instant): number {
+  if (zone === 'UTC') return 0;
+  let format = formats.get(zone);
+  if (!format) {
+    format = new Intl.DateTimeFormat('en', {
+      ...{ timeZone: zone, hourCycle: 'h23', era: 'short', year: 'numeric', month: '2-digit', day: '2-digit' },
+      ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
+    });
+    formats.set(zone, format);
+  }
+  const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]));
+  const year = part.era === 'BC' ? 1 - Number(part.year) : Number(part.year);
+  const local = new Date(0);
+  local.setUTCFullYear(year, Number(part.month) - 1, Number(part.day));
+  local.setUTCHours(Number(part.hour), Number(part.minute), Number(part.second));
+  return Math.round((local.getTime() - Math.floor(at / 1000) * 1000) / 60_000);
+}
+
+/** The offset of a local time: asked twice, because the first answer is for a moment up to a day away from it. */
+function localOffset(zone: string, local: number): number {
+  return offsetAt(zone, local - offsetAt(zone, local) * 60_000);
+}
+
+/** Throws RangeError for a zone that nobody knows. */
+export const checkZone = (zone: string): void => void offsetAt(zone, 0);

@@ -1,0 +1,94 @@
+/**
+ * The language the contract is written in: five scalars, four kinds of value, operations in groups.
+ * The TypeScript types of calls and results are inferred from the table, so that a handler that does not fit does not compile.
+ */
+export type ScalarName = 'string' | 'int' | 'long' | 'boolean' | 'dateTime';
+
+export interface Scalar<S extends ScalarName = ScalarName> {
+  readonly kind: 'scalar';
+  readonly name: S;
+}
+export interface Fields {
+  readonly [name: string]: Scalar;
+}
+export interface RecordType<F extends Fields = Fields> {
+  readonly kind: 'record';
+  readonly name: string;
+  readonly fields: F;
+}
+export interface ListType<I extends Scalar | RecordType = Scalar | RecordType> {
+  readonly kind: 'list';
+  readonly item: I;
+}
+export interface DataSetType<F extends Fields = Fields> {
+  readonly kind: 'dataSet';
+  readonly columns: F;
+}
+export type ResultType = Scalar | RecordType | ListType | DataSetType;
+export type ParameterType = Scalar | ListType<Scalar<'string'>>;
+
+export interface Parameters {
+  readonly [name: string]: ParameterType;
+}
+export interface Operation<P extends Parameters = Parameters, R extends ResultType = ResultType> {
+  readonly parameters: P;
+  readonly result: R;
+  /** One line for pages and reference. */
+  readonly summary: string;
+}
+export interface Group {
+  readonly [operation: string]: Operation;
+}
+export interface Contract {
+  readonly [group: string]: Group;
+}
+
+const scalar = <S extends ScalarName>(name: S): Scalar<S> => ({ kind: 'scalar', name });
+export const string = scalar('string');
+export const int = scalar('int');
+export const long = scalar('long');
+export const boolean = scalar('boolean');
+export const dateTime = scalar('dateTime');
+
+export const record = <F extends Fields>(name: string, fields: F): RecordType<F> => ({ kind: 'record', name, fields });
+export const list = <I extends Scalar | RecordType>(item: I): ListType<I> => ({ kind: 'list', item });
+export const dataSet = <F extends Fields>(columns: F): DataSetType<F> => ({ kind: 'dataSet', columns });
+export const operation = <P extends Parameters, R extends ResultType>(
+  parameters: P,
+  result: R,
+  summary: string,
+): Operation<P, R> => ({ parameters, result, summary });
+
+/** An instant, in milliseconds since 1970-01-01T00:00:00Z. */
+export type Instant = number;
+
+interface ScalarValues {
+  string: string;
+  int: number;
+  long: bigint;
+  boolean: boolean;
+  dateTime: Instant;
+}
+export type ScalarValue<S extends Scalar = Scalar> = ScalarValues[S['name']];
+
+/** Strings may be absent, as everywhere in ASMX; numbers, booleans and dateTimes are always there. */
+type FieldValue<S extends Scalar> = S extends Scalar<'string'> ? string | null : ScalarValue<S>;
+export type FieldValues<F extends Fields = Fields> = { readonly [K in keyof F]: FieldValue<F[K]> };
+
+export type ResultValue<R extends ResultType> = R extends Scalar
+  ? ScalarValue<R>
+  : R extends RecordType<infer F>
+    ? FieldValues<F> | null
+    : R extends ListType<infer I>
+      ? readonly (I extends RecordType<infer F> ? FieldValues<F> : I extends Scalar ? ScalarValue<I> : never)[]
+      : R extends DataSetType<infer F>
+        ? readonly FieldValues<F>[]
+        : never;
+
+/** A missing string or list is null; a missing number or dateTime never gets this far. */
+export type ArgumentValue<P extends ParameterType = ParameterType> = P extends ListType
+  ? readonly (string | null)[] | null
+  : P extends Scalar
+    ? FieldValue<P>
+    : never;
+export type Arguments<P extends Parameters = Parameters> = { readonly [K in keyof P]: ArgumentValue<P[K]> };

@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto';
+import { Problem } from '../problem.ts';
+import { isRegion, regionOf } from '../sms/numbers.ts';
+import * as sql from '../store/accounts.ts';
+import type { Database, Queries } from '../store/database.ts';
+import { hashUserId, newUserId, USER_ID_LENGTH_MAX } from './secrets.ts';
+
+/** Who an account is. Times are instants in milliseconds; texts that were never given are null. */
+export interface Account {
+  readonly username: string;
+  readonly passwordHash: string | null;
+  readonly contactName: string | null;
+  readonly contactSurname: string | null;
+  readonly company: string | null;
+  readonly email: string | null;
+  readonly tel: string | null;
+  readonly fax: string | null;
+  readonly mobile: string | null;
+  readonly address: string | null;
+  /** The country in which local numbers are read, where it was given. */
+  readonly region: string | null;
+  readonly credits: bigint;
+  readonly usedCredits: bigint;
+  readonly priority: number;
+  readonly tag: number;
+  readonly createdAt: number;
+  readonly lastLoginAt: number | null;
+  readonly disabledAt: number | null;
+}
+
+export interface Credential {
+  readonly hash: string;
+  readonly createdAt: number;
+  readonly revokedAt: number | null;
+}
+
+export { isRegion };
+
+export type Accounts = ReturnType<typeof createAccounts>;
+
+export function createAccounts(database: Database, now: () => number, defaultRegion: string | null) {
+  async function named(username: string): Promise<sql.AccountRow> {
+    const row = await database.first(sql.accountByName, { username });
+    if (!row) throw new Problem('bad-argument', `There is no account with the username ${username}.`);
+    return row;
+  }
+
+  return {
+    /** The account that a user_id names. Unknown, empty, too long, revoked, disabled: all the same. */
+    async identify(userId: string | null): Promise<bigint> {
+      if (userId && userId.length <= USER_ID_LENGTH_MAX) {
+        const row = await database.first(sql.identify, { hash: hashUserId(userId) });
+        if (row) return row.account_id;
+      }
+      throw new Problem('denied', 'The user_id is not valid.');
+    },
+
+    async profile(account: bigint): Promise<Account> {
+      const row = await database.first(sql.account, { account });
+      if (!row) throw new Problem('denied', 'The user_id is not valid.'); // deleted since it was identified
+      return toAccount(row);
+    },
+
+    /** The country in which an account's local numbers are read: its own, else that of its numbers, else the setting. */
+    async region(account: bigint): Promise<string | null> {
+      return effectiveRegion(await this.profile(account), defaultRegion);
+    },
+
+    async add(account: Account): Promise<{ userId: string }> {
+      const userId = newUserId();
+      await database.transaction((queries) =>
+        addAccount(queries, account, [{ hash: hashUserId(userId), createdAt: now(), revokedAt: null }]),
+      );
+      return { userId };
+    },
+
+    /** All accounts by username, some at a time. */
+    async *list(): AsyncGenerator<Account> {
+      for (let after = ''; ; ) {
+        const rows = await database.all(sql.accountsAfter, { after, limit: PAGE });
+        yield* rows.map(toAccount);
+        if (rows.length < PAGE) return;
+        after = (rows.at(-1) as sql.AccountRow).username;
+      }
+    },
+
+    async show(username: string): Promise<{ account: Account; credentials: Credential[] }> {
+      const row = await named(username);
+      const credentials = await database.all(sql.credentials, { account: row.account_id });
+      return { account: toAccount(row), credentials: credentials.map(toCredential) };
+    },
+
+    async setEnabled(username: string, enabled: boolean): Promise<void> {
+      await named(username);
+      await database.run(sql.setDisabled, { username, disabledAt: enabled ? null : now() });
+    },
+
+    /** A further user_id; the ones before go on working, unless they are to be revoked. */
+    async rotateUserId(username: string, revokeOthers: boolean): Promise<{ userId: string; revoked: number }> {
+      const { account_id: account } = await named(username);
+      const userId = newUserId();
+      const hash = hashUserId(userId);
+      const revoked = await database.transaction(async (queries) => {
+        await queries.run(sql.addCredential, { account, hash, createdAt: now(), revokedAt: null });
+        if (!revokeOthers) return 0;
+        return queries.run(sql.revokeCredentials, { account, prefix: '', keep: hash, revokedAt: now() });
+      });
+      return { userId, revoked };
+    },
+
+    /** Revokes the user_id whose hash starts so; at least 8 characters, that it cannot be another by accident. */
+    async revokeUserId(username: string, hashPrefix: string): Promise<void> {
+      if (!/^[0-9a-f]{8,64}$/.test(hashPrefix)) {
+        throw new Problem(
+          'bad-argument',
+          'Name the user_id by at least 8 characters of its hash, as account show prints it.',
+        );
+      }
+      const { account_id: account } = await named(username);
+      const change = { account, prefix: hashPrefix, keep: '', revokedAt: now() };
+      if ((await database.run(sql.revokeCredentials, change)) === 0) {
+        throw new Problem(
+          'bad-argument',
+          `The account ${username} has no valid user_id whose hash starts with ${hashPrefix}.`,
+        );
+      }
+    },
+  };
+}
+
+const PAGE = 500;
+
+export const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
+  account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
+
+/** Makes the account and its credentials, inside the caller's transaction. */
+export async function addAccount(queries: Queries, account: Account, credentials: Credential[]): Promise<bigint> {
+  if (await queries.first(sql.accountByName, { username: account.username })) {
+    throw new Problem('bad-argument', `username: there is already an account with the username ${account.username}`);
+  }
+  // Random, so that accounts made on several machines need no common counter. 62 bits: positive in 64.
+  const id = randomBytes(8).readBigUInt64BE() >> 2n;
+  await queries.run(sql.addAccount, { account: id, ...account });
+  for (const { hash, createdAt, revokedAt } of credentials) {
+    if (await queries.first(sql.credentialOwner, { hash })) {
+      throw new Problem('bad-argument', 'userID: another account has this user_id');
+    }
+    await queries.run(sql.addCredential, { account: id, hash, createdAt, revokedAt });
+  }
+  return id;
+}
+
+export function toAccount(row: sql.AccountRow): Account {
+  return {
+    username: row.username,
+    passwordHash: row.password_hash,
+    contactName: row.contact_name,
+    contactSurname: row.contact_surname,
+    company: row.company,
+    email: row.email,
+    tel: row.tel,
+    fax: row.fax,
+    mobile: row.mobile,
+    address: row.address,
+    region: row.region,
+    credits: row.credits,
+    usedCredits: row.used_credits,
+    priority: Number(row.priority),
+    tag: Number(row.tag),
+    createdAt: Number(row.created_at),
+    lastLoginAt: instantOrNull(row.last_login_at),
+    disabledAt: instantOrNull(row.disabled_at),
+  };
+}
+
+export const toCredential = (row: sql.CredentialRow): Credential => ({
+  hash: row.user_id_hash,
+  createdAt: Number(row.created_at),
+  revokedAt: instantOrNull(row.revoked_at),
+});
+
+const instantOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value));

@@ -1,0 +1,137 @@
+import { numberKey } from '../sms/numbers.ts';
+import { partsOf } from '../sms/parts.ts';
+import * as accountSql from '../store/accounts.ts';
+import * as contactSql from '../store/contacts.ts';
+import type { Database, Queries } from '../store/database.ts';
+import * as inboxSql from '../store/inbox.ts';
+import * as outboxSql from '../store/outbox.ts';
+import { type Account, addAccount, type Credential, effectiveRegion, toAccount, toCredential } from './accounts.ts';
+import type { Contact, ContactGroup } from './contacts.ts';
+import { type ReceivedMessage, toReceived } from './inbox.ts';
+import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import { addTemplate } from './templates.ts';
+
+/** Whole accounts, in and out: for moving them between installations. */
+export interface AccountArchive {
+  readonly account: Account;
+  readonly credentials: Credential[];
+  readonly groups: Omit<ContactGroup, 'total'>[];
+  readonly contacts: Contact[];
+  readonly templates: string[];
+  readonly blocked: BlockedNumber[];
+  readonly received: ReceivedMessage[];
+  readonly sent: SentMessage[];
+  readonly scheduled: ScheduledMessage[];
+}
+export interface BlockedNumber {
+  readonly number: string;
+  readonly sample: string | null;
+  readonly blockedAt: number;
+}
+
+/** What is read out of an account: the messages in pages, since an inbox can be larger than memory. */
+export interface AccountReading extends Omit<AccountArchive, 'received' | 'sent' | 'scheduled'> {
+  readonly received: AsyncIterable<ReceivedMessage>;
+  readonly sent: AsyncIterable<SentMessage>;
+  readonly scheduled: AsyncIterable<ScheduledMessage>;
+}
+
+export type Archive = ReturnType<typeof createArchive>;
+
+export function createArchive(database: Database, defaultRegion: string | null) {
+  return {
+    /** The whole account or nothing of it. */
+    load: (archive: AccountArchive): Promise<void> =>
+      database.transaction((queries) => load(queries, archive, effectiveRegion(archive.account, defaultRegion))),
+
+    /** All accounts as they are at one moment, by username, or the one that is named. */
+    read: (username: string | null, take: (reading: AccountReading) => Promise<void>): Promise<number> =>
+      database.snapshot(async (queries) => {
+        let count = 0;
+        for await (const row of accountRows(queries, username)) {
+          await take(await reading(queries, row));
+          count += 1;
+        }
+        return count;
+      }),
+  };
+}
+
+async function load(queries: Queries, archive: AccountArchive, region: string | null): Promise<void> {
+  const account = await addAccount(queries, archive.account, archive.credentials);
+  const keyOf = (number: string | null) => (number === null ? null : numberKey(number, region));
+  for (const { id, name } of archive.groups) {
+    await queries.run(contactSql.addGroup, { account, group: BigInt(id), name });
+  }
+  for (const { id, name, surname, mobile, groupId } of archive.contacts) {
+    const contact = { account, id, name, surname, mobile, key: keyOf(mobile), group: groupId };
+    await queries.run(contactSql.addContact, contact);
+  }
+  for (const text of archive.templates) await addTemplate(queries, account, text);
+  for (const { number, sample, blockedAt } of archive.blocked) {
+    await queries.run(contactSql.addBlocked, { account, number, key: numberKey(number, region), sample, blockedAt });
+  }
+  for (const { id, sender, text, shortCode, receivedAt, read } of archive.received) {
+    const message = { account, id, sender, text, shortCode, receivedAt, isRead: read ? 1 : 0 };
+    await queries.run(inboxSql.addReceived, message);
+  }
+  for (const { marked, ...message } of archive.sent) {
+    await queries.run(outboxSql.addSent, { account, ...message, isMarked: marked ? 1 : 0 });
+  }
+  for (const message of archive.scheduled) {
+    const held = { key: keyOf(message.recipient), heldParts: partsOf(message.text ?? '') };
+    await queries.run(outboxSql.addScheduled, { account, ...message, ...held });
+  }
+}
+
+async function* accountRows(queries: Queries, username: string | null): AsyncGenerator<accountSql.AccountRow> {
+  if (username !== null) {
+    const row = await queries.first(accountSql.accountByName, { username });
+    if (row) yield row;
+    return;
+  }
+  for (let after = ''; ; ) {
+    const rows = await queries.all(accountSql.accountsAfter, { after, limit: PAGE });
+    yield* rows;
+    if (rows.length < PAGE) return;
+    after = (rows.at(-1) as accountSql.AccountRow).username;
+  }
+}
+
+async function reading(queries: Queries, row: accountSql.AccountRow): Promise<AccountReading> {
+  const account = row.account_id;
+  return {
+    account: toAccount(row),
+    credentials: (await queries.all(accountSql.credentials, { account })).map(toCredential),
+    groups: (await queries.all(contactSql.groups, { account })).map((g) => ({ id: Number(g.group_id), name: g.name })),
+    contacts: (await queries.all(contactSql.contacts, { account })).map((contact) => ({
+      ...contact,
+      id: contact.contact_id,
+      groupId: contact.group_id,
+    })),
+    templates: (await queries.all(contactSql.templates, { account })).map(({ text }) => text),
+    blocked: (await queries.all(contactSql.blocked, { account })).map(({ number, sample, blocked_at }) => ({
+      ...{ number, sample, blockedAt: Number(blocked_at) },
+    })),
+    received: pages((from) => queries.all(inboxSql.receivedFrom, { account, from, limit: PAGE }), toReceived),
+    sent: pages((from) => queries.all(outboxSql.sentFrom, { account, from, limit: PAGE }), toSent),
+    scheduled: pages((from) => queries.all(outboxSql.scheduledFrom, { account, from, limit: PAGE }), toScheduled),
+  };
+}
+
+const PAGE = 1_000;
+const FIRST_ID = -(2n ** 63n);
+const LAST_ID = 2n ** 63n - 1n;
+
+async function* pages<R extends { message_id: bigint }, M>(
+  page: (from: bigint) => Promise<R[]>,
+  convert: (row: R) => M,
+): AsyncGenerator<M> {
+  for (let from = FIRST_ID; ; ) {
+    const rows = await page(from);
+    yield* rows.map(convert);
+    const last = rows.at(-1)?.message_id;
+    if (rows.length < PAGE || last === undefined || last === LAST_ID) return;
+    from = last + 1n;
+  }
+}

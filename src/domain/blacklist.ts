@@ -1,0 +1,35 @@
+import { Problem } from '../problem.ts';
+import { hasDigit, numberKey } from '../sms/numbers.ts';
+import * as accounts from '../store/accounts.ts';
+import * as sql from '../store/contacts.ts';
+import type { Database } from '../store/database.ts';
+import * as outbox from '../store/outbox.ts';
+import { heldParts } from './outbox.ts';
+
+/** Numbers to which nothing is sent any more. */
+export type Blacklist = ReturnType<typeof createBlacklist>;
+
+export function createBlacklist(
+  database: Database,
+  now: () => number,
+  regionOfAccount: (account: bigint) => Promise<string | null>,
+) {
+  return {
+    /** Also cancels what is scheduled for the number and returns the credits held for it. */
+    async add(account: bigint, number: string, sample: string | null): Promise<void> {
+      checkNumber(number);
+      const key = numberKey(number, await regionOfAccount(account));
+      await database.transaction(async (queries) => {
+        if (!(await queries.first(sql.blockedByKey, { account, key }))) {
+          await queries.run(sql.addBlocked, { account, number, key, sample, blockedAt: now() });
+        }
+        const parts = heldParts(await queries.all(outbox.deleteScheduledTo, { account, key }));
+        if (parts > 0n) await queries.run(accounts.returnCredits, { account, parts });
+      });
+    },
+  };
+}
+
+export function checkNumber(number: string): void {
+  if (!hasDigit(number)) throw new Problem('bad-argument', 'a phone number has at least one digit');
+}

@@ -1,0 +1,98 @@
+import { hasDigit, numberKey } from '../sms/numbers.ts';
+import * as sql from '../store/contacts.ts';
+import type { Database, Queries } from '../store/database.ts';
+
+export interface Contact {
+  readonly id: bigint;
+  readonly name: string | null;
+  readonly surname: string | null;
+  readonly mobile: string | null;
+  readonly groupId: bigint | null;
+}
+export interface ContactGroup {
+  readonly id: number;
+  readonly name: string | null;
+  readonly total: number;
+}
+
+export type Contacts = ReturnType<typeof createContacts>;
+
+export function createContacts(database: Database, regionOfAccount: (account: bigint) => Promise<string | null>) {
+  async function withNumber(account: bigint, number: string): Promise<Contact[]> {
+    const key = numberKey(number, await regionOfAccount(account));
+    return (await database.all(sql.contactsByNumber, { account, key })).map(toContact);
+  }
+
+  /** Changes all of the contacts, or none where one of them is not there (or not in `group`, where that is asked). */
+  async function changeAll(
+    given: readonly bigint[],
+    count: (queries: Queries, ids: string) => Promise<{ total: bigint } | undefined>,
+    change: (queries: Queries, ids: string) => Promise<unknown>,
+  ): Promise<boolean> {
+    const ids = [...new Set(given)];
+    const text = `[${ids.join()}]`;
+    return database.transaction(async (queries) => {
+      const found = await count(queries, text);
+      if (found?.total !== BigInt(ids.length)) return false;
+      await change(queries, text);
+      return true;
+    });
+  }
+
+  return {
+    async all(account: bigint): Promise<Contact[]> {
+      return (await database.all(sql.contacts, { account })).map(toContact);
+    },
+
+    async ofGroup(account: bigint, group: bigint): Promise<Contact[]> {
+      return (await database.all(sql.contactsOfGroup, { account, group })).map(toContact);
+    },
+
+    /** The contact whose number is stored exactly so, blanks around it aside; of several the one with the lowest id. */
+    async withExactNumber(account: bigint, number: string): Promise<Contact | null> {
+      const exact = number.trim();
+      return (await withNumber(account, number)).find(({ mobile }) => mobile?.trim() === exact) ?? null;
+    },
+
+    /** The contact with this number in whatever notation; of several the one with the lowest id. */
+    async withSameNumber(account: bigint, number: string): Promise<Contact | null> {
+      return hasDigit(number) ? ((await withNumber(account, number))[0] ?? null) : null;
+    },
+
+    async groups(account: bigint): Promise<ContactGroup[]> {
+      const rows = await database.all(sql.groups, { account });
+      return rows.map((row) => ({ id: Number(row.group_id), name: row.name, total: Number(row.total) }));
+    },
+
+    /** The contacts stay, without a group. False, and nothing done, unless all of them are in it. */
+    removeFromGroup: (account: bigint, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
+      changeAll(
+        contacts,
+        (queries, ids) => queries.first(sql.countContactsInGroup, { account, ids, group }),
+        (queries, ids) => queries.run(sql.setGroup, { account, ids, group: null }),
+      ),
+
+    moveToGroup: (account: bigint, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
+      changeAll(
+        contacts,
+        async (queries, ids) =>
+          (await queries.first(sql.group, { account, group })) && queries.first(sql.countContacts, { account, ids }),
+        (queries, ids) => queries.run(sql.setGroup, { account, ids, group }),
+      ),
+
+    delete: (account: bigint, contacts: readonly bigint[]): Promise<boolean> =>
+      changeAll(
+        contacts,
+        (queries, ids) => queries.first(sql.countContacts, { account, ids }),
+        (queries, ids) => queries.run(sql.deleteContacts, { account, ids }),
+      ),
+  };
+}
+
+const toContact = (row: sql.ContactRow): Contact => ({
+  id: row.contact_id,
+  name: row.name,
+  surname: row.surname,
+  mobile: row.mobile,
+  groupId: row.group_id,
+});

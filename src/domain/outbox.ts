@@ -1,0 +1,102 @@
+import { returnCredits } from '../store/accounts.ts';
+import type { Database, Queries } from '../store/database.ts';
+import * as sql from '../store/outbox.ts';
+
+/** QUEUED and SUBMITTED are ours; the others are SMPP's names for what carriers report. */
+export const DELIVERY_STATUSES = [
+  'QUEUED',
+  'SUBMITTED',
+  'ENROUTE',
+  'DELIVERED',
+  'EXPIRED',
+  'DELETED',
+  'UNDELIVERABLE',
+  'ACCEPTED',
+  'UNKNOWN',
+  'REJECTED',
+] as const;
+
+export interface SentMessage {
+  readonly id: bigint;
+  /** The sender's own reference, where one was given. */
+  readonly reference: string | null;
+  readonly recipient: string | null;
+  readonly text: string | null;
+  readonly status: string;
+  readonly sentAt: number;
+  readonly updatedAt: number;
+  /** Whether the latest status has been marked since it changed. */
+  readonly marked: boolean;
+}
+export interface ScheduledMessage {
+  readonly id: bigint;
+  readonly reference: string | null;
+  readonly recipient: string | null;
+  readonly text: string | null;
+  readonly scheduledAt: number;
+  readonly createdAt: number;
+}
+
+export type Outbox = ReturnType<typeof createOutbox>;
+
+export function createOutbox(database: Database) {
+  /** Deletes scheduled messages and returns the credits held for them: both or neither. */
+  const release = (account: bigint, take: (queries: Queries) => Promise<{ held_parts: bigint }[]>): Promise<boolean> =>
+    database.transaction(async (queries) => {
+      const taken = await take(queries);
+      if (taken.length > 0) await queries.run(returnCredits, { account, parts: heldParts(taken) });
+      return taken.length > 0;
+    });
+
+  return {
+    /** Oldest change first, so that a client that polls always gets on. */
+    async unmarked(account: bigint, limit: number): Promise<SentMessage[]> {
+      return (await database.all(sql.unmarked, { account, limit })).map(toSent);
+    },
+    async countUnmarked(account: bigint): Promise<bigint> {
+      return (await database.first(sql.countUnmarked, { account }))?.total ?? 0n;
+    },
+    async newestSent(account: bigint, limit: number): Promise<SentMessage[]> {
+      return (await database.all(sql.newestSent, { account, limit })).map(toSent);
+    },
+    /** False where there is no such message. */
+    async mark(account: bigint, id: bigint): Promise<boolean> {
+      return (await database.run(sql.mark, { account, id })) > 0;
+    },
+    async deleteSent(account: bigint, id: bigint): Promise<boolean> {
+      return (await database.run(sql.deleteSent, { account, id })) > 0;
+    },
+
+    async soonest(account: bigint, limit: number): Promise<ScheduledMessage[]> {
+      return (await database.all(sql.soonest, { account, limit })).map(toScheduled);
+    },
+    deleteScheduled: (account: bigint, id: bigint): Promise<boolean> =>
+      release(account, (queries) => queries.all(sql.deleteScheduled, { account, id })),
+    async deleteAllScheduled(account: bigint): Promise<void> {
+      await release(account, (queries) => queries.all(sql.deleteAllScheduled, { account }));
+    },
+  };
+}
+
+export const heldParts = (rows: readonly { held_parts: bigint }[]): bigint =>
+  rows.reduce((sum, row) => sum + row.held_parts, 0n);
+
+export const toSent = (row: sql.SentRow): SentMessage => ({
+  id: row.message_id,
+  reference: row.reference,
+  recipient: row.recipient,
+  text: row.text,
+  status: row.status,
+  sentAt: Number(row.sent_at),
+  updatedAt: Number(row.updated_at),
+  marked: row.is_marked === 1n,
+});
+
+export const toScheduled = (row: sql.ScheduledRow): ScheduledMessage => ({
+  id: row.message_id,
+  reference: row.reference,
+  recipient: row.recipient,
+  text: row.text,
+  scheduledAt: Number(row.scheduled_at),
+  createdAt: Number(row.created_at),
+});

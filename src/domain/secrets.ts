@@ -1,0 +1,40 @@
+import { argon2, createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+
+/** A user_id is a bearer secret and a password a human one: the first is stored as SHA-256, the second as argon2id. */
+
+export const USER_ID_LENGTH_MAX = 128;
+
+export const newUserId = (): string => randomUUID();
+
+export const hashUserId = (userId: string): string => createHash('sha256').update(userId, 'utf8').digest('hex');
+
+// OWASP's first choice for argon2id: 19 MiB, 2 passes, 1 lane.
+const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
+const derive = promisify(argon2);
+
+/** In the PHC string format, so that the cost can change without invalidating what is stored. */
+export async function hashPassword(password: string): Promise<string> {
+  const nonce = randomBytes(16);
+  const tag = await derive('argon2id', { message: password, nonce, ...COST });
+  const { memory, passes, parallelism } = COST;
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(nonce)}$${encode(tag)}`;
+}
+
+export async function passwordMatches(password: string, stored: string): Promise<boolean> {
+  const groups = PASSWORD_HASH.exec(stored)?.groups;
+  if (!groups) return false;
+  const tag = Buffer.from(groups.tag as string, 'base64');
+  const nonce = Buffer.from(groups.nonce as string, 'base64');
+  const cost = { memory: Number(groups.m), passes: Number(groups.t), parallelism: Number(groups.p) };
+  const given = await derive('argon2id', { message: password, nonce, ...cost, tagLength: tag.length });
+  return timingSafeEqual(given, tag);
+}
+
+const PASSWORD_HASH =
+  /^\$argon2id\$v=19\$m=(?<m>\d{1,7}),t=(?<t>\d{1,2}),p=(?<p>\d{1,2})\$(?<nonce>[A-Za-z0-9+/]{11,86})\$(?<tag>[A-Za-z0-9+/]{22,86})$/;
+
+export const isPasswordHash = (text: string): boolean => PASSWORD_HASH.test(text);
+export const isUserIdHash = (text: string): boolean => /^[0-9a-f]{64}$/.test(text);
+
+const encode = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { Problem } from '../problem.ts';
+import * as sql from '../store/contacts.ts';
+import type { Database, Queries } from '../store/database.ts';
+
+/** Saved message templates: a template is its text, exactly. */
+export const TEMPLATE_LENGTH_MAX = 2_000;
+export const TEMPLATES_MAX = 1_000;
+
+export type Templates = ReturnType<typeof createTemplates>;
+
+export function createTemplates(database: Database) {
+  return {
+    async all(account: bigint): Promise<string[]> {
+      return (await database.all(sql.templates, { account })).map(({ text }) => text);
+    },
+
+    /** Saving one that is there already changes nothing. */
+    save: (account: bigint, text: string): Promise<void> =>
+      database.transaction(async (queries) => {
+        if (await queries.first(sql.template, { account, hash: textHash(text) })) return;
+        await addTemplate(queries, account, text);
+      }),
+
+    async delete(account: bigint, text: string): Promise<boolean> {
+      return (await database.run(sql.deleteTemplate, { account, hash: textHash(text) })) > 0;
+    },
+  };
+}
+
+export async function addTemplate(queries: Queries, account: bigint, text: string): Promise<void> {
+  if (text === '') throw new Problem('bad-argument', 'a template cannot be empty');
+  if (text.length > TEMPLATE_LENGTH_MAX && [...text].length > TEMPLATE_LENGTH_MAX) {
+    throw new Problem('bad-argument', `a template has at most ${TEMPLATE_LENGTH_MAX} characters`);
+  }
+  const numbers = await queries.first(sql.templateNumbers, { account });
+  if (numbers && numbers.total >= TEMPLATES_MAX) {
+    throw new Problem('bad-argument', `an account has at most ${TEMPLATES_MAX} templates`);
+  }
+  const position = (numbers?.last ?? 0n) + 1n;
+  await queries.run(sql.addTemplate, { account, position, hash: textHash(text), text });
+}
+
+/** Texts are found by their hash, since they are longer than an index takes. */
+const textHash = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');

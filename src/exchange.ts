@@ -1,0 +1,24 @@
+/** One HTTP request as plain data. `path` and `query` are as sent: percent signs not decoded, no question mark. */
+export interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The address under which the client reaches us, e.g. `https://sms.example:8443/base`: for WSDL and pages. */
+  readonly base: string;
+  /** The client's network address. */
+  readonly client: string;
+  /** Reads the whole body; throws Problem `too-large` past the limit. */
+  body(): Promise<Uint8Array>;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}
+
+export const header = (request: Request, name: string): string | undefined => {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+};

@@ -1,0 +1,83 @@
+import type { Contact } from '../domain/contacts.ts';
+import { about, idOf, idsOf } from './arguments.ts';
+import type { Handlers, Services } from './services.ts';
+
+export function accountHandlers({ accounts, contacts, templates, blacklist }: Services): Handlers<'account'> {
+  return {
+    async Profile(account, { user_id }) {
+      const profile = await accounts.profile(account);
+      return {
+        datetimeCreated: profile.createdAt,
+        datetimeLastLoggedIn: profile.lastLoginAt ?? profile.createdAt,
+        userID: user_id,
+        username: profile.username,
+        password: '', // nobody knows it: only its hash is stored
+        contactName: profile.contactName,
+        contactSurname: profile.contactSurname,
+        company: profile.company,
+        email: profile.email,
+        tel: profile.tel,
+        fax: profile.fax,
+        mobile: profile.mobile,
+        address: profile.address,
+        credits: profile.credits,
+        usedCredits: profile.usedCredits,
+        transmissionPriority: profile.priority,
+        tag: profile.tag,
+      };
+    },
+
+    FetchContacts: async (account) => (await contacts.all(account)).map(toContact),
+    FetchContactsDS: async (account) => (await contacts.all(account)).map(toContact),
+    FetchContactsByGroupId: async (account, { groupid }) =>
+      (await contacts.ofGroup(account, BigInt(groupid))).map(toContact),
+    FetchContactsByGroupIdDS: async (account, { groupid }) =>
+      (await contacts.ofGroup(account, BigInt(groupid))).map(toContact),
+
+    async FetchContact(account, { mobile }) {
+      const contact = mobile === null ? null : await contacts.withExactNumber(account, mobile);
+      return contact && toContact(contact);
+    },
+    async LookupContact(account, { mobile }) {
+      const contact = mobile === null ? null : await contacts.withSameNumber(account, mobile);
+      return contact && toContact(contact);
+    },
+    FetchGroups: (account) => contacts.groups(account),
+
+    async RemoveContactFromGroup(account, { contact_id, group_id }) {
+      const ids = idsOf('contact_id', contact_id);
+      const group = idOf(group_id);
+      return ids !== null && group !== null && contacts.removeFromGroup(account, ids, group);
+    },
+    async MoveContactToNewGroup(account, { contact_id, group_id }) {
+      const ids = idsOf('contact_id', contact_id);
+      const group = idOf(group_id);
+      return ids !== null && group !== null && contacts.moveToGroup(account, ids, group);
+    },
+    async DeleteContact(account, { contact_id }) {
+      const ids = idsOf('contact_id', contact_id);
+      return ids !== null && contacts.delete(account, ids);
+    },
+    DeleteContactsById: (account, { id }) => contacts.delete(account, [BigInt(id)]),
+
+    FetchSavedMessages: (account) => templates.all(account),
+    async SaveMessageTemplate(account, { message }) {
+      await about('message', () => templates.save(account, message ?? ''));
+      return true;
+    },
+    DeleteMessageTemplate: async (account, { message }) => message !== null && templates.delete(account, message),
+
+    async BlackListNumber(account, { mobile, sample_message }) {
+      await about('mobile', () => blacklist.add(account, mobile ?? '', sample_message));
+      return true;
+    },
+  };
+}
+
+const toContact = ({ id, name, surname, mobile, groupId }: Contact) => ({
+  name,
+  surname,
+  id: String(id),
+  mobile,
+  groupid: groupId === null ? null : String(groupId),
+});

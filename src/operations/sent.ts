@@ -1,0 +1,34 @@
+import type { SentMessage } from '../domain/outbox.ts';
+import { cap, idOf } from './arguments.ts';
+import type { Handlers, Services } from './services.ts';
+
+export function sentHandlers({ outbox, listLimit }: Services): Handlers<'sent'> {
+  const wanted = (max: number) => cap('max', max, listLimit);
+  return {
+    FetchUnmarkedDeliveryStatus: async (account, { max }) =>
+      (await outbox.unmarked(account, wanted(max))).map(toSentMessage),
+    CountUnMarkedDeliveryStatus: (account) => outbox.countUnmarked(account),
+    FetchSentDS: async (account, { max }) => (await outbox.newestSent(account, wanted(max))).map(toSentMessage),
+    MarkMessageAsRead: (account, { id }) => outbox.mark(account, id),
+    async DeleteSentMessage(account, { message_id }) {
+      const id = idOf(message_id);
+      return id !== null && outbox.deleteSent(account, id);
+    },
+  };
+}
+
+/** A row of the DataSet; a DeliveryStatus is four fields of it. */
+const toSentMessage = (message: SentMessage) => ({
+  id: message.id,
+  user_message_id: referenceOf(message),
+  recipient: message.recipient,
+  message: message.text,
+  delivery_status: message.status,
+  timestamp_sent: message.sentAt,
+  timestamp_updated: message.updatedAt,
+  marked: message.marked,
+});
+
+/** Where the sender gave none, the id: a client that sees only this can still mark the message. */
+export const referenceOf = ({ id, reference }: { id: bigint; reference: string | null }): string =>
+  reference ?? String(id);

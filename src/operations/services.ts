@@ -1,0 +1,29 @@
+import type { contract } from '../contract/contract.ts';
+import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
+import type { Accounts } from '../domain/accounts.ts';
+import type { Blacklist } from '../domain/blacklist.ts';
+import type { Contacts } from '../domain/contacts.ts';
+import type { Guard } from '../domain/guard.ts';
+import type { Inbox } from '../domain/inbox.ts';
+import type { Outbox } from '../domain/outbox.ts';
+import type { Templates } from '../domain/templates.ts';
+
+/** What the operations are made of. */
+export interface Services {
+  readonly accounts: Accounts;
+  readonly contacts: Contacts;
+  readonly templates: Templates;
+  readonly blacklist: Blacklist;
+  readonly inbox: Inbox;
+  readonly outbox: Outbox;
+  readonly guard: Guard;
+  /** The most that a max or max_count brings. */
+  readonly listLimit: number;
+}
+
+type Contract = typeof contract;
+type Handler<O> =
+  O extends Operation<infer P, infer R> ? (account: bigint, call: Arguments<P>) => Promise<ResultValue<R>> : never;
+
+/** One handler for each row of the table, with the types of that row. */
+export type Handlers<G extends keyof Contract> = { readonly [O in keyof Contract[G]]: Handler<Contract[G][O]> };

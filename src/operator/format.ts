@@ -1,0 +1,236 @@
+import { formatDate } from '../contract/dates.ts';
+import { isRegion } from '../domain/accounts.ts';
+import type { AccountArchive, AccountReading } from '../domain/archive.ts';
+import { checkNumber } from '../domain/blacklist.ts';
+import { DELIVERY_STATUSES } from '../domain/outbox.ts';
+import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/secrets.ts';
+import { Fields } from './fields.ts';
+
+/** The file format of import and export: an account with everything in it, as one JSON object. */
+
+export async function readAccount(value: unknown, now: number): Promise<AccountArchive> {
+  const fields = new Fields(value, '');
+  const username = fields.requiredText('username');
+  if (username === '') throw fields.error('username', 'must not be empty');
+  const createdAt = fields.instant('datetimeCreated');
+  const region = fields.text('region');
+  if (region !== null && !isRegion(region)) throw fields.error('region', 'expected a country code such as ZA');
+  const password = readPassword(fields);
+  const archive = {
+    credentials: readCredentials(fields, now),
+    account: {
+      username,
+      contactName: fields.text('contactName'),
+      contactSurname: fields.text('contactSurname'),
+      company: fields.text('company'),
+      email: fields.text('email'),
+      tel: fields.text('tel'),
+      fax: fields.text('fax'),
+      mobile: fields.text('mobile'),
+      address: fields.text('address'),
+      region,
+      credits: fields.long('credits'),
+      usedCredits: fields.long('usedCredits'),
+      priority: fields.int('transmissionPriority', 0),
+      tag: fields.int('tag', 0),
+      createdAt,
+      lastLoginAt: fields.optionalInstant('datetimeLastLoggedIn'),
+      disabledAt: fields.optionalInstant('datetimeDisabled'),
+    },
+    groups: unique(fields, 'groups', fields.list('groups', readGroup), ({ id }) => id),
+    contacts: unique(fields, 'contacts', fields.list('contacts', readContact), ({ id }) => id),
+    templates: unique(fields, 'templates', fields.list('templates', readTemplate), (text) => text, 'text'),
+    blocked: unique(fields, 'blacklist', fields.list('blacklist', readBlocked), ({ number }) => number, 'mobile'),
+    received: unique(fields, 'inbox', fields.list('inbox', readReceived), ({ id }) => id),
+    sent: unique(fields, 'sent', fields.list('sent', readSent), ({ id }) => id),
+    scheduled: unique(fields, 'scheduled', fields.list('scheduled', readScheduled), ({ id }) => id),
+  };
+  fields.end();
+  const groups = new Set(archive.groups.map(({ id }) => BigInt(id)));
+  for (const [index, { groupId }] of archive.contacts.entries()) {
+    if (groupId !== null && !groups.has(groupId))
+      throw fields.error(`contacts[${index}].groupid`, 'there is no such group');
+  }
+  // Last, since it is slow on purpose: a file with a mistake is refused before it.
+  return { ...archive, account: { ...archive.account, passwordHash: await password() } };
+}
+
+/** The JSON of an account, piece by piece, on one line. Its secrets leave as their hashes only. */
+export async function* writeAccount(reading: AccountReading): AsyncGenerator<string> {
+  const { account, credentials } = reading;
+  const head = {
+    userIDHashes: credentials.map(({ hash, createdAt, revokedAt }) => ({
+      sha256: hash,
+      created: formatDate(createdAt),
+      revoked: optionalDate(revokedAt),
+    })),
+    username: account.username,
+    passwordHash: account.passwordHash,
+    contactName: account.contactName,
+    contactSurname: account.contactSurname,
+    company: account.company,
+    email: account.email,
+    tel: account.tel,
+    fax: account.fax,
+    mobile: account.mobile,
+    address: account.address,
+    region: account.region,
+    credits: account.credits,
+    usedCredits: account.usedCredits,
+    transmissionPriority: account.priority,
+    tag: account.tag,
+    datetimeCreated: formatDate(account.createdAt),
+    datetimeLastLoggedIn: optionalDate(account.lastLoginAt),
+    datetimeDisabled: optionalDate(account.disabledAt),
+    groups: reading.groups,
+    contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
+      ...{ id, name, surname, mobile, groupid: groupId },
+    })),
+    templates: reading.templates,
+    blacklist: reading.blocked.map(({ number, sample, blockedAt }) => ({
+      ...{ mobile: number, sample_message: sample, timestamp: formatDate(blockedAt) },
+    })),
+  };
+  yield stringify(head).slice(0, -1);
+  yield* writeList('inbox', reading.received, ({ id, sender, text, shortCode, receivedAt, read }) => ({
+    ...{ id, sender, message: text, short_code: shortCode, timestamp: formatDate(receivedAt), read },
+  }));
+  yield* writeList('sent', reading.sent, ({ id, reference, recipient, text, status, sentAt, updatedAt, marked }) => ({
+    ...{ id, user_message_id: reference, recipient, message: text, delivery_status: status },
+    ...{ timestamp_sent: formatDate(sentAt), timestamp_updated: formatDate(updatedAt), marked },
+  }));
+  yield* writeList('scheduled', reading.scheduled, ({ id, reference, recipient, text, scheduledAt, createdAt }) => ({
+    ...{ id, user_message_id: reference, recipient, message: text },
+    ...{ timestamp_scheduled: formatDate(scheduledAt), timestamp_created: formatDate(createdAt) },
+  }));
+  yield '}';
+}
+
+async function* writeList<T>(
+  name: string,
+  items: AsyncIterable<T>,
+  toJson: (item: T) => unknown,
+): AsyncGenerator<string> {
+  let separator = `,"${name}":[`;
+  for await (const item of items) {
+    yield separator + stringify(toJson(item));
+    separator = ',';
+  }
+  yield separator === ',' ? ']' : `${separator}]`;
+}
+
+/** 64-bit numbers as texts, which every reader takes exactly; what is absent is left out. */
+const stringify = (value: unknown): string =>
+  JSON.stringify(value, (_, field) => (typeof field === 'bigint' ? String(field) : (field ?? undefined)));
+
+const optionalDate = (at: number | null): string | null => (at === null ? null : formatDate(at));
+
+function readPassword(fields: Fields): () => Promise<string | null> {
+  const password = fields.text('password');
+  const hash = fields.text('passwordHash');
+  if (hash !== null && !isPasswordHash(hash))
+    throw fields.error('passwordHash', 'expected an argon2id hash, $argon2id$…');
+  if (hash !== null && password !== null)
+    throw fields.error('passwordHash', 'there is a password as well: give one of them');
+  return async () => (password === null ? hash : hashPassword(password));
+}
+
+function readCredentials(fields: Fields, now: number): AccountArchive['credentials'] {
+  const userId = fields.text('userID');
+  if (userId !== null && (userId === '' || userId.length > USER_ID_LENGTH_MAX)) {
+    throw fields.error('userID', `expected 1 to ${USER_ID_LENGTH_MAX} characters`);
+  }
+  const hashes = fields.list('userIDHashes', (value, path) => {
+    const each = new Fields(value, path);
+    const hash = each.requiredText('sha256');
+    if (!isUserIdHash(hash)) throw each.error('sha256', 'expected 64 hexadecimal digits');
+    const credential = { hash, createdAt: each.instant('created'), revokedAt: each.optionalInstant('revoked') };
+    each.end();
+    return credential;
+  });
+  const own = userId === null ? [] : [{ hash: hashUserId(userId), createdAt: now, revokedAt: null }];
+  const all = [...own, ...hashes];
+  if (all.length === 0) throw fields.error('userID', 'missing (or userIDHashes)');
+  return unique(fields, 'userIDHashes', all, ({ hash }) => hash, 'sha256');
+}
+
+function read<T>(value: unknown, path: string, take: (fields: Fields) => T): T {
+  const fields = new Fields(value, path);
+  const result = take(fields);
+  fields.end();
+  return result;
+}
+
+const readGroup = (value: unknown, path: string) =>
+  read(value, path, (fields) => ({ id: fields.int('id'), name: fields.text('name') }));
+
+const readContact = (value: unknown, path: string) =>
+  read(value, path, (fields) => ({
+    id: fields.long('id'),
+    name: fields.text('name'),
+    surname: fields.text('surname'),
+    mobile: fields.text('mobile'),
+    groupId: fields.optionalLong('groupid'),
+  }));
+
+/** Its length and their number are the domain's business. */
+function readTemplate(value: unknown, path: string): string {
+  const fields = new Fields({ template: value }, '');
+  const text = fields.text('template');
+  if (!text) throw new Fields({}, path).error('', 'expected a text that is not empty');
+  return text;
+}
+
+const readBlocked = (value: unknown, path: string) =>
+  read(value, path, (fields) => {
+    const number = fields.requiredText('mobile');
+    try {
+      checkNumber(number);
+    } catch (thrown) {
+      throw fields.error('mobile', (thrown as Error).message);
+    }
+    return { number, sample: fields.text('sample_message'), blockedAt: fields.instant('timestamp') };
+  });
+
+const readReceived = (value: unknown, path: string) =>
+  read(value, path, (fields) => ({
+    id: fields.long('id'),
+    sender: fields.text('sender'),
+    text: fields.text('message'),
+    shortCode: fields.text('short_code'),
+    receivedAt: fields.instant('timestamp'),
+    read: fields.boolean('read'),
+  }));
+
+const readSent = (value: unknown, path: string) =>
+  read(value, path, (fields) => {
+    const status = fields.requiredText('delivery_status');
+    if (!(DELIVERY_STATUSES as readonly string[]).includes(status)) {
+      throw fields.error('delivery_status', `expected one of ${DELIVERY_STATUSES.join(', ')}`);
+    }
+    return {
+      ...{ id: fields.long('id'), reference: fields.text('user_message_id'), recipient: fields.text('recipient') },
+      ...{ text: fields.text('message'), status, sentAt: fields.instant('timestamp_sent') },
+      ...{ updatedAt: fields.instant('timestamp_updated'), marked: fields.boolean('marked') },
+    };
+  });
+
+const readScheduled = (value: unknown, path: string) =>
+  read(value, path, (fields) => ({
+    id: fields.long('id'),
+    reference: fields.text('user_message_id'),
+    recipient: fields.text('recipient'),
+    text: fields.text('message'),
+    scheduledAt: fields.instant('timestamp_scheduled'),
+    createdAt: fields.instant('timestamp_created'),
+  }));
+
+function unique<T>(fields: Fields, list: string, items: T[], keyOf: (item: T) => unknown, field = 'id'): T[] {
+  const seen = new Map<unknown, number>();
+  for (const [index, item] of items.entries()) {
+    const first = seen.get(keyOf(item));
+    if (first !== undefined) throw fields.error(`${list}[${index}].${field}`, `the same as in ${list}[${first}]`);
+    seen.set(keyOf(item), index);
+  }
+  return items;
+}

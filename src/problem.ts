@@ -1,0 +1,45 @@
+/** Everything that can go wrong with a call, as a closed set. Each form maps every kind once. */
+export type ProblemKind =
+  | 'version'
+  | 'must-understand'
+  | 'unknown-operation'
+  | 'bad-argument'
+  | 'denied'
+  | 'internal'
+  | 'malformed'
+  | 'method'
+  | 'too-large'
+  | 'unsupported-media'
+  | 'too-many'
+  | 'unavailable';
+
+export interface ProblemDetails {
+  /** The bug or failure behind it: for the log, never for the client. */
+  cause?: unknown;
+  /** Header fields that HTTP wants with this answer: Allow, Retry-After. */
+  headers?: Record<string, string>;
+  /** must-understand: the header blocks that were not understood. */
+  blocks?: { uri: string; local: string }[];
+}
+
+/** `message` is sent to the client: it names what was wrong, and never holds a secret, a path, SQL or a stack. */
+export class Problem extends Error {
+  readonly kind: ProblemKind;
+  readonly details: ProblemDetails;
+
+  constructor(kind: ProblemKind, message: string, details: ProblemDetails = {}) {
+    super(message, { cause: details.cause });
+    this.name = 'Problem';
+    this.kind = kind;
+    this.details = details;
+  }
+}
+
+export const badArgument = (parameter: string, reason: string) =>
+  new Problem('bad-argument', `${parameter}: ${reason}`);
+
+/** Whatever was thrown, as a Problem. What we do not know is our bug: opaque to the client, whole in the log. */
+export function toProblem(thrown: unknown, reference: string): Problem {
+  if (thrown instanceof Problem) return thrown;
+  return new Problem('internal', `Internal error. Reference: ${reference}`, { cause: thrown });
+}

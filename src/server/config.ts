@@ -1,0 +1,145 @@
+/** The settings: one table, from which come the environment variables, the flags, `--help` and docs/OPERATIONS.md. */
+export interface Setting<T> {
+  readonly variable: string;
+  readonly fallback: string;
+  readonly meaning: string;
+  /** Throws an Error that says what would be right. */
+  readonly parse: (text: string) => T;
+}
+
+const setting = <T>(variable: string, fallback: string, meaning: string, parse: (text: string) => T): Setting<T> => ({
+  ...{ variable, fallback, meaning, parse },
+});
+
+const text = (value: string): string => value;
+
+const wholeNumber =
+  (least: number, most: number) =>
+  (value: string): number => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < least || number > most) {
+      throw new Error(`expected a whole number from ${least} to ${most}`);
+    }
+    return number;
+  };
+
+const database = (value: string): string => {
+  if (!/^sqlite:.+/.test(value)) throw new Error('expected sqlite: and a path, for example sqlite:data/columba.db');
+  return value;
+};
+
+const uri = (value: string): string => {
+  if (!/^[a-z][a-z0-9+.-]*:[^\s<>"&]+$/i.test(value)) throw new Error('expected a URI such as http://sms.example/api');
+  return value;
+};
+
+const baseUrl = (value: string): string => {
+  if (value === '') return value;
+  const url = URL.parse(value);
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+    throw new Error('expected an address such as https://sms.example/gateway');
+  }
+  return value.replace(/\/+$/, '');
+};
+
+const list = (value: string): string[] =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
+const zone = (value: string): string => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: value });
+  } catch {
+    throw new Error('expected a time zone such as UTC, Africa/Johannesburg or +02:00');
+  }
+  return value;
+};
+
+const region = (value: string): string => {
+  if (!/^([A-Z]{2})?$/.test(value)) throw new Error('expected a country code of two capital letters such as ZA');
+  return value;
+};
+
+const level = (value: string): string => {
+  const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+  if (!levels.includes(value)) throw new Error(`expected one of ${levels.join(', ')}`);
+  return value;
+};
+
+export const settings = {
+  host: setting('COLUMBA_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 for all.', text),
+  port: setting('COLUMBA_PORT', '8080', 'Port to listen on; 0 for any free one.', wholeNumber(0, 65_535)),
+  database: setting('COLUMBA_DATABASE', 'sqlite:data/columba.db', 'Where the data is: sqlite: and a path.', database),
+  namespace: setting(
+    'COLUMBA_NAMESPACE',
+    'http://sms.example/api',
+    'XML namespace of every request and response element: the one your clients were made for.',
+    uri,
+  ),
+  baseUrl: setting(
+    'COLUMBA_BASE_URL',
+    '',
+    "Address that clients use, with its path, for WSDL and pages behind a proxy. Empty: from the request's Host.",
+    baseUrl,
+  ),
+  trustedProxies: setting(
+    'COLUMBA_TRUSTED_PROXIES',
+    '',
+    'Addresses or networks (10.0.0.0/8), with commas, whose X-Forwarded-For, -Proto, -Host and -Prefix count.',
+    list,
+  ),
+  timeZone: setting('COLUMBA_TIME_ZONE', 'UTC', 'Zone of a dateTime that names none.', zone),
+  region: setting(
+    'COLUMBA_REGION',
+    '',
+    'Country of local phone numbers for accounts that have neither a region nor an international number.',
+    region,
+  ),
+  listLimit: setting(
+    'COLUMBA_LIST_LIMIT',
+    '10000',
+    'The most that a max or max_count brings.',
+    wholeNumber(1, 1_000_000),
+  ),
+  bodyBytesMax: setting('COLUMBA_BODY_BYTES_MAX', '1048576', 'Largest request body.', wholeNumber(1_024, 2 ** 30)),
+  requestTimeoutMs: setting(
+    'COLUMBA_REQUEST_TIMEOUT_MS',
+    '30000',
+    'Time for a request to arrive whole, before its connection is closed.',
+    wholeNumber(100, 3_600_000),
+  ),
+  logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Least important log lines to write.', level),
+};
+
+export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> };
+
+/** `--list-limit` for `listLimit`. */
+export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** Flags win over the environment, the environment over the defaults. All mistakes are told at once. */
+export function readConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  flags: Readonly<Record<string, string | undefined>> = {},
+): Config {
+  const mistakes: string[] = [];
+  const entries = Object.entries(settings).map(([name, { variable, fallback, parse }]) => {
+    const flag = flags[flagOf(name)];
+    const given = flag ?? environment[variable] ?? fallback;
+    try {
+      return [name, parse(given)];
+    } catch (thrown) {
+      const source = flag === undefined ? variable : `--${flagOf(name)}`;
+      mistakes.push(`${source}: ${(thrown as Error).message}, not ${JSON.stringify(given)}`);
+      return [name, undefined];
+    }
+  });
+  for (const variable of Object.keys(environment)) {
+    if (variable.startsWith('COLUMBA_') && !Object.values(settings).some((known) => known.variable === variable)) {
+      mistakes.push(`${variable}: there is no such setting`);
+    }
+  }
+  if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
+  return Object.fromEntries(entries) as Config;
+}

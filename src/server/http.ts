@@ -1,0 +1,119 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Reply, Request } from '../exchange.ts';
+import { Problem } from '../problem.ts';
+import { type AddressRules, createAddresses } from './addresses.ts';
+
+/** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
+export interface HttpSettings extends AddressRules {
+  readonly host: string;
+  readonly port: number;
+  readonly bodyBytesMax: number;
+  readonly requestTimeoutMs: number;
+}
+
+export interface HttpServer {
+  /** Where it listens, e.g. http://127.0.0.1:8080. */
+  readonly address: string;
+  /** Takes no more connections, finishes what it has accepted, and closes what is idle. */
+  close(): Promise<void>;
+}
+
+// A GET with a list of 1,000 ids of 20 characters is about 40 KB long.
+const HEADER_BYTES_MAX = 64 * 1024;
+// How long a client may still talk after it was told that its body is too large.
+const LINGER_MS = 1_000;
+
+export async function listen(
+  settings: HttpSettings,
+  handle: (request: Request) => Promise<Reply>,
+): Promise<HttpServer> {
+  const addresses = createAddresses(settings);
+  const server = createServer(
+    {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      requestTimeout: settings.requestTimeoutMs,
+      headersTimeout: settings.requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(settings.requestTimeoutMs, 5_000),
+    },
+    (incoming, response) => {
+      const request = toRequest(incoming, settings.bodyBytesMax, addresses.of(incoming));
+      handle(request).then(
+        (reply) => send(incoming, response, reply),
+        () => response.destroy(), // the endpoint answers everything; this is for what cannot be answered
+      );
+    },
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(settings.port, settings.host, resolve);
+  });
+  return { address: addressOf(server), close: () => close(server) };
+}
+
+function toRequest(
+  incoming: IncomingMessage,
+  bodyBytesMax: number,
+  { base, basePath, client }: { base: string; basePath: string; client: string },
+): Request {
+  const url = incoming.url ?? '/';
+  // The absolute form of RFC 9112 §3.2.2, which servers must accept.
+  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '');
+  const mark = target.indexOf('?');
+  const path = (mark < 0 ? target : target.slice(0, mark)) || '/';
+  return {
+    method: incoming.method ?? '',
+    path: basePath && path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path,
+    query: mark < 0 ? '' : target.slice(mark + 1),
+    headers: incoming.headers,
+    base,
+    client,
+    body: () => readBody(incoming, bodyBytesMax),
+  };
+}
+
+async function readBody(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
+  const coding = incoming.headers['content-encoding'];
+  if (coding && coding.toLowerCase() !== 'identity') {
+    throw new Problem('unsupported-media', 'The Content-Encoding of a request is not understood: send it plain.');
+  }
+  const tooLarge = () =>
+    new Problem('too-large', `A request body has at most ${bytesMax} bytes.`, { headers: { Connection: 'close' } });
+  if (Number(incoming.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } catch (thrown) {
+    if (thrown instanceof Problem) throw thrown;
+    throw new Problem('malformed', 'The request body broke off.', { cause: thrown });
+  }
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+}
+
+function send(incoming: IncomingMessage, response: ServerResponse, { status, headers, body }: Reply): void {
+  const bytes = typeof body === 'string' ? Buffer.from(body, 'utf8') : body;
+  response.writeHead(status, { ...headers, 'Content-Length': bytes.length });
+  response.end(incoming.method === 'HEAD' ? undefined : bytes);
+  if (headers.Connection === 'close' && !incoming.complete) {
+    // Closing at once would reset the connection before the client has read the answer (RFC 9112 §9.6).
+    incoming.resume();
+    setTimeout(() => incoming.socket.destroy(), LINGER_MS).unref();
+  }
+}
+
+function addressOf(server: Server): string {
+  const { address, family, port } = server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,121 @@
+import { statement } from './statement.ts';
+
+/** Contacts, their groups, message templates and blocked numbers. */
+export interface ContactRow {
+  contact_id: bigint;
+  name: string | null;
+  surname: string | null;
+  mobile: string | null;
+  group_id: bigint | null;
+}
+export interface GroupRow {
+  group_id: bigint;
+  name: string | null;
+  total: bigint;
+}
+export interface BlockedRow {
+  number: string;
+  sample: string | null;
+  blocked_at: bigint;
+}
+type One = { account: bigint };
+/** `ids` is a JSON array of numbers. */
+type Ids = { account: bigint; ids: string };
+
+const contact = 'select contact_id, name, surname, mobile, group_id from contact where account_id = :account';
+
+export const contacts = statement<One, ContactRow>('contacts.contacts', `${contact} order by contact_id`);
+export const contactsOfGroup = statement<{ account: bigint; group: bigint }, ContactRow>(
+  'contacts.contactsOfGroup',
+  `${contact} and group_id = :group order by contact_id`,
+);
+export const contactsByNumber = statement<{ account: bigint; key: string }, ContactRow>(
+  'contacts.contactsByNumber',
+  `${contact} and number_key = :key order by contact_id`,
+);
+export const groups = statement<One, GroupRow>(
+  'contacts.groups',
+  `select group_id, name,
+     (select count(*) from contact
+      where contact.account_id = contact_group.account_id and contact.group_id = contact_group.group_id) as total
+   from contact_group where account_id = :account order by group_id`,
+);
+export const group = statement<{ account: bigint; group: bigint }, { group_id: bigint }>(
+  'contacts.group',
+  'select group_id from contact_group where account_id = :account and group_id = :group',
+);
+export const countContacts = statement<Ids, { total: bigint }>(
+  'contacts.countContacts',
+  'select count(*) as total from contact where account_id = :account and contact_id in ({idList})',
+);
+export const countContactsInGroup = statement<Ids & { group: bigint }, { total: bigint }>(
+  'contacts.countContactsInGroup',
+  `select count(*) as total from contact
+   where account_id = :account and group_id = :group and contact_id in ({idList})`,
+);
+export const setGroup = statement<Ids & { group: bigint | null }>(
+  'contacts.setGroup',
+  'update contact set group_id = :group where account_id = :account and contact_id in ({idList})',
+);
+export const deleteContacts = statement<Ids>(
+  'contacts.deleteContacts',
+  'delete from contact where account_id = :account and contact_id in ({idList})',
+);
+export const addGroup = statement<{ account: bigint; group: bigint; name: string | null }>(
+  'contacts.addGroup',
+  'insert into contact_group (account_id, group_id, name) values (:account, :group, :name)',
+);
+export const addContact = statement<{
+  account: bigint;
+  id: bigint;
+  name: string | null;
+  surname: string | null;
+  mobile: string | null;
+  key: string | null;
+  group: bigint | null;
+}>(
+  'contacts.addContact',
+  `insert into contact (account_id, contact_id, name, surname, mobile, number_key, group_id)
+   values (:account, :id, :name, :surname, :mobile, :key, :group)`,
+);
+
+export const templates = statement<One, { text: string }>(
+  'contacts.templates',
+  'select text from template where account_id = :account order by position',
+);
+export const templateNumbers = statement<One, { total: bigint; last: bigint | null }>(
+  'contacts.templateNumbers',
+  'select count(*) as total, max(position) as last from template where account_id = :account',
+);
+export const template = statement<{ account: bigint; hash: string }, { position: bigint }>(
+  'contacts.template',
+  'select position from template where account_id = :account and text_hash = :hash',
+);
+export const addTemplate = statement<{ account: bigint; position: bigint; hash: string; text: string }>(
+  'contacts.addTemplate',
+  'insert into template (account_id, position, text_hash, text) values (:account, :position, :hash, :text)',
+);
+export const deleteTemplate = statement<{ account: bigint; hash: string }>(
+  'contacts.deleteTemplate',
+  'delete from template where account_id = :account and text_hash = :hash',
+);
+
+export const blocked = statement<One, BlockedRow>(
+  'contacts.blocked',
+  'select number, sample, blocked_at from blocked_number where account_id = :account order by blocked_at, number',
+);
+export const blockedByKey = statement<{ account: bigint; key: string }, { number: string }>(
+  'contacts.blockedByKey',
+  'select number from blocked_number where account_id = :account and number_key = :key limit 1',
+);
+export const addBlocked = statement<{
+  account: bigint;
+  number: string;
+  key: string;
+  sample: string | null;
+  blockedAt: number;
+}>(
+  'contacts.addBlocked',
+  `insert into blocked_number (account_id, number, number_key, sample, blocked_at)
+   values (:account, :number, :key, :sample, :blockedAt)`,
+);

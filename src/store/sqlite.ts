@@ -1,0 +1,142 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { Problem } from '../problem.ts';
+import type { Database, Queries } from './database.ts';
+import { type Migratable, migrate } from './schema.ts';
+import { type Dialect, render, type Statement, type Value } from './statement.ts';
+
+/** The embedded database. One connection writes, one reads: with a write-ahead log neither waits for the other. */
+export async function openSqlite(path: string, now: () => number): Promise<Database> {
+  mkdirSync(dirname(path), { recursive: true });
+  const writer = new Connection(path);
+  await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
+  const reader = new Connection(path);
+  const turns = new Turns();
+
+  const write = <T>(work: (queries: Queries) => Promise<T>) => turns.take(() => work(writer));
+  return {
+    all: (statement, parameters) =>
+      statement.writes ? write((queries) => queries.all(statement, parameters)) : reader.all(statement, parameters),
+    first: (statement, parameters) =>
+      statement.writes ? write((queries) => queries.first(statement, parameters)) : reader.first(statement, parameters),
+    run: (statement, parameters) => write((queries) => queries.run(statement, parameters)),
+    transaction: (work) => turns.take(() => writer.within('begin immediate', work)),
+    snapshot: async (work) => {
+      const connection = new Connection(path);
+      try {
+        return await connection.within('begin', work);
+      } finally {
+        connection.close();
+      }
+    },
+    close: async () => {
+      await turns.take(async () => {});
+      reader.close();
+      writer.close();
+    },
+  };
+}
+
+export const sqliteDialect: Dialect = {
+  parameter: (number) => `?${number}`,
+  fragments: {
+    clustered: 'without rowid',
+    idList: 'select value from json_each(:ids)',
+  },
+};
+
+// Another process may hold the write lock: an import of a large account takes a few seconds.
+const BUSY_TIMEOUT_MS = 5_000;
+
+/** FULL: a commit is on disk before it is answered, also when the machine loses power. */
+const SETTINGS = `
+  pragma journal_mode = wal;
+  pragma synchronous = full;
+  pragma foreign_keys = on;
+`;
+
+class Connection implements Migratable {
+  readonly #database: DatabaseSync;
+  readonly #prepared = new Map<unknown, StatementSync>();
+
+  constructor(path: string) {
+    this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    this.exec(SETTINGS);
+  }
+
+  async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
+    return this.#execute(statement, parameters, (prepared, values) => prepared.all(...values)) as R[];
+  }
+
+  async first<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R | undefined> {
+    return this.#execute(statement, parameters, (prepared, values) => prepared.get(...values)) as R | undefined;
+  }
+
+  async run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number> {
+    return Number(this.#execute(statement, parameters, (prepared, values) => prepared.run(...values).changes));
+  }
+
+  async within<T>(begin: string, work: (queries: Queries) => Promise<T>): Promise<T> {
+    this.exec(begin);
+    try {
+      const result = await work(this);
+      this.exec('commit');
+      return result;
+    } catch (thrown) {
+      // SQLite has rolled back by itself after some errors (disk full), and then has no transaction to end.
+      if (this.#database.isTransaction) this.exec('rollback');
+      throw thrown;
+    }
+  }
+
+  exec(sql: string): void {
+    guarded(() => this.#database.exec(sql));
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #execute<P, T>(statement: Statement<P>, parameters: P, run: (prepared: StatementSync, values: Value[]) => T): T {
+    return guarded(() => {
+      let prepared = this.#prepared.get(statement);
+      if (!prepared) {
+        prepared = this.#database.prepare(render(statement.text, statement.parameters, sqliteDialect));
+        prepared.setReadBigInts(true);
+        this.#prepared.set(statement, prepared);
+      }
+      return run(
+        prepared,
+        statement.parameters.map((name) => parameters[name] as Value),
+      );
+    });
+  }
+}
+
+/** Work on the writing connection, one piece after the other: a transaction spans several awaits. */
+class Turns {
+  #last: Promise<unknown> = Promise.resolve();
+
+  take<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work, work);
+    this.#last = turn;
+    return turn;
+  }
+}
+
+// https://www.sqlite.org/rescode.html: BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN. The database may come back; our bugs do not.
+const UNAVAILABLE = new Set([5, 6, 8, 10, 13, 14]);
+
+function guarded<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    const code = (cause as { errcode?: number }).errcode;
+    if (code === undefined || !UNAVAILABLE.has(code & 0xff)) throw cause;
+    throw new Problem('unavailable', 'The database does not answer. Try again later.', {
+      cause,
+      headers: { 'Retry-After': '5' },
+    });
+  }
+}

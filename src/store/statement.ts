@@ -1,0 +1,39 @@
+/**
+ * A statement: SQL text with `:name` parameters, the same for every engine. Where engines differ the text has a fragment
+ * in braces, `{name}`, which each engine writes in its own words (see Dialect).
+ */
+export interface Statement<P = never, R = unknown> {
+  readonly name: string;
+  readonly text: string;
+  /** Parameter names in the order of their numbers. */
+  readonly parameters: readonly (keyof P & string)[];
+  /** Changes data, so it belongs on the connection that writes. */
+  readonly writes: boolean;
+  readonly row?: R;
+}
+
+export type Value = string | bigint | number | null;
+
+/** How an engine writes what SQL has no common words for. */
+export interface Dialect {
+  /** The number of a parameter. */
+  parameter(number: number): string;
+  readonly fragments: Readonly<Record<Fragment, string>>;
+}
+export type Fragment = 'clustered' | 'idList';
+
+export function statement<P extends Record<keyof P, Value>, R = never>(name: string, text: string): Statement<P, R> {
+  const parameters = [...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as keyof P & string))];
+  return { name, text, parameters, writes: !/^\s*select\b/i.test(text) };
+}
+
+// Not the :: of a cast.
+const PARAMETER = /(?<!:):([a-z][A-Za-z]*)/g;
+const FRAGMENT = /\{([a-zA-Z]+)\}/g;
+
+/** The text as an engine takes it. */
+export function render(text: string, parameters: readonly string[], dialect: Dialect): string {
+  return text
+    .replace(FRAGMENT, (_, name: Fragment) => dialect.fragments[name])
+    .replace(PARAMETER, (_, name: string) => dialect.parameter(parameters.indexOf(name) + 1));
+}

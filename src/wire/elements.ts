@@ -1,0 +1,56 @@
+import { scalarText } from '../contract/scalars.ts';
+import type { Fields, Scalar } from '../contract/types.ts';
+import { escapeText } from './xml.ts';
+
+/**
+ * XML elements as writers that are put together once, at start. An element begins with the line end and indentation of
+ * its depth, so that one writer serves both layouts.
+ */
+export interface Layout {
+  readonly newline: string;
+  readonly indent: string;
+}
+/** SOAP: one line. */
+export const compact: Layout = { newline: '', indent: '' };
+/** GET, POST and WSDL: two blanks a level. */
+export const indented: Layout = { newline: '\n', indent: '  ' };
+
+export const lead = (layout: Layout, depth: number): string => layout.newline + layout.indent.repeat(depth);
+
+export const XML_DECLARATION = '<?xml version="1.0" encoding="utf-8"?>';
+
+/** Writes a value of the type it was made for: the table vouches for that, see operations/handlers.ts. */
+// biome-ignore lint/suspicious/noExplicitAny: writers are chosen by the table at run time
+export type Writer = (value: any) => string;
+
+/** An element with what `inner` writes in it, or empty. */
+export function container(name: string, attributes: string, layout: Layout, depth: number, inner: Writer): Writer {
+  const start = `${lead(layout, depth)}<${name}${attributes}`;
+  const end = `${lead(layout, depth)}</${name}>`;
+  return (value) => {
+    const content = inner(value);
+    return content === '' ? `${start} />` : `${start}>${content}${end}`;
+  };
+}
+
+/** An element with a value in it; an absent string is no element, an empty one an empty element. */
+export function scalarWriter(type: Scalar, name: string, attributes: string, layout: Layout, depth: number): Writer {
+  const start = `${lead(layout, depth)}<${name}${attributes}`;
+  const end = `</${name}>`;
+  const format = scalarText[type.name].format as (value: unknown) => string;
+  if (type.name !== 'string') return (value) => `${start}>${format(value)}${end}`;
+  return (value: string | null) => {
+    if (value === null) return '';
+    return value === '' ? `${start} />` : `${start}>${escapeText(value)}${end}`;
+  };
+}
+
+/** The elements of a record's fields, in their order. */
+export function fieldsWriter(fields: Fields, layout: Layout, depth: number, field = scalarWriter): Writer {
+  const writers = Object.entries(fields).map(([name, type]) => [name, field(type, name, '', layout, depth)] as const);
+  return (values: Record<string, unknown>) => {
+    let text = '';
+    for (const [name, write] of writers) text += write(values[name]);
+    return text;
+  };
+}

@@ -1,0 +1,73 @@
+import type { Reply } from '../exchange.ts';
+import type { Problem, ProblemKind } from '../problem.ts';
+import { envelopeStart, SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
+import { escapeAttribute, escapeText } from './xml.ts';
+
+/** Problems as SOAP faults. A fault is always HTTP 500, in 1.2 too, where ASMX did the same. */
+
+type FaultCode = 'VersionMismatch' | 'MustUnderstand' | 'sender' | 'receiver';
+
+const CODES: Record<ProblemKind, FaultCode | 'plain'> = {
+  version: 'VersionMismatch',
+  'must-understand': 'MustUnderstand',
+  'unknown-operation': 'sender',
+  'bad-argument': 'sender',
+  denied: 'sender',
+  internal: 'receiver',
+  malformed: 'plain',
+  method: 'plain',
+  'too-large': 'plain',
+  'unsupported-media': 'plain',
+  'too-many': 'plain',
+  unavailable: 'plain',
+};
+
+export const isFault = (kind: ProblemKind): boolean => CODES[kind] !== 'plain';
+
+export function encodeFault(problem: Problem, version: SoapVersion, namespace: string): Reply {
+  const kind = CODES[problem.kind];
+  const code = `soap:${kind === 'sender' || kind === 'receiver' ? version[kind] : kind}`;
+  const message = escapeText(problem.message);
+  const detail = detailOf(problem, message, namespace);
+  const fault = version === SOAP11 ? fault11(code, message, detail) : fault12(code, message, detail);
+  return {
+    status: 500,
+    headers: { 'Content-Type': version.contentType, 'Cache-Control': 'private' },
+    body: `${envelopeStart(version.uri)}${headerOf(problem, version)}<soap:Body>${fault}${version.close}`,
+  };
+}
+
+const fault11 = (code: string, message: string, detail: string) =>
+  `<soap:Fault><faultcode>${code}</faultcode><faultstring>${message}</faultstring>${
+    detail && `<detail>${detail}</detail>`
+  }</soap:Fault>`;
+
+const fault12 = (code: string, message: string, detail: string) =>
+  `<soap:Fault><soap:Code><soap:Value>${code}</soap:Value></soap:Code><soap:Reason><soap:Text xml:lang="en">${message}</soap:Text></soap:Reason>${
+    detail && `<soap:Detail>${detail}</soap:Detail>`
+  }</soap:Fault>`;
+
+/** Errors of header blocks have no detail: SOAP 1.1 §4.4 keeps it for errors of the Body. */
+function detailOf(problem: Problem, message: string, namespace: string): string {
+  if (problem.kind === 'must-understand') return '';
+  return `<error xmlns="${namespace}"><code>${problem.kind}</code><message>${message}</message></error>`;
+}
+
+const UPGRADE = `<soap12:Upgrade xmlns:soap12="${SOAP12.uri}">${[SOAP11, SOAP12]
+  .map(({ form, uri }) => {
+    const prefix = form === 'soap11' ? 'soap' : 'soap12';
+    return `<soap12:SupportedEnvelope qname="${prefix}:Envelope" xmlns:${prefix}="${uri}" />`;
+  })
+  .join('')}</soap12:Upgrade>`;
+
+/** SOAP 1.2 §5.4.7 and §5.4.8; ASMX sends Upgrade with SOAP 1.1 too. */
+function headerOf(problem: Problem, version: SoapVersion): string {
+  if (problem.kind === 'version') return `<soap:Header>${UPGRADE}</soap:Header>`;
+  if (problem.kind !== 'must-understand' || version === SOAP11) return '';
+  const blocks = (problem.details.blocks ?? []).map(({ uri, local }) =>
+    uri
+      ? `<soap:NotUnderstood qname="h:${local}" xmlns:h="${escapeAttribute(uri)}" />`
+      : `<soap:NotUnderstood qname="${local}" />`,
+  );
+  return `<soap:Header>${blocks.join('')}</soap:Header>`;
+}

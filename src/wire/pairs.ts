@@ -1,0 +1,112 @@
+import { TextDecoder } from 'node:util';
+import type { DateContext } from '../contract/dates.ts';
+import type { Operation, ParameterType, ResultType } from '../contract/types.ts';
+import { header, type Request } from '../exchange.ts';
+import { badArgument, Problem } from '../problem.ts';
+import { indented, type Writer, XML_DECLARATION } from './elements.ts';
+import { type Form, type FormSettings, type Message, plainProblem, readArgument, xmlReply } from './form.ts';
+import { knownDecoder, latin1, parseMediaType } from './text.ts';
+import { resultWriter, rootName } from './values.ts';
+
+/** HTTP GET and HTTP POST: one form, two sources of name=value pairs. */
+export function createPairs(source: 'get' | 'post', { groupName, group, namespace, dates }: FormSettings): Form {
+  const writers = new Map(Object.entries(group).map(([name, row]) => [name, rootWriter(row.result, namespace)]));
+
+  return {
+    async receive(request, operationPath) {
+      const name = decodeText(operationPath, UTF8, false);
+      const operation = Object.hasOwn(group, name) ? group[name] : undefined;
+      if (!operation) throw new Problem('unknown-operation', `There is no such operation in ${groupName}.`);
+      const pairs = source === 'get' ? readPairs(request.query, UTF8) : await readForm(request);
+      return {
+        form: source,
+        decode: () => ({ group: groupName, operation: name, arguments: readArguments(pairs, operation, dates()) }),
+        encode: (_call, value) => xmlReply('text/xml; charset=utf-8', (writers.get(name) as Writer)(value)),
+        encodeProblem: plainProblem,
+      } satisfies Message;
+    },
+    encodeProblem: plainProblem,
+  };
+}
+
+type Pairs = ReadonlyMap<string, readonly string[]>;
+
+// A list of 1,000 and every scalar there is, with room for what others add.
+const PAIRS_MAX = 2_000;
+const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+
+async function readForm(request: Request): Promise<Pairs> {
+  const media = parseMediaType(header(request, 'content-type'));
+  if (media.type !== FORM_TYPE)
+    throw new Problem('unsupported-media', `The Content-Type of this call is ${FORM_TYPE}.`);
+  // An encoding of two bytes a character cannot be what percent signs hold; like an unknown one it counts as absent.
+  const decoder = /^(utf-?16|ucs-?2)/i.test(media.parameters.charset ?? '')
+    ? UTF8
+    : knownDecoder(media.parameters.charset ?? '');
+  return readPairs(latin1(await request.body()), decoder ?? UTF8);
+}
+
+/** Names in lower case, since ASMX takes them in any; a name without `=` is no pair. */
+function readPairs(text: string, decoder: TextDecoder): Pairs {
+  const pairs = new Map<string, string[]>();
+  let count = 0;
+  for (const pair of text.split('&')) {
+    const equals = pair.indexOf('=');
+    if (equals < 0) continue;
+    count += 1;
+    if (count > PAIRS_MAX) throw new Problem('too-large', `There are more than ${PAIRS_MAX} parameters.`);
+    const name = decodeText(pair.slice(0, equals), decoder, true).toLowerCase();
+    const value = decodeText(pair.slice(equals + 1), decoder, true);
+    const values = pairs.get(name);
+    if (values) values.push(value);
+    else pairs.set(name, [value]);
+  }
+  return pairs;
+}
+
+/**
+ * Percent-decoding as ASP.NET does it: %XX are bytes in the decoder's encoding, %uXXXX is a UTF-16 unit, anything else
+ * after a percent sign stays as it is. `text` holds one character a byte.
+ */
+function decodeText(text: string, decoder: TextDecoder, plusIsBlank: boolean): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the ASCII characters that stand for themselves
+  if (/^[\x00-\x7F]*$/.test(text) && !/[%+]/.test(text)) return text;
+  const blank = plusIsBlank ? text.replaceAll('+', ' ') : text;
+  const pieces = blank.split(/%u([0-9A-Fa-f]{4})/); // odd ones are units
+  const decoded = pieces.map((piece, index) => {
+    if (index % 2 === 1) return String.fromCharCode(Number.parseInt(piece, 16));
+    const bytes = piece.replace(/%([0-9A-Fa-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+    return decoder.decode(Buffer.from(bytes, 'latin1'));
+  });
+  return decoded.join('').toWellFormed();
+}
+
+function readArguments(pairs: Pairs, operation: Operation, context: DateContext): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const [name, type] of Object.entries(operation.parameters)) {
+    values[name] = readParameter(name, type, pairs.get(name.toLowerCase()), context);
+  }
+  return values;
+}
+
+function readParameter(name: string, type: ParameterType, given: readonly string[] | undefined, context: DateContext) {
+  if (type.kind === 'list') return given ?? null;
+  if (given && given.length > 1) throw badArgument(name, 'given more than once');
+  return readArgument(name, type, given?.[0], 'parseGeneral', context);
+}
+
+const SCHEMA_NAMESPACES =
+  ' xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
+
+function rootWriter(type: ResultType, namespace: string): Writer {
+  const own = ` xmlns="${namespace}"`;
+  const root = rootName(type);
+  if (type.kind === 'scalar' || type.kind === 'dataSet') {
+    const write = resultWriter(type, root, own, indented, 0);
+    return (value) => XML_DECLARATION + write(value);
+  }
+  const write = resultWriter(type, root, SCHEMA_NAMESPACES + own, indented, 0);
+  const nil = `${XML_DECLARATION}\n<${root}${SCHEMA_NAMESPACES} xsi:nil="true"${own} />`;
+  return (value) => (value === null ? nil : XML_DECLARATION + write(value));
+}

@@ -1,0 +1,70 @@
+import { TextDecoder } from 'node:util';
+import { Problem } from '../problem.ts';
+
+/** Header fields and bytes to text: media types with their parameters, and which encoding a body is in. */
+export interface MediaType {
+  /** Lower case, without parameters; '' where there is none. */
+  readonly type: string;
+  /** Names in lower case, quotes removed. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+const PARAMETER = /;\s*([^=;\s]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)/g;
+
+export function parseMediaType(field: string | undefined): MediaType {
+  if (!field) return { type: '', parameters: {} };
+  const type = (field.split(';', 1)[0] as string).trim().toLowerCase();
+  const parameters: Record<string, string> = {};
+  for (const [, name, value] of field.matchAll(PARAMETER)) {
+    const text = (value as string).trim();
+    parameters[(name as string).toLowerCase()] = /^".*"$/.test(text) ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text;
+  }
+  return { type, parameters };
+}
+
+/**
+ * The text of an XML body. The encoding is the charset of the Content-Type, else what a byte order mark says, else the XML
+ * declaration, else UTF-8. A charset that nobody knows counts as absent.
+ */
+export function decodeXml(bytes: Uint8Array, charset: string | undefined): string {
+  const decoder =
+    decoderFor(charset, bytes) ?? decoderFor(detectEncoding(bytes), bytes) ?? new TextDecoder('utf-8', FATAL);
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    throw new Problem('malformed', `The request is not valid ${decoder.encoding} text.`, { cause });
+  }
+}
+
+const FATAL = { fatal: true };
+
+function decoderFor(label: string | undefined, bytes: Uint8Array): TextDecoder | undefined {
+  if (!label) return undefined;
+  // RFC 2781: "utf-16" without more is big-endian or little-endian as its byte order mark says.
+  const name = /^utf-?16$/i.test(label) && bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : label;
+  return knownDecoder(name, FATAL);
+}
+
+/** A decoder by its label, or nothing where the label is of no encoding we know. */
+export function knownDecoder(label: string, options?: { fatal: boolean }): TextDecoder | undefined {
+  try {
+    return new TextDecoder(label, options);
+  } catch {
+    return undefined;
+  }
+}
+
+const startsWith = (bytes: Uint8Array, ...start: number[]) => start.every((byte, at) => bytes[at] === byte);
+
+function detectEncoding(bytes: Uint8Array): string | undefined {
+  if (startsWith(bytes, 0xef, 0xbb, 0xbf)) return 'utf-8';
+  if (startsWith(bytes, 0xfe, 0xff) || startsWith(bytes, 0x00, 0x3c)) return 'utf-16be';
+  if (startsWith(bytes, 0xff, 0xfe) || startsWith(bytes, 0x3c, 0x00)) return 'utf-16le';
+  const declaration = /^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']/.exec(latin1(bytes.subarray(0, 200)));
+  // A declaration that can be read byte by byte is not in UTF-16, whatever it says.
+  return declaration && !/^(utf-?16|ucs-?2|iso-10646)/i.test(declaration[1] as string) ? declaration[1] : undefined;
+}
+
+/** One character a byte. */
+export const latin1 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
