@@ -55,8 +55,7 @@ const SCHEMA_FORMS = [
 const zone = String.raw`(?: *(?<zone>Z|GMT|UTC|[+-]\d\d:?\d\d))?`;
 const time = String.raw`(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d)(?:\.(?<fraction>\d+))?)?(?: *(?<half>[AP])M)?`;
 const weekday = `(?:(?<weekday>${DAYS.join('|')})[a-z]*,? +)?`;
-const monthName =
-  `(?<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`;
+const monthName = `(?<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`;
 const GENERAL_FORMS = [
   String.raw`(?<year>\d{4})(?<mark>[-/])(?<month>\d{1,2})\k<mark>(?<day>\d{1,2})(?:(?:T| +)${time})?${zone}`,
   String.raw`(?<year>\d{4})-(?<month>\d\d)`,

@@ -46,20 +46,20 @@ export const group = statement<{ account: bigint; group: bigint }, { group_id: b
 );
 export const countContacts = statement<Ids, { total: bigint }>(
   'contacts.countContacts',
-  'select count(*) as total from contact where account_id = :account and contact_id in ({idList})',
+  'select count(*) as total from contact where account_id = :account and contact_id in ({elements :ids})',
 );
 export const countContactsInGroup = statement<Ids & { group: bigint }, { total: bigint }>(
   'contacts.countContactsInGroup',
   `select count(*) as total from contact
-   where account_id = :account and group_id = :group and contact_id in ({idList})`,
+   where account_id = :account and group_id = :group and contact_id in ({elements :ids})`,
 );
 export const setGroup = statement<Ids & { group: bigint | null }>(
   'contacts.setGroup',
-  'update contact set group_id = :group where account_id = :account and contact_id in ({idList})',
+  'update contact set group_id = :group where account_id = :account and contact_id in ({elements :ids})',
 );
 export const deleteContacts = statement<Ids>(
   'contacts.deleteContacts',
-  'delete from contact where account_id = :account and contact_id in ({idList})',
+  'delete from contact where account_id = :account and contact_id in ({elements :ids})',
 );
 export const addGroup = statement<{ account: bigint; group: bigint; name: string | null }>(
   'contacts.addGroup',

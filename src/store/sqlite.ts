@@ -41,8 +41,8 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
 export const sqliteDialect: Dialect = {
   parameter: (number) => `?${number}`,
   fragments: {
-    clustered: 'without rowid',
-    idList: 'select value from json_each(:ids)',
+    clustered: () => 'without rowid',
+    elements: (argument) => `select value from json_each(${argument})`,
   },
 };
 

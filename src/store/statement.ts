@@ -1,6 +1,6 @@
 /**
  * A statement: SQL text with `:name` parameters, the same for every engine. Where engines differ the text has a fragment
- * in braces, `{name}`, which each engine writes in its own words (see Dialect).
+ * in braces, `{name}` or `{name :parameter}`, which each engine writes in its own words (see Dialect).
  */
 export interface Statement<P = never, R = unknown> {
   readonly name: string;
@@ -18,9 +18,10 @@ export type Value = string | bigint | number | null;
 export interface Dialect {
   /** The number of a parameter. */
   parameter(number: number): string;
-  readonly fragments: Readonly<Record<Fragment, string>>;
+  readonly fragments: Readonly<Record<Fragment, (argument: string) => string>>;
 }
-export type Fragment = 'clustered' | 'idList';
+/** clustered: a table kept in the order of its key. elements: the numbers of a JSON array, as rows. */
+export type Fragment = 'clustered' | 'elements';
 
 export function statement<P extends Record<keyof P, Value>, R = never>(name: string, text: string): Statement<P, R> {
   const parameters = [...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as keyof P & string))];
@@ -29,11 +30,11 @@ export function statement<P extends Record<keyof P, Value>, R = never>(name: str
 
 // Not the :: of a cast.
 const PARAMETER = /(?<!:):([a-z][A-Za-z]*)/g;
-const FRAGMENT = /\{([a-zA-Z]+)\}/g;
+const FRAGMENT = /\{([a-z]+) ?([^}]*)\}/g;
 
 /** The text as an engine takes it. */
 export function render(text: string, parameters: readonly string[], dialect: Dialect): string {
   return text
-    .replace(FRAGMENT, (_, name: Fragment) => dialect.fragments[name])
+    .replace(FRAGMENT, (_, name: Fragment, argument: string) => dialect.fragments[name](argument))
     .replace(PARAMETER, (_, name: string) => dialect.parameter(parameters.indexOf(name) + 1));
 }

@@ -1,0 +1,67 @@
+import { pino } from 'pino';
+import { type App, createApp } from '../../src/app.ts';
+import type { Reply, Request } from '../../src/exchange.ts';
+import { type Config, readConfig } from '../../src/server/config.ts';
+import { covered } from './coverage.ts';
+import type { Engine } from './engines.ts';
+import { type Arguments, type Form, requestOf } from './forms.ts';
+import { NAMESPACE, validateResult } from './validate.ts';
+
+/** The service as tests use it: a fake clock, a fresh database, every successful reply validated against our WSDL. */
+export interface Service {
+  readonly app: App;
+  /** The service's clock, for tests to set. */
+  readonly clock: { now: number };
+  /** How long answers were held back, in milliseconds. */
+  readonly slept: number[];
+  /** Lines that the service logged. */
+  readonly logged: string[];
+  send(request: Partial<Request> & { bytes?: string | Uint8Array }): Promise<Answer>;
+  call(form: Form, group: string, operation: string, args: Arguments): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+export interface Answer extends Reply {
+  readonly text: string;
+}
+
+export const ACME = '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11';
+export const GLOBEX = 'a1b2c3d4-0000-4000-8000-00000000beef';
+
+export async function startService(
+  engine: Engine,
+  data: 'empty' | 'sample' = 'sample',
+  settings: Partial<Config> = {},
+): Promise<Service> {
+  const database = await engine.fresh(data);
+  const config = { ...readConfig({ COLUMBA_DATABASE: database, COLUMBA_PORT: '0' }), ...settings };
+  const clock = { now: Date.UTC(2026, 10, 15, 12) };
+  const slept: number[] = [];
+  const logged: string[] = [];
+  const app = await createApp(config, {
+    now: () => clock.now,
+    sleep: async (ms) => void slept.push(ms),
+    log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
+    observe: ({ form, call, reply }) => {
+      if (config.namespace === NAMESPACE) validateResult(call.group, textOf(reply));
+      covered(call.group, call.operation, form);
+    },
+  });
+
+  const send: Service['send'] = async ({ bytes = '', ...given }) => {
+    const body = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
+    const request: Request = {
+      ...{ method: 'GET', path: '/', query: '', headers: {}, base: 'http://127.0.0.1:18080', client: '192.0.2.1' },
+      ...{ body: async () => body, ...given },
+    };
+    const reply = await app.endpoint(request);
+    return { ...reply, text: textOf(reply) };
+  };
+  return {
+    ...{ app, clock, slept, logged, send },
+    call: (form, group, operation, args) => send(requestOf(form, group, operation, args)),
+    stop: () => app.stop(),
+  };
+}
+
+const textOf = ({ body }: Reply): string => (typeof body === 'string' ? body : Buffer.from(body).toString('utf8'));
