@@ -11,6 +11,7 @@ import { createOperations } from './operations/handlers.ts';
 import type { Config } from './server/config.ts';
 import { type HttpServer, listen } from './server/http.ts';
 import type { Log } from './server/observe.ts';
+import { createTrace, type Trace } from './server/trace.ts';
 import type { Database } from './store/database.ts';
 import { openSqlite } from './store/sqlite.ts';
 import { createEndpoint, type Endpoint, type EndpointSettings } from './wire/endpoint.ts';
@@ -52,18 +53,21 @@ export async function createApp(config: Config, { now, sleep, log, observe }: Su
   });
 
   let server: HttpServer | undefined;
+  let trace: Trace | undefined;
   return {
     accounts,
     archive: createArchive(database, region),
     endpoint,
-    /** Starts to serve; the address it answers at. */
-    async start(): Promise<string> {
-      server = await listen(config, endpoint);
+    /** Starts to serve; the address it answers at. With a file to write exchanges to, if that is wanted. */
+    async start(traceFile?: string): Promise<string> {
+      trace = traceFile === undefined ? undefined : createTrace(traceFile, now);
+      server = await listen(config, trace?.around(endpoint) ?? endpoint);
       return server.address;
     },
     /** Finishes what was accepted, then lets go of everything. */
     async stop(): Promise<void> {
       await server?.close();
+      await trace?.close();
       await database.close();
     },
   };

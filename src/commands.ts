@@ -15,8 +15,9 @@ import { createLog } from './server/observe.ts';
 export const commands: Readonly<Record<string, (args: string[]) => Promise<number>>> = {
   async serve(args) {
     const { flags, rest } = takeFlags(args, Object.keys(settings).map(flagOf));
-    const { values } = parse(rest, { demo: { type: 'boolean' } }, 0);
-    return serve(configOf(flags), surroundings, values.demo === true);
+    const { values } = parse(rest, { demo: { type: 'boolean' }, trace: { type: 'string' } }, 0);
+    const trace = typeof values.trace === 'string' ? values.trace : undefined;
+    return serve(configOf(flags), surroundings, { demo: values.demo === true, trace });
   },
 
   import: (args) =>
@@ -65,7 +66,7 @@ export const commands: Readonly<Record<string, (args: string[]) => Promise<numbe
 
 export function help(): string {
   const usage = [
-    'serve [--demo] [--SETTING VALUE …]',
+    'serve [--demo] [--trace FILE] [--SETTING VALUE …]',
     'import FILE',
     'export [--ndjson] [--account USERNAME] [--output FILE]',
     ...accountUsage,

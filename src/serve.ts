@@ -7,11 +7,18 @@ import { importFile } from './operator/import.ts';
 import { Problem } from './problem.ts';
 import type { Config } from './server/config.ts';
 
+export interface ServeOptions {
+  /** With sample data, in a database that is gone afterwards. */
+  readonly demo: boolean;
+  /** A file to write exchanges to. */
+  readonly trace: string | undefined;
+}
+
 /** `columba serve`: until a signal ends it. */
 export async function serve(
   config: Config,
   surroundings: (config: Config) => Surroundings,
-  demo: boolean,
+  { demo, trace }: ServeOptions,
 ): Promise<number> {
   const temporary = demo ? mkdtempSync(join(tmpdir(), 'columba-demo-')) : null;
   const effective = temporary
@@ -21,7 +28,7 @@ export async function serve(
   try {
     const app = await createApp(effective, around);
     if (demo) await importFile(SAMPLE, app.archive, around.now);
-    const address = await app.start().catch((thrown) => {
+    const address = await app.start(trace).catch((thrown) => {
       if (thrown.code !== 'EADDRINUSE') throw thrown;
       throw new Problem('bad-argument', `Port ${config.port} is taken. Choose another with --port or COLUMBA_PORT.`);
     });

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Reply, Request } from '../exchange.ts';
 import { Problem } from '../problem.ts';
 import { type AddressRules, createAddresses } from './addresses.ts';
+import { pack, tooLarge, unpack } from './compression.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
 export interface HttpSettings extends AddressRules {
@@ -38,10 +39,12 @@ export async function listen(
     },
     (incoming, response) => {
       const request = toRequest(incoming, settings.bodyBytesMax, addresses.of(incoming));
-      handle(request).then(
-        (reply) => send(incoming, response, reply),
-        () => response.destroy(), // the endpoint answers everything; this is for what cannot be answered
-      );
+      handle(request)
+        .then((reply) => pack(reply, incoming.headers['accept-encoding'] as string | undefined))
+        .then(
+          (reply) => send(incoming, response, reply),
+          () => response.destroy(), // the endpoint answers everything; this is for what cannot be answered
+        );
     },
   );
   await new Promise<void>((resolve, reject) => {
@@ -73,26 +76,21 @@ function toRequest(
 }
 
 async function readBody(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
-  const coding = incoming.headers['content-encoding'];
-  if (coding && coding.toLowerCase() !== 'identity') {
-    throw new Problem('unsupported-media', 'The Content-Encoding of a request is not understood: send it plain.');
-  }
-  const tooLarge = () =>
-    new Problem('too-large', `A request body has at most ${bytesMax} bytes.`, { headers: { Connection: 'close' } });
-  if (Number(incoming.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
+  if (Number(incoming.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
       bytes += chunk.length;
-      if (bytes > bytesMax) throw tooLarge();
+      if (bytes > bytesMax) throw tooLarge(bytesMax);
       chunks.push(chunk);
     }
   } catch (thrown) {
     if (thrown instanceof Problem) throw thrown;
     throw new Problem('malformed', 'The request body broke off.', { cause: thrown });
   }
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+  const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+  return unpack(body, incoming.headers['content-encoding'], bytesMax);
 }
 
 function send(incoming: IncomingMessage, response: ServerResponse, { status, headers, body }: Reply): void {

@@ -6,7 +6,7 @@ import { badArgument, Problem } from '../problem.ts';
 import { indented, type Writer, XML_DECLARATION } from './elements.ts';
 import { type Form, type FormSettings, type Message, plainProblem, readArgument, xmlReply } from './form.ts';
 import { knownDecoder, latin1, parseMediaType } from './text.ts';
-import { resultWriter, rootName } from './values.ts';
+import { resultWriter, rootAttributes, rootName, SCHEMA_NAMESPACES } from './values.ts';
 
 /** HTTP GET and HTTP POST: one form, two sources of name=value pairs. */
 export function createPairs(source: 'get' | 'post', { groupName, group, namespace, dates }: FormSettings): Form {
@@ -96,17 +96,9 @@ function readParameter(name: string, type: ParameterType, given: readonly string
   return readArgument(name, type, given?.[0], 'parseGeneral', context);
 }
 
-const SCHEMA_NAMESPACES =
-  ' xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
-
 function rootWriter(type: ResultType, namespace: string): Writer {
-  const own = ` xmlns="${namespace}"`;
   const root = rootName(type);
-  if (type.kind === 'scalar' || type.kind === 'dataSet') {
-    const write = resultWriter(type, root, own, indented, 0);
-    return (value) => XML_DECLARATION + write(value);
-  }
-  const write = resultWriter(type, root, SCHEMA_NAMESPACES + own, indented, 0);
-  const nil = `${XML_DECLARATION}\n<${root}${SCHEMA_NAMESPACES} xsi:nil="true"${own} />`;
+  const write = resultWriter(type, root, rootAttributes(type, namespace), indented, 0);
+  const nil = `${XML_DECLARATION}\n<${root}${SCHEMA_NAMESPACES} xsi:nil="true" xmlns="${namespace}" />`;
   return (value) => (value === null ? nil : XML_DECLARATION + write(value));
 }

@@ -20,8 +20,9 @@ export interface SoapVersion {
 const SOAP11_URI = 'http://schemas.xmlsoap.org/soap/envelope/';
 const SOAP12_URI = 'http://www.w3.org/2003/05/soap-envelope';
 
-export const envelopeStart = (uri: string) =>
-  `${XML_DECLARATION}<soap:Envelope xmlns:soap="${uri}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">`;
+export const envelopeTag = (uri: string) =>
+  `<soap:Envelope xmlns:soap="${uri}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">`;
+export const envelopeStart = (uri: string) => XML_DECLARATION + envelopeTag(uri);
 const open = (uri: string) => `${envelopeStart(uri)}<soap:Body>`;
 const close = '</soap:Body></soap:Envelope>';
 

@@ -43,4 +43,11 @@ export function rootName(type: ResultType): string {
   return type.kind === 'list' ? arrayName(type.item.name) : type.name;
 }
 
+export const SCHEMA_NAMESPACES =
+  ' xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
+
+/** A record or list declares the prefixes of XML Schema, whether it needs them or not; a scalar or DataSet does not. */
+export const rootAttributes = (type: ResultType, namespace: string): string =>
+  `${type.kind === 'record' || type.kind === 'list' ? SCHEMA_NAMESPACES : ''} xmlns="${namespace}"`;
+
 export const arrayName = (item: string): string => `ArrayOf${item[0]?.toUpperCase()}${item.slice(1)}`;

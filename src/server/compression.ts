@@ -1,0 +1,51 @@
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, gzip, inflate } from 'node:zlib';
+import type { Reply } from '../exchange.ts';
+import { Problem } from '../problem.ts';
+
+/** Bodies that are compressed on their way, in both directions. */
+
+const unpackers: Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>> = {
+  gzip: promisify(gunzip),
+  'x-gzip': promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+};
+
+/** The body as it was before the client compressed it; never more than `bytesMax`, however small it came. */
+export async function unpack(bytes: Uint8Array, coding: string | undefined, bytesMax: number): Promise<Uint8Array> {
+  const name = coding?.trim().toLowerCase() ?? '';
+  if (name === '' || name === 'identity') return bytes;
+  const unpacker = Object.hasOwn(unpackers, name) ? unpackers[name] : undefined;
+  if (!unpacker) {
+    const known = Object.keys(unpackers).join(', ');
+    throw new Problem('unsupported-media', `The Content-Encoding of a request is one of ${known}, or none.`);
+  }
+  try {
+    return await unpacker(bytes, { maxOutputLength: bytesMax });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(bytesMax);
+    throw new Problem('malformed', `The request body is not ${name} as its Content-Encoding says.`, { cause });
+  }
+}
+
+export const tooLarge = (bytesMax: number): Problem =>
+  new Problem('too-large', `A request body has at most ${bytesMax} bytes.`, { headers: { Connection: 'close' } });
+
+// Below this, the header fields of compression cost about what it saves.
+const BYTES_MIN = 1_024;
+const compress = promisify(gzip);
+
+/** gzip for a client that asks for it by name, and for no other: old ones send `none`, `compress` or `identity`. */
+export async function pack(reply: Reply, acceptEncoding: string | undefined): Promise<Reply> {
+  if (reply.body.length < BYTES_MIN || !asksForGzip(acceptEncoding)) return reply;
+  const body = await compress(reply.body);
+  return { ...reply, headers: { ...reply.headers, 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }, body };
+}
+
+function asksForGzip(acceptEncoding: string | undefined): boolean {
+  return (acceptEncoding ?? '').split(',').some((part) => {
+    const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+    return name === 'gzip' && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
+}
