@@ -9,6 +9,7 @@ import { createOutbox } from './domain/outbox.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createOperations } from './operations/handlers.ts';
 import type { Config } from './server/config.ts';
+import { createHealth } from './server/health.ts';
 import { type HttpServer, listen } from './server/http.ts';
 import type { Log } from './server/observe.ts';
 import { createTrace, type Trace } from './server/trace.ts';
@@ -52,20 +53,25 @@ export async function createApp(config: Config, { now, sleep, log, observe }: Su
     ...(observe && { observe }),
   });
 
+  const health = createHealth(() => database.check());
+  const handle: Endpoint = async (request) => (await health.answer(request.path)) ?? endpoint(request);
+
   let server: HttpServer | undefined;
   let trace: Trace | undefined;
   return {
     accounts,
     archive: createArchive(database, region),
     endpoint,
+    backup: (path: string) => database.backup(path),
     /** Starts to serve; the address it answers at. With a file to write exchanges to, if that is wanted. */
     async start(traceFile?: string): Promise<string> {
       trace = traceFile === undefined ? undefined : createTrace(traceFile, now);
-      server = await listen(config, trace?.around(endpoint) ?? endpoint);
+      server = await listen(config, trace?.around(handle) ?? handle);
       return server.address;
     },
     /** Finishes what was accepted, then lets go of everything. */
     async stop(): Promise<void> {
+      health.stopping();
       await server?.close();
       await trace?.close();
       await database.close();
@@ -73,6 +79,9 @@ export async function createApp(config: Config, { now, sleep, log, observe }: Su
   };
 }
 
-function openDatabase(config: Config, now: () => number): Promise<Database> {
-  return openSqlite(config.database.replace(/^sqlite:/, ''), now);
+async function openDatabase(config: Config, now: () => number): Promise<Database> {
+  if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now);
+  const { openPostgres } = await import('./store/postgres.ts'); // its driver is loaded only where it is used
+  const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
+  return openPostgres({ url, connectionsMax, timeoutMs }, now);
 }

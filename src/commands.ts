@@ -8,7 +8,7 @@ import { exportAccounts } from './operator/export.ts';
 import { type ImportResult, importFile } from './operator/import.ts';
 import { Problem } from './problem.ts';
 import { serve } from './serve.ts';
-import { type Config, flagOf, readConfig, settings } from './server/config.ts';
+import { type Config, flagOf, readConfig, settings, withoutPassword } from './server/config.ts';
 import { createLog } from './server/observe.ts';
 
 /** The commands; each answers with its exit code. */
@@ -17,13 +17,14 @@ export const commands: Readonly<Record<string, (args: string[]) => Promise<numbe
     const { flags, rest } = takeFlags(args, Object.keys(settings).map(flagOf));
     const { values } = parse(rest, { demo: { type: 'boolean' }, trace: { type: 'string' } }, 0);
     const trace = typeof values.trace === 'string' ? values.trace : undefined;
-    return serve(configOf(flags), surroundings, { demo: values.demo === true, trace });
+    const config = configOf(flags);
+    return serve(config, surroundings(config), { demo: values.demo === true, trace });
   },
 
   import: (args) =>
     withApp(args, async (app, rest) => {
       const [path = ''] = parse(rest, {}, 1).positionals;
-      const result = await importFile(path, app.archive, surroundings(configOf({})).now, showProgress());
+      const result = await importFile(path, app.archive, Date.now, showProgress());
       for (const mistake of result.mistakes) complain(mistake);
       print(`Imported ${counted(result)}.${result.mistakes.length > 0 ? ` Refused: ${result.mistakes.length}.` : ''}`);
       return result.mistakes.length > 0 ? 1 : 0;
@@ -43,6 +44,14 @@ export const commands: Readonly<Record<string, (args: string[]) => Promise<numbe
       throw new Problem('bad-argument', `There is no account with the username ${username}.`);
     }),
 
+  backup: (args) =>
+    withApp(args, async (app, rest) => {
+      const [path = ''] = parse(rest, {}, 1).positionals;
+      await app.backup(path);
+      print(`Wrote ${path}.`);
+      return 0;
+    }),
+
   account: (args) =>
     withApp(args, async (app, rest) => {
       await accountCommand(app.accounts, rest, print, Date.now);
@@ -53,7 +62,9 @@ export const commands: Readonly<Record<string, (args: string[]) => Promise<numbe
   check: (args) =>
     withApp(args, async (_app, rest, config) => {
       parse(rest, {}, 0);
-      for (const [name, { variable }] of Object.entries(settings)) print(`${variable}=${config[name as keyof Config]}`);
+      for (const [name, { variable }] of Object.entries(settings)) {
+        print(`${variable}=${withoutPassword(String(config[name as keyof Config]))}`);
+      }
       print('The settings are right and the database can be used.');
       return 0;
     }),
@@ -69,6 +80,7 @@ export function help(): string {
     'serve [--demo] [--trace FILE] [--SETTING VALUE …]',
     'import FILE',
     'export [--ndjson] [--account USERNAME] [--output FILE]',
+    'backup FILE',
     ...accountUsage,
     'check',
     'version',

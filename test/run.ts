@@ -1,20 +1,24 @@
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { uncovered } from './support/coverage.ts';
+import { createPostgresServer } from './support/postgres-server.ts';
 
 /** Runs the tests (all, or the files that are named), then asks whether every operation was called in every form. */
 const named = process.argv.slice(2);
 const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
-process.env.COLUMBA_TEST_COVERAGE = folder;
+const postgres = process.env.TEST_POSTGRES || !process.env.TEST_ALL ? undefined : await createPostgresServer();
+await postgres?.start();
 
 const options = ['--disable-warning=ExperimentalWarning', '--test', '--test-reporter=spec', '--test-concurrency=2'];
-const { status } = spawnSync(process.execPath, [...options, ...files], { stdio: 'inherit' });
-let failed = status !== 0;
+const environment = { ...process.env, TEST_COVERAGE: folder, ...(postgres && { TEST_POSTGRES: postgres.url() }) };
+const child = spawn(process.execPath, [...options, ...files], { stdio: 'inherit', env: environment });
+let failed = (await new Promise((resolve) => child.once('exit', resolve))) !== 0;
 
+await postgres?.remove();
 if (named.length === 0) {
-  const { uncovered } = await import('./support/coverage.ts');
   const missing = uncovered(folder);
   process.stdout.write(
     `operations × forms that no test called: ${missing.length === 0 ? 'none' : missing.join(', ')}\n`,

@@ -155,10 +155,18 @@ function offsetAt(zone: string, at: Instant): number {
   return Math.round((local.getTime() - Math.floor(at / 1000) * 1000) / 60_000);
 }
 
-/** The offset of a local time: asked twice, because the first answer is for a moment up to a day away from it. */
+/**
+ * The offset of a local time. One that a change of clocks repeats or skips is read in standard time, as .NET does: that is
+ * the smaller offset of the days before and after.
+ */
 function localOffset(zone: string, local: number): number {
-  return offsetAt(zone, local - offsetAt(zone, local) * 60_000);
+  const before = offsetAt(zone, local - DAY_MS);
+  const after = offsetAt(zone, local + DAY_MS);
+  const holds = [before, after].filter((offset) => offsetAt(zone, local - offset * 60_000) === offset);
+  return Math.min(...(holds.length > 0 ? holds : [before, after]));
 }
+
+const DAY_MS = 86_400_000;
 
 /** Throws RangeError for a zone that nobody knows. */
 export const checkZone = (zone: string): void => void offsetAt(zone, 0);

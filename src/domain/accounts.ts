@@ -68,7 +68,7 @@ export function createAccounts(database: Database, now: () => number, defaultReg
 
     async add(account: Account): Promise<{ userId: string }> {
       const userId = newUserId();
-      await database.transaction((queries) =>
+      await database.transaction(null, (queries) =>
         addAccount(queries, account, [{ hash: hashUserId(userId), createdAt: now(), revokedAt: null }]),
       );
       return { userId };
@@ -100,7 +100,7 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       const { account_id: account } = await named(username);
       const userId = newUserId();
       const hash = hashUserId(userId);
-      const revoked = await database.transaction(async (queries) => {
+      const revoked = await database.transaction(account, async (queries) => {
         await queries.run(sql.addCredential, { account, hash, createdAt: now(), revokedAt: null });
         if (!revokeOthers) return 0;
         return queries.run(sql.revokeCredentials, { account, prefix: '', keep: hash, revokedAt: now() });

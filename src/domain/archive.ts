@@ -42,7 +42,7 @@ export function createArchive(database: Database, defaultRegion: string | null) 
   return {
     /** The whole account or nothing of it. */
     load: (archive: AccountArchive): Promise<void> =>
-      database.transaction((queries) => load(queries, archive, effectiveRegion(archive.account, defaultRegion))),
+      database.transaction(null, (queries) => load(queries, archive, effectiveRegion(archive.account, defaultRegion))),
 
     /** All accounts as they are at one moment, by username, or the one that is named. */
     read: (username: string | null, take: (reading: AccountReading) => Promise<void>): Promise<number> =>

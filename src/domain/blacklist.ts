@@ -19,7 +19,7 @@ export function createBlacklist(
     async add(account: bigint, number: string, sample: string | null): Promise<void> {
       checkNumber(number);
       const key = numberKey(number, await regionOfAccount(account));
-      await database.transaction(async (queries) => {
+      await database.transaction(account, async (queries) => {
         if (!(await queries.first(sql.blockedByKey, { account, key }))) {
           await queries.run(sql.addBlocked, { account, number, key, sample, blockedAt: now() });
         }

@@ -25,13 +25,14 @@ export function createContacts(database: Database, regionOfAccount: (account: bi
 
   /** Changes all of the contacts, or none where one of them is not there (or not in `group`, where that is asked). */
   async function changeAll(
+    account: bigint,
     given: readonly bigint[],
     count: (queries: Queries, ids: string) => Promise<{ total: bigint } | undefined>,
     change: (queries: Queries, ids: string) => Promise<unknown>,
   ): Promise<boolean> {
     const ids = [...new Set(given)];
     const text = `[${ids.join()}]`;
-    return database.transaction(async (queries) => {
+    return database.transaction(account, async (queries) => {
       const found = await count(queries, text);
       if (found?.total !== BigInt(ids.length)) return false;
       await change(queries, text);
@@ -67,6 +68,7 @@ export function createContacts(database: Database, regionOfAccount: (account: bi
     /** The contacts stay, without a group. False, and nothing done, unless all of them are in it. */
     removeFromGroup: (account: bigint, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
       changeAll(
+        account,
         contacts,
         (queries, ids) => queries.first(sql.countContactsInGroup, { account, ids, group }),
         (queries, ids) => queries.run(sql.setGroup, { account, ids, group: null }),
@@ -74,6 +76,7 @@ export function createContacts(database: Database, regionOfAccount: (account: bi
 
     moveToGroup: (account: bigint, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
       changeAll(
+        account,
         contacts,
         async (queries, ids) =>
           (await queries.first(sql.group, { account, group })) && queries.first(sql.countContacts, { account, ids }),
@@ -82,6 +85,7 @@ export function createContacts(database: Database, regionOfAccount: (account: bi
 
     delete: (account: bigint, contacts: readonly bigint[]): Promise<boolean> =>
       changeAll(
+        account,
         contacts,
         (queries, ids) => queries.first(sql.countContacts, { account, ids }),
         (queries, ids) => queries.run(sql.deleteContacts, { account, ids }),

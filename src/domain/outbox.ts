@@ -42,7 +42,7 @@ export type Outbox = ReturnType<typeof createOutbox>;
 export function createOutbox(database: Database) {
   /** Deletes scheduled messages and returns the credits held for them: both or neither. */
   const release = (account: bigint, take: (queries: Queries) => Promise<{ held_parts: bigint }[]>): Promise<boolean> =>
-    database.transaction(async (queries) => {
+    database.transaction(account, async (queries) => {
       const taken = await take(queries);
       if (taken.length > 0) await queries.run(returnCredits, { account, parts: heldParts(taken) });
       return taken.length > 0;

@@ -17,7 +17,7 @@ export function createTemplates(database: Database) {
 
     /** Saving one that is there already changes nothing. */
     save: (account: bigint, text: string): Promise<void> =>
-      database.transaction(async (queries) => {
+      database.transaction(account, async (queries) => {
         if (await queries.first(sql.template, { account, hash: textHash(text) })) return;
         await addTemplate(queries, account, text);
       }),

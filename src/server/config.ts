@@ -24,7 +24,9 @@ const wholeNumber =
   };
 
 const database = (value: string): string => {
-  if (!/^sqlite:.+/.test(value)) throw new Error('expected sqlite: and a path, for example sqlite:data/columba.db');
+  if (!/^(sqlite:|postgres(ql)?:\/\/).+/.test(value)) {
+    throw new Error('expected sqlite: and a path (sqlite:data/columba.db), or postgres://USER:PASSWORD@HOST/DATABASE');
+  }
   return value;
 };
 
@@ -71,7 +73,26 @@ const level = (value: string): string => {
 export const settings = {
   host: setting('COLUMBA_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 for all.', text),
   port: setting('COLUMBA_PORT', '8080', 'Port to listen on; 0 for any free one.', wholeNumber(0, 65_535)),
-  database: setting('COLUMBA_DATABASE', 'sqlite:data/columba.db', 'Where the data is: sqlite: and a path.', database),
+  database: setting(
+    'COLUMBA_DATABASE',
+    'sqlite:data/columba.db',
+    'Where the data is: sqlite: and a path, or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several HOST:PORT and ' +
+      '?target_session_attrs=read-write for failover, and sslmode=verify-full for TLS.',
+    database,
+  ),
+  databaseConnections: setting(
+    'COLUMBA_DATABASE_CONNECTIONS',
+    '10',
+    'PostgreSQL: connections of a process at most.',
+    wholeNumber(1, 1_000),
+  ),
+  databaseTimeoutMs: setting(
+    'COLUMBA_DATABASE_TIMEOUT_MS',
+    '5000',
+    'PostgreSQL: time for a connection, a lock and a statement, before a call is answered with 503.',
+    wholeNumber(100, 600_000),
+  ),
+  workers: setting('COLUMBA_WORKERS', '1', 'Processes that share the port.', wholeNumber(1, 256)),
   namespace: setting(
     'COLUMBA_NAMESPACE',
     'http://sms.example/api',
@@ -110,10 +131,19 @@ export const settings = {
     'Time for a request to arrive whole, before its connection is closed.',
     wholeNumber(100, 3_600_000),
   ),
+  drainTimeoutMs: setting(
+    'COLUMBA_DRAIN_TIMEOUT_MS',
+    '5000',
+    'How long a process that is asked to stop waits for clients to use and so close their open connections.',
+    wholeNumber(0, 600_000),
+  ),
   logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Least important log lines to write.', level),
 };
 
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> };
+
+/** For showing a setting to people. */
+export const withoutPassword = (value: string): string => value.replace(/:\/\/[^@/]*@/, '://…@');
 
 /** `--list-limit` for `listLimit`. */
 export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -131,7 +161,7 @@ export function readConfig(
       return [name, parse(given)];
     } catch (thrown) {
       const source = flag === undefined ? variable : `--${flagOf(name)}`;
-      mistakes.push(`${source}: ${(thrown as Error).message}, not ${JSON.stringify(given)}`);
+      mistakes.push(`${source}: ${(thrown as Error).message}, not ${JSON.stringify(withoutPassword(given))}`);
       return [name, undefined];
     }
   });

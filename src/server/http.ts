@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Reply, Request } from '../exchange.ts';
 import { Problem } from '../problem.ts';
 import { type AddressRules, createAddresses } from './addresses.ts';
@@ -11,12 +11,16 @@ export interface HttpSettings extends AddressRules {
   readonly port: number;
   readonly bodyBytesMax: number;
   readonly requestTimeoutMs: number;
+  readonly drainTimeoutMs: number;
 }
 
 export interface HttpServer {
   /** Where it listens, e.g. http://127.0.0.1:8080. */
   readonly address: string;
-  /** Takes no more connections, finishes what it has accepted, and closes what is idle. */
+  /**
+   * Takes no more connections and answers every request that still comes on the open ones, telling their clients to close
+   * them. One that stays idle is closed in the end.
+   */
   close(): Promise<void>;
 }
 
@@ -30,6 +34,7 @@ export async function listen(
   handle: (request: Request) => Promise<Reply>,
 ): Promise<HttpServer> {
   const addresses = createAddresses(settings);
+  let closing = false;
   const server = createServer(
     {
       maxHeaderSize: HEADER_BYTES_MAX,
@@ -42,7 +47,12 @@ export async function listen(
       handle(request)
         .then((reply) => pack(reply, incoming.headers['accept-encoding'] as string | undefined))
         .then(
-          (reply) => send(incoming, response, reply),
+          (reply) =>
+            send(
+              incoming,
+              response,
+              closing ? { ...reply, headers: { ...reply.headers, Connection: 'close' } } : reply,
+            ),
           () => response.destroy(), // the endpoint answers everything; this is for what cannot be answered
         );
     },
@@ -51,7 +61,13 @@ export async function listen(
     server.once('error', reject);
     server.listen(settings.port, settings.host, resolve);
   });
-  return { address: addressOf(server), close: () => close(server) };
+  return {
+    address: addressOf(server),
+    close: () => {
+      closing = true;
+      return drain(server, settings.drainTimeoutMs);
+    },
+  };
 }
 
 function toRequest(
@@ -96,12 +112,17 @@ async function readBody(incoming: IncomingMessage, bytesMax: number): Promise<Ui
 function send(incoming: IncomingMessage, response: ServerResponse, { status, headers, body }: Reply): void {
   const bytes = typeof body === 'string' ? Buffer.from(body, 'utf8') : body;
   response.writeHead(status, { ...headers, 'Content-Length': bytes.length });
-  response.end(incoming.method === 'HEAD' ? undefined : bytes);
-  if (headers.Connection === 'close' && !incoming.complete) {
-    // Closing at once would reset the connection before the client has read the answer (RFC 9112 §9.6).
-    incoming.resume();
-    setTimeout(() => incoming.socket.destroy(), LINGER_MS).unref();
+  const content = incoming.method === 'HEAD' ? undefined : bytes;
+  if (headers.Connection !== 'close' || incoming.complete) {
+    response.end(content);
+    return;
   }
+  // A client that writes all before it reads would lose the answer if we closed while it writes (RFC 9112 §9.6).
+  response.write(content ?? '');
+  incoming.resume();
+  const end = () => response.end();
+  incoming.once('end', end).once('close', end);
+  setTimeout(end, LINGER_MS).unref();
 }
 
 function addressOf(server: Server): string {
@@ -109,9 +130,16 @@ function addressOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
-function close(server: Server): Promise<void> {
+/**
+ * http.Server.close would cut idle connections at once, and with them a request that is on its way: only the listening
+ * socket is closed, and the connections end by themselves or when the time is over.
+ */
+function drain(server: Server, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
+    const timer = setTimeout(() => server.closeIdleConnections(), timeoutMs);
+    NetServer.prototype.close.call(server, () => {
+      clearTimeout(timer);
+      server.close(() => resolve()); // ends the timers that http has of its own
+    });
   });
 }

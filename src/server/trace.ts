@@ -1,6 +1,6 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, fchmodSync, openSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
-import type { Reply, Request } from '../exchange.ts';
+import { header, type Reply, type Request } from '../exchange.ts';
 
 /**
  * Writes exchanges to a file as they went over the wire, in the form of the test cases, so that a case from the field becomes
@@ -12,7 +12,10 @@ export interface Trace {
 }
 
 export function createTrace(file: string, now: () => number): Trace {
-  const output = createWriteStream(file, { flags: 'a', mode: 0o600 });
+  // Opened at once, so that a wrong path is told at the start; a file that was there may have been open to others.
+  const fd = openSync(file, 'a', 0o600);
+  fchmodSync(fd, 0o600);
+  const output = createWriteStream(file, { fd });
   return {
     around: (handle) => async (request) => {
       let body: Uint8Array = new Uint8Array();
@@ -23,11 +26,10 @@ export function createTrace(file: string, now: () => number): Trace {
           return body;
         },
       });
-      output.write(`##### ${new Date(now()).toISOString()}\n=== request ===\n`);
-      output.write(requestBytes(request, body));
-      output.write('\n=== response ===\n');
-      output.write(replyBytes(reply));
-      output.write('\n');
+      const start = `##### ${new Date(now()).toISOString()}\n=== request ===\n`;
+      const parts = [start, requestBytes(request, body), '\n=== response ===\n', replyBytes(reply), '\n'];
+      // One piece, because other processes may append to the same file.
+      output.write(Buffer.concat(parts.map((part) => Buffer.from(part as Uint8Array))));
       return reply;
     },
     close: () => new Promise((resolve) => output.end(resolve)),
@@ -36,42 +38,63 @@ export function createTrace(file: string, now: () => number): Trace {
 
 const latin1 = (body: string | Uint8Array): string => Buffer.from(body as Uint8Array).toString('latin1');
 
-function requestBytes({ method, path, query, headers }: Request, body: Uint8Array): Buffer {
+function requestBytes(request: Request, body: Uint8Array): Buffer {
+  const { method, path, query, headers } = request;
   // The body as it was read: whole, and not compressed.
   const kept = Object.entries(headers).filter(
     ([name]) => !/^(transfer-encoding|content-encoding|content-length)$/.test(name),
   );
-  const fields = kept.flatMap(([name, value]) => [value ?? ''].flat().map((each) => `${name}: ${each}\r\n`));
+  const fields = kept.flatMap(([name, value]) => [value ?? ''].flat().map((each) => maskField(name, each)));
   const length = body.length > 0 ? `content-length: ${body.length}\r\n` : '';
-  const target = query === '' ? path : `${path}?${maskPairs(query)}`;
+  const target = maskPairs(query === '' ? path : `${path}?${query}`);
   const head = `${method} ${target} HTTP/1.1\r\n${fields.join('')}${length}\r\n`;
-  return Buffer.from(head + maskBody(latin1(body)), 'latin1');
+  return Buffer.from(head + maskBody(latin1(body), header(request, 'content-type') ?? ''), 'latin1');
 }
 
 function replyBytes({ status, headers, body }: Reply): Buffer {
   const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const text = maskElement(latin1(body), 'userID');
+  const text = maskXml(latin1(body));
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}Content-Length: ${text.length}\r\n\r\n`;
   return Buffer.from(head + text, 'latin1');
 }
 
+// A client whose call fails may have misspelt the name, and it is a secret all the same: rather too much is masked.
+const NAME = 'user[_.+-]?id';
+const NAMED = new RegExp(NAME, 'i');
+// Credentials that are none of ours, but of what stands before us.
+const SECRET_FIELD = new RegExp(`^(?:(?:proxy-)?authorization|cookie|.*${NAME}.*)$`);
+
 const crossed = (text: string): string => 'x'.repeat(text.length);
+const crossedAfter = (_whole: string, start: string, content: string): string => start + crossed(content);
 
-/** Names may be percent-encoded letter by letter; a value that cannot be a user_id is masked rather too often. */
-const maskPairs = (text: string): string =>
-  text.replace(/(^|&)([^=&]*)=([^&]*)/g, (pair, start, name, value) =>
-    /%/.test(name) || name.toLowerCase() === 'user_id' ? `${start}${name}=${crossed(value)}` : pair,
-  );
+/** By name, wherever in a pair it stands and however the = is written; and where percent signs hide which name it is. */
+const maskPairs = (text: string): string => text.split('&').map(maskPair).join('&');
 
-/** An element's content, whatever its prefix; where it does not end, all that follows. */
-const maskElement = (text: string, name: string): string =>
-  text.replace(
-    new RegExp(`(<(?:[^\\s<>/:]+:)?${name}(?:\\s[^>]*)?>)([\\s\\S]*?)(?=</(?:[^\\s<>/:]+:)?${name}|$)`, 'g'),
-    (_, start, content) => start + crossed(content),
-  );
+function maskPair(pair: string): string {
+  const named = pair.search(NAMED);
+  const from = Math.max(named, 0);
+  const equals = /=|%3D/i.exec(pair.slice(from));
+  if (!equals) return pair;
+  const value = from + equals.index + equals[0].length;
+  const isHidden = pair.slice(0, from + equals.index).includes('%');
+  return named >= 0 || isHidden ? crossedAfter(pair, pair.slice(0, value), pair.slice(value)) : pair;
+}
+
+// A start tag that is broken is masked too. No part of these is tried twice at one place: bodies may be long.
+const TAG = `(?:[^\\s<>/:]+:)?${NAME}`;
+const ELEMENT = new RegExp(`(<${TAG}(?:\\s[^<>]*>|>|(?=\\s)))([\\s\\S]*?)(?=</${TAG}|$)`, 'gi');
+const ATTRIBUTE = new RegExp(`(${NAME}\\s*=\\s*["'])([^"'<>]*)`, 'gi');
+
+/** An element's content, whatever its prefix, and where it does not end, all that follows; an attribute's value. */
+const maskXml = (text: string): string => text.replace(ELEMENT, crossedAfter).replace(ATTRIBUTE, crossedAfter);
 
 /** Two bytes a character: what is in it cannot be told byte by byte, so nothing of it is kept. */
-const maskBody = (text: string): string =>
-  text.includes('\0')
-    ? crossed(text)
-    : maskElement(text.trimStart().startsWith('<') ? text : maskPairs(text), 'user_id');
+function maskBody(text: string, contentType: string): string {
+  if (text.includes('\0')) return crossed(text);
+  const isXml = /^(?:\xEF\xBB\xBF)?\s*</.test(text) && !/urlencoded/i.test(contentType);
+  return maskXml(isXml ? text : maskPairs(text));
+}
+
+/** A field may hold an address with its query: Referer does. */
+const maskField = (name: string, value: string): string =>
+  `${name}: ${SECRET_FIELD.test(name) ? crossed(value) : maskPairs(value)}\r\n`;

@@ -29,6 +29,10 @@ export interface CredentialRow {
 }
 type One = { account: bigint };
 
+// By name: a prepared `select *` breaks in PostgreSQL when a migration adds a column.
+const columns = `account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax, mobile, address, region,
+  credits, used_credits, priority, tag, created_at, last_login_at, disabled_at`;
+
 export const identify = statement<{ hash: string }, { account_id: bigint }>(
   'accounts.identify',
   `select account.account_id from credential join account on account.account_id = credential.account_id
@@ -36,16 +40,16 @@ export const identify = statement<{ hash: string }, { account_id: bigint }>(
 );
 export const account = statement<One, AccountRow>(
   'accounts.account',
-  'select * from account where account_id = :account',
+  `select ${columns} from account where account_id = :account`,
 );
 export const accountByName = statement<{ username: string }, AccountRow>(
   'accounts.accountByName',
-  'select * from account where username = :username',
+  `select ${columns} from account where username = :username`,
 );
 /** In pages: the names after `after`. */
 export const accountsAfter = statement<{ after: string; limit: number }, AccountRow>(
   'accounts.accountsAfter',
-  'select * from account where username > :after order by username limit :limit',
+  `select ${columns} from account where username > :after order by username limit :limit`,
 );
 export const addAccount = statement<
   {

@@ -9,9 +9,16 @@ export interface Queries {
 }
 
 export interface Database extends Queries {
-  /** All of `work` or nothing; nobody else writes in between. On disk when the promise resolves. */
-  transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  /**
+   * All of `work` or nothing. Nobody else is in a transaction of the same account meanwhile; `null` for an account that is
+   * only being made. On disk when the promise resolves.
+   */
+  transaction<T>(account: bigint | null, work: (queries: Queries) => Promise<T>): Promise<T>;
   /** Reads that all see the database at one moment. */
   snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  /** Whether it answers; throws Problem `unavailable` where it does not. */
+  check(): Promise<void>;
+  /** Writes a consistent copy to a file that does not exist yet, while others go on. */
+  backup(path: string): Promise<void>;
   close(): Promise<void>;
 }

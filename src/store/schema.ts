@@ -3,7 +3,8 @@ import { type Dialect, render, statement } from './statement.ts';
 
 /**
  * The tables. Every key starts with the account, so that the data can be spread by account. Instants are milliseconds
- * since 1970, truth values 0 and 1. A migration that has been released is never edited: add another.
+ * since 1970, truth values 0 and 1. A migration that has been released is never edited: add another. It only adds, so that
+ * nodes of the version before go on working while it is rolled out; what nobody uses any more goes one version later.
  */
 export interface Migration {
   readonly version: number;
@@ -18,7 +19,7 @@ export const migrations: readonly Migration[] = [
     sql: `
       create table account (
         account_id bigint primary key,
-        username text not null unique,
+        username text {binary} not null unique,
         password_hash text,
         contact_name text, contact_surname text, company text,
         email text, tel text, fax text, mobile text, address text,
@@ -65,7 +66,7 @@ export const migrations: readonly Migration[] = [
       ) {clustered};
       create table blocked_number (
         account_id bigint not null references account on delete cascade,
-        number text not null,
+        number text {binary} not null,
         number_key text not null,
         sample text,
         blocked_at bigint not null,

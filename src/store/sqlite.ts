@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Problem } from '../problem.ts';
@@ -21,11 +21,21 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
     first: (statement, parameters) =>
       statement.writes ? write((queries) => queries.first(statement, parameters)) : reader.first(statement, parameters),
     run: (statement, parameters) => write((queries) => queries.run(statement, parameters)),
-    transaction: (work) => turns.take(() => writer.within('begin immediate', work)),
+    transaction: (_account, work) => turns.take(() => writer.within('begin immediate', work)),
     snapshot: async (work) => {
       const connection = new Connection(path);
       try {
         return await connection.within('begin', work);
+      } finally {
+        connection.close();
+      }
+    },
+    check: async () => reader.exec('select 1'),
+    backup: async (to) => {
+      if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
+      const connection = new Connection(path);
+      try {
+        connection.exec(`vacuum into '${to.replaceAll("'", "''")}'`);
       } finally {
         connection.close();
       }
@@ -41,6 +51,7 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
 export const sqliteDialect: Dialect = {
   parameter: (number) => `?${number}`,
   fragments: {
+    binary: () => 'collate binary',
     clustered: () => 'without rowid',
     elements: (argument) => `select value from json_each(${argument})`,
   },

@@ -19,6 +19,10 @@ export const lead = (layout: Layout, depth: number): string => layout.newline + 
 
 export const XML_DECLARATION = '<?xml version="1.0" encoding="utf-8"?>';
 
+/** A name below a namespace, as in SOAP actions: with one slash between them, whether the namespace ends in one or not. */
+export const below = (namespace: string, name: string): string =>
+  namespace.endsWith('/') ? namespace + name : `${namespace}/${name}`;
+
 /** Writes a value of the type it was made for: the table vouches for that, see operations/handlers.ts. */
 // biome-ignore lint/suspicious/noExplicitAny: writers are chosen by the table at run time
 export type Writer = (value: any) => string;

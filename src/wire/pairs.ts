@@ -43,7 +43,7 @@ async function readForm(request: Request): Promise<Pairs> {
   // An encoding of two bytes a character cannot be what percent signs hold; like an unknown one it counts as absent.
   const decoder = /^(utf-?16|ucs-?2)/i.test(media.parameters.charset ?? '')
     ? UTF8
-    : knownDecoder(media.parameters.charset ?? '');
+    : knownDecoder(media.parameters.charset ?? '', { ignoreBOM: true });
   return readPairs(latin1(await request.body()), decoder ?? UTF8);
 }
 

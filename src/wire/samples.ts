@@ -1,6 +1,6 @@
 import { meaningOf } from '../contract/meanings.ts';
 import { type Fields, type Operation, type ResultType, type ScalarName, string } from '../contract/types.ts';
-import { container, indented, lead, scalarWriter, XML_DECLARATION } from './elements.ts';
+import { below, container, indented, lead, scalarWriter, XML_DECLARATION } from './elements.ts';
 import { envelopeTag, SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
 import { resultWriter, rootAttributes, rootName } from './values.ts';
 
@@ -24,7 +24,7 @@ export function samples(name: string, operation: Operation, place: Place): Sampl
     .join('&');
   const bare = http200('text/xml; charset=utf-8', bareResult(operation, place.namespace));
   return [
-    soapSample('SOAP 1.1', SOAP11, name, operation, place, `SOAPAction: "${place.namespace}/${name}"\n`),
+    soapSample('SOAP 1.1', SOAP11, name, operation, place, `SOAPAction: "${below(place.namespace, name)}"\n`),
     soapSample('SOAP 1.2', SOAP12, name, operation, place, ''),
     { title: 'HTTP GET', request: `GET ${pathname}/${name}?${pairs} HTTP/1.1\nHost: ${host}\n`, response: bare },
     {

@@ -2,7 +2,7 @@ import type { DateContext } from '../contract/dates.ts';
 import type { Operation, ParameterType, Scalar } from '../contract/types.ts';
 import { header, type Reply } from '../exchange.ts';
 import { badArgument, Problem } from '../problem.ts';
-import { compact, container, type Writer } from './elements.ts';
+import { below, compact, container, type Writer } from './elements.ts';
 import { encodeFault, isFault } from './fault.ts';
 import { type Call, type Form, type FormSettings, type Message, plainProblem, readArgument, xmlReply } from './form.ts';
 import { SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
@@ -66,9 +66,9 @@ export function createSoap({ groupName, group, namespace, dates }: FormSettings)
   /** The Body decides. In 1.1 any other action is an error; in 1.2, as in ASMX, only one that names another operation. */
   function checkAction(operation: string, action: string | undefined, version: SoapVersion): void {
     const given = unquote(action ?? '');
-    if (given === '' || given === `${namespace}/${operation}`) return;
-    const named = given.startsWith(`${namespace}/`) ? given.slice(namespace.length + 1) : '';
-    if (version === SOAP12 && !Object.hasOwn(group, named)) return;
+    if (given === '' || given === below(namespace, operation)) return;
+    const namesAnother = Object.keys(group).some((name) => given === below(namespace, name));
+    if (version === SOAP12 && !namesAnother) return;
     throw new Problem('unknown-operation', `The SOAP action does not name the operation in the Body, ${operation}.`);
   }
 

@@ -46,7 +46,10 @@ function decoderFor(label: string | undefined, bytes: Uint8Array): TextDecoder |
 }
 
 /** A decoder by its label, or nothing where the label is of no encoding we know. */
-export function knownDecoder(label: string, options?: { fatal: boolean }): TextDecoder | undefined {
+export function knownDecoder(
+  label: string,
+  options: { fatal?: boolean; ignoreBOM?: boolean },
+): TextDecoder | undefined {
   try {
     return new TextDecoder(label, options);
   } catch {

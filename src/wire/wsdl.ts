@@ -1,5 +1,5 @@
 import type { Fields, Group, Operation, ParameterType, RecordType, ResultType } from '../contract/types.ts';
-import { container, indented, XML_DECLARATION } from './elements.ts';
+import { below, container, indented, XML_DECLARATION } from './elements.ts';
 import { arrayName, rootName } from './values.ts';
 import { escapeAttribute } from './xml.ts';
 
@@ -18,7 +18,7 @@ export function wsdl(groupName: string, group: Group, namespace: string): (addre
   ].map((node) => node(1));
   const rendered = fixed.join('');
   const attributes = ` xmlns:soapenc="${SOAPENC}" xmlns:soap12="http://schemas.xmlsoap.org/wsdl/soap12/"${
-    hasLists ? ` xmlns:s1="${namespace}/AbstractTypes"` : ''
+    hasLists ? ` xmlns:s1="${below(namespace, 'AbstractTypes')}"` : ''
   } xmlns:http="http://schemas.xmlsoap.org/wsdl/http/" xmlns:tns="${namespace}" xmlns:mime="http://schemas.xmlsoap.org/wsdl/mime/" xmlns:tm="http://microsoft.com/wsdl/mime/textMatching/" xmlns:s="http://www.w3.org/2001/XMLSchema" xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" targetNamespace="${namespace}" xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/"`;
 
   return (address) =>
@@ -132,7 +132,7 @@ function rootElement(type: ResultType): Node {
 
 /** The type that a list has in the messages of GET and POST. */
 const abstractTypesSchema = (namespace: string): Node =>
-  element('s:schema', ` targetNamespace="${namespace}/AbstractTypes"`, [
+  element('s:schema', ` targetNamespace="${below(namespace, 'AbstractTypes')}"`, [
     element('s:import', ` namespace="${SOAPENC}"`),
     element('s:complexType', ' name="StringArray"', [
       element('s:complexContent', ' mixed="false"', [
@@ -188,7 +188,7 @@ interface Binding {
 
 const soapBinding = (suffix: string, prefix: string): Binding => ({
   ...{ suffix, prefix, port: 'Soap', attributes: ' transport="http://schemas.xmlsoap.org/soap/http"' },
-  operation: (namespace, name) => ` soapAction="${namespace}/${name}" style="document"`,
+  operation: (namespace, name) => ` soapAction="${below(namespace, name)}" style="document"`,
   input: element(`${prefix}:body`, ' use="literal"'),
   output: element(`${prefix}:body`, ' use="literal"'),
 });

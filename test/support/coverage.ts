@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { contract } from '../../src/contract/contract.ts';
 
 /** Which operation was called with success in which form, over all test files: each is a process of its own. */
-const folder = process.env.COLUMBA_TEST_COVERAGE;
-delete process.env.COLUMBA_TEST_COVERAGE; // it is no setting of the program's
+const folder = process.env.TEST_COVERAGE;
 const called = new Set<string>();
 
 export function covered(group: string, operation: string, form: string): void {

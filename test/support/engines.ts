@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
 import { pino } from 'pino';
 import { createApp } from '../../src/app.ts';
 import { importFile } from '../../src/operator/import.ts';
@@ -13,6 +14,8 @@ export interface Engine {
   readonly name: string;
   /** A database of its own, empty or with the sample data, as a setting. */
   fresh(data: 'empty' | 'sample'): Promise<string>;
+  /** It is not used any more, and may be given to the next one. */
+  release(database: string): void;
 }
 
 export const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.url));
@@ -21,34 +24,97 @@ const folder = mkdtempSync(join(tmpdir(), 'columba-test-'));
 let count = 0;
 const nextPath = () => join(folder, `${++count}.db`);
 
-/** The sample is imported once and copied after that: hashing its passwords takes longer than everything else. */
-let sample: Promise<string> | undefined;
-
-async function importSample(): Promise<string> {
-  const path = nextPath();
-  const app = await createApp(readConfig({ COLUMBA_DATABASE: `sqlite:${path}` }), {
+/** The sample is imported once an engine and copied after that: hashing its passwords takes longer than everything else. */
+async function importSample(database: string): Promise<void> {
+  const app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
     now: Date.now,
     sleep: async () => {},
     log: pino({ level: 'silent' }),
   });
   await importFile(SAMPLE, app.archive, Date.now);
   await app.stop();
-  return path;
 }
 
-const sqlite: Engine = {
-  name: 'sqlite',
-  async fresh(data) {
+function sqlite(): Engine {
+  let sample: Promise<string> | undefined;
+  const makeSample = async () => {
     const path = nextPath();
-    if (data === 'sample') {
-      sample ??= importSample();
-      copyFileSync(await sample, path);
-    }
-    return `sqlite:${path}`;
-  },
-};
+    await importSample(`sqlite:${path}`);
+    return path;
+  };
+  return {
+    name: 'sqlite',
+    async fresh(data) {
+      const path = nextPath();
+      if (data === 'sample') {
+        sample ??= makeSample();
+        copyFileSync(await sample, path);
+      }
+      return `sqlite:${path}`;
+    },
+    release: () => {},
+  };
+}
 
-export const engines: readonly Engine[] = [sqlite];
+const TABLES = [
+  'account',
+  'credential',
+  'contact_group',
+  'contact',
+  'template',
+  'blocked_number',
+  'received',
+  'sent',
+  'scheduled',
+];
+const KEEP_SAMPLE = `create schema kept; ${TABLES.map((table) => `create table kept.${table} as table ${table};`).join('')}`;
+const RESTORE_SAMPLE = `delete from account; ${TABLES.map((table) => `insert into ${table} table kept.${table};`).join('')}`;
+
+/** `server` is the address of a server on which databases can be made; test/run.ts starts one, or TEST_POSTGRES names one. */
+function postgres(server: string): Engine {
+  const made: string[] = [];
+  const address = (name: string) => server.replace(/\/[^/?]*($|\?)/, `/${name}$1`);
+  const admin = async (sql: string, at = server) => {
+    const client = new pg.Client({ connectionString: at });
+    await client.connect();
+    await client.query(sql).finally(() => client.end());
+  };
+  const make = async (template?: string) => {
+    const name = `test_${process.pid}_${++count}`;
+    await admin(`create database ${name}${template ? ` template ${template}` : ''}`);
+    made.push(name);
+    return name;
+  };
+  let sample: Promise<string> | undefined;
+  const makeSample = async () => {
+    const name = await make();
+    await importSample(address(name));
+    await admin(KEEP_SAMPLE, address(name));
+    return name;
+  };
+  /** Making a database takes 30 times as long as filling one again. */
+  const released: string[] = [];
+  after(async () => {
+    for (const name of made) await admin(`drop database ${name} with (force)`);
+  });
+  return {
+    name: 'postgres',
+    async fresh(data) {
+      if (data === 'empty') return address(await make());
+      sample ??= makeSample();
+      const template = await sample;
+      const used = released.pop();
+      if (used) await admin(RESTORE_SAMPLE, used);
+      return used ?? address(await make(template));
+    },
+    release: (database) => void released.push(database),
+  };
+}
+
+export const engines: readonly Engine[] = [
+  sqlite(),
+  ...(process.env.TEST_POSTGRES ? [postgres(process.env.TEST_POSTGRES)] : []),
+];
 
 /** The same suite on every engine. */
 export function onEveryEngine(name: string, suite: (engine: Engine) => void): void {

@@ -34,7 +34,8 @@ export async function startService(
   settings: Partial<Config> = {},
 ): Promise<Service> {
   const database = await engine.fresh(data);
-  const config = { ...readConfig({ COLUMBA_DATABASE: database, COLUMBA_PORT: '0' }), ...settings };
+  const environment = { COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' };
+  const config = { ...readConfig(environment), ...settings };
   const clock = { now: Date.UTC(2026, 10, 15, 12) };
   const slept: number[] = [];
   const logged: string[] = [];
@@ -60,7 +61,10 @@ export async function startService(
   return {
     ...{ app, clock, slept, logged, send },
     call: (form, group, operation, args) => send(requestOf(form, group, operation, args)),
-    stop: () => app.stop(),
+    async stop() {
+      await app.stop();
+      if (data === 'sample') engine.release(database);
+    },
   };
 }
 

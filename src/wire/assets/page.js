@@ -7,8 +7,10 @@ for (const sample of document.querySelectorAll('.sample')) {
   button.textContent = 'Copy';
   button.setAttribute('aria-label', `Copy: ${sample.dataset.name}`);
   button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(text);
-    button.textContent = 'Copied';
+    button.textContent = await navigator.clipboard.writeText(text).then(
+      () => 'Copied',
+      () => 'Not copied',
+    );
     setTimeout(() => {
       button.textContent = 'Copy';
     }, 2000);

@@ -1,0 +1,84 @@
+import pg from 'pg';
+
+/** Connections to one of several PostgreSQL servers: `postgres://user@one:5432,two:5432/name?target_session_attrs=read-write`. */
+export interface PostgresSettings {
+  readonly url: string;
+  readonly connectionsMax: number;
+  /** For a connection, for a lock and for a statement: none of them hangs longer. */
+  readonly timeoutMs: number;
+}
+
+export interface Hosts {
+  connect(): Promise<pg.PoolClient>;
+  close(): Promise<void>;
+}
+
+export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings): Hosts {
+  const { urls, writable } = splitHosts(url);
+  const pools = urls.map((connectionString) => createPool(connectionString));
+  let active = 0;
+
+  return {
+    /** The server that answered last, else the next one that does. */
+    async connect() {
+      let failure: unknown;
+      for (const _ of pools) {
+        try {
+          return await (pools[active] as pg.Pool).connect();
+        } catch (thrown) {
+          failure = thrown;
+          active = (active + 1) % pools.length;
+        }
+      }
+      throw failure;
+    },
+    close: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
+  };
+
+  function createPool(connectionString: string): pg.Pool {
+    const options: pg.PoolConfig & { pipeline: boolean; verify?: Verify } = {
+      connectionString,
+      max: connectionsMax,
+      // All servers together within the time-out.
+      connectionTimeoutMillis: Math.ceil(timeoutMs / urls.length),
+      statement_timeout: timeoutMs,
+      lock_timeout: timeoutMs,
+      idle_in_transaction_session_timeout: timeoutMs,
+      // Where the network swallows everything, the server's own time-out does not reach us.
+      query_timeout: timeoutMs + 1_000,
+      keepAlive: true,
+      application_name: 'columba',
+      types: { getTypeParser: typeParser },
+      pipeline: true,
+    };
+    if (writable) options.verify = refuseStandby;
+    const pool = new pg.Pool(options);
+    pool.on('error', () => {}); // an idle connection broke: the pool has dropped it, and the next call says so if it matters
+    return pool;
+  }
+}
+
+type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void;
+
+const refuseStandby: Verify = (client, done) => {
+  client.query('select pg_is_in_recovery() as standby').then(
+    ({ rows: [row] }) => done(row?.standby ? new Error('The server is a standby') : undefined),
+    (thrown) => done(thrown),
+  );
+};
+
+const INT8 = 20;
+const typeParser = ((oid: number, format?: 'text') =>
+  oid === INT8 ? BigInt : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser;
+
+/** One address for each host, and whether only a server that takes writes will do. */
+export function splitHosts(url: string): { urls: string[]; writable: boolean } {
+  const match = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(\/[^?]*)?(?:\?(.*))?$/.exec(url);
+  if (!match) throw new Error('expected postgres://USER:PASSWORD@HOST:PORT/DATABASE');
+  const [, start, hosts = '', path = '', query = ''] = match;
+  const parameters = new URLSearchParams(query);
+  const writable = ['read-write', 'primary'].includes(parameters.get('target_session_attrs') ?? '');
+  parameters.delete('target_session_attrs');
+  const rest = parameters.size > 0 ? `?${parameters}` : '';
+  return { urls: hosts.split(',').map((host) => `${start}${host}${path}${rest}`), writable };
+}

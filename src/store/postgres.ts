@@ -1,0 +1,181 @@
+import type pg from 'pg';
+import { Problem } from '../problem.ts';
+import type { Database, Queries } from './database.ts';
+import { createHosts, type PostgresSettings } from './postgres-hosts.ts';
+import { type Migratable, migrate } from './schema.ts';
+import { type Dialect, render, type Statement, type Value } from './statement.ts';
+
+/** The large database. Statements are prepared by name, once a connection; what can go together goes in one round trip. */
+export async function openPostgres(settings: PostgresSettings, now: () => number): Promise<Database> {
+  const hosts = createHosts(settings);
+
+  /** Lends a connection. What a deadlock or a conflict has undone is done again: nothing of it was kept. */
+  async function withConnection<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await lend(work);
+      } catch (thrown) {
+        const { code } = ((thrown as Problem).details?.cause ?? {}) as { code?: string };
+        if (attempt === ATTEMPTS_MAX || !CONFLICTS.has(code ?? '')) throw thrown;
+      }
+    }
+  }
+
+  /** A broken connection is not used again. */
+  async function lend<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const client = await guarded(() => hosts.connect());
+    let broken = false;
+    try {
+      return await work(new Connection(client));
+    } catch (thrown) {
+      broken = thrown instanceof Problem && thrown.kind === 'unavailable';
+      throw thrown;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  try {
+    await withConnection((connection) =>
+      connection.within([MIGRATION_LOCK], () => migrate(connection, postgresDialect, now)),
+    );
+  } catch (thrown) {
+    await hosts.close();
+    throw thrown;
+  }
+  return {
+    all: (statement, parameters) => withConnection((connection) => connection.all(statement, parameters)),
+    first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
+    run: (statement, parameters) => withConnection((connection) => connection.run(statement, parameters)),
+    transaction: (account, work) =>
+      withConnection((connection) => connection.within(account === null ? [] : [lockAccount(account)], work)),
+    snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work)),
+    check: () => withConnection((connection) => connection.exec('select 1')),
+    backup: async () => {
+      throw new Problem(
+        'bad-argument',
+        'A PostgreSQL database is backed up with its own tools: pg_dump or pg_basebackup.',
+      );
+    },
+    close: () => hosts.close(),
+  };
+}
+
+export const postgresDialect: Dialect = {
+  parameter: (number) => `$${number}`,
+  fragments: {
+    binary: () => 'collate "C"',
+    clustered: () => '',
+    elements: (argument) => `select value::bigint from json_array_elements_text(${argument}::json)`,
+  },
+};
+
+// Serialization failure and deadlock. One of the two goes on at once, so that the second attempt is mostly the last.
+const CONFLICTS = new Set(['40001', '40P01']);
+const ATTEMPTS_MAX = 5;
+
+// Any number will do that no other program locks in this database.
+const MIGRATION_LOCK: pg.QueryConfig = { text: 'select pg_advisory_xact_lock(4269856720)' };
+/** One moment for all that is read, however long it takes. */
+const SNAPSHOT: readonly pg.QueryConfig[] = [
+  { text: 'set transaction isolation level repeatable read, read only' },
+  { text: 'set local statement_timeout = 0' },
+];
+/** Transactions of one account follow one another; single statements need no lock. */
+const lockAccount = (account: bigint): pg.QueryConfig => ({
+  name: 'lockAccount',
+  text: 'select from account where account_id = $1 for update',
+  values: [account],
+});
+
+const rendered = new WeakMap<object, string>();
+
+class Connection implements Migratable {
+  readonly #client: pg.PoolClient;
+
+  constructor(client: pg.PoolClient) {
+    this.#client = client;
+  }
+
+  async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
+    const { rows } = await this.#execute(statement, parameters);
+    for (const row of rows) unescapeRow(row);
+    return rows as R[];
+  }
+
+  async first<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R | undefined> {
+    return (await this.all(statement, parameters))[0];
+  }
+
+  async run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number> {
+    return (await this.#execute(statement, parameters)).rowCount ?? 0;
+  }
+
+  /** `begin` and the statements after it are sent together, without waiting for one another. */
+  async within<T>(first: readonly pg.QueryConfig[], work: (queries: Queries) => Promise<T>): Promise<T> {
+    await guarded(() => Promise.all([{ text: 'begin' }, ...first].map((query) => this.#client.query(query))));
+    let result: T;
+    try {
+      result = await work(this);
+    } catch (thrown) {
+      await this.#client.query('rollback').catch(() => {}); // a lost connection has rolled back by itself
+      throw thrown;
+    }
+    await this.exec('commit');
+    return result;
+  }
+
+  async exec(sql: string): Promise<void> {
+    await guarded(() => this.#client.query(sql));
+  }
+
+  #execute<P>(statement: Statement<P>, parameters: P): Promise<pg.QueryResult> {
+    let text = rendered.get(statement);
+    if (text === undefined) {
+      text = render(statement.text, statement.parameters, postgresDialect);
+      rendered.set(statement, text);
+    }
+    const values = statement.parameters.map((name) => escapeText(parameters[name] as Value));
+    return guarded(() => this.#client.query({ name: statement.name, text: text as string, values }));
+  }
+}
+
+/**
+ * PostgreSQL's text cannot hold U+0000, and an SMS can. It is kept as U+FFFE and a 0; U+FFFE, which no message means, as
+ * U+FFFE and a 1. Equal texts stay equal.
+ */
+const escapeText = (value: Value): Value =>
+  typeof value === 'string'
+    ? value.replace(/[\0\uFFFE]/g, (character) => (character === '\0' ? '\uFFFE0' : '\uFFFE1'))
+    : value;
+
+function unescapeRow(row: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(row)) {
+    if (typeof value !== 'string' || !value.includes('\uFFFE')) continue;
+    row[name] = value.replace(/\uFFFE([01])/g, (_, which) => (which === '0' ? '\0' : '\uFFFE'));
+  }
+}
+
+/**
+ * Errors of the database's state, not of ours: https://www.postgresql.org/docs/current/errcodes-appendix.html. Classes 08
+ * connection, 53 resources, 57 operator intervention, 58 system; 25006 read-only, 40001 and 40P01 conflicts, 55P03 lock.
+ */
+const UNAVAILABLE = /^(08|53|57|58)|^(25006|40001|40P01|55P03)$/;
+
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const code = (cause as { code?: string }).code;
+    // Without an SQLSTATE it is the network's or the pool's error; one of ours would be a TypeError or the like.
+    const sqlState = /^[0-9A-Z]{5}$/.test(code ?? '');
+    const ours = sqlState
+      ? !UNAVAILABLE.test(code as string)
+      : cause instanceof TypeError || cause instanceof RangeError;
+    if (ours || cause instanceof Problem) throw cause;
+    throw new Problem('unavailable', 'The database does not answer. Try again later.', {
+      cause,
+      headers: { 'Retry-After': '5' },
+    });
+  }
+}

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Problem, type ProblemKind } from '../../src/problem.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { envelope, FORMS, type Form, NAMESPACE, operationElement, requestOf, soapRequest } from '../support/forms.ts';
+import { ACME, type Service, startService } from '../support/service.ts';
+import { createCodec } from './codec.ts';
+import { assertProblem, LOOKS } from './problems.ts';
+
+const SOAP = ['soap11', 'soap12'] as const;
+const profile = (form: Form) => requestOf(form, 'account', 'Profile', { user_id: ACME });
+
+describe('problems that an operation meets', () => {
+  // The other two are of envelopes and their headers: soap-errors.test.ts.
+  const kinds = (Object.keys(LOOKS) as ProblemKind[]).filter(
+    (kind) => kind !== 'version' && kind !== 'must-understand',
+  );
+  for (const form of FORMS) {
+    for (const kind of kinds) {
+      test(`${kind} in ${form} has its status, its type and its code`, async () => {
+        const codec = createCodec(async () => {
+          throw new Problem(kind, 'a < b & c > d: "é"');
+        });
+        assertProblem(form, await codec.send(profile(form)), kind, 'a < b & c > d: "é"');
+      });
+    }
+
+    for (const kind of ['unavailable', 'too-many'] as const) {
+      test(`${kind} in ${form} says when to try again`, async () => {
+        const fields = { 'Retry-After': '7' };
+        const codec = createCodec(async () => {
+          throw new Problem(kind, 'Later.', { headers: fields, cause: new Error('disk on fire') });
+        });
+        assertProblem(form, await codec.send(profile(form)), kind, 'Later.', { fields });
+        // an operator must hear of what is not the client's doing, and of nothing else
+        assert.deepEqual(
+          codec.reported.map(({ cause }) => (cause as Error).message),
+          kind === 'unavailable' ? ['disk on fire'] : [],
+        );
+      });
+    }
+
+    test(`a message of several lines is one line in ${form}`, async () => {
+      const codec = createCodec(async () => {
+        throw new Problem('malformed', 'one\r\ntwo\nthree');
+      });
+      assertProblem(form, await codec.send(profile(form)), 'malformed', 'one two three');
+    });
+
+    const THROWN = [new Error('SELECT secret FROM /var/lib'), new TypeError('x is undefined'), 'text', null, undefined];
+    test(`whatever else is thrown is an opaque internal error in ${form}, with the reference that is reported`, async () => {
+      for (const thrown of THROWN) {
+        const codec = createCodec(async () => {
+          throw thrown;
+        });
+        const answer = await codec.send(profile(form));
+        const [report] = codec.reported;
+        assert.equal(codec.reported.length, 1);
+        assert.equal(report?.cause, thrown);
+        assert.match(report?.reference ?? '', /^[0-9a-f-]{36}$/);
+        assertProblem(form, answer, 'internal', `Internal error. Reference: ${report?.reference}`);
+      }
+    });
+  }
+});
+
+/** One service for requests that must change nothing. */
+async function withService(engine: Parameters<typeof startService>[0], work: (service: Service) => Promise<void>) {
+  const service = await startService(engine);
+  try {
+    await work(service);
+  } finally {
+    await service.stop();
+  }
+}
+
+onEveryEngine('errors', (engine) => {
+  for (const form of FORMS) {
+    test(`internal in ${form}: the log has the cause and the reference, the client only the reference`, () =>
+      withService(engine, async (service) => {
+        // no database takes this for a time
+        service.clock.now = Number.NaN;
+        const args = { user_id: ACME, mobile: '+27825550777', sample_message: 'x' };
+        const answer = await service.call(form, 'account', 'BlackListNumber', args);
+        assertProblem(form, answer, 'internal', /^Internal error\. Reference: [0-9a-f-]{36}$/);
+        const [reference = ''] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(answer.text) ?? [];
+        const lines = service.logged.map((line) => JSON.parse(line)).filter((line) => line.reference === reference);
+        assert.equal(lines.length, 1);
+        assert.equal(lines[0].level, 50);
+        assert.equal(lines[0].kind, 'internal');
+        assert.ok(lines[0].err.message.length > 0 && lines[0].err.stack.length > 0);
+        assert.ok(!answer.text.includes(lines[0].err.message));
+        assert.ok(!service.logged.join('').includes(ACME), 'a user_id is in the log');
+      }));
+
+    test(`unknown-operation in ${form}: unknown, in another case, of another group, a name that every object has`, () =>
+      withService(engine, async (service) => {
+        const message = form.startsWith('soap')
+          ? `The Body names no operation of account in the namespace ${NAMESPACE}.`
+          : 'There is no such operation in account.';
+        for (const name of ['Nope', 'profile', 'PROFILE', 'CountRead', 'constructor', 'toString', '__proto__']) {
+          const request = requestOf(form, 'account', name, { user_id: ACME });
+          const { soapaction: _, ...headers } = request.headers;
+          assertProblem(form, await service.send({ ...request, headers }), 'unknown-operation', message);
+        }
+      }));
+
+    test(`bad-argument in ${form} comes with the parameter's name`, () =>
+      withService(engine, async (service) => {
+        const rows = [
+          ['inbox', 'Unread', { max_count: '-1' }, 'max_count: must not be negative'],
+          ['account', 'SaveMessageTemplate', { message: '' }, 'message: a template cannot be empty'],
+          ['account', 'SaveMessageTemplate', { message: 'x'.repeat(2_001) }, /^message: .*2000/],
+          ['account', 'DeleteContact', { contact_id: Array(1_001).fill('101') }, /^contact_id: .*1000/],
+          ['account', 'BlackListNumber', { mobile: 'nobody' }, /^mobile: /],
+          ['inbox', 'Read', { from: ACME, to: ACME, max_count: ACME }, /^from: /],
+        ] as const;
+        for (const [group, operation, args, message] of rows) {
+          const answer = await service.call(form, group, operation, { user_id: ACME, ...args });
+          assertProblem(form, answer, 'bad-argument', message);
+        }
+      }));
+  }
+
+  for (const form of ['get', 'post'] as const) {
+    test(`unknown-operation in ${form}: nothing may follow the operation's name, and it must be there`, () =>
+      withService(engine, async (service) => {
+        for (const name of ['', 'Profile/', 'Profile/x', '/Profile', 'Profile%2F', 'Profile%20']) {
+          const answer = await service.send(requestOf(form, 'account', name, { user_id: ACME }));
+          assertProblem(form, answer, 'unknown-operation', 'There is no such operation in account.');
+        }
+      }));
+
+    test(`an address of no group is not there in ${form}`, () =>
+      withService(engine, async (service) => {
+        for (const path of [
+          '/api/',
+          '/api',
+          '/api/nope.asmx',
+          '/api/constructor.asmx/Profile',
+          '/account.asmx',
+          '/x',
+        ]) {
+          const answer = await service.send({ ...profile(form), path });
+          assertProblem(form, answer, 'unknown-operation', /^There is nothing here\./);
+        }
+      }));
+  }
+
+  test('the letter case of a group does not matter', () =>
+    withService(engine, async (service) => {
+      const { status } = await service.send({ ...profile('get'), path: '/API/Account.ASMX/Profile' });
+      assert.equal(status, 200);
+    }));
+
+  const METHODS = ['PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'get', 'post', 'Get', 'X'];
+  test('a method of no form is answered with the methods that there are', () =>
+    withService(engine, async (service) => {
+      for (const method of [...METHODS, 'HEAD']) {
+        const answer = await service.send({ ...profile('get'), method });
+        const fields = { Allow: 'GET, POST' };
+        assertProblem('get', answer, 'method', 'This address takes GET, POST only.', { fields });
+      }
+      for (const method of METHODS) {
+        for (const query of ['', 'WSDL']) {
+          const answer = await service.send({ method, path: '/api/account.asmx', query });
+          const fields = { Allow: 'GET, HEAD, POST' };
+          assertProblem('soap11', answer, 'method', 'This address takes GET, HEAD, POST only.', { fields });
+        }
+      }
+    }));
+
+  const MEDIA = [undefined, '', 'text/plain', 'application/json', 'application/xml', 'multipart/form-data; boundary=x'];
+  test('a Content-Type of no form is unsupported', () =>
+    withService(engine, async (service) => {
+      const send = (form: Form, type: string | undefined) =>
+        service.send({ ...profile(form), headers: { 'content-type': type, soapaction: `"${NAMESPACE}/Profile"` } });
+      for (const type of [...MEDIA, 'application/x-www-form-urlencoded', 'text/xmlx', 'text']) {
+        const message = 'The Content-Type of a SOAP call is text/xml or application/soap+xml.';
+        for (const form of SOAP) assertProblem(form, await send(form, type), 'unsupported-media', message);
+      }
+      for (const type of [...MEDIA, 'text/xml', 'application/soap+xml', 'application/x-www-form-urlencodedx']) {
+        const message = 'The Content-Type of this call is application/x-www-form-urlencoded.';
+        assertProblem('post', await send('post', type), 'unsupported-media', message);
+      }
+    }));
+
+  for (const form of SOAP) {
+    const whole = envelope(form, operationElement('SaveMessageTemplate', { user_id: ACME, message: 'never saved' }));
+    const inside = (text: string) => whole.replace('never saved', text);
+    const MALFORMED: Readonly<Record<string, string>> = {
+      nothing: '',
+      'white space': ' \r\n',
+      text: 'user_id=x',
+      JSON: '{"user_id":"x"}',
+      'a part of it': whole.slice(0, -20),
+      'an end tag of another name': whole.replace('</message>', '</massage>'),
+      'an attribute twice': whole.replace('<message>', '<message a="1" a="2">'),
+      'an attribute without quotes': whole.replace('<message>', '<message a=1>'),
+      'a DOCTYPE': whole.replace('?>', '?><!DOCTYPE x>'),
+      'a DOCTYPE with an entity': inside('&x;').replace(
+        '?>',
+        '?><!DOCTYPE x [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
+      ),
+      'an undeclared entity': inside('&nbsp;'),
+      'a bare ampersand': inside('a & b'),
+      'an illegal character': inside('\u0001'),
+      'a reference to an illegal character': inside('&#1;'),
+      'a reference to NUL': inside('&#0;'),
+      'half a surrogate pair': inside('&#xD83D;'),
+      ']]> in text': inside(']]>'),
+      'XML 1.1': whole.replace('version="1.0"', 'version="1.1"'),
+      'white space before the declaration': ` ${whole}`,
+      'text after the Envelope': `${whole}x`,
+      'a second root': `${whole}<x/>`,
+      'an undeclared prefix': whole.replace('<message>', '<p:x/><message>'),
+      'a Body element of an undeclared prefix': whole.replaceAll('SaveMessageTemplate', 'p:SaveMessageTemplate'),
+      'no envelope': operationElement('SaveMessageTemplate', { user_id: ACME, message: 'never saved' }),
+      'an Envelope without Body': whole.replaceAll('s:Body', 's:Bodies'),
+      'an empty Envelope': whole.replace(/<s:Body>.*<\/s:Body>/, ''),
+      'a Body of no namespace': whole.replace('<s:Body>', '<Body>').replace('</s:Body>', '</Body>'),
+    };
+    test(`malformed in ${form}: what is no XML or no envelope is refused and does nothing`, () =>
+      withService(engine, async (service) => {
+        for (const [what, bytes] of Object.entries(MALFORMED)) {
+          const answer = await service.send(soapRequest(form, 'account', bytes, 'SaveMessageTemplate'));
+          assert.equal(answer.status, 400, what);
+          assertProblem(form, answer, 'malformed', /./);
+        }
+        const { text } = await service.call(form, 'account', 'FetchSavedMessages', { user_id: ACME });
+        assert.equal(text.match(/<string>/g)?.length, 3);
+        assert.equal((await service.send(soapRequest(form, 'account', whole, 'SaveMessageTemplate'))).status, 200);
+      }));
+  }
+});
