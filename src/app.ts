@@ -65,7 +65,8 @@ export async function createApp(config: Config, { now, sleep, log, observe }: Su
     backup: (path: string) => database.backup(path),
     /** Starts to serve; the address it answers at. With a file to write exchanges to, if that is wanted. */
     async start(traceFile?: string): Promise<string> {
-      trace = traceFile === undefined ? undefined : createTrace(traceFile, now);
+      const failed = (err: Error) => log.error({ err }, 'the trace could not be written');
+      trace = traceFile === undefined ? undefined : createTrace(traceFile, now, failed);
       server = await listen(config, trace?.around(handle) ?? handle);
       return server.address;
     },

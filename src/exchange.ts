@@ -1,4 +1,7 @@
-/** One HTTP request as plain data. `path` and `query` are as sent: percent signs not decoded, no question mark. */
+/**
+ * One HTTP request as plain data. `path` and `query` are as sent, percent signs not decoded, no question mark; the path is
+ * below `base`, and empty for the base itself without its slash.
+ */
 export interface Request {
   readonly method: string;
   readonly path: string;

@@ -2,7 +2,7 @@ import { numberKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import * as accountSql from '../store/accounts.ts';
 import * as contactSql from '../store/contacts.ts';
-import type { Database, Queries } from '../store/database.ts';
+import type { Database, Queries, Writing } from '../store/database.ts';
 import * as inboxSql from '../store/inbox.ts';
 import * as outboxSql from '../store/outbox.ts';
 import { type Account, addAccount, type Credential, effectiveRegion, toAccount, toCredential } from './accounts.ts';
@@ -57,31 +57,42 @@ export function createArchive(database: Database, defaultRegion: string | null) 
   };
 }
 
-async function load(queries: Queries, archive: AccountArchive, region: string | null): Promise<void> {
+async function load(queries: Writing, archive: AccountArchive, region: string | null): Promise<void> {
   const account = await addAccount(queries, archive.account, archive.credentials);
   const keyOf = (number: string | null) => (number === null ? null : numberKey(number, region));
-  for (const { id, name } of archive.groups) {
-    await queries.run(contactSql.addGroup, { account, group: BigInt(id), name });
-  }
-  for (const { id, name, surname, mobile, groupId } of archive.contacts) {
-    const contact = { account, id, name, surname, mobile, key: keyOf(mobile), group: groupId };
-    await queries.run(contactSql.addContact, contact);
-  }
+  await queries.runAll(
+    contactSql.addGroup,
+    archive.groups.map(({ id, name }) => ({ account, group: BigInt(id), name })),
+  );
+  await queries.runAll(
+    contactSql.addContact,
+    archive.contacts.map(({ groupId, ...contact }) => ({
+      account,
+      ...contact,
+      key: keyOf(contact.mobile),
+      group: groupId,
+    })),
+  );
   for (const text of archive.templates) await addTemplate(queries, account, text);
-  for (const { number, sample, blockedAt } of archive.blocked) {
-    await queries.run(contactSql.addBlocked, { account, number, key: numberKey(number, region), sample, blockedAt });
-  }
-  for (const { id, sender, text, shortCode, receivedAt, read } of archive.received) {
-    const message = { account, id, sender, text, shortCode, receivedAt, isRead: read ? 1 : 0 };
-    await queries.run(inboxSql.addReceived, message);
-  }
-  for (const { marked, ...message } of archive.sent) {
-    await queries.run(outboxSql.addSent, { account, ...message, isMarked: marked ? 1 : 0 });
-  }
-  for (const message of archive.scheduled) {
-    const held = { key: keyOf(message.recipient), heldParts: partsOf(message.text ?? '') };
-    await queries.run(outboxSql.addScheduled, { account, ...message, ...held });
-  }
+  await queries.runAll(
+    contactSql.addBlocked,
+    archive.blocked.map((blocked) => ({ account, ...blocked, key: numberKey(blocked.number, region) })),
+  );
+  await queries.runAll(
+    inboxSql.addReceived,
+    archive.received.map(({ read, ...message }) => ({ account, ...message, isRead: read ? 1 : 0 })),
+  );
+  await queries.runAll(
+    outboxSql.addSent,
+    archive.sent.map(({ marked, ...message }) => ({ account, ...message, isMarked: marked ? 1 : 0 })),
+  );
+  await queries.runAll(
+    outboxSql.addScheduled,
+    archive.scheduled.map((message) => ({
+      ...{ account, ...message },
+      ...{ key: keyOf(message.recipient), heldParts: partsOf(message.text ?? '') },
+    })),
+  );
 }
 
 async function* accountRows(queries: Queries, username: string | null): AsyncGenerator<accountSql.AccountRow> {

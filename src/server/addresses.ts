@@ -45,8 +45,9 @@ const schemeOf = (headers: Headers): string =>
   firstOf(headers['x-forwarded-proto'])?.toLowerCase() === 'https' ? 'https' : 'http';
 
 /** HTTP/1.0 needs no Host, and a strange one is not repeated: then it is the address that was connected to. */
-function hostOf({ headers: own, socket }: IncomingMessage, forwarded: Headers): string {
-  const given = safe(firstOf(forwarded['x-forwarded-host']), HOST) ?? safe(own.host, HOST);
+function hostOf({ headers: own, socket, url = '' }: IncomingMessage, forwarded: Headers): string {
+  const target = /^https?:\/\/([^/?]*)/i.exec(url)?.[1]; // RFC 9112 §3.2.2: it counts, and Host does not
+  const given = safe(firstOf(forwarded['x-forwarded-host']), HOST) ?? safe(target ?? own.host, HOST);
   if (given) return given;
   const address = plainAddress(socket.localAddress ?? 'localhost');
   return `${isIP(address) === 6 ? `[${address}]` : address}:${socket.localPort}`;

@@ -1,14 +1,22 @@
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, gzip, inflate } from 'node:zlib';
+import { brotliDecompress, gunzip, gzip, inflate, inflateRaw } from 'node:zlib';
 import type { Reply } from '../exchange.ts';
 import { Problem } from '../problem.ts';
 
 /** Bodies that are compressed on their way, in both directions. */
 
-const unpackers: Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>> = {
-  gzip: promisify(gunzip),
-  'x-gzip': promisify(gunzip),
-  deflate: promisify(inflate),
+type Unpacker = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+const ungzip: Unpacker = promisify(gunzip);
+const unwrap: Unpacker = promisify(inflate);
+const unwrapped: Unpacker = promisify(inflateRaw);
+/** RFC 9110 §8.4.1.2: some clients, .NET's DeflateStream among them, leave out the wrapper of RFC 1950. */
+const hasWrapper = ([first = 0, second = 0]: Uint8Array) => (first & 15) === 8 && ((first << 8) | second) % 31 === 0;
+
+const unpackers: Record<string, Unpacker> = {
+  gzip: ungzip,
+  'x-gzip': ungzip,
+  deflate: (bytes, options) => (hasWrapper(bytes) ? unwrap : unwrapped)(bytes, options),
   br: promisify(brotliDecompress),
 };
 
@@ -38,9 +46,10 @@ const compress = promisify(gzip);
 
 /** gzip for a client that asks for it by name, and for no other: old ones send `none`, `compress` or `identity`. */
 export async function pack(reply: Reply, acceptEncoding: string | undefined): Promise<Reply> {
-  if (reply.body.length < BYTES_MIN || !asksForGzip(acceptEncoding)) return reply;
-  const body = await compress(reply.body);
-  return { ...reply, headers: { ...reply.headers, 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }, body };
+  if (reply.body.length < BYTES_MIN) return reply;
+  const headers = { ...reply.headers, Vary: 'Accept-Encoding' };
+  if (!asksForGzip(acceptEncoding)) return { ...reply, headers };
+  return { ...reply, headers: { ...headers, 'Content-Encoding': 'gzip' }, body: await compress(reply.body) };
 }
 
 function asksForGzip(acceptEncoding: string | undefined): boolean {

@@ -82,7 +82,7 @@ function toRequest(
   const path = (mark < 0 ? target : target.slice(0, mark)) || '/';
   return {
     method: incoming.method ?? '',
-    path: basePath && path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path,
+    path: basePath && `${path}/`.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path,
     query: mark < 0 ? '' : target.slice(mark + 1),
     headers: incoming.headers,
     base,

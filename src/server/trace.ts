@@ -11,11 +11,12 @@ export interface Trace {
   close(): Promise<void>;
 }
 
-export function createTrace(file: string, now: () => number): Trace {
+export function createTrace(file: string, now: () => number, failed: (thrown: Error) => void): Trace {
   // Opened at once, so that a wrong path is told at the start; a file that was there may have been open to others.
   const fd = openSync(file, 'a', 0o600);
   fchmodSync(fd, 0o600);
   const output = createWriteStream(file, { fd });
+  output.on('error', failed); // a full disk ends the trace, not the service
   return {
     around: (handle) => async (request) => {
       let body: Uint8Array = new Uint8Array();

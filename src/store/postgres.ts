@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { Problem } from '../problem.ts';
-import type { Database, Queries } from './database.ts';
+import type { Database, Writing } from './database.ts';
 import { createHosts, type PostgresSettings } from './postgres-hosts.ts';
 import { type Migratable, migrate } from './schema.ts';
 import { type Dialect, render, type Statement, type Value } from './statement.ts';
@@ -88,9 +88,12 @@ const lockAccount = (account: bigint): pg.QueryConfig => ({
   values: [account],
 });
 
+// Statements on their way at once: enough to hide the round trips, little enough to keep in memory.
+const PIPELINE = 500;
+
 const rendered = new WeakMap<object, string>();
 
-class Connection implements Migratable {
+class Connection implements Migratable, Writing {
   readonly #client: pg.PoolClient;
 
   constructor(client: pg.PoolClient) {
@@ -111,8 +114,14 @@ class Connection implements Migratable {
     return (await this.#execute(statement, parameters)).rowCount ?? 0;
   }
 
+  async runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void> {
+    for (let start = 0; start < parameters.length; start += PIPELINE) {
+      await Promise.all(parameters.slice(start, start + PIPELINE).map((each) => this.#execute(statement, each)));
+    }
+  }
+
   /** `begin` and the statements after it are sent together, without waiting for one another. */
-  async within<T>(first: readonly pg.QueryConfig[], work: (queries: Queries) => Promise<T>): Promise<T> {
+  async within<T>(first: readonly pg.QueryConfig[], work: (queries: Writing) => Promise<T>): Promise<T> {
     await guarded(() => Promise.all([{ text: 'begin' }, ...first].map((query) => this.#client.query(query))));
     let result: T;
     try {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Problem } from '../problem.ts';
-import type { Database, Queries } from './database.ts';
+import type { Database, Queries, Writing } from './database.ts';
 import { type Migratable, migrate } from './schema.ts';
 import { type Dialect, render, type Statement, type Value } from './statement.ts';
 
@@ -67,7 +67,7 @@ const SETTINGS = `
   pragma foreign_keys = on;
 `;
 
-class Connection implements Migratable {
+class Connection implements Migratable, Writing {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<unknown, StatementSync>();
 
@@ -88,7 +88,11 @@ class Connection implements Migratable {
     return Number(this.#execute(statement, parameters, (prepared, values) => prepared.run(...values).changes));
   }
 
-  async within<T>(begin: string, work: (queries: Queries) => Promise<T>): Promise<T> {
+  async runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void> {
+    for (const each of parameters) this.#execute(statement, each, (prepared, values) => prepared.run(...values));
+  }
+
+  async within<T>(begin: string, work: (queries: Writing) => Promise<T>): Promise<T> {
     this.exec(begin);
     try {
       const result = await work(this);

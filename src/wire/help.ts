@@ -17,6 +17,8 @@ export interface Pages {
 export function createPages(contract: Contract, namespace: string): Pages {
   return {
     outside(request) {
+      // Without its slash, the links of the front page would lead elsewhere.
+      if (request.path === '') return { status: 308, headers: { Location: `${request.base}/` }, body: '' };
       if (request.path !== '/') {
         const addresses = Object.keys(contract).map((name) => `/api/${name}.asmx`);
         throw new Problem('unknown-operation', `There is nothing here. The service is at ${addresses.join(', ')}.`);

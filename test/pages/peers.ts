@@ -1,0 +1,26 @@
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+
+/** Programs of others that some tests need. Without one its tests are skipped, each by name and with the reason. */
+export interface Peer {
+  readonly name: string;
+  /** How to start it; null where it is not installed. */
+  readonly command: string | null;
+}
+
+const peer = (name: string, commands: string[], probe: string[]): Peer => ({
+  name,
+  command: commands.find((command) => spawnSync(command, probe, { stdio: 'ignore' }).status === 0) ?? null,
+});
+
+export const chromium = () => peer('chromium', ['/usr/bin/chromium', 'chromium'], ['--version']);
+export const curl = () => peer('curl', ['curl'], ['--version']);
+export const php = () => peer('php with soap', ['php'], ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']);
+// The system's own first: where several are installed, the packages of the system belong to that one.
+export const python = () => peer('python3 with zeep', ['/usr/bin/python3', 'python3'], ['-c', 'import zeep']);
+export const node: Peer = { name: 'node', command: process.execPath };
+
+export function testWith({ name, command }: Peer, behaviour: string, work: (command: string) => Promise<void>): void {
+  if (command === null) test(behaviour, { skip: `skipped: ${name} not installed` }, () => {});
+  else test(behaviour, () => work(command));
+}
