@@ -5,7 +5,7 @@ import { Problem } from './problem.ts';
 const [name = '--help', ...args] = process.argv.slice(2);
 
 try {
-  const command = commands[name];
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command) {
     process.exitCode = await command(args);
   } else if (['help', '--help', '-h'].includes(name)) {

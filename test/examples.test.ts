@@ -11,8 +11,8 @@ import { promisify } from 'node:util';
 import { contract } from '../src/contract/contract.ts';
 import type { Operation } from '../src/contract/types.ts';
 import { snippets } from '../src/wire/snippets.ts';
-import { curl, node, type Peer, php, python, testWith } from './pages/peers.ts';
 import { type Engine, onEveryEngine } from './support/engines.ts';
+import { curl, node, type Peer, php, python, testWith } from './support/peers.ts';
 import { ACME, startService } from './support/service.ts';
 
 /** The examples are the programs that the page of inbox.Unread shows, and the programs of all pages work. */

@@ -9,7 +9,7 @@ import { createPostgresServer } from './support/postgres-server.ts';
 const named = process.argv.slice(2);
 const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
-const postgres = process.env.TEST_POSTGRES || !process.env.TEST_ALL ? undefined : await createPostgresServer();
+const postgres = process.env.TEST_POSTGRES ? undefined : await createPostgresServer();
 await postgres?.start();
 
 const options = ['--disable-warning=ExperimentalWarning', '--test', '--test-reporter=spec', '--test-concurrency=2'];

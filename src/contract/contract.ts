@@ -103,11 +103,15 @@ export const contract = {
       ContactsDS,
       'The contacts of one group, by id, as a DataSet.',
     ),
-    FetchContact: op({ user_id, mobile: string }, Contact, 'The contact whose mobile number is stored exactly so.'),
+    FetchContact: op(
+      { user_id, mobile: string },
+      Contact,
+      'The contact whose mobile number is stored exactly so, or none.',
+    ),
     LookupContact: op(
       { user_id, mobile: string },
       Contact,
-      'The contact with this mobile number, however it is written.',
+      'The contact with this mobile number, however it is written, or none.',
     ),
     FetchGroups: op({ user_id }, list(Group), 'All contact groups, by id, with the number of contacts in each.'),
     RemoveContactFromGroup: op(

@@ -37,7 +37,7 @@ export function resultMeaning(type: ResultType): string {
         ? 'true: what was asked for holds now, also if it did before. false: what was named does not exist in this account, and nothing was changed.'
         : 'A number.';
     case 'record':
-      return `One ${type.name}, or nothing where there is none.`;
+      return `One ${type.name}.`;
     case 'list':
       return type.item.kind === 'record'
         ? `A list of ${type.item.name}, maybe empty.`

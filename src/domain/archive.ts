@@ -1,3 +1,4 @@
+import { Problem } from '../problem.ts';
 import { numberKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import * as accountSql from '../store/accounts.ts';
@@ -98,7 +99,8 @@ async function load(queries: Writing, archive: AccountArchive, region: string | 
 async function* accountRows(queries: Queries, username: string | null): AsyncGenerator<accountSql.AccountRow> {
   if (username !== null) {
     const row = await queries.first(accountSql.accountByName, { username });
-    if (row) yield row;
+    if (!row) throw new Problem('bad-argument', `There is no account with the username ${username}.`);
+    yield row;
     return;
   }
   for (let after = ''; ; ) {

@@ -23,7 +23,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 export async function passwordMatches(password: string, stored: string): Promise<boolean> {
   const groups = PASSWORD_HASH.exec(stored)?.groups;
-  if (!groups) return false;
+  if (!groups || !isPasswordHash(stored)) return false;
   const tag = Buffer.from(groups.tag as string, 'base64');
   const nonce = Buffer.from(groups.nonce as string, 'base64');
   const cost = { memory: Number(groups.m), passes: Number(groups.t), parallelism: Number(groups.p) };
@@ -32,9 +32,14 @@ export async function passwordMatches(password: string, stored: string): Promise
 }
 
 const PASSWORD_HASH =
-  /^\$argon2id\$v=19\$m=(?<m>\d{1,7}),t=(?<t>\d{1,2}),p=(?<p>\d{1,2})\$(?<nonce>[A-Za-z0-9+/]{11,86})\$(?<tag>[A-Za-z0-9+/]{22,86})$/;
+  /^\$argon2id\$v=19\$m=(?<m>[1-9]\d{0,6}),t=(?<t>[1-9]\d?),p=(?<p>[1-9]\d?)\$(?<nonce>[A-Za-z0-9+/]{11,86})\$(?<tag>[A-Za-z0-9+/]{22,86})$/;
 
-export const isPasswordHash = (text: string): boolean => PASSWORD_HASH.test(text);
+/** RFC 9106 §3.1: at least 8 blocks of memory for each lane. */
+export function isPasswordHash(text: string): boolean {
+  const groups = PASSWORD_HASH.exec(text)?.groups;
+  return groups !== undefined && Number(groups.m) >= 8 * Number(groups.p);
+}
+
 export const isUserIdHash = (text: string): boolean => /^[0-9a-f]{64}$/.test(text);
 
 const encode = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');

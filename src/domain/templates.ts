@@ -28,11 +28,15 @@ export function createTemplates(database: Database) {
   };
 }
 
-export async function addTemplate(queries: Queries, account: bigint, text: string): Promise<void> {
+export function checkTemplate(text: string): void {
   if (text === '') throw new Problem('bad-argument', 'a template cannot be empty');
   if (text.length > TEMPLATE_LENGTH_MAX && [...text].length > TEMPLATE_LENGTH_MAX) {
     throw new Problem('bad-argument', `a template has at most ${TEMPLATE_LENGTH_MAX} characters`);
   }
+}
+
+export async function addTemplate(queries: Queries, account: bigint, text: string): Promise<void> {
+  checkTemplate(text);
   const numbers = await queries.first(sql.templateNumbers, { account });
   if (numbers && numbers.total >= TEMPLATES_MAX) {
     throw new Problem('bad-argument', `an account has at most ${TEMPLATES_MAX} templates`);

@@ -19,7 +19,8 @@ export const accountUsage = [
 ];
 
 export async function accountCommand(...[accounts, args, print, now]: Parameters<Command>): Promise<void> {
-  const command = commands[args[0] ?? ''];
+  const name = args[0] ?? '';
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) throw new Problem('bad-argument', `Usage:\n${accountUsage.map((line) => `  ${line}`).join('\n')}`);
   await command(accounts, args.slice(1), print, now);
 }

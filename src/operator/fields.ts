@@ -17,7 +17,8 @@ export class Fields {
   }
 
   error(name: string, reason: string): Problem {
-    return new Problem('bad-argument', `${[this.#path, name].filter(Boolean).join('.')}: ${reason}`);
+    const place = [this.#path, name].filter(Boolean).join('.');
+    return new Problem('bad-argument', place ? `${place}: ${reason}` : reason);
   }
 
   /** Absent and null are the same. */
@@ -25,6 +26,7 @@ export class Fields {
     const value = this.#take(name);
     if (value === undefined) return null;
     if (typeof value !== 'string') throw this.error(name, 'expected a text');
+    if (!value.isWellFormed()) throw this.error(name, 'expected a text without halves of surrogate pairs');
     return value;
   }
 
@@ -59,7 +61,8 @@ export class Fields {
     const value = this.text(name);
     if (value === null) return null;
     const at = /^\d{4}-\d\d-\d\d/.test(value) ? parseSchemaDate(value, { now: 0, zone: 'UTC' }) : null;
-    if (at === null) throw this.error(name, 'expected a date and time such as 2026-10-02T10:45:30Z');
+    if (at === null || at < FIRST_INSTANT || at > LAST_INSTANT)
+      throw this.error(name, 'expected a date and time such as 2026-10-02T10:45:30Z');
     return at;
   }
 
@@ -85,9 +88,8 @@ export class Fields {
   #number<T>(name: string, parse: (text: string) => T | null, expected: string): T | null {
     const value = this.#take(name);
     if (value === undefined) return null;
-    const text =
-      typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' ? String(value) : '';
-    const number = parse(text);
+    const exact = typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value);
+    const number = exact ? parse(String(value)) : null;
     if (number === null) throw this.error(name, expected);
     return number;
   }
@@ -96,6 +98,10 @@ export class Fields {
     throw this.error(name, 'missing');
   }
 }
+
+// What can be written again, in UTC, with a year of four digits.
+const FIRST_INSTANT = Date.parse('0001-01-01T00:00:00Z');
+const LAST_INSTANT = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** JSON with whole numbers beyond 2^53 as bigint. The slower way is taken only where there are such numbers. */
 export function parseJson(text: string): unknown {

@@ -4,6 +4,7 @@ import type { AccountArchive, AccountReading } from '../domain/archive.ts';
 import { checkNumber } from '../domain/blacklist.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
 import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/secrets.ts';
+import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
 import { Fields } from './fields.ts';
 
 /** The file format of import and export: an account with everything in it, as one JSON object. */
@@ -46,6 +47,8 @@ export async function readAccount(value: unknown, now: number): Promise<AccountA
     scheduled: unique(fields, 'scheduled', fields.list('scheduled', readScheduled), ({ id }) => id),
   };
   fields.end();
+  if (archive.templates.length > TEMPLATES_MAX)
+    throw fields.error('templates', `an account has at most ${TEMPLATES_MAX} templates`);
   const groups = new Set(archive.groups.map(({ id }) => BigInt(id)));
   for (const [index, { groupId }] of archive.contacts.entries()) {
     if (groupId !== null && !groups.has(groupId))
@@ -173,22 +176,26 @@ const readContact = (value: unknown, path: string) =>
     groupId: fields.optionalLong('groupid'),
   }));
 
-/** Its length and their number are the domain's business. */
 function readTemplate(value: unknown, path: string): string {
-  const fields = new Fields({ template: value }, '');
-  const text = fields.text('template');
-  if (!text) throw new Fields({}, path).error('', 'expected a text that is not empty');
+  const fields = new Fields({ [path]: value }, '');
+  const text = fields.requiredText(path);
+  about(fields, path, () => checkTemplate(text));
   return text;
+}
+
+/** Names the field in what the domain has against its value. */
+function about(fields: Fields, name: string, check: () => void): void {
+  try {
+    check();
+  } catch (thrown) {
+    throw fields.error(name, (thrown as Error).message);
+  }
 }
 
 const readBlocked = (value: unknown, path: string) =>
   read(value, path, (fields) => {
     const number = fields.requiredText('mobile');
-    try {
-      checkNumber(number);
-    } catch (thrown) {
-      throw fields.error('mobile', (thrown as Error).message);
-    }
+    about(fields, 'mobile', () => checkNumber(number));
     return { number, sample: fields.text('sample_message'), blockedAt: fields.instant('timestamp') };
   });
 

@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import type { Archive } from '../domain/archive.ts';
 import { Problem } from '../problem.ts';
 import { parseJson } from './fields.ts';
@@ -95,11 +94,25 @@ async function* accountsOfJson(path: string): AsyncGenerator<Candidate> {
 
 async function* accountsOfLines(path: string): AsyncGenerator<Candidate> {
   let number = 0;
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of linesOf(createReadStream(path, 'utf8'))) {
     number += 1;
     const text = number === 1 ? line.replace(/^\uFEFF/, '') : line;
     if (text.trim() !== '') yield { value: parseLine(text), place: `line ${number}` };
   }
+}
+
+/** At line feeds only: readline would also split at U+2028, which JSON leaves bare inside its texts. */
+async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  let pending: string[] = [];
+  for await (const chunk of chunks) {
+    const pieces = chunk.split('\n');
+    for (const piece of pieces.slice(0, -1)) {
+      yield pending.join('') + piece;
+      pending = [];
+    }
+    pending.push(pieces.at(-1) as string);
+  }
+  yield pending.join('');
 }
 
 function parseLine(line: string): unknown {

@@ -76,10 +76,7 @@ function blockList(entries: readonly string[]): BlockList {
   const list = new BlockList();
   for (const entry of entries) {
     const [address = '', bits] = entry.split('/');
-    const family = isIP(address);
-    if (family === 0)
-      throw new Error(`COLUMBA_TRUSTED_PROXIES: expected an address or a network, not ${JSON.stringify(entry)}`);
-    const type = family === 6 ? 'ipv6' : 'ipv4';
+    const type = isIP(address) === 6 ? 'ipv6' : 'ipv4';
     if (bits === undefined) list.addAddress(address, type);
     else list.addSubnet(address, Number(bits), type);
   }

@@ -37,12 +37,13 @@ export function createCluster(count: number, log: Log, now: () => number): Clust
     });
     return new Promise((resolve, reject) => {
       worker.once('listening', () => resolve(worker));
-      worker.once('exit', (code) => reject(new Error(`A worker ended with code ${code} before it served.`)));
+      worker.once('exit', (code, signal) => reject(new Error(`A worker ended before it served (${signal ?? code}).`)));
     });
   }
 
   function retire(worker: Worker): Promise<void> {
     expected.delete(worker);
+    if (worker.isDead()) return Promise.resolve();
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
     worker.process.kill('SIGTERM');
     return ended;
@@ -52,6 +53,7 @@ export function createCluster(count: number, log: Log, now: () => number): Clust
     start: async () => void (await Promise.all(Array.from({ length: count }, launch))),
     async restart() {
       for (const worker of [...expected]) {
+        if (stopping) return;
         await launch();
         await retire(worker);
       }

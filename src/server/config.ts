@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 /** The settings: one table, from which come the environment variables, the flags, `--help` and docs/OPERATIONS.md. */
 export interface Setting<T> {
   readonly variable: string;
@@ -44,11 +46,15 @@ const baseUrl = (value: string): string => {
   return value.replace(/\/+$/, '');
 };
 
-const list = (value: string): string[] =>
-  value
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
+const networks = (value: string): string[] => {
+  const items = value.split(',').map((item) => item.trim());
+  return items.filter((item) => {
+    const [address = '', bits = '0'] = item.split('/');
+    const right = isIP(address) > 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 6 ? 128 : 32);
+    if (item !== '' && !right) throw new Error('expected addresses or networks such as 10.0.0.1 or 10.0.0.0/8');
+    return item !== '';
+  });
+};
 
 const zone = (value: string): string => {
   try {
@@ -109,7 +115,7 @@ export const settings = {
     'COLUMBA_TRUSTED_PROXIES',
     '',
     'Addresses or networks (10.0.0.0/8), with commas, whose X-Forwarded-For, -Proto, -Host and -Prefix count.',
-    list,
+    networks,
   ),
   timeZone: setting('COLUMBA_TIME_ZONE', 'UTC', 'Zone of a dateTime that names none.', zone),
   region: setting(

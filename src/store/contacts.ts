@@ -27,11 +27,11 @@ const contact = 'select contact_id, name, surname, mobile, group_id from contact
 export const contacts = statement<One, ContactRow>('contacts.contacts', `${contact} order by contact_id`);
 export const contactsOfGroup = statement<{ account: bigint; group: bigint }, ContactRow>(
   'contacts.contactsOfGroup',
-  `${contact} and group_id = :group order by contact_id`,
+  `${contact} and {rare group_id = :group} order by contact_id`,
 );
 export const contactsByNumber = statement<{ account: bigint; key: string }, ContactRow>(
   'contacts.contactsByNumber',
-  `${contact} and number_key = :key order by contact_id`,
+  `${contact} and {rare number_key = :key} order by contact_id`,
 );
 export const groups = statement<One, GroupRow>(
   'contacts.groups',

@@ -88,7 +88,7 @@ export const deleteAllScheduled = statement<One, { held_parts: bigint }>(
 );
 export const deleteScheduledTo = statement<{ account: bigint; key: string }, { held_parts: bigint }>(
   'outbox.deleteScheduledTo',
-  'delete from scheduled where account_id = :account and number_key = :key returning held_parts',
+  'delete from scheduled where account_id = :account and {rare number_key = :key} returning held_parts',
 );
 export const addScheduled = statement<
   Message & {

@@ -66,6 +66,7 @@ export const postgresDialect: Dialect = {
   fragments: {
     binary: () => 'collate "C"',
     clustered: () => '',
+    rare: (condition) => condition,
     elements: (argument) => `select value::bigint from json_array_elements_text(${argument}::json)`,
   },
 };

@@ -1,3 +1,4 @@
+import { Problem } from '../problem.ts';
 import type { Queries } from './database.ts';
 import { type Dialect, render, statement } from './statement.ts';
 
@@ -128,7 +129,8 @@ export async function migrate(
   const done = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
   const known = steps.length;
   if (done > known) {
-    throw new Error(
+    throw new Problem(
+      'bad-argument',
       `The database has schema version ${done}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`,
     );
   }

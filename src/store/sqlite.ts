@@ -53,6 +53,7 @@ export const sqliteDialect: Dialect = {
   fragments: {
     binary: () => 'collate binary',
     clustered: () => 'without rowid',
+    rare: (condition) => `unlikely(${condition})`,
     elements: (argument) => `select value from json_each(${argument})`,
   },
 };

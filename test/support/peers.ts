@@ -15,9 +15,9 @@ const peer = (name: string, commands: string[], probe: string[]): Peer => ({
 
 export const chromium = () => peer('chromium', ['/usr/bin/chromium', 'chromium'], ['--version']);
 export const curl = () => peer('curl', ['curl'], ['--version']);
-export const php = () => peer('php with soap', ['php'], ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']);
+export const php = () => peer('php-soap', ['php'], ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']);
 // The system's own first: where several are installed, the packages of the system belong to that one.
-export const python = () => peer('python3 with zeep', ['/usr/bin/python3', 'python3'], ['-c', 'import zeep']);
+export const python = () => peer('python3-zeep', ['/usr/bin/python3', 'python3'], ['-c', 'import zeep']);
 export const node: Peer = { name: 'node', command: process.execPath };
 
 export function testWith({ name, command }: Peer, behaviour: string, work: (command: string) => Promise<void>): void {

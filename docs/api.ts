@@ -1,0 +1,152 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { AccountDetail, Contact, contract, DeliveryStatus, Group, ReceivedMessage } from '../src/contract/contract.ts';
+import { meaningOf, resultMeaning } from '../src/contract/meanings.ts';
+import type { Fields, Operation, ParameterType, RecordType, ResultType } from '../src/contract/types.ts';
+import { flagOf, settings } from '../src/server/config.ts';
+import { SOAP11, SOAP12 } from '../src/wire/soap-version.ts';
+import { rootName } from '../src/wire/values.ts';
+
+/** Writes what the documents say about the contract and the settings, from the tables themselves. */
+
+const RECORDS: readonly RecordType[] = [AccountDetail, Contact, Group, ReceivedMessage, DeliveryStatus];
+const GROUPS: [string, Readonly<Record<string, Operation>>][] = Object.entries(contract);
+
+/** The text of API.md. */
+export function apiReference(): string {
+  return `${[
+    '# API',
+    'Made from `src/contract/contract.ts` by `node_modules/.bin/node docs/api.ts`. Do not edit it by hand.',
+    [
+      'Names are case-sensitive; only those of parameters in GET and POST are not. `{base_url}` is where your Columba answers,',
+      'such as `http://127.0.0.1:8080`. `{namespace}` is the setting `COLUMBA_NAMESPACE`. What the operations mean in every corner is in',
+      '[COMPATIBILITY.md](COMPATIBILITY.md). The WSDL of a group is at `{base_url}/api/<group>.asmx?wsdl`, and a page with',
+      'samples of every operation at `{base_url}/api/<group>.asmx`.',
+    ].join('\n'),
+    '## Contents',
+    ...GROUPS.map(([name, group]) => contents(name, group)),
+    '[Records](#records) · [DataSets](#datasets)',
+    '## The four forms',
+    FORMS,
+    ...GROUPS.flatMap(([name, group]) => [
+      `## ${name}`,
+      `At \`{base_url}/api/${name}.asmx\`.`,
+      ...Object.entries(group).flatMap(([operation, row]) => operationParts(name, operation, row)),
+    ]),
+    '## Records',
+    'A string field that has no value is left out. The other fields are always there.',
+    ...RECORDS.flatMap(({ name, fields }) => [`### ${name}`, fieldTable(['field', 'type'], fields)]),
+    '## DataSets',
+    [
+      'A DataSet is an XML Schema followed by the rows as a diffgram. It is named `NewDataSet` and has one table, `Table`.',
+      'A column without value is left out of its row.',
+    ].join('\n'),
+    ...dataSets(),
+  ].join('\n\n')}\n`;
+}
+
+const FORMS = table(
+  ['form', 'request', 'answer'],
+  [
+    [
+      'SOAP 1.1',
+      `POST, \`Content-Type: ${SOAP11.contentType}\`; the Body holds one element, the operation, with one child a parameter`,
+      `\`${SOAP11.contentType}\`; the Body holds \`<Operation>Response\` with \`<Operation>Result\``,
+    ],
+    ['SOAP 1.2', `the same with \`Content-Type: ${SOAP12.contentType}\``, `the same with \`${SOAP12.contentType}\``],
+    ['HTTP GET', 'parameters in the query string', '`text/xml; charset=utf-8`; the bare result under its root element'],
+    ['HTTP POST', 'parameters in the body, `Content-Type: application/x-www-form-urlencoded`', 'as with GET'],
+  ],
+);
+
+function contents(name: string, group: Readonly<Record<string, Operation>>): string {
+  const links = Object.keys(group).map((operation) => `[${operation}](#${anchor(name, operation)})`);
+  return `[${name}](#${name}): ${links.join(', ')}`;
+}
+
+const titleOf = (group: string, operation: string): string => `${group}: ${operation}`;
+/** As Markdown readers make it of a heading. */
+const anchor = (group: string, operation: string): string =>
+  titleOf(group, operation)
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+
+function operationParts(group: string, name: string, { parameters, result, summary }: Operation): string[] {
+  const address = `{base_url}/api/${group}.asmx`;
+  const pairs = Object.entries(parameters).flatMap(([parameter, type]) =>
+    type.kind === 'list' ? [`${parameter}=…`, `${parameter}=…`] : [`${parameter}=…`],
+  );
+  return [
+    `### ${titleOf(group, name)}`,
+    summary,
+    table(
+      ['parameter', 'type', 'meaning'],
+      Object.entries(parameters).map(([parameter, type]) => [parameter, typeText(type), meaningOf(parameter).meaning]),
+    ),
+    `Result: ${typeText(result)}. ${resultMeaning(result)} Root in GET and POST: \`${rootName(result)}\`.`,
+    table(
+      ['form', 'address'],
+      [
+        ['SOAP 1.1', `\`POST ${address}\` with \`SOAPAction: "{namespace}/${name}"\``],
+        ['SOAP 1.2', `\`POST ${address}\``],
+        ['HTTP GET', `\`GET ${address}/${name}?${pairs.join('&')}\``],
+        ['HTTP POST', `\`POST ${address}/${name}\` with \`${pairs.join('&')}\``],
+      ],
+    ),
+  ];
+}
+
+/** Operations with the same columns are told together. */
+function dataSets(): string[] {
+  const byColumns = new Map<Fields, string[]>();
+  for (const [name, { result }] of GROUPS.flatMap(([, group]) => Object.entries(group))) {
+    if (result.kind !== 'dataSet') continue;
+    byColumns.set(result.columns, [...(byColumns.get(result.columns) ?? []), name]);
+  }
+  return [...byColumns].flatMap(([columns, names]) => [
+    `### ${names.join(', ')}`,
+    fieldTable(['column', 'type'], columns),
+  ]);
+}
+
+function typeText(type: ParameterType | ResultType): string {
+  if (type.kind === 'list') return `list of ${type.item.name}`;
+  return type.kind === 'dataSet' ? 'DataSet' : type.name;
+}
+
+function fieldTable(head: string[], fields: Fields): string {
+  return table(
+    head,
+    Object.entries(fields).map(([name, type]) => [name, type.name]),
+  );
+}
+
+function table(head: string[], rows: string[][]): string {
+  const line = (cells: string[]) => `| ${cells.join(' | ')} |`;
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
+}
+
+const BEGIN = '<!-- The settings: made by docs/api.ts, do not edit them by hand. -->';
+const END = '<!-- End of the settings. -->';
+
+/** The text of OPERATIONS.md with the settings as they are now. */
+export function withSettings(text: string): string {
+  const [before, rest = ''] = text.split(BEGIN);
+  const [, after] = rest.split(END);
+  if (after === undefined) throw new Error('OPERATIONS.md has no place for the settings.');
+  const rows = Object.entries(settings).map(([name, { variable, fallback, meaning }]) => [
+    `\`${variable}\``,
+    `\`--${flagOf(name)}\``,
+    fallback && `\`${fallback}\``,
+    meaning,
+  ]);
+  return `${before}${BEGIN}\n\n${table(['variable', 'flag of serve', 'default', 'meaning'], rows)}\n\n${END}${after}`;
+}
+
+export const API = new URL('API.md', import.meta.url);
+export const OPERATIONS = new URL('OPERATIONS.md', import.meta.url);
+
+if (import.meta.main) {
+  writeFileSync(API, apiReference());
+  writeFileSync(OPERATIONS, withSettings(readFileSync(OPERATIONS, 'utf8')));
+}

@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+/** The command as people run it: in a process of its own, with an environment of its own. */
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+export interface Surroundings {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly input?: string;
+  /** The command itself, or a link to it. */
+  readonly command?: string;
+}
+
+const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
+
+/** A folder for one test file, gone after it. */
+export const folder = mkdtempSync(join(tmpdir(), 'columba-command-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+let count = 0;
+/** A path where there is nothing yet. */
+export const freshPath = (extension: string): string => join(folder, `${++count}.${extension}`);
+export const freshDatabase = (): string => `sqlite:${freshPath('db')}`;
+
+export function columba(args: readonly string[], surroundings: Surroundings = {}): Promise<Outcome> {
+  const { child, ended } = launch(args, surroundings);
+  child.stdin?.end(surroundings.input ?? '');
+  return ended;
+}
+
+export interface Server {
+  readonly address: string;
+  /** What it has written so far. */
+  readonly output: { readonly stdout: string; readonly stderr: string };
+  readonly child: ChildProcess;
+  /** What it wrote, and how it ended. */
+  readonly ended: Promise<Outcome>;
+}
+
+/** `columba serve` on a free port, when it serves. */
+export async function serving(args: readonly string[], surroundings: Surroundings = {}): Promise<Server> {
+  const { child, output, ended } = launch(['serve', '--port', '0', '--drain-timeout-ms', '0', ...args], surroundings);
+  const address = new Promise<string>((resolve) => {
+    const read = () => {
+      const match = /"address":"(http:[^"]+)"|Pages +(http:\S+)\/\n[\s\S]*\n$/.exec(output.stderr + output.stdout);
+      if (match) resolve((match[1] ?? match[2]) as string);
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+  });
+  const early = ended.then(({ code, stderr }): never => {
+    throw new Error(`columba serve ended with ${code}: ${stderr}`);
+  });
+  return { address: await Promise.race([address, early]), output, child, ended };
+}
+
+/** A test that fails leaves nothing running. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+function launch(args: readonly string[], { env, cwd = folder, command = COLUMBA }: Surroundings) {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(command, args, { cwd, env: { PATH, HOME, TMPDIR: tmpdir(), ...env } });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  const ended = new Promise<Outcome>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, ...output }));
+  });
+  ended.catch(() => {});
+  running.add(child);
+  child.once('close', () => running.delete(child));
+  return { child, output, ended };
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, describe, test } from 'node:test';
+import { contract } from '../../src/contract/contract.ts';
+import { engines } from '../support/engines.ts';
+import { FORMS } from '../support/forms.ts';
+import { exportOf } from '../support/reading.ts';
+import { ACME, startService } from '../support/service.ts';
+import { openStore, pathOf } from './opening.ts';
+
+/** What the program does to the connections of the embedded database, seen by watching the driver. */
+const sqlite = engines[0] as (typeof engines)[number];
+const { exec, prepare } = DatabaseSync.prototype;
+const connections = new Set<DatabaseSync>();
+const prepared: string[] = [];
+
+function watch(): void {
+  connections.clear();
+  prepared.length = 0;
+  DatabaseSync.prototype.exec = function (sql) {
+    connections.add(this);
+    return exec.call(this, sql);
+  };
+  DatabaseSync.prototype.prepare = function (sql, options) {
+    prepared.push(sql);
+    return prepare.call(this, sql, options);
+  };
+}
+
+afterEach(() => Object.assign(DatabaseSync.prototype, { exec, prepare }));
+
+const pragma = (connection: DatabaseSync, name: string) =>
+  Object.values(prepare.call(connection, `pragma ${name}`).get() ?? {})[0];
+
+const ARGUMENTS = {
+  ...{
+    user_id: ACME,
+    groupid: 1,
+    mobile: '+27825550201',
+    contact_id: ['101'],
+    group_id: '1',
+    id: 101,
+    message: 'text',
+  },
+  ...{ sample_message: 'x', from: '2026-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z', max: 10, max_count: 10 },
+  message_id: '1001',
+};
+
+describe('connections of the embedded database', () => {
+  test('every connection has a write-ahead log, full synchronisation, foreign keys and a busy time-out', async () => {
+    watch();
+    const setting = await sqlite.fresh('sample');
+    const database = await openStore(setting);
+    await database.snapshot(async () => {
+      const open = [...connections].filter(({ isOpen }) => isOpen);
+      assert.equal(open.length, 3, 'one that writes, one that reads, one for the snapshot');
+      for (const connection of open) {
+        assert.equal(connection.location(), pathOf(setting));
+        assert.equal(pragma(connection, 'journal_mode'), 'wal');
+        assert.equal(pragma(connection, 'synchronous'), 2); // FULL
+        assert.equal(pragma(connection, 'foreign_keys'), 1);
+        assert.equal(pragma(connection, 'busy_timeout'), 5_000);
+      }
+    });
+    await database.close();
+    assert.ok([...connections].every(({ isOpen }) => !isOpen));
+  });
+
+  test('the file is in write-ahead mode for other programs too', async () => {
+    const setting = await sqlite.fresh('sample');
+    const other = new DatabaseSync(pathOf(setting));
+    assert.equal(pragma(other, 'journal_mode'), 'wal');
+    other.close();
+  });
+
+  test('a statement is prepared once on a connection, however often it is used', async () => {
+    watch();
+    const service = await startService(sqlite);
+    try {
+      const callAll = async () => {
+        for (const form of FORMS) {
+          for (const [group, operations] of Object.entries(contract)) {
+            for (const operation of Object.keys(operations)) await service.call(form, group, operation, ARGUMENTS);
+          }
+        }
+      };
+      await callAll();
+      const first = prepared.length;
+      assert.ok(first > 20, `${first} statements`);
+      await callAll();
+      await callAll();
+      assert.deepEqual(prepared.slice(first), []);
+    } finally {
+      await service.stop();
+    }
+  });
+
+  test('an export leaves no connection open', async () => {
+    watch();
+    const service = await startService(sqlite);
+    await exportOf(service.app);
+    await exportOf(service.app);
+    assert.equal([...connections].filter(({ isOpen }) => isOpen).length, 2);
+    await service.stop();
+  });
+});

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import * as accounts from '../../src/store/accounts.ts';
+import * as contacts from '../../src/store/contacts.ts';
+import * as inbox from '../../src/store/inbox.ts';
+import * as outbox from '../../src/store/outbox.ts';
+import { sqliteDialect } from '../../src/store/sqlite.ts';
+import { render, type Statement } from '../../src/store/statement.ts';
+import { engines } from '../support/engines.ts';
+import { openStore, pathOf } from './opening.ts';
+
+const statementsOf = (module: object) => Object.values(module) as Statement<Record<string, never>>[];
+const isInsert = ({ text }: Statement) => /^\s*insert/.test(text);
+
+/** Whole blacklists are read by the export alone, which may sort them. */
+const SORTED = ['contacts.blocked'];
+
+describe('query plans of the embedded database', () => {
+  let database: DatabaseSync;
+  before(async () => {
+    const setting = (await engines[0]?.fresh('sample')) as string;
+    await (await openStore(setting)).close();
+    database = new DatabaseSync(pathOf(setting));
+  });
+  after(() => database.close());
+
+  const planOf = ({ text, parameters }: Statement<Record<string, never>>): string[] =>
+    database
+      .prepare(`explain query plan ${render(text, parameters, sqliteDialect)}`)
+      .all()
+      .map(({ detail }) => String(detail));
+
+  for (const statement of [inbox, outbox, contacts].flatMap(statementsOf).filter((each) => !isInsert(each))) {
+    test(`${statement.name} searches an index by account and needs no sorting`, () => {
+      const plan = planOf(statement);
+      const onTables = plan.filter((step) => /^(SEARCH|SCAN) /.test(step) && !/json_each/.test(step));
+      assert.ok(onTables.length > 0, plan.join('\n'));
+      for (const step of onTables) {
+        assert.match(step, /^SEARCH \w+ USING (COVERING INDEX \w+|INDEX \w+|PRIMARY KEY) \(account_id=\?/);
+      }
+      if (!SORTED.includes(statement.name))
+        assert.ok(!plan.some((step) => step.includes('TEMP B-TREE')), plan.join('\n'));
+    });
+  }
+
+  const COVERED: Record<string, RegExp> = {
+    'inbox.unread': /INDEX received_by_state \(account_id=\? AND is_read=\?\)/,
+    'inbox.receivedBetween': /INDEX received_by_time \(account_id=\? AND received_at>\? AND received_at<\?\)/,
+    'inbox.newest': /INDEX received_by_time \(account_id=\?\)/,
+    'inbox.count': /COVERING INDEX received_by_state \(account_id=\? AND is_read=\?\)/,
+    'outbox.unmarked': /INDEX sent_by_state \(account_id=\? AND is_marked=\?\)/,
+    'outbox.countUnmarked': /COVERING INDEX sent_by_state \(account_id=\? AND is_marked=\?\)/,
+    'outbox.newestSent': /INDEX sent_by_time \(account_id=\?\)/,
+    'outbox.deleteScheduledTo': /INDEX scheduled_by_number \(account_id=\? AND number_key=\?\)/,
+    'outbox.soonest': /INDEX scheduled_by_time \(account_id=\?\)/,
+    'contacts.contactsByNumber': /INDEX contact_by_number \(account_id=\? AND number_key=\?\)/,
+    'contacts.contactsOfGroup': /INDEX contact_by_group \(account_id=\? AND group_id=\?\)/,
+  };
+  for (const [name, expected] of Object.entries(COVERED)) {
+    test(`${name} uses the index that is made for it, with all that it asks for`, () => {
+      const statement = [inbox, outbox, contacts].flatMap(statementsOf).find((each) => each.name === name);
+      assert.match(planOf(statement as Statement<Record<string, never>>).join('\n'), expected);
+    });
+  }
+
+  test('accounts.identify finds a user_id by its hash, without a scan', () => {
+    const plan = planOf(accounts.identify as unknown as Statement<Record<string, never>>);
+    assert.deepEqual(
+      plan.filter((step) => step.startsWith('SCAN')),
+      [],
+    );
+    assert.match(plan.join('\n'), /SEARCH credential USING INDEX \w+ \(user_id_hash=\?\)/);
+  });
+});

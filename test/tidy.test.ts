@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, normalize, relative } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { contract } from '../src/contract/contract.ts';
+
+/** Rules of the code that a reader would otherwise have to watch over. */
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const RECORDED = 'test/wire/cases/';
+const LINES_MAX = 300;
+
+const files = globSync(['**/*', '.*', '.ci/*'], {
+  cwd: ROOT,
+  exclude: ['node_modules', '.git', 'data', 'tmp'],
+  withFileTypes: true,
+})
+  .filter((entry) => entry.isFile())
+  .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+  .filter((file) => !file.endsWith('.log'))
+  .sort();
+const code = files.filter((file) => file.endsWith('.ts'));
+const source = code.filter((file) => file.startsWith('src/'));
+
+const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+const textOf = (file: string): string => texts.get(file) as string;
+
+interface Import {
+  readonly file: string;
+  /** As it is written. */
+  readonly target: string;
+  /** From the root of the project, for a file of ours. */
+  readonly path: string | null;
+}
+
+const IMPORT = /^(?:import|export)\b[^'";]*?\bfrom\s+'([^']+)'|^import\s+'([^']+)'|\bimport\(\s*'([^']+)'/gm;
+
+const importsOf = (file: string): Import[] =>
+  [...textOf(file).matchAll(IMPORT)].map((match) => {
+    const target = (match[1] ?? match[2] ?? match[3]) as string;
+    return { file, target, path: target.startsWith('.') ? normalize(join(dirname(file), target)) : null };
+  });
+
+/** Lines of files that match, as `file:line: text`; `allowed` sees the line and the one before it. */
+function matches(among: string[], pattern: RegExp, allowed: (line: string, before: string) => boolean = () => false) {
+  return among.flatMap((file) => {
+    const lines = textOf(file).split('\n');
+    return lines.flatMap((line, index) =>
+      pattern.test(line) && !allowed(line, lines[index - 1] ?? '') ? [`${file}:${index + 1}: ${line.trim()}`] : [],
+    );
+  });
+}
+
+describe('imports', () => {
+  /** The table of docs/ARCHITECTURE.md: which folders a folder may import. */
+  const [, layers = ''] = textOf('docs/ARCHITECTURE.md').split(/^## Layers$|^## One table$/m);
+  const allowed = new Map(
+    [...layers.matchAll(/^\| (\w+) +\|[^|]+\| ([\w, ]+?) +\|$/gm)]
+      .filter((row) => row[1] !== 'folder')
+      .map((row) => [row[1] as string, row[2] === 'nothing' ? [] : (row[2] as string).split(', ')]),
+  );
+  const folderOf = (path: string): string => (path.split('/').length > 2 ? (path.split('/')[1] as string) : '');
+  const SHARED = ['src/problem.ts', 'src/exchange.ts'];
+  const TOP = ['src/app.ts', 'src/commands.ts', 'src/main.ts', 'src/serve.ts', ...SHARED];
+
+  test('the table of layers is the one that was agreed on', () => {
+    assert.deepEqual(Object.fromEntries(allowed), {
+      ...{ contract: [], sms: [], store: [], server: [] },
+      ...{ wire: ['contract'], domain: ['store', 'sms'], operations: ['contract', 'domain'] },
+      ...{ gateway: ['domain', 'sms'], operator: ['contract', 'domain'] },
+    });
+  });
+
+  test('every folder of src is in the table, and at the top there are only the files that bring layers together', () => {
+    const folders = new Set(source.map(folderOf).filter((folder) => folder !== ''));
+    assert.deepEqual(
+      [...folders].filter((folder) => !allowed.has(folder)),
+      [],
+    );
+    assert.deepEqual(
+      source.filter((file) => folderOf(file) === '' && !TOP.includes(file)),
+      [],
+    );
+  });
+
+  test('folders import only what the table says, type imports included', () => {
+    const wrong = source.flatMap(importsOf).filter(({ file, path }) => {
+      if (path === null) return false;
+      const folder = folderOf(file);
+      if (SHARED.includes(file)) return true;
+      if (folder === '' || SHARED.includes(path)) return false;
+      return folderOf(path) !== folder && !allowed.get(folder)?.includes(folderOf(path));
+    });
+    assert.deepEqual(
+      wrong.map(({ file, target }) => `${file} imports ${target}`),
+      [],
+    );
+  });
+
+  test('no file imports itself through others, type imports included', () => {
+    const done = new Set<string>();
+    const circles: string[] = [];
+    const visit = (file: string, way: string[]): void => {
+      if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' → '));
+      if (done.has(file) || way.includes(file)) return;
+      for (const { path } of importsOf(file)) if (path && texts.has(path)) visit(path, [...way, file]);
+      done.add(file);
+    };
+    for (const file of code) visit(file, []);
+    assert.deepEqual(circles, []);
+  });
+
+  test('an import of ours has its extension and leads to a file', () => {
+    const wrong = code.flatMap(importsOf).filter(({ path }) => path && !(/\.\w+$/.test(path) && texts.has(path)));
+    assert.deepEqual(
+      wrong.map(({ file, target }) => `${file} imports ${target}`),
+      [],
+    );
+  });
+
+  test('the program imports nothing of its tests, documents or examples', () => {
+    assert.deepEqual(
+      source.flatMap(importsOf).filter(({ path }) => path && !path.startsWith('src/')),
+      [],
+    );
+  });
+
+  test('there are no files that only pass on what others export', () => {
+    assert.deepEqual(matches(code, /^export \* from/), []);
+  });
+});
+
+describe('files', () => {
+  test(`no code file has more than ${LINES_MAX} lines`, () => {
+    const long = code.map((file) => ({ file, lines: textOf(file).split('\n').length - 1 }));
+    assert.deepEqual(
+      long.filter(({ lines }) => lines > LINES_MAX),
+      [],
+    );
+  });
+
+  test('a file is named after what is in it', () => {
+    const vague = /(^|[-_.])(utils?|helpers?|common|managers?|misc|index)([-_.]|$)/i;
+    assert.deepEqual(
+      files.filter((file) => vague.test(basename(file))),
+      [],
+    );
+  });
+
+  test('nothing was left behind: no notes to self, no traces, no tests that do not run', () => {
+    // Written so that this file does not match itself.
+    assert.deepEqual(matches(code, /\b(?:TO[D]O|FI[X]ME|X[X]X)\b|^\s*debugge[r]\b/), []);
+    // The snippets are programs for others, and print what they got.
+    const ours = code.filter((file) => file !== 'src/wire/snippets.ts');
+    assert.deepEqual(matches(ours, /\bconsole\.(?:log|debug|trace)\b/), []);
+    const tests = code.filter((file) => file.endsWith('.test.ts'));
+    assert.deepEqual(matches(tests, /\.(?:onl[y]|ski[p]|tod[o])\(|[{,]\s*(?:onl[y]|ski[p]|tod[o])\b\s*[:,}]/), []);
+  });
+
+  test('`any` stands only where a line before it gives the reason', () => {
+    const explained = (_: string, before: string) => /biome-ignore lint\/suspicious\/noExplicitAny: \S/.test(before);
+    assert.deepEqual(matches(code, /(?:[:<|&]|\bas|=>)\s*any\b\s*(?:[[\],;)>=|&}]|$)|,\s*any\s*>/, explained), []);
+  });
+
+  test('a place in another file is named only where that file is one of ours', () => {
+    const wrong = files
+      .filter((file) => !file.startsWith(RECORDED))
+      .flatMap((file) =>
+        [...textOf(file).matchAll(/(?<![\w/.-])((?:[\w.-]+\/)*[\w-]+\.md)\b/g)]
+          .map((match) => match[1] as string)
+          .filter((named) => !['', dirname(file), 'docs'].some((from) => texts.has(normalize(join(from, named)))))
+          .map((named) => `${file} names ${named}`),
+      );
+    assert.deepEqual(wrong, []);
+  });
+
+  test('nothing points outside of the project', () => {
+    assert.deepEqual(matches(files, /(?<![\w.}-])\/(?:home|root|work|workspace|Users|mnt)(?:\/|\b(?=['"`\s]))/), []);
+    const outside = code.flatMap((file) =>
+      [...textOf(file).matchAll(/(['"`])(\.\.?\/[^'"`$\n]*)\1/g)]
+        .map((match) => normalize(join(dirname(file), match[2] as string)))
+        .filter((path) => path.startsWith('..'))
+        .map((path) => `${file} points to ${path}`),
+    );
+    assert.deepEqual(outside, []);
+  });
+});
+
+describe('where things belong', () => {
+  test('SQL is in src/store and nowhere else in the program', () => {
+    const sql =
+      /\bselect\s+[\w*.,\s()]+\s+from\s+\w|\binsert\s+into\s+\w|\bupdate\s+\w+\s+set\s+\w|\bdelete\s+from\s+\w|\b(?:create|drop|alter)\s+table\b/i;
+    const wrong = source.filter((file) => !file.startsWith('src/store/') && sql.test(textOf(file)));
+    assert.deepEqual(wrong, []);
+    assert.ok(source.some((file) => file.startsWith('src/store/') && sql.test(textOf(file))));
+  });
+
+  test('operations are named in the contract and in operations, and in no layer that serves them all', () => {
+    const names = Object.values(contract).flatMap((group) => Object.keys(group));
+    // Profile, Read and Unread are words as well: those count only where they are quoted.
+    const words = names.filter((name) => !/[a-z][A-Z]/.test(name));
+    const patterns = [
+      `\\b(?:${names.filter((name) => !words.includes(name)).join('|')})\\b`,
+      `['"\`](?:${words.join('|')})['"\`]`,
+    ];
+    assert.deepEqual(words, ['Profile', 'Read', 'Unread']);
+    const layers = source.filter((file) => /^src\/(wire|domain|store|sms|server)\//.test(file));
+    assert.deepEqual(matches(layers, new RegExp(patterns.join('|'))), []);
+  });
+});
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly dev?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly hasInstallScript?: boolean;
+}
+
+describe('packages', () => {
+  const own = JSON.parse(textOf('package.json'));
+  const lock: { packages: Record<string, LockedPackage> } = JSON.parse(textOf('package-lock.json'));
+  const declared: [string, string][] = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((kind) =>
+    Object.entries<string>(own[kind] ?? {}),
+  );
+
+  test('every version is exact, and the lockfile has the same', () => {
+    for (const [name, version] of declared) {
+      assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
+      assert.equal(lock.packages[`node_modules/${name}`]?.version, version, name);
+    }
+  });
+
+  test('every package in the lockfile has its checksum', () => {
+    const unchecked = Object.entries(lock.packages).filter(([path, { integrity }]) => path !== '' && !integrity);
+    assert.deepEqual(unchecked, []);
+  });
+
+  test('neither package.json nor the lockfile says from where packages come', () => {
+    assert.doesNotMatch(textOf('package-lock.json'), /"resolved"/);
+    for (const file of ['package.json', 'package-lock.json'])
+      assert.doesNotMatch(textOf(file), /\bregistry\.|npmjs\./i, file);
+    assert.ok(!existsSync(join(ROOT, '.npmrc')), 'there is an .npmrc');
+  });
+
+  test('the lockfile has every package that one of its packages needs, on any platform', () => {
+    // npm ci of npm 11 refuses a lockfile that lacks the optional packages of other platforms.
+    const missing = Object.entries(lock.packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
+      Object.keys({ ...dependencies, ...optionalDependencies })
+        .filter((name) => !foundFrom(path, name))
+        .map((name) => `${path} needs ${name}`),
+    );
+    assert.deepEqual(missing, []);
+  });
+
+  /** As Node looks for it: beside the package's own packages, then in each folder above. */
+  function foundFrom(path: string, name: string): boolean {
+    for (let at = path; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
+      if (lock.packages[`${at}${at && '/'}node_modules/${name}`]) return true;
+      if (at === '') return false;
+    }
+  }
+
+  test('every runtime dependency is imported by the program, and every package that it imports is one', () => {
+    const imported = source
+      .flatMap(importsOf)
+      .filter(({ path, target }) => path === null && !target.startsWith('node:'))
+      .map(({ target }) => target.split('/', target.startsWith('@') ? 2 : 1).join('/'));
+    assert.deepEqual([...new Set(imported)].sort(), Object.keys(own.dependencies).sort());
+  });
+
+  test('what is installed to run the service brings no install script', () => {
+    const scripted = Object.entries(lock.packages).filter(([, { dev, hasInstallScript }]) => hasInstallScript && !dev);
+    assert.deepEqual(scripted, []);
+  });
+});
