@@ -1,6 +1,6 @@
 import { scalarText } from '../contract/scalars.ts';
 import type { Fields, Scalar } from '../contract/types.ts';
-import { escapeText } from './xml.ts';
+import { escapeText } from './escape.ts';
 
 /**
  * XML elements as writers that are put together once, at start. An element begins with the line end and indentation of

@@ -1,7 +1,7 @@
 import type { Reply } from '../exchange.ts';
 import type { Problem, ProblemKind } from '../problem.ts';
+import { escapeAttribute, escapeText } from './escape.ts';
 import { envelopeStart, SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
-import { escapeAttribute, escapeText } from './xml.ts';
 
 /** Problems as SOAP faults. A fault is always HTTP 500, in 1.2 too, where ASMX did the same. */
 

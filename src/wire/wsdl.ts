@@ -1,7 +1,7 @@
 import type { Fields, Group, Operation, ParameterType, RecordType, ResultType } from '../contract/types.ts';
 import { below, container, indented, XML_DECLARATION } from './elements.ts';
+import { escapeAttribute } from './escape.ts';
 import { arrayName, rootName } from './values.ts';
-import { escapeAttribute } from './xml.ts';
 
 /** The WSDL of a group, as ASMX wrote it: same names, same order, same prefixes. */
 export function wsdl(groupName: string, group: Group, namespace: string): (address: string) => string {
