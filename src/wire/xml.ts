@@ -1,4 +1,5 @@
 import { Problem } from '../problem.ts';
+import { character, FORBIDDEN, LOCAL, NAME, NAME_PART, NAME_START } from './xml-names.ts';
 
 /**
  * XML in: a reader of our own, strict, with namespaces, bounded. XML 1.0 (fifth edition) with Namespaces, without DTD: what
@@ -295,32 +296,12 @@ const lookUp = (prefix: string, scope: Scope): string | undefined => {
 const ownValue = (record: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
-/** The character of a reference, where XML 1.0 has it (production Char). */
-const character = (code: number): string | undefined => {
-  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return undefined;
-  const text = String.fromCodePoint(code);
-  return FORBIDDEN.test(text) ? undefined : text;
-};
-
 const [LESS, GREATER, SLASH, EXCLAMATION, QUESTION] = [0x3c, 0x3e, 0x2f, 0x21, 0x3f];
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x09 || code === 0x0d;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what XML 1.0 cannot carry, apart from halves of surrogate pairs
-const FORBIDDEN = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 const CODE = /^#(?:x([0-9A-Fa-f]+)|([0-9]+))$/;
 const DECLARATION =
   /^<\?xml[ \t\n]+version[ \t\n]*=[ \t\n]*(?:"(1\.[0-9]+)"|'(1\.[0-9]+)')(?:[ \t\n]+encoding[ \t\n]*=[ \t\n]*(?:"[A-Za-z][\w.-]*"|'[A-Za-z][\w.-]*'))?(?:[ \t\n]+standalone[ \t\n]*=[ \t\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>/;
-
-// Productions 4 and 4a; a local name has no colon.
-const START =
-  ':A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\u{10000}-\\u{EFFFF}';
-const PART = `${START}.0-9\\xB7\\u0300-\\u036F\\u203F\\u2040-`;
-const NAME = new RegExp(`[${START}][${PART}]*`, 'uy');
-const LOCAL = new RegExp(`^[${START.slice(1)}][${PART.slice(1)}]*$`, 'u');
-const asciiTable = (set: string): readonly boolean[] =>
-  Array.from({ length: 128 }, (_, code) => new RegExp(`[${set}]`, 'u').test(String.fromCharCode(code)));
-const NAME_START = asciiTable(START);
-const NAME_PART = asciiTable(PART);
 
 export function attribute(element: XmlElement, uri: string, local: string): string | undefined {
   return element.attributes.find((a) => a.local === local && a.uri === uri)?.value;
