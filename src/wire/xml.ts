@@ -1,5 +1,6 @@
 import { Problem } from '../problem.ts';
 import { character, FORBIDDEN, LOCAL, NAME, NAME_PART, NAME_START } from './xml-names.ts';
+import { declare, lookUp, ROOT_SCOPE, type Scope, XMLNS_URI } from './xml-scope.ts';
 
 /**
  * XML in: a reader of our own, strict, with namespaces, bounded. XML 1.0 (fifth edition) with Namespaces, without DTD: what
@@ -31,22 +32,6 @@ export function readXml(text: string): XmlElement {
   return new Reader(text).document();
 }
 
-/** Prefixes that an element declares, and those of the elements around it. */
-interface Scope {
-  readonly prefixes: ReadonlyMap<string, string>;
-  readonly outer: Scope | null;
-}
-
-const XML_URI = 'http://www.w3.org/XML/1998/namespace';
-const XMLNS_URI = 'http://www.w3.org/2000/xmlns/';
-const ROOT_SCOPE: Scope = {
-  prefixes: new Map([
-    ['xml', XML_URI],
-    ['xmlns', XMLNS_URI],
-    ['', ''],
-  ]),
-  outer: null,
-};
 const NO_ATTRIBUTES: readonly XmlAttribute[] = [];
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', apos: "'", quot: '"' };
 
@@ -98,7 +83,7 @@ class Reader {
     this.#at += 1;
     const name = this.#name();
     const given = this.#attributes();
-    const scope = given ? this.#scope(given, outer) : outer;
+    const scope = given ? (declare(given, outer) ?? this.#malformed()) : outer;
     const { uri, local } = this.#resolve(name, scope, true);
     const attributes = given ? this.#resolveAttributes(given, scope) : NO_ATTRIBUTES;
     const element: XmlElement = { uri, local, attributes, children: [], text: '', commented: false };
@@ -201,21 +186,6 @@ class Reader {
     return value;
   }
 
-  #scope(given: Map<string, string>, outer: Scope): Scope {
-    let prefixes: Map<string, string> | undefined;
-    for (const [name, text] of given) {
-      if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue;
-      const value = text.trim(); // blanks are no part of a URI
-      const prefix = name.slice(6);
-      // Namespaces 1.0 §3 and §5: what may not be declared, and to what.
-      const reserved = prefix === 'xml' ? value !== XML_URI : prefix === 'xmlns' || value === XML_URI;
-      if (reserved || value === XMLNS_URI || (prefix !== '' && value === '')) this.#malformed();
-      prefixes ??= new Map();
-      prefixes.set(prefix, value);
-    }
-    return prefixes ? { prefixes, outer } : outer;
-  }
-
   #resolve(name: string, scope: Scope, useDefault: boolean): { uri: string; local: string } {
     const colon = name.indexOf(':');
     if (colon < 0) return { uri: useDefault ? (lookUp('', scope) as string) : '', local: name };
@@ -284,14 +254,6 @@ class Reader {
     throw new Problem('malformed', `${what} (line ${before.length}, column ${(before.at(-1) as string).length + 1}).`);
   }
 }
-
-const lookUp = (prefix: string, scope: Scope): string | undefined => {
-  for (let at: Scope | null = scope; at; at = at.outer) {
-    const uri = at.prefixes.get(prefix);
-    if (uri !== undefined) return uri;
-  }
-  return undefined;
-};
 
 const ownValue = (record: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
