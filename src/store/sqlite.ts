@@ -2,9 +2,10 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Problem } from '../problem.ts';
-import type { Database, Queries, Writing } from './database.ts';
+import type { Database, Writing } from './database.ts';
 import { type Migratable, migrate } from './schema.ts';
 import { type Dialect, render, type Statement, type Value } from './statement.ts';
+import { createWriteQueue, type Transactional } from './write-queue.ts';
 
 /** The embedded database. One connection writes, one reads: with a write-ahead log neither waits for the other. */
 export async function openSqlite(path: string, now: () => number): Promise<Database> {
@@ -12,16 +13,19 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
   const writer = new Connection(path);
   await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
   const reader = new Connection(path);
-  const turns = new Turns();
+  const writes = createWriteQueue(writer);
 
-  const write = <T>(work: (queries: Queries) => Promise<T>) => turns.take(() => work(writer));
   return {
     all: (statement, parameters) =>
-      statement.writes ? write((queries) => queries.all(statement, parameters)) : reader.all(statement, parameters),
+      statement.writes
+        ? writes.add((queries) => queries.all(statement, parameters))
+        : reader.all(statement, parameters),
     first: (statement, parameters) =>
-      statement.writes ? write((queries) => queries.first(statement, parameters)) : reader.first(statement, parameters),
-    run: (statement, parameters) => write((queries) => queries.run(statement, parameters)),
-    transaction: (_account, work) => turns.take(() => writer.within('begin immediate', work)),
+      statement.writes
+        ? writes.add((queries) => queries.first(statement, parameters))
+        : reader.first(statement, parameters),
+    run: (statement, parameters) => writes.add((queries) => queries.run(statement, parameters)),
+    transaction: (_account, work) => writes.add(work),
     snapshot: async (work) => {
       const connection = new Connection(path);
       try {
@@ -41,7 +45,7 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
       }
     },
     close: async () => {
-      await turns.take(async () => {});
+      await writes.empty();
       reader.close();
       writer.close();
     },
@@ -68,7 +72,7 @@ const SETTINGS = `
   pragma foreign_keys = on;
 `;
 
-class Connection implements Migratable, Writing {
+class Connection implements Migratable, Writing, Transactional {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<unknown, StatementSync>();
 
@@ -101,9 +105,13 @@ class Connection implements Migratable, Writing {
       return result;
     } catch (thrown) {
       // SQLite has rolled back by itself after some errors (disk full), and then has no transaction to end.
-      if (this.#database.isTransaction) this.exec('rollback');
+      if (this.inTransaction) this.exec('rollback');
       throw thrown;
     }
+  }
+
+  get inTransaction(): boolean {
+    return this.#database.isTransaction;
   }
 
   exec(sql: string): void {
@@ -127,17 +135,6 @@ class Connection implements Migratable, Writing {
         statement.parameters.map((name) => parameters[name] as Value),
       );
     });
-  }
-}
-
-/** Work on the writing connection, one piece after the other: a transaction spans several awaits. */
-class Turns {
-  #last: Promise<unknown> = Promise.resolve();
-
-  take<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work, work);
-    this.#last = turn;
-    return turn;
   }
 }
 
