@@ -7,7 +7,7 @@ import { type Arguments, ENVELOPES, envelope, NAMESPACE, operationElement } from
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 
-/** WS-I Basic Profile 1.1: messages and HTTP, over a socket. Row by row in docs/INTEROPERABILITY.md. */
+/** WS-I Basic Profile 1.1: messages and HTTP, over a socket. Row by row in docs/COMPATIBILITY.md. */
 
 const SOAP = ENVELOPES.soap11;
 const XML = ['Host: sms.example', 'Connection: close', 'Content-Type: text/xml; charset=utf-8'];

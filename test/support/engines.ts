@@ -1,7 +1,7 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { pino } from 'pino';
@@ -119,6 +119,8 @@ export const engines: readonly Engine[] = [
 /** The same suite on every engine. */
 export function onEveryEngine(name: string, suite: (engine: Engine) => void): void {
   for (const engine of engines) describe(`${name} (${engine.name})`, () => suite(engine));
+  if (!process.env.TEST_POSTGRES)
+    test(`${name} (postgres)`, { skip: 'skipped: no PostgreSQL, see test/run.ts' }, () => {});
 }
 
 after(() => rmSync(folder, { recursive: true, force: true }));
