@@ -2,6 +2,7 @@ import type { Reply } from '../exchange.ts';
 import type { Problem, ProblemKind } from '../problem.ts';
 import { escapeAttribute, escapeText } from './escape.ts';
 import { envelopeStart, SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
+import { XML_URI } from './xml-scope.ts';
 
 /** Problems as SOAP faults. A fault is always HTTP 500, in 1.2 too, where ASMX did the same. */
 
@@ -64,10 +65,14 @@ const UPGRADE = `<soap12:Upgrade xmlns:soap12="${SOAP12.uri}">${[SOAP11, SOAP12]
 function headerOf(problem: Problem, version: SoapVersion): string {
   if (problem.kind === 'version') return `<soap:Header>${UPGRADE}</soap:Header>`;
   if (problem.kind !== 'must-understand' || version === SOAP11) return '';
-  const blocks = (problem.details.blocks ?? []).map(({ uri, local }) =>
-    uri
-      ? `<soap:NotUnderstood qname="h:${local}" xmlns:h="${escapeAttribute(uri)}" />`
-      : `<soap:NotUnderstood qname="${local}" />`,
+  const blocks = (problem.details.blocks ?? []).map(
+    ({ uri, local }) => `<soap:NotUnderstood ${qualifiedName(uri, local)} />`,
   );
   return `<soap:Header>${blocks.join('')}</soap:Header>`;
+}
+
+/** As the value of an attribute, with the prefix that it needs; the one of `xml:` is declared everywhere, and by nobody. */
+function qualifiedName(uri: string, local: string): string {
+  if (uri === '') return `qname="${local}"`;
+  return uri === XML_URI ? `qname="xml:${local}"` : `qname="h:${local}" xmlns:h="${escapeAttribute(uri)}"`;
 }

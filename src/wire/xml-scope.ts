@@ -4,7 +4,7 @@ export interface Scope {
   readonly outer: Scope | null;
 }
 
-const XML_URI = 'http://www.w3.org/XML/1998/namespace';
+export const XML_URI = 'http://www.w3.org/XML/1998/namespace';
 export const XMLNS_URI = 'http://www.w3.org/2000/xmlns/';
 
 export const ROOT_SCOPE: Scope = {

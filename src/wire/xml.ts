@@ -85,6 +85,7 @@ class Reader {
     const given = this.#attributes();
     const scope = given ? (declare(given, outer) ?? this.#malformed()) : outer;
     const { uri, local } = this.#resolve(name, scope, true);
+    if (uri === XMLNS_URI) this.#malformed(); // Namespaces 1.0 §3: no element has the prefix xmlns
     const attributes = given ? this.#resolveAttributes(given, scope) : NO_ATTRIBUTES;
     const element: XmlElement = { uri, local, attributes, children: [], text: '', commented: false };
     if (this.#text.charCodeAt(this.#at) === SLASH) {

@@ -100,7 +100,7 @@ onEveryEngine('export', (engine) => {
       assert.equal(await exportText(app, true), '');
       await importText(app, document(account('a'), account('b')));
       assert.equal(JSON.parse(await exportText(app, true, 'b')).username, 'b');
-      assert.equal(await exportText(app, true, 'c'), '');
+      await assert.rejects(exportText(app, true, 'c'), { message: 'There is no account with the username c.' });
     }));
 
   test('a user_id still works after moving, and a revoked or disabled one still does not', () =>

@@ -2,10 +2,14 @@ import fc from 'fast-check';
 
 /** Values that have broken such services before, and any others. */
 
-/** FAST_CHECK_RUNS raises the number of runs: `FAST_CHECK_RUNS=5000 npm test`. A failure prints its seed and its path. */
-export const runs = (least: number): { numRuns: number } => ({
-  numRuns: Math.max(least, Number(process.env.FAST_CHECK_RUNS ?? 0)),
-});
+/**
+ * FAST_CHECK_RUNS raises the number of runs: `FAST_CHECK_RUNS=5000 npm test`. A failure prints its seed and its path. A
+ * property that does not end within 30 times of what it needs has met a hang, or shrinks a counterexample that is small enough.
+ */
+export function runs(least: number): fc.Parameters<unknown> {
+  const numRuns = Math.max(least, Number(process.env.FAST_CHECK_RUNS ?? 0));
+  return { numRuns, interruptAfterTimeLimit: 60_000 * Math.ceil(numRuns / least), markInterruptAsFailure: true };
+}
 
 const AWKWARD = [
   ...['\r', '\n', '\r\n', '\n\r', '\t', ' ', '  ', '\u0085', '\u00A0', '\u2028', '\u2029', '\u200B', '\u3000'],

@@ -85,6 +85,8 @@ const PIECES = [
     '</a>',
     '<a>',
     '<a:b xmlns:a="v"/>',
+    '<xmlns:a/>',
+    '<xml:a/>',
     '<b c="1" c="2"/>',
     '<x xmlns:p="q" xmlns:r="q" p:a="" r:a=""/>',
     '<é/>',
