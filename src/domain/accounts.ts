@@ -130,11 +130,20 @@ export function createAccounts(database: Database, now: () => number, defaultReg
 
 const PAGE = 500;
 
+const USERNAME_LENGTH_MAX = 200;
+
+export function checkUsername(username: string): void {
+  if (username === '' || username.length > USERNAME_LENGTH_MAX) {
+    throw new Problem('bad-argument', `a username has 1 to ${USERNAME_LENGTH_MAX} characters`);
+  }
+}
+
 export const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
   account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
 
 /** Makes the account and its credentials, inside the caller's transaction. */
 export async function addAccount(queries: Queries, account: Account, credentials: Credential[]): Promise<bigint> {
+  checkUsername(account.username);
   if (await queries.first(sql.accountByName, { username: account.username })) {
     throw new Problem('bad-argument', `username: there is already an account with the username ${account.username}`);
   }

@@ -30,6 +30,12 @@ export function createBlacklist(
   };
 }
 
+// As given, in whatever notation; it is part of a key.
+const NUMBER_LENGTH_MAX = 200;
+
 export function checkNumber(number: string): void {
+  if (number.length > NUMBER_LENGTH_MAX) {
+    throw new Problem('bad-argument', `a phone number has at most ${NUMBER_LENGTH_MAX} characters`);
+  }
   if (!hasDigit(number)) throw new Problem('bad-argument', 'a phone number has at least one digit');
 }

@@ -1,5 +1,5 @@
 import { formatDate } from '../contract/dates.ts';
-import { isRegion } from '../domain/accounts.ts';
+import { checkUsername, isRegion } from '../domain/accounts.ts';
 import type { AccountArchive, AccountReading } from '../domain/archive.ts';
 import { checkNumber } from '../domain/blacklist.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
@@ -12,7 +12,7 @@ import { Fields } from './fields.ts';
 export async function readAccount(value: unknown, now: number): Promise<AccountArchive> {
   const fields = new Fields(value, '');
   const username = fields.requiredText('username');
-  if (username === '') throw fields.error('username', 'must not be empty');
+  about(fields, 'username', () => checkUsername(username));
   const createdAt = fields.instant('datetimeCreated');
   const region = fields.text('region');
   if (region !== null && !isRegion(region)) throw fields.error('region', 'expected a country code such as ZA');

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
 
 /** Phone numbers: one key for all the ways in which one number is written. */
@@ -9,9 +10,12 @@ import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from
 export function numberKey(text: string, region: string | null): string {
   const trimmed = text.trim();
   const number = parsePhoneNumberFromString(trimmed, asCountry(region));
-  if (number) return number.number;
-  return trimmed.replace(/\P{Nd}/gu, '') || trimmed;
+  const key = number?.number ?? (trimmed.replace(/\P{Nd}/gu, '') || trimmed);
+  return key.length <= KEY_LENGTH_MAX ? key : createHash('sha256').update(key, 'utf8').digest('hex');
 }
+
+// Keys are indexed, and an index does not take texts of any length. No number that exists is longer.
+const KEY_LENGTH_MAX = 64;
 
 export const hasDigit = (text: string): boolean => /\p{Nd}/u.test(text);
 

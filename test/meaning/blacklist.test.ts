@@ -99,4 +99,13 @@ onEveryEngine('the blacklist', (engine) => {
       assert.equal(after.blacklist.length, before.blacklist.length + 1);
     },
   );
+
+  inEveryForm(engine, 'BlackListNumber refuses a text that is too long for a key of the database', async (client) => {
+    const { kind } = await client.refused('account', 'BlackListNumber', {
+      mobile: `1${'é'.repeat(3_000)}`,
+      sample_message: '',
+    });
+    assert.equal(kind, 'bad-argument');
+    assert.equal((await account(client)).blacklist.length, 1);
+  });
 });
