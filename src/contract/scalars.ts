@@ -27,8 +27,13 @@ export function parseInt32(text: string): number | null {
   return value === null || value !== BigInt.asIntN(32, value) ? null : Number(value);
 }
 
-const BOOLEANS: Record<string, boolean> = { true: true, '1': true, false: false, '0': false };
-const parseBoolean = (text: string): boolean | null => BOOLEANS[text.trim().toLowerCase()] ?? null;
+const BOOLEANS = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
+const parseBoolean = (text: string): boolean | null => BOOLEANS.get(text.trim().toLowerCase()) ?? null;
 
 export const scalarText: Record<ScalarName, ScalarText> = {
   string: {

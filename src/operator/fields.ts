@@ -103,16 +103,23 @@ export class Fields {
 const FIRST_INSTANT = Date.parse('0001-01-01T00:00:00Z');
 const LAST_INSTANT = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** JSON with whole numbers beyond 2^53 as bigint. The slower way is taken only where there are such numbers. */
+/** JSON with whole numbers beyond 2^53 as bigint; throws SyntaxError. The slower way is taken only where there are such. */
 export function parseJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
-  const parse = JSON.parse as (
-    text: string,
-    revive: (key: string, value: unknown, at: { source?: string }) => unknown,
-  ) => unknown;
-  return parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '')
-      ? BigInt(source as string)
-      : value,
-  );
+  try {
+    return (JSON.parse as ParseWithSource)(text, (_key, value, { source }) =>
+      typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '')
+        ? BigInt(source as string)
+        : value,
+    );
+  } catch (thrown) {
+    if (thrown instanceof RangeError) throw new SyntaxError('nested too deep', { cause: thrown });
+    throw thrown;
+  }
 }
+
+/** With the text of a number as it stood there, which TypeScript does not know of yet. */
+type ParseWithSource = (
+  text: string,
+  revive: (key: string, value: unknown, context: { source?: string }) => unknown,
+) => unknown;

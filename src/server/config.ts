@@ -32,14 +32,19 @@ const database = (value: string): string => {
   return value;
 };
 
+/** RFC 3986: what a URI is made of, which is also what XML and headers carry as it is. */
+const URI_CHARACTERS = /^(?:[\w.~:/?#@!$'()*+,;=-]|%[\da-f]{2})*$/i;
+
 const uri = (value: string): string => {
-  if (!/^[a-z][a-z0-9+.-]*:[^\s<>"&]+$/i.test(value)) throw new Error('expected a URI such as http://sms.example/api');
+  if (!/^[a-z][a-z0-9+.-]*:./i.test(value) || !URI_CHARACTERS.test(value) || !URL.canParse(value)) {
+    throw new Error('expected a URI such as http://sms.example/api');
+  }
   return value;
 };
 
 const baseUrl = (value: string): string => {
   if (value === '') return value;
-  const url = URL.parse(value);
+  const url = URI_CHARACTERS.test(value.replace(/\[[\da-f:.]+\]/i, '')) ? URL.parse(value) : null;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
     throw new Error('expected an address such as https://sms.example/gateway');
   }
