@@ -100,11 +100,12 @@ Stop it with Ctrl-C.
  * tells them what to do.
  */
 function firstSignal(): Promise<string> {
-  if (cluster.isWorker) process.on('SIGINT', () => {});
+  if (cluster.isWorker) for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
   return new Promise((resolve) => {
     let asked = false;
     for (const signal of cluster.isWorker ? ['SIGTERM'] : ['SIGINT', 'SIGTERM']) {
       process.on(signal, () => {
+        if (asked && cluster.isWorker) return; // systemd signals all processes, and the first one does so again
         if (asked) process.exit(1);
         asked = true;
         resolve(signal);

@@ -3,7 +3,7 @@ import { numberKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import * as accountSql from '../store/accounts.ts';
 import * as contactSql from '../store/contacts.ts';
-import type { Database, Queries, Writing } from '../store/database.ts';
+import type { Database, Queries } from '../store/database.ts';
 import * as inboxSql from '../store/inbox.ts';
 import * as outboxSql from '../store/outbox.ts';
 import { type Account, addAccount, type Credential, effectiveRegion, toAccount, toCredential } from './accounts.ts';
@@ -43,7 +43,7 @@ export function createArchive(database: Database, defaultRegion: string | null) 
   return {
     /** The whole account or nothing of it. */
     load: (archive: AccountArchive): Promise<void> =>
-      database.transaction(null, (queries) => load(queries, archive, effectiveRegion(archive.account, defaultRegion))),
+      loadAll(database, archive, effectiveRegion(archive.account, defaultRegion)),
 
     /** All accounts as they are at one moment, by username, or the one that is named. */
     read: (username: string | null, take: (reading: AccountReading) => Promise<void>): Promise<number> =>
@@ -58,42 +58,32 @@ export function createArchive(database: Database, defaultRegion: string | null) 
   };
 }
 
-async function load(queries: Writing, archive: AccountArchive, region: string | null): Promise<void> {
-  const account = await addAccount(queries, archive.account, archive.credentials);
+/** Numbers and parts are reckoned before the transaction, which others may have to wait for. */
+function loadAll(database: Database, archive: AccountArchive, region: string | null): Promise<void> {
   const keyOf = (number: string | null) => (number === null ? null : numberKey(number, region));
-  await queries.runAll(
-    contactSql.addGroup,
-    archive.groups.map(({ id, name }) => ({ account, group: BigInt(id), name })),
-  );
-  await queries.runAll(
-    contactSql.addContact,
-    archive.contacts.map(({ groupId, ...contact }) => ({
-      account,
-      ...contact,
-      key: keyOf(contact.mobile),
-      group: groupId,
-    })),
-  );
-  for (const text of archive.templates) await addTemplate(queries, account, text);
-  await queries.runAll(
-    contactSql.addBlocked,
-    archive.blocked.map((blocked) => ({ account, ...blocked, key: numberKey(blocked.number, region) })),
-  );
-  await queries.runAll(
-    inboxSql.addReceived,
-    archive.received.map(({ read, ...message }) => ({ account, ...message, isRead: read ? 1 : 0 })),
-  );
-  await queries.runAll(
-    outboxSql.addSent,
-    archive.sent.map(({ marked, ...message }) => ({ account, ...message, isMarked: marked ? 1 : 0 })),
-  );
-  await queries.runAll(
-    outboxSql.addScheduled,
-    archive.scheduled.map((message) => ({
-      ...{ account, ...message },
-      ...{ key: keyOf(message.recipient), heldParts: partsOf(message.text ?? '') },
-    })),
-  );
+  const contacts = archive.contacts.map((contact) => ({
+    ...contact,
+    key: keyOf(contact.mobile),
+    group: contact.groupId,
+  }));
+  const blocked = archive.blocked.map((each) => ({ ...each, key: numberKey(each.number, region) }));
+  const received = archive.received.map(({ read, ...message }) => ({ ...message, isRead: read ? 1 : 0 }));
+  const sent = archive.sent.map(({ marked, ...message }) => ({ ...message, isMarked: marked ? 1 : 0 }));
+  const scheduled = archive.scheduled.map((message) => ({
+    ...message,
+    ...{ key: keyOf(message.recipient), heldParts: partsOf(message.text ?? '') },
+  }));
+  return database.transaction(null, async (queries) => {
+    const account = await addAccount(queries, archive.account, archive.credentials);
+    const of = <T>(rows: readonly T[]) => rows.map((row) => ({ account, ...row }));
+    await queries.runAll(contactSql.addGroup, of(archive.groups.map(({ id, name }) => ({ group: BigInt(id), name }))));
+    await queries.runAll(contactSql.addContact, of(contacts));
+    for (const text of archive.templates) await addTemplate(queries, account, text);
+    await queries.runAll(contactSql.addBlocked, of(blocked));
+    await queries.runAll(inboxSql.addReceived, of(received));
+    await queries.runAll(outboxSql.addSent, of(sent));
+    await queries.runAll(outboxSql.addScheduled, of(scheduled));
+  });
 }
 
 async function* accountRows(queries: Queries, username: string | null): AsyncGenerator<accountSql.AccountRow> {

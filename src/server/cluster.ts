@@ -20,47 +20,74 @@ const BACKOFF_MAX_MS = 30_000;
 const STABLE_AFTER_MS = 10_000;
 
 export function createCluster(count: number, log: Log, now: () => number): Cluster {
+  /** All that run, and of these the ones that serve and are to go on. */
+  const running = new Set<Worker>();
   const expected = new Set<Worker>();
+  const replacements = new Set<NodeJS.Timeout>();
   let stopping = false;
   let backoffMs = BACKOFF_FIRST_MS;
+  let restarts: Promise<void> = Promise.resolve();
 
-  function launch(): Promise<Worker> {
+  function launch(): Promise<void> {
     const worker = cluster.fork();
     const startedAt = now();
-    expected.add(worker);
-    worker.on('exit', (code, signal) => {
-      if (!expected.delete(worker) || stopping) return;
-      if (now() - startedAt > STABLE_AFTER_MS) backoffMs = BACKOFF_FIRST_MS;
-      log.error({ pid: worker.process.pid, code, signal, backoffMs }, 'a worker died and is replaced');
-      setTimeout(() => stopping || launch().catch(() => {}), backoffMs).unref();
-      backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
-    });
+    running.add(worker);
     return new Promise((resolve, reject) => {
-      worker.once('listening', () => resolve(worker));
-      worker.once('exit', (code, signal) => reject(new Error(`A worker ended before it served (${signal ?? code}).`)));
+      worker.once('listening', () => {
+        if (!stopping) expected.add(worker);
+        resolve();
+      });
+      worker.once('exit', (code, signal) => {
+        running.delete(worker);
+        reject(new Error(`A worker ended with code ${code} before it served.`));
+        if (!expected.delete(worker) || stopping) return;
+        if (now() - startedAt > STABLE_AFTER_MS) backoffMs = BACKOFF_FIRST_MS;
+        log.error({ pid: worker.process.pid, code, signal, backoffMs }, 'a worker died and is replaced');
+        replaceLater();
+      });
     });
   }
 
-  function retire(worker: Worker): Promise<void> {
+  function replaceLater(): void {
+    const timer = setTimeout(() => {
+      replacements.delete(timer);
+      launch().catch((err) => {
+        if (stopping) return;
+        log.error({ err, backoffMs }, 'a worker could not be started');
+        replaceLater();
+      });
+    }, backoffMs);
+    replacements.add(timer);
+    backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
+  }
+
+  async function retire(worker: Worker): Promise<void> {
     expected.delete(worker);
-    if (worker.isDead()) return Promise.resolve();
+    if (!running.has(worker)) return;
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
     worker.process.kill('SIGTERM');
-    return ended;
+    await ended;
+  }
+
+  async function restartOnce(): Promise<void> {
+    for (const worker of [...expected]) {
+      if (stopping) return;
+      if (!expected.has(worker)) continue; // died meanwhile, and is replaced by a new one anyway
+      await launch();
+      await retire(worker);
+    }
   }
 
   return {
     start: async () => void (await Promise.all(Array.from({ length: count }, launch))),
-    async restart() {
-      for (const worker of [...expected]) {
-        if (stopping) return;
-        await launch();
-        await retire(worker);
-      }
+    restart() {
+      restarts = restarts.then(restartOnce, restartOnce);
+      return restarts;
     },
     async stop() {
       stopping = true;
-      await Promise.all([...expected].map(retire));
+      for (const timer of replacements) clearTimeout(timer);
+      await Promise.all([...running].map(retire));
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Reply, Request } from '../exchange.ts';
 import { Problem } from '../problem.ts';
 import { type AddressRules, createAddresses } from './addresses.ts';
 import { pack, tooLarge, unpack } from './compression.ts';
+import { type Connections, createConnections } from './connections.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
 export interface HttpSettings extends AddressRules {
@@ -35,6 +36,7 @@ export async function listen(
 ): Promise<HttpServer> {
   const addresses = createAddresses(settings);
   let closing = false;
+  const connections = createConnections();
   const server = createServer(
     {
       maxHeaderSize: HEADER_BYTES_MAX,
@@ -43,6 +45,7 @@ export async function listen(
       connectionsCheckingInterval: Math.min(settings.requestTimeoutMs, 5_000),
     },
     (incoming, response) => {
+      connections.answering(incoming.socket, response);
       const request = toRequest(incoming, settings.bodyBytesMax, addresses.of(incoming));
       handle(request)
         .then((reply) => pack(reply, incoming.headers['accept-encoding'] as string | undefined))
@@ -57,6 +60,7 @@ export async function listen(
         );
     },
   );
+  server.on('connection', connections.add);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(settings.port, settings.host, resolve);
@@ -65,7 +69,7 @@ export async function listen(
     address: addressOf(server),
     close: () => {
       closing = true;
-      return drain(server, settings.drainTimeoutMs);
+      return drain(server, connections, settings.drainTimeoutMs);
     },
   };
 }
@@ -139,9 +143,9 @@ function addressOf(server: Server): string {
  * http.Server.close would cut idle connections at once, and with them a request that is on its way: only the listening
  * socket is closed, and the connections end by themselves or when the time is over.
  */
-function drain(server: Server, timeoutMs: number): Promise<void> {
+function drain(server: Server, connections: Connections, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => server.closeIdleConnections(), timeoutMs);
+    const timer = setTimeout(connections.closeIdle, timeoutMs);
     NetServer.prototype.close.call(server, () => {
       clearTimeout(timer);
       server.close(() => resolve()); // ends the timers that http has of its own

@@ -1,4 +1,10 @@
 import calculator from 'sms-segments-calculator';
 
 /** How many message parts a text takes, and so how many credits: 160 characters of GSM 03.38, or 70 of UCS-2, and less in several. */
-export const partsOf = (text: string): number => Math.max(1, new calculator.SegmentedMessage(text).segmentsCount);
+export function partsOf(text: string): number {
+  if (PLAIN.test(text)) return text.length <= 160 ? 1 : Math.ceil(text.length / 153);
+  return Math.max(1, new calculator.SegmentedMessage(text).segmentsCount);
+}
+
+// Characters of the default alphabet, one septet each: most texts, and a thousandth of the time of looking at graphemes.
+const PLAIN = /^[A-Za-z0-9 \n!"#%&'()*+,\-./:;<=>?@_£$¥èéùìòÇØøÅåΔΦΓΛΩΠΨΣΘΞÆæßÉ¤¡ÄÖÑÜ§¿äöñüà]*$/;

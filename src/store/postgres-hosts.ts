@@ -54,6 +54,8 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
     if (writable) options.verify = refuseStandby;
     const pool = new pg.Pool(options);
     pool.on('error', () => {}); // an idle connection broke: the pool has dropped it, and the next call says so if it matters
+    // One that breaks while it is lent: its query fails, and without a listener the whole process would.
+    pool.on('connect', (client) => client.on('error', () => {}));
     return pool;
   }
 }

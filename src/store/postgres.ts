@@ -4,6 +4,7 @@ import type { Database, Writing } from './database.ts';
 import { createHosts, type PostgresSettings } from './postgres-hosts.ts';
 import { type Migratable, migrate } from './schema.ts';
 import { type Dialect, render, type Statement, type Value } from './statement.ts';
+import { unavailable } from './unavailable.ts';
 
 /** The large database. Statements are prepared by name, once a connection; what can go together goes in one round trip. */
 export async function openPostgres(settings: PostgresSettings, now: () => number): Promise<Database> {
@@ -48,7 +49,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
     run: (statement, parameters) => withConnection((connection) => connection.run(statement, parameters)),
     transaction: (account, work) =>
-      withConnection((connection) => connection.within(account === null ? [] : [lockAccount(account)], work)),
+      withConnection((connection) => connection.within(account === null ? UNHURRIED : [lockAccount(account)], work)),
     snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work)),
     check: () => withConnection((connection) => connection.exec('select 1')),
     backup: async () => {
@@ -81,7 +82,10 @@ const MIGRATION_LOCK: pg.QueryConfig = { text: 'select pg_advisory_xact_lock(426
 const SNAPSHOT: readonly pg.QueryConfig[] = [
   { text: 'set transaction isolation level repeatable read, read only' },
   { text: 'set local statement_timeout = 0' },
+  { text: 'set local idle_in_transaction_session_timeout = 0' }, // its reader may pause
 ];
+/** For accounts that are being made: nobody waits for them. */
+const UNHURRIED: readonly pg.QueryConfig[] = [{ text: 'set local idle_in_transaction_session_timeout = 0' }];
 /** Transactions of one account follow one another; single statements need no lock. */
 const lockAccount = (account: bigint): pg.QueryConfig => ({
   name: 'lockAccount',
@@ -178,14 +182,11 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
   } catch (cause) {
     const code = (cause as { code?: string }).code;
     // Without an SQLSTATE it is the network's or the pool's error; one of ours would be a TypeError or the like.
-    const sqlState = /^[0-9A-Z]{5}$/.test(code ?? '');
+    const sqlState = (cause as { severity?: string }).severity !== undefined; // EPIPE looks like an SQLSTATE too
     const ours = sqlState
       ? !UNAVAILABLE.test(code as string)
       : cause instanceof TypeError || cause instanceof RangeError;
     if (ours || cause instanceof Problem) throw cause;
-    throw new Problem('unavailable', 'The database does not answer. Try again later.', {
-      cause,
-      headers: { 'Retry-After': '5' },
-    });
+    throw unavailable(cause);
   }
 }

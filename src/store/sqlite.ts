@@ -5,6 +5,7 @@ import { Problem } from '../problem.ts';
 import type { Database, Writing } from './database.ts';
 import { type Migratable, migrate } from './schema.ts';
 import { type Dialect, render, type Statement, type Value } from './statement.ts';
+import { unavailable } from './unavailable.ts';
 import { createWriteQueue, type Transactional } from './write-queue.ts';
 
 /** The embedded database. One connection writes, one reads: with a write-ahead log neither waits for the other. */
@@ -12,6 +13,7 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
   mkdirSync(dirname(path), { recursive: true });
   const writer = new Connection(path);
   await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
+  writer.exec('pragma busy_timeout = 0'); // from here on the queue does the waiting
   const reader = new Connection(path);
   const writes = createWriteQueue(writer);
 
@@ -110,6 +112,16 @@ class Connection implements Migratable, Writing, Transactional {
     }
   }
 
+  tryBegin(): boolean {
+    try {
+      this.#database.exec('begin immediate');
+      return true;
+    } catch (thrown) {
+      if (codeOf(thrown) === BUSY) return false;
+      throw UNAVAILABLE.has(codeOf(thrown)) ? unavailable(thrown) : thrown;
+    }
+  }
+
   get inTransaction(): boolean {
     return this.#database.isTransaction;
   }
@@ -139,17 +151,15 @@ class Connection implements Migratable, Writing, Transactional {
 }
 
 // https://www.sqlite.org/rescode.html: BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN. The database may come back; our bugs do not.
-const UNAVAILABLE = new Set([5, 6, 8, 10, 13, 14]);
+const BUSY = 5;
+const UNAVAILABLE = new Set([BUSY, 6, 8, 10, 13, 14]);
+
+const codeOf = (thrown: unknown): number => ((thrown as { errcode?: number }).errcode ?? 0) & 0xff;
 
 function guarded<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    const code = (cause as { errcode?: number }).errcode;
-    if (code === undefined || !UNAVAILABLE.has(code & 0xff)) throw cause;
-    throw new Problem('unavailable', 'The database does not answer. Try again later.', {
-      cause,
-      headers: { 'Retry-After': '5' },
-    });
+    throw UNAVAILABLE.has(codeOf(cause)) ? unavailable(cause) : cause;
   }
 }

@@ -1,3 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { unavailable } from './unavailable.ts';
+
 /**
  * Writes to the embedded database, one after the other. Those that are asked for in one turn of the event loop share one
  * transaction, and with it one wait for the disk; each is still whole or nothing, and is answered only after the commit.
@@ -9,6 +12,8 @@ export interface WriteQueue<C> {
 }
 
 export interface Transactional {
+  /** Begins a transaction that writes; false where another process is in one. */
+  tryBegin(): boolean;
   exec(sql: string): void;
   readonly inTransaction: boolean;
 }
@@ -21,6 +26,9 @@ interface Job<C> {
 
 // Bounds how long the first of them waits for the others; more than a process has connections that write at once.
 const BATCH_MAX = 256;
+// Another process may hold the write lock: an import of a large account takes a few seconds.
+const LOCK_WAIT_MS = 5_000;
+const LOCK_RETRY_MS = 5;
 
 export function createWriteQueue<C extends Transactional>(connection: C): WriteQueue<C> {
   const waiting: Job<C>[] = [];
@@ -40,18 +48,33 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
     running = undefined;
   }
 
+  /** SQLite would wait for the lock by blocking the process; this way others are served meanwhile. */
+  async function begin(): Promise<void> {
+    for (let tries = 0; !connection.tryBegin(); tries++) {
+      if (tries * LOCK_RETRY_MS >= LOCK_WAIT_MS) throw unavailable(new Error('another process holds the write lock'));
+      await sleep(LOCK_RETRY_MS);
+    }
+  }
+
   async function runBatch(jobs: readonly Job<C>[]): Promise<void> {
     const answers: (() => void)[] = [];
     try {
-      connection.exec('begin immediate');
+      await begin();
       for (const job of jobs) answers.push(await run(job, jobs.length > 1));
       connection.exec('commit');
     } catch (thrown) {
-      if (connection.inTransaction) connection.exec('rollback');
+      rollBack();
       for (const { reject } of jobs) reject(thrown);
       return;
     }
     for (const answer of answers) answer();
+  }
+
+  /** A connection that cannot even do this has lost its transaction anyway. */
+  function rollBack(): void {
+    try {
+      if (connection.inTransaction) connection.exec('rollback');
+    } catch {}
   }
 
   /** What it did is undone if it fails, and only that; a failure that SQLite has answered by undoing all fails all. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import calculator from 'sms-segments-calculator';
 import { hasDigit, isRegion, numberKey, regionOf } from '../../src/sms/numbers.ts';
 import { partsOf } from '../../src/sms/parts.ts';
 
@@ -78,3 +79,11 @@ const PARTS: readonly [what: string, text: string, parts: number][] = [
 for (const [what, text, parts] of PARTS) {
   test(`${what}: ${parts} ${parts === 1 ? 'part' : 'parts'}`, () => assert.equal(partsOf(text), parts));
 }
+
+test('texts of the plain alphabet have as many parts as the library that knows all alphabets says', () => {
+  const alphabet = [...`AZaz09 \n!"#%&'()*+,-./:;<=>?@_£$¥èéùìòÇØøÅåΔΦΓΛΩΠΨΣΘΞÆæßÉ¤¡ÄÖÑÜ§¿äöñüà`];
+  for (let length = 0; length < 700; length += 13) {
+    const text = Array.from({ length }, (_, at) => alphabet[(at * 31 + length) % alphabet.length]).join('');
+    assert.equal(partsOf(text), Math.max(1, new calculator.SegmentedMessage(text).segmentsCount), JSON.stringify(text));
+  }
+});

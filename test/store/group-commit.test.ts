@@ -11,10 +11,13 @@ function remembering(refuse: (sql: string) => boolean = () => false) {
     inTransaction = false;
   };
   const connection: Transactional = {
+    tryBegin() {
+      inTransaction = !refuse('begin');
+      return inTransaction;
+    },
     exec(sql) {
       told.push(sql);
       if (refuse(sql)) throw new Problem('unavailable', `refused: ${sql}`);
-      if (sql.startsWith('begin')) inTransaction = true;
       if (sql === 'commit' || sql === 'rollback') inTransaction = false;
     },
     get inTransaction() {
@@ -95,4 +98,18 @@ test('empty waits for what was asked for before', async () => {
   });
   await queue.empty();
   assert.ok(done);
+});
+
+test('a write waits for another process that is in a transaction', async () => {
+  let tries = 0;
+  const { connection } = remembering((sql) => sql === 'begin' && ++tries < 4);
+  assert.equal(await createWriteQueue(connection).add(async () => 'done'), 'done');
+  assert.equal(tries, 4);
+});
+
+test('a rollback that fails as well does not keep the writes waiting', async () => {
+  const { connection } = remembering((sql) => sql === 'commit' || sql === 'rollback');
+  const queue = createWriteQueue(connection);
+  assert.deepEqual(await settled([queue.add(async () => 1)]), ['refused: commit']);
+  assert.deepEqual(await settled([queue.add(async () => 2)]), ['refused: commit']);
 });
