@@ -16,6 +16,13 @@ try {
 } catch (thrown) {
   // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
   const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
-  process.stderr.write(`columba: ${told ? (thrown as Error).message : ((thrown as Error).stack ?? thrown)}\n`);
+  process.stderr.write(`columba: ${told ? sentence(thrown as Error) : ((thrown as Error).stack ?? thrown)}\n`);
   process.exitCode = 1;
+}
+
+/** For an operator, who can do something about it: with the reason of what does not answer. */
+function sentence({ message, cause }: Error): string {
+  const { message: reason, code } = (cause ?? {}) as NodeJS.ErrnoException;
+  const why = reason || code;
+  return why ? `${message} (${why})` : message;
 }

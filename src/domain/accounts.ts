@@ -133,8 +133,11 @@ const PAGE = 500;
 const USERNAME_LENGTH_MAX = 200;
 
 export function checkUsername(username: string): void {
-  if (username === '' || username.length > USERNAME_LENGTH_MAX) {
-    throw new Problem('bad-argument', `a username has 1 to ${USERNAME_LENGTH_MAX} characters`);
+  if (username === '' || username.length > USERNAME_LENGTH_MAX || /\p{Cc}/u.test(username)) {
+    throw new Problem(
+      'bad-argument',
+      `a username has 1 to ${USERNAME_LENGTH_MAX} characters, and no control characters`,
+    );
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import pg from 'pg';
 
 /** Connections to one of several PostgreSQL servers: `postgres://user@one:5432,two:5432/name?target_session_attrs=read-write`. */
@@ -15,6 +16,7 @@ export interface Hosts {
 
 export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings): Hosts {
   const { urls, writable } = splitHosts(url);
+  const clients = new Set<pg.ClientBase>();
   const pools = urls.map((connectionString) => createPool(connectionString));
   let active = 0;
 
@@ -22,18 +24,30 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
     /** The server that answered last, else the next one that does. */
     async connect() {
       let failure: unknown;
-      for (const _ of pools) {
+      const first = active; // others may be looking at the same time
+      for (const offset of pools.keys()) {
+        const index = (first + offset) % pools.length;
         try {
-          return await (pools[active] as pg.Pool).connect();
+          const client = await (pools[index] as pg.Pool).connect();
+          active = index;
+          return client;
         } catch (thrown) {
           failure = thrown;
-          active = (active + 1) % pools.length;
         }
       }
       throw failure;
     },
-    close: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
+    /** Politely, and where a server does not answer that either, without it. */
+    async close() {
+      const timer = setTimeout(cut, timeoutMs);
+      await Promise.all(pools.map((pool) => pool.end())).finally(() => clearTimeout(timer));
+      cut(); // those that the pools had given up before, and that never ended
+    },
   };
+
+  function cut(): void {
+    for (const client of clients) (client as unknown as WithStream).connection.stream.destroy();
+  }
 
   function createPool(connectionString: string): pg.Pool {
     const options: pg.PoolConfig & { pipeline: boolean; verify?: Verify } = {
@@ -54,10 +68,18 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
     if (writable) options.verify = refuseStandby;
     const pool = new pg.Pool(options);
     pool.on('error', () => {}); // an idle connection broke: the pool has dropped it, and the next call says so if it matters
-    // One that breaks while it is lent: its query fails, and without a listener the whole process would.
-    pool.on('connect', (client) => client.on('error', () => {}));
+    pool.on('connect', (client) => {
+      clients.add(client);
+      client.on('end', () => clients.delete(client));
+      client.on('error', () => {}); // lent and broken: its query fails, and without a listener the whole process would
+    });
     return pool;
   }
+}
+
+/** What the types of the driver do not tell. */
+interface WithStream {
+  readonly connection: { readonly stream: Socket };
 }
 
 type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void;

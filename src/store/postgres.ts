@@ -38,7 +38,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
 
   try {
     await withConnection((connection) =>
-      connection.within([MIGRATION_LOCK], () => migrate(connection, postgresDialect, now)),
+      connection.within([...UNHURRIED, MIGRATION_LOCK], () => migrate(connection, postgresDialect, now), UNLIMITED_MS),
     );
   } catch (thrown) {
     await hosts.close();
@@ -49,8 +49,12 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
     run: (statement, parameters) => withConnection((connection) => connection.run(statement, parameters)),
     transaction: (account, work) =>
-      withConnection((connection) => connection.within(account === null ? UNHURRIED : [lockAccount(account)], work)),
-    snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work)),
+      withConnection((connection) =>
+        account === null
+          ? connection.within(UNHURRIED, work, UNLIMITED_MS)
+          : connection.within([lockAccount(account)], work),
+      ),
+    snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work, UNLIMITED_MS)),
     check: () => withConnection((connection) => connection.exec('select 1')),
     backup: async () => {
       throw new Problem(
@@ -78,20 +82,26 @@ const ATTEMPTS_MAX = 5;
 
 // Any number will do that no other program locks in this database.
 const MIGRATION_LOCK: pg.QueryConfig = { text: 'select pg_advisory_xact_lock(4269856720)' };
+/** What may take longer than a call: nobody waits for it. */
+const UNHURRIED: readonly pg.QueryConfig[] = [
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+].map((name) => ({ text: `set local ${name} = 0` }));
 /** One moment for all that is read, however long it takes. */
 const SNAPSHOT: readonly pg.QueryConfig[] = [
   { text: 'set transaction isolation level repeatable read, read only' },
-  { text: 'set local statement_timeout = 0' },
-  { text: 'set local idle_in_transaction_session_timeout = 0' }, // its reader may pause
+  ...UNHURRIED,
 ];
-/** For accounts that are being made: nobody waits for them. */
-const UNHURRIED: readonly pg.QueryConfig[] = [{ text: 'set local idle_in_transaction_session_timeout = 0' }];
 /** Transactions of one account follow one another; single statements need no lock. */
 const lockAccount = (account: bigint): pg.QueryConfig => ({
   name: 'lockAccount',
   text: 'select from account where account_id = $1 for update',
   values: [account],
 });
+
+// The longest time of a timer, 24 days.
+const UNLIMITED_MS = 2 ** 31 - 1;
 
 // Statements on their way at once: enough to hide the round trips, little enough to keep in memory.
 const PIPELINE = 500;
@@ -100,6 +110,8 @@ const rendered = new WeakMap<object, string>();
 
 class Connection implements Migratable, Writing {
   readonly #client: pg.PoolClient;
+  /** The driver's own, where it is not that of the pool. */
+  #timeoutMs: number | undefined;
 
   constructor(client: pg.PoolClient) {
     this.#client = client;
@@ -126,8 +138,13 @@ class Connection implements Migratable, Writing {
   }
 
   /** `begin` and the statements after it are sent together, without waiting for one another. */
-  async within<T>(first: readonly pg.QueryConfig[], work: (queries: Writing) => Promise<T>): Promise<T> {
-    await guarded(() => Promise.all([{ text: 'begin' }, ...first].map((query) => this.#client.query(query))));
+  async within<T>(
+    first: readonly pg.QueryConfig[],
+    work: (queries: Writing) => Promise<T>,
+    timeoutMs?: number,
+  ): Promise<T> {
+    this.#timeoutMs = timeoutMs;
+    await guarded(() => Promise.all([{ text: 'begin' }, ...first].map((query) => this.#query(query))));
     let result: T;
     try {
       result = await work(this);
@@ -140,7 +157,12 @@ class Connection implements Migratable, Writing {
   }
 
   async exec(sql: string): Promise<void> {
-    await guarded(() => this.#client.query(sql));
+    await guarded(() => this.#query({ text: sql }));
+  }
+
+  #query(query: pg.QueryConfig): Promise<pg.QueryResult> {
+    const timed = this.#timeoutMs === undefined ? query : { ...query, query_timeout: this.#timeoutMs };
+    return this.#client.query(timed as pg.QueryConfig);
   }
 
   #execute<P>(statement: Statement<P>, parameters: P): Promise<pg.QueryResult> {
@@ -150,7 +172,7 @@ class Connection implements Migratable, Writing {
       rendered.set(statement, text);
     }
     const values = statement.parameters.map((name) => escapeText(parameters[name] as Value));
-    return guarded(() => this.#client.query({ name: statement.name, text: text as string, values }));
+    return guarded(() => this.#query({ name: statement.name, text: text as string, values }));
   }
 }
 
@@ -172,9 +194,10 @@ function unescapeRow(row: Record<string, unknown>): void {
 
 /**
  * Errors of the database's state, not of ours: https://www.postgresql.org/docs/current/errcodes-appendix.html. Classes 08
- * connection, 53 resources, 57 operator intervention, 58 system; 25006 read-only, 40001 and 40P01 conflicts, 55P03 lock.
+ * connection, 28 and 3D who and where (an administrator is at it), 53 resources, 57 operator intervention, 58 system; 25006
+ * read-only, 40001 and 40P01 conflicts, 55P03 lock.
  */
-const UNAVAILABLE = /^(08|53|57|58)|^(25006|40001|40P01|55P03)$/;
+const UNAVAILABLE = /^(08|28|3D|53|57|58)|^(25006|40001|40P01|55P03)$/;
 
 async function guarded<T>(work: () => Promise<T>): Promise<T> {
   try {

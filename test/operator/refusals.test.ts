@@ -118,7 +118,10 @@ onEveryEngine('refused imports', (engine) => {
 
   for (const [value, message] of [
     [{ ...account('x'), username: undefined }, 'accounts[0]: username: missing'],
-    [{ ...account('x'), username: '' }, 'accounts[0] (): username: a username has 1 to 200 characters'],
+    [
+      { ...account('x'), username: '' },
+      'accounts[0] (): username: a username has 1 to 200 characters, and no control characters',
+    ],
     [{ ...account('x'), username: 5 }, 'accounts[0]: username: expected a text'],
     [5, 'accounts[0]: expected an object'],
     [null, 'accounts[0]: expected an object'],

@@ -1,0 +1,67 @@
+/** Whether SQL stays with one account: what decides that the data can be spread over machines by account. */
+
+export interface StatementText {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** What is wrong with a statement, seen from a database that is spread by account; empty where nothing is. */
+export function strayings({ text }: StatementText, tables: readonly string[]): string[] {
+  const plain = text
+    .replace(/'[^']*'/g, "''")
+    .replace(/\{\w+ ?[^}]*\}/g, ' … ')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .toLowerCase();
+  if (plain.startsWith('insert')) return insertStrayings(plain);
+  return blocksOf(plain).flatMap((block) => blockStrayings(block, tables));
+}
+
+const insertStrayings = (text: string): string[] =>
+  /^insert into \w+ ?\(account_id\b[^)]*\) values \(:account\b[^()]*\)$/.test(text)
+    ? []
+    : ['does not insert plain values with the account first'];
+
+/** The text without what is in parentheses, and each of those by itself: a subquery reads tables of its own. */
+function blocksOf(text: string): string[] {
+  const blocks: string[] = [];
+  let rest = text;
+  for (;;) {
+    const inner = /\(([^()]*)\)/.exec(rest);
+    if (!inner) return [...blocks, rest];
+    blocks.push((inner[1] as string).trim());
+    rest = rest.replace(inner[0], ' … ');
+  }
+}
+
+function blockStrayings(block: string, tables: readonly string[]): string[] {
+  const read = [...block.matchAll(/\b(?:from|join|update|into|using|,) (\w+)\b/g)]
+    .map(([, name]) => name as string)
+    .filter((name) => tables.includes(name));
+  if (read.length === 0) return [];
+  const [, where = ''] = /\bwhere (.*?)(?: order by | limit | returning | for update|$)/.exec(block) ?? [];
+  // With an `or` the account would be one of several ways in.
+  const conditions = /\bor\b/.test(where) ? [] : where.split(/ and /);
+  const [first = '', ...joined] = read;
+  const bound = conditions.some((condition) =>
+    new RegExp(`^(?:${first}\\.)?account_id = (?::account|(?!${first}\\b)\\w+\\.account_id)$`).test(condition.trim()),
+  );
+  const unjoined = joined.filter((table) => !new RegExp(`\\b${table}\\.account_id = \\w+\\.account_id\\b`).test(block));
+  return [
+    ...(bound ? [] : [`${first} is not restricted to account_id = :account`]),
+    ...unjoined.map((table) => `${table} is joined without its account_id`),
+  ];
+}
+
+export interface Index {
+  readonly table: string;
+  readonly name: string;
+  readonly kind: 'primary key' | 'unique' | 'index' | 'foreign key';
+  readonly columns: readonly string[];
+}
+
+export const strayingIndexes = (indexes: readonly Index[]): string[] =>
+  indexes
+    .filter(({ columns }) => columns[0] !== 'account_id')
+    .map(({ table, kind, columns }) => `${table}: ${kind} (${columns.join(', ')})`)
+    .sort();

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { openStore, pathOf, TABLES } from '../store/opening.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
+
+const STORE = new URL('../../src/store/', import.meta.url);
+
+/** Statements that look beyond one account, each with the reason why it may. */
+const BEYOND: Readonly<Record<string, string>> = {
+  'accounts.identify': 'a user_id names the account: nothing else is known yet',
+  'accounts.credentialOwner': 'a user_id must not name two accounts',
+  'accounts.accountByName': 'the operator names an account by its username',
+  'accounts.accountsAfter': 'the operator lists and exports all accounts',
+  'accounts.setDisabled': 'the operator names an account by its username',
+  'schema.currentVersion': 'the schema belongs to no account',
+  'schema.recordVersion': 'the schema belongs to no account',
+};
+/** Unique in the whole installation: these two tables are kept whole on every node. */
+const EVERYWHERE = ['account: unique (username)', 'credential: unique (user_id_hash)'];
+
+describe('statements', () => {
+  let exported: StatementText[];
+  before(async () => {
+    const modules = await Promise.all(
+      readdirSync(STORE).map((file) => import(new URL(file, STORE).href) as Promise<object>),
+    );
+    exported = modules.flatMap((module) => Object.values(module)).filter(isStatement);
+  });
+
+  test('every statement of the program is looked at', () => {
+    const written = globSync(fileURLToPath(new URL('../**/*.ts', STORE))).flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/\bstatement<[\s\S]*?>\(\s*'([\w.]+)'/g)].map(
+        ([, name]) => name as string,
+      ),
+    );
+    assert.ok(written.length > 40);
+    const names = exported.map(({ name }) => name);
+    assert.deepEqual(written.filter((name) => !names.includes(name)).sort(), [
+      'schema.currentVersion',
+      'schema.recordVersion',
+    ]);
+    assert.deepEqual(new Set(names).size, names.length, 'a name twice');
+  });
+
+  test('every statement stays with one account, but for those that are named here', () => {
+    const stray = exported.filter((each) => strayings(each, TABLES).length > 0).map(({ name }) => name);
+    assert.deepEqual(
+      stray.sort(),
+      Object.keys(BEYOND)
+        .filter((name) => !name.startsWith('schema.'))
+        .sort(),
+    );
+  });
+
+  test('what looks beyond one account touches only the tables that are on every node', () => {
+    const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
+    assert.deepEqual(spread.length, TABLES.length - 2);
+    for (const { name, text } of exported.filter((each) => Object.hasOwn(BEYOND, each.name))) {
+      assert.doesNotMatch(text, new RegExp(`\\b(from|join|into|update) (${spread.join('|')})\\b`), name);
+    }
+  });
+
+  const WRONG: Readonly<Record<string, string>> = {
+    'all accounts': 'select count(*) as total from received',
+    'an id that is unique only in an account': 'delete from received where message_id = :id',
+    'another comparison': 'select text from template where account_id <> :account',
+    'a range': 'select text from template where account_id >= :account',
+    'several accounts': 'select text from template where account_id in (:account, :other)',
+    'a way around': 'update sent set is_marked = 1 where account_id = :account or message_id = :id',
+    'another name': 'update sent set is_marked = 1 where account_id = :other and message_id = :id',
+    'another column': 'update sent set is_marked = 1 where message_id = :account',
+    'no condition': 'update account set credits = 0',
+    'a text that only looks so': "delete from sent where text = 'where account_id = :account'",
+    'a subquery without it': `select name from contact where account_id = :account
+      and group_id in (select group_id from contact_group where name = :name)`,
+    'a subquery that compares with itself': `select name, (select count(*) from contact
+      where contact.account_id = contact.account_id) as total from contact_group where account_id = :account`,
+    'a join without it': `select received.text from received join sent on sent.message_id = received.message_id
+      where received.account_id = :account`,
+    'a list of tables': 'select received.text from received, sent where received.account_id = :account',
+    'an insert without it': 'insert into template (position, text) values (:position, :text)',
+    'an insert of an account that was not given': 'insert into template (account_id, text) values (1, :text)',
+    'an insert from a query': 'insert into sent (account_id, message_id) select account_id, message_id from scheduled',
+  };
+  for (const [name, text] of Object.entries(WRONG)) {
+    test(`a made-up statement that strays is found: ${name}`, () => {
+      assert.notDeepEqual(strayings({ name, text }, TABLES), []);
+    });
+  }
+});
+
+function isStatement(value: unknown): value is StatementText {
+  return typeof value === 'object' && value !== null && 'text' in value && 'name' in value && 'parameters' in value;
+}
+
+type Row = { table: string; name: string; kind: Index['kind']; column: string };
+
+function indexesOf(rows: readonly Row[]): Index[] {
+  const indexes = new Map<string, Index & { columns: string[] }>();
+  for (const { table, name, kind, column } of rows) {
+    const key = `${table} ${name}`;
+    const index = indexes.get(key) ?? { table, name, kind, columns: [] };
+    index.columns.push(column);
+    indexes.set(key, index);
+  }
+  return [...indexes.values()];
+}
+
+const SQLITE_INDEXES = `
+  select t.name as "table", l.name, i.name as "column",
+    case when l.origin = 'pk' then 'primary key' when l."unique" then 'unique' else 'index' end as kind, i.seqno as place
+  from sqlite_master t, pragma_index_list(t.name) l, pragma_index_info(l.name) i where t.type = 'table'
+  union all
+  select t.name, 'foreign key ' || f.id, f."from", 'foreign key', f.seq
+  from sqlite_master t, pragma_foreign_key_list(t.name) f where t.type = 'table'
+  order by place`;
+const POSTGRES_INDEXES = `
+  select t.relname as table, i.relname as name, a.attname as column,
+    case when x.indisprimary then 'primary key' when x.indisunique then 'unique' else 'index' end as kind, k.place
+  from pg_index x join pg_class t on t.oid = x.indrelid join pg_class i on i.oid = x.indexrelid
+    cross join lateral unnest(x.indkey::int2[]) with ordinality k (number, place)
+    join pg_attribute a on a.attrelid = t.oid and a.attnum = k.number
+  where t.relnamespace = 'public'::regnamespace
+  union all
+  select c.conrelid::regclass::text, c.conname, a.attname, 'foreign key', k.place
+  from pg_constraint c cross join lateral unnest(c.conkey) with ordinality k (number, place)
+    join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.number
+  where c.contype = 'f' and c.connamespace = 'public'::regnamespace
+  order by place`;
+
+/** The keys and indexes of a database, after SQL of the test's own. */
+async function indexesIn(setting: string, sql = ''): Promise<Index[]> {
+  if (setting.startsWith('sqlite:')) {
+    const database = new DatabaseSync(pathOf(setting));
+    database.exec(sql);
+    const rows = database.prepare(SQLITE_INDEXES).all() as unknown as Row[];
+    database.close();
+    return indexesOf(rows);
+  }
+  const client = new pg.Client({ connectionString: setting });
+  await client.connect();
+  try {
+    await client.query(sql);
+    return indexesOf((await client.query(POSTGRES_INDEXES)).rows);
+  } finally {
+    await client.end();
+  }
+}
+
+onEveryEngine('tables', (engine) => {
+  let setting: string;
+  before(async () => {
+    setting = await engine.fresh('empty');
+    await (await openStore(setting)).close();
+  });
+
+  test('every key, index and reference starts with the account, but for what must be unique everywhere', async () => {
+    const indexes = await indexesIn(setting);
+    assert.deepEqual(strayingIndexes(indexes), [...EVERYWHERE, 'schema_version: primary key (version)'].sort());
+    const keyed = indexes.filter(({ kind }) => kind === 'primary key').map(({ table }) => table);
+    assert.deepEqual(keyed.sort(), [...TABLES, 'schema_version'].sort());
+    assert.equal(indexes.filter(({ kind }) => kind === 'foreign key').length, TABLES.length);
+  });
+
+  test('a table or an index of a later version that does not is found', async () => {
+    const later = await engine.fresh('empty');
+    await (await openStore(later)).close();
+    const indexes = await indexesIn(
+      later,
+      `create table carrier (carrier_id bigint primary key, account_id bigint not null references account);
+       create index sent_by_recipient on sent (recipient);
+       create unique index received_once on received (message_id, account_id);`,
+    );
+    const known = strayingIndexes(await indexesIn(setting));
+    assert.deepEqual(
+      strayingIndexes(indexes).filter((each) => !known.includes(each)),
+      ['carrier: primary key (carrier_id)', 'received: unique (message_id, account_id)', 'sent: index (recipient)'],
+    );
+  });
+});
+
+describe('docs/SCALING.md', () => {
+  const text = readFileSync(new URL('../../docs/SCALING.md', import.meta.url), 'utf8');
+  const named = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, table]) => table as string);
+
+  test('its commands spread every table by account, and keep those whole that are unique everywhere', () => {
+    const whole = named(/create_reference_table\('(\w+)'\)/g);
+    const spread = named(/create_distributed_table\('(\w+)', 'account_id'/g);
+    assert.deepEqual(
+      whole.sort(),
+      EVERYWHERE.map((each) => each.split(':')[0] as string),
+    );
+    assert.deepEqual([...whole, ...spread].sort(), [...TABLES].sort());
+    assert.ok(spread.indexOf('contact_group') < spread.indexOf('contact'), 'which refers to it');
+  });
+});
