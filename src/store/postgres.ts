@@ -177,18 +177,21 @@ class Connection implements Migratable, Writing {
 }
 
 /**
- * PostgreSQL's text cannot hold U+0000, and an SMS can. It is kept as U+FFFE and a 0; U+FFFE, which no message means, as
- * U+FFFE and a 1. Equal texts stay equal.
+ * PostgreSQL's text cannot hold U+0000, and an SMS can. It is kept as two U+0001, and U+0001 as U+0001 U+0002: equal texts
+ * stay equal, and their order stays the same.
  */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about
+const NEEDS_ESCAPE = /[\0\x01]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the same, as it is kept
+const ESCAPED = /\x01([\x01\x02])/g;
+
 const escapeText = (value: Value): Value =>
-  typeof value === 'string'
-    ? value.replace(/[\0\uFFFE]/g, (character) => (character === '\0' ? '\uFFFE0' : '\uFFFE1'))
-    : value;
+  typeof value === 'string' ? value.replace(NEEDS_ESCAPE, (each) => (each === '\0' ? '\x01\x01' : '\x01\x02')) : value;
 
 function unescapeRow(row: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(row)) {
-    if (typeof value !== 'string' || !value.includes('\uFFFE')) continue;
-    row[name] = value.replace(/\uFFFE([01])/g, (_, which) => (which === '0' ? '\0' : '\uFFFE'));
+    if (typeof value !== 'string' || !value.includes('\x01')) continue;
+    row[name] = value.replace(ESCAPED, (_, which) => (which === '\x01' ? '\0' : '\x01'));
   }
 }
 

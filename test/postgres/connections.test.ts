@@ -99,7 +99,7 @@ onPostgres('connections to PostgreSQL', () => {
       for (const status of await callAll(service, atOnce)) assert.equal(status, 200);
     }
     await exportOf(service.app);
-    assert.equal(network.prepared.filter((names) => names.length > 10).length, 4, 'all connections were used');
+    assert.ok(network.prepared.filter((names) => names.length > 0).length > 1, 'only one connection was used');
     const all = new Set(network.prepared.flat());
     assert.ok(all.size > 20, [...all].join());
     for (const names of network.prepared) assert.deepEqual([...new Set(names)], names);

@@ -62,6 +62,7 @@ export async function createPostgresServer(
       '--locale=C',
       '--no-sync',
     ]);
+  if (from) chmodSync(data, 0o700);
   if (from && asRoot) execFileSync('chown', ['-R', `${NOBODY}:${NOBODY}`, data]);
   const port = await freePort();
   let child: ChildProcess | undefined;
