@@ -14,6 +14,13 @@ const postgres = process.env.TEST_POSTGRES ? undefined : await startPostgres();
 const options = ['--disable-warning=ExperimentalWarning', '--test', '--test-reporter=spec', '--test-concurrency=2'];
 const environment = { ...process.env, TEST_COVERAGE: folder, ...(postgres && { TEST_POSTGRES: postgres.url() }) };
 const child = spawn(process.execPath, [...options, ...files], { stdio: 'inherit', env: environment });
+// Stopped from outside, nothing stays behind: PostgreSQL ends with this process, in its exit handler.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    child.kill(signal);
+    process.exit(1);
+  });
+}
 let failed = (await new Promise((resolve) => child.once('exit', resolve))) !== 0;
 
 await postgres?.remove();
