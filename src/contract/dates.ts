@@ -22,11 +22,11 @@ interface Civil {
 }
 
 export function parseSchemaDate(text: string, context: DateContext): Instant | null {
-  return parseAs(SCHEMA_FORMS, SCHEMA_ZONE_HOURS_MAX, text, context);
+  return parseAs(SCHEMA_FORMS, SCHEMA_ZONE_MINUTES_MAX, text, context);
 }
 
 export function parseGeneralDate(text: string, context: DateContext): Instant | null {
-  return parseAs(GENERAL_FORMS, GENERAL_ZONE_HOURS_MAX, text, context);
+  return parseAs(GENERAL_FORMS, GENERAL_ZONE_MINUTES_MAX, text, context);
 }
 
 /** Always UTC, milliseconds without trailing zeros. */
@@ -38,8 +38,8 @@ export function formatDate(at: Instant): string {
 }
 
 // .NET's schema reader takes any two-digit hour in a zone, its general reader at most 14 as XML Schema says.
-const SCHEMA_ZONE_HOURS_MAX = 99;
-const GENERAL_ZONE_HOURS_MAX = 14;
+const SCHEMA_ZONE_MINUTES_MAX = 99 * 60 + 59;
+const GENERAL_ZONE_MINUTES_MAX = 14 * 60;
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
@@ -68,21 +68,21 @@ const GENERAL_FORMS = [
 // The longest sensible form is below 50 characters; a fraction may be longer, but not without end.
 const LENGTH_MAX = 200;
 
-function parseAs(forms: RegExp[], zoneHoursMax: number, text: string, context: DateContext): Instant | null {
+function parseAs(forms: RegExp[], zoneMinutesMax: number, text: string, context: DateContext): Instant | null {
   const trimmed = text.trim(); // of more blanks than .NET's: none of them is in a date
   if (trimmed.length > LENGTH_MAX) return null;
   for (const form of forms) {
     const groups = form.exec(trimmed)?.groups;
-    if (groups) return toInstant(groups, zoneHoursMax, context);
+    if (groups) return toInstant(groups, zoneMinutesMax, context);
   }
   return null;
 }
 
 type Groups = Record<string, string | undefined>;
 
-function toInstant(groups: Groups, zoneHoursMax: number, context: DateContext): Instant | null {
+function toInstant(groups: Groups, zoneMinutesMax: number, context: DateContext): Instant | null {
   const hour = hourOf(groups);
-  const offset = offsetOf(groups.zone, zoneHoursMax);
+  const offset = offsetOf(groups.zone, zoneMinutesMax);
   if (hour === null || offset === 'invalid') return null;
   // A time alone is on the current day, in its own zone or the default one.
   const today = groups.year ? null : new Date(context.now + (offset ?? offsetAt(context.zone, context.now)) * 60_000);
@@ -114,16 +114,13 @@ function hourOf({ hour = '0', half }: Groups): number | null {
 }
 
 /** Minutes east of UTC; null where the text names no zone. */
-function offsetOf(text: string | undefined, hoursMax: number): number | null | 'invalid' {
+function offsetOf(text: string | undefined, minutesMax: number): number | null | 'invalid' {
   if (!text) return null;
   const match = /^([+-])(\d\d):?(\d\d)$/.exec(text);
   if (!match) return 0;
-  const hours = Number(match[2]);
-  const minutes = Number(match[3]);
-  if (minutes > 59 || hours * 60 + minutes > hoursMax * 60 + (hoursMax === SCHEMA_ZONE_HOURS_MAX ? 59 : 0)) {
-    return 'invalid';
-  }
-  return (match[1] === '-' ? -1 : 1) * (hours * 60 + minutes);
+  const minutes = Number(match[2]) * 60 + Number(match[3]);
+  if (Number(match[3]) > 59 || minutes > minutesMax) return 'invalid';
+  return match[1] === '-' ? -minutes : minutes;
 }
 
 function civilToUtc({ year, month, day, hour, minute, second, millisecond }: Civil): number | null {
@@ -167,6 +164,3 @@ function localOffset(zone: string, local: number): number {
 }
 
 const DAY_MS = 86_400_000;
-
-/** Throws RangeError for a zone that nobody knows. */
-export const checkZone = (zone: string): void => void offsetAt(zone, 0);
