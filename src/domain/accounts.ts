@@ -39,11 +39,7 @@ export { isRegion };
 export type Accounts = ReturnType<typeof createAccounts>;
 
 export function createAccounts(database: Database, now: () => number, defaultRegion: string | null) {
-  async function named(username: string): Promise<sql.AccountRow> {
-    const row = await database.first(sql.accountByName, { username });
-    if (!row) throw new Problem('bad-argument', `There is no account with the username ${username}.`);
-    return row;
-  }
+  const named = (username: string) => accountNamed(database, username);
 
   return {
     /** The account that a user_id names. Unknown, empty, too long, revoked, disabled: all the same. */
@@ -76,12 +72,7 @@ export function createAccounts(database: Database, now: () => number, defaultReg
 
     /** All accounts by username, some at a time. */
     async *list(): AsyncGenerator<Account> {
-      for (let after = ''; ; ) {
-        const rows = await database.all(sql.accountsAfter, { after, limit: PAGE });
-        yield* rows.map(toAccount);
-        if (rows.length < PAGE) return;
-        after = (rows.at(-1) as sql.AccountRow).username;
-      }
+      for await (const row of allAccounts(database)) yield toAccount(row);
     },
 
     async show(username: string): Promise<{ account: Account; credentials: Credential[] }> {
@@ -128,7 +119,23 @@ export function createAccounts(database: Database, now: () => number, defaultReg
   };
 }
 
+export async function accountNamed(queries: Queries, username: string): Promise<sql.AccountRow> {
+  const row = await queries.first(sql.accountByName, { username });
+  if (!row) throw new Problem('bad-argument', `There is no account with the username ${username}.`);
+  return row;
+}
+
 const PAGE = 500;
+
+/** By username, some at a time. */
+export async function* allAccounts(queries: Queries): AsyncGenerator<sql.AccountRow> {
+  for (let after = ''; ; ) {
+    const rows = await queries.all(sql.accountsAfter, { after, limit: PAGE });
+    yield* rows;
+    if (rows.length < PAGE) return;
+    after = (rows.at(-1) as sql.AccountRow).username;
+  }
+}
 
 const USERNAME_LENGTH_MAX = 200;
 

@@ -1,4 +1,3 @@
-import { Problem } from '../problem.ts';
 import { numberKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import * as accountSql from '../store/accounts.ts';
@@ -6,7 +5,16 @@ import * as contactSql from '../store/contacts.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as inboxSql from '../store/inbox.ts';
 import * as outboxSql from '../store/outbox.ts';
-import { type Account, addAccount, type Credential, effectiveRegion, toAccount, toCredential } from './accounts.ts';
+import {
+  type Account,
+  accountNamed,
+  addAccount,
+  allAccounts,
+  type Credential,
+  effectiveRegion,
+  toAccount,
+  toCredential,
+} from './accounts.ts';
 import type { Contact, ContactGroup } from './contacts.ts';
 import { type ReceivedMessage, toReceived } from './inbox.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
@@ -49,7 +57,8 @@ export function createArchive(database: Database, defaultRegion: string | null) 
     read: (username: string | null, take: (reading: AccountReading) => Promise<void>): Promise<number> =>
       database.snapshot(async (queries) => {
         let count = 0;
-        for await (const row of accountRows(queries, username)) {
+        const rows = username === null ? allAccounts(queries) : [await accountNamed(queries, username)];
+        for await (const row of rows) {
           await take(await reading(queries, row));
           count += 1;
         }
@@ -84,21 +93,6 @@ function loadAll(database: Database, archive: AccountArchive, region: string | n
     await queries.runAll(outboxSql.addSent, of(sent));
     await queries.runAll(outboxSql.addScheduled, of(scheduled));
   });
-}
-
-async function* accountRows(queries: Queries, username: string | null): AsyncGenerator<accountSql.AccountRow> {
-  if (username !== null) {
-    const row = await queries.first(accountSql.accountByName, { username });
-    if (!row) throw new Problem('bad-argument', `There is no account with the username ${username}.`);
-    yield row;
-    return;
-  }
-  for (let after = ''; ; ) {
-    const rows = await queries.all(accountSql.accountsAfter, { after, limit: PAGE });
-    yield* rows;
-    if (rows.length < PAGE) return;
-    after = (rows.at(-1) as accountSql.AccountRow).username;
-  }
 }
 
 async function reading(queries: Queries, row: accountSql.AccountRow): Promise<AccountReading> {
