@@ -56,9 +56,8 @@ function hostOf({ headers: own, socket, url = '' }: IncomingMessage, forwarded: 
 /** From the right: the last address that a trusted proxy saw and that is not a trusted proxy itself. */
 function clientOf(peer: string, headers: Headers, isTrusted: (address: string) => boolean): string {
   const field = headers['x-forwarded-for'];
-  const hops = (Array.isArray(field) ? field.join(',') : (field ?? ''))
-    .split(',')
-    .map((hop) => plainAddress(hop.trim()));
+  if (field === undefined) return peer;
+  const hops = (Array.isArray(field) ? field.join(',') : field).split(',').map((hop) => plainAddress(hop.trim()));
   let client = peer;
   for (const hop of hops.reverse()) {
     if (!isTrusted(client) || isIP(hop) === 0) break;
