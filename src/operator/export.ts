@@ -17,11 +17,11 @@ export async function exportAccounts(
   { ndjson, username }: ExportOptions,
   write: (text: string) => Promise<void>,
 ): Promise<number> {
-  let pending = ndjson ? '' : '{"accounts":[';
-  const separator = ndjson ? '' : '\n';
+  const [start, between, end] = ndjson ? ['', '', ''] : ['{"accounts":[\n', ',\n', '\n]}\n'];
+  let pending = start;
   let first = true;
   const count = await archive.read(username, async (reading) => {
-    pending += first ? separator : ndjson ? '' : ',\n';
+    if (!first) pending += between;
     first = false;
     for await (const piece of writeAccount(reading)) {
       pending += piece;
@@ -31,6 +31,6 @@ export async function exportAccounts(
     }
     if (ndjson) pending += '\n';
   });
-  await write(`${pending}${ndjson ? '' : '\n]}\n'}`);
+  await write(pending + end);
   return count;
 }
