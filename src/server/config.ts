@@ -32,8 +32,8 @@ const database = (value: string): string => {
   return value;
 };
 
-/** RFC 3986: what a URI is made of, which is also what XML and headers carry as it is. */
-const URI_CHARACTERS = /^(?:[\w.~:/?#@!$'()*+,;=-]|%[\da-f]{2})*$/i;
+/** RFC 3986: what a URI is made of, which is also what XML and headers carry as it is; one # at most begins a fragment. */
+const URI_CHARACTERS = /^(?:[\w.~:/?@!$'()*+,;=-]|%[\da-f]{2})*(?:#(?:[\w.~:/?@!$'()*+,;=-]|%[\da-f]{2})*)?$/i;
 
 const uri = (value: string): string => {
   if (!/^[a-z][a-z0-9+.-]*:./i.test(value) || !URI_CHARACTERS.test(value) || !URL.canParse(value)) {
