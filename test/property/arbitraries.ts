@@ -8,7 +8,14 @@ import fc from 'fast-check';
  */
 export function runs(least: number): fc.Parameters<unknown> {
   const numRuns = Math.max(least, Number(process.env.FAST_CHECK_RUNS ?? 0));
-  return { numRuns, interruptAfterTimeLimit: 60_000 * Math.ceil(numRuns / least), markInterruptAsFailure: true };
+  // CI judges the change and not the dice: it repeats one seed, everybody else explores.
+  const seed = process.env.CI ? { seed: 20_261_115 } : {};
+  return {
+    numRuns,
+    ...seed,
+    interruptAfterTimeLimit: 60_000 * Math.ceil(numRuns / least),
+    markInterruptAsFailure: true,
+  };
 }
 
 const AWKWARD = [
