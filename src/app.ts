@@ -1,11 +1,12 @@
 import { contract } from './contract/contract.ts';
-import { createAccounts } from './domain/accounts.ts';
+import { type AccountKey, createAccounts } from './domain/accounts.ts';
 import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
 import { createContacts } from './domain/contacts.ts';
 import { createGuard } from './domain/guard.ts';
 import { createInbox } from './domain/inbox.ts';
 import { createOutbox } from './domain/outbox.ts';
+import { createPurge } from './domain/purge.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createOperations } from './operations/handlers.ts';
 import type { Config } from './server/config.ts';
@@ -32,13 +33,16 @@ export async function createApp(config: Config, { now, sleep, log, observe }: Su
   const database = await openDatabase(config, now);
   const region = config.region || null;
   const accounts = createAccounts(database, now, region);
-  const regionOfAccount = (account: bigint) => accounts.region(account);
+  const regionOfAccount = (account: AccountKey) => accounts.region(account);
+  const purge = createPurge(database, sleep, (err) =>
+    log.warn({ err }, 'what emptied inboxes left could not be purged'),
+  );
   const operations = createOperations({
     accounts,
     contacts: createContacts(database, regionOfAccount),
     templates: createTemplates(database),
     blacklist: createBlacklist(database, now, regionOfAccount),
-    inbox: createInbox(database),
+    inbox: createInbox(database, purge),
     outbox: createOutbox(database),
     guard: createGuard(now, sleep),
     listLimit: config.listLimit,
@@ -67,6 +71,7 @@ export async function createApp(config: Config, { now, sleep, log, observe }: Su
     async start(traceFile?: string): Promise<string> {
       const failed = (err: Error) => log.error({ err }, 'the trace could not be written');
       trace = traceFile === undefined ? undefined : createTrace(traceFile, now, failed);
+      purge.wake(); // a process before this one may have left something
       server = await listen(config, trace?.around(handle) ?? handle);
       return server.address;
     },
@@ -75,6 +80,7 @@ export async function createApp(config: Config, { now, sleep, log, observe }: Su
       health.stopping();
       await server?.close();
       await trace?.close();
+      await purge.stop();
       await database.close();
     },
   };

@@ -38,6 +38,8 @@ export class Problem extends Error {
 export const badArgument = (parameter: string, reason: string) =>
   new Problem('bad-argument', `${parameter}: ${reason}`);
 
+export const denied = () => new Problem('denied', 'The user_id is not valid.');
+
 /** Whatever was thrown, as a Problem. What we do not know is our bug: opaque to the client, whole in the log. */
 export function toProblem(thrown: unknown, reference: string): Problem {
   if (thrown instanceof Problem) return thrown;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { Problem } from '../problem.ts';
+import { denied, Problem } from '../problem.ts';
 import { isRegion, regionOf } from '../sms/numbers.ts';
 import * as sql from '../store/accounts.ts';
-import type { Database, Queries } from '../store/database.ts';
+import type { AccountKey, Database, Queries } from '../store/database.ts';
 import { hashUserId, newUserId, USER_ID_LENGTH_MAX } from './secrets.ts';
 
 /** Who an account is. Times are instants in milliseconds; texts that were never given are null. */
@@ -34,7 +34,10 @@ export interface Credential {
   readonly revokedAt: number | null;
 }
 
-export { isRegion };
+export { type AccountKey, isRegion };
+
+/** No user_id has this hash. */
+const NOBODY = '';
 
 export type Accounts = ReturnType<typeof createAccounts>;
 
@@ -42,23 +45,29 @@ export function createAccounts(database: Database, now: () => number, defaultReg
   const named = (username: string) => accountNamed(database, username);
 
   return {
-    /** The account that a user_id names. Unknown, empty, too long, revoked, disabled: all the same. */
-    async identify(userId: string | null): Promise<bigint> {
-      if (userId && userId.length <= USER_ID_LENGTH_MAX) {
-        const row = await database.first(sql.identify, { hash: hashUserId(userId) });
-        if (row) return row.account_id;
-      }
-      throw new Problem('denied', 'The user_id is not valid.');
+    /**
+     * The account that a user_id names. Unknown, empty, too long, revoked, disabled: all the same, and all the same work.
+     * A database that is asked over the network may find out only with the first statement, or with `confirm`.
+     */
+    async identify(userId: string | null): Promise<AccountKey> {
+      const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
+      const hash = hashUserId(plausible ? userId : '-');
+      const account = await database.identify(plausible ? hash : NOBODY);
+      if (account === undefined) throw denied();
+      return account;
     },
 
-    async profile(account: bigint): Promise<Account> {
+    /** Throws unless the account is known by now to be the one that was identified. */
+    confirm: (account: AccountKey): Promise<void> | undefined => database.confirm(account),
+
+    async profile(account: AccountKey): Promise<Account> {
       const row = await database.first(sql.account, { account });
-      if (!row) throw new Problem('denied', 'The user_id is not valid.'); // deleted since it was identified
+      if (!row) throw denied(); // deleted since it was identified
       return toAccount(row);
     },
 
     /** The country in which an account's local numbers are read: its own, else that of its numbers, else the setting. */
-    async region(account: bigint): Promise<string | null> {
+    async region(account: AccountKey): Promise<string | null> {
       return effectiveRegion(await this.profile(account), defaultRegion);
     },
 

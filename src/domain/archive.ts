@@ -76,7 +76,10 @@ function loadAll(database: Database, archive: AccountArchive, region: string | n
     group: contact.groupId,
   }));
   const blocked = archive.blocked.map((each) => ({ ...each, key: numberKey(each.number, region) }));
-  const received = archive.received.map(({ read, ...message }) => ({ ...message, isRead: read ? 1 : 0 }));
+  const received = archive.received.map(({ read, ...message }) => ({
+    ...message,
+    ...{ isRead: read ? 1 : 0, generation: 0 },
+  }));
   const sent = archive.sent.map(({ marked, ...message }) => ({ ...message, isMarked: marked ? 1 : 0 }));
   const scheduled = archive.scheduled.map((message) => ({
     ...message,

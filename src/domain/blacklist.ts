@@ -2,7 +2,7 @@ import { Problem } from '../problem.ts';
 import { hasDigit, numberKey } from '../sms/numbers.ts';
 import * as accounts from '../store/accounts.ts';
 import * as sql from '../store/contacts.ts';
-import type { Database } from '../store/database.ts';
+import type { AccountKey, Database } from '../store/database.ts';
 import * as outbox from '../store/outbox.ts';
 import { heldParts } from './outbox.ts';
 
@@ -12,11 +12,11 @@ export type Blacklist = ReturnType<typeof createBlacklist>;
 export function createBlacklist(
   database: Database,
   now: () => number,
-  regionOfAccount: (account: bigint) => Promise<string | null>,
+  regionOfAccount: (account: AccountKey) => Promise<string | null>,
 ) {
   return {
     /** Also cancels what is scheduled for the number and returns the credits held for it. */
-    async add(account: bigint, number: string, sample: string | null): Promise<void> {
+    async add(account: AccountKey, number: string, sample: string | null): Promise<void> {
       checkNumber(number);
       const key = numberKey(number, await regionOfAccount(account));
       await database.transaction(account, async (queries) => {

@@ -1,6 +1,6 @@
 import { hasDigit, numberKey } from '../sms/numbers.ts';
 import * as sql from '../store/contacts.ts';
-import type { Database, Queries } from '../store/database.ts';
+import type { AccountKey, Database, Queries } from '../store/database.ts';
 
 export interface Contact {
   readonly id: bigint;
@@ -17,15 +17,15 @@ export interface ContactGroup {
 
 export type Contacts = ReturnType<typeof createContacts>;
 
-export function createContacts(database: Database, regionOfAccount: (account: bigint) => Promise<string | null>) {
-  async function withNumber(account: bigint, number: string): Promise<Contact[]> {
+export function createContacts(database: Database, regionOfAccount: (account: AccountKey) => Promise<string | null>) {
+  async function withNumber(account: AccountKey, number: string): Promise<Contact[]> {
     const key = numberKey(number, await regionOfAccount(account));
     return (await database.all(sql.contactsByNumber, { account, key })).map(toContact);
   }
 
   /** Changes all of the contacts, or none where one of them is not there (or not in `group`, where that is asked). */
   async function changeAll(
-    account: bigint,
+    account: AccountKey,
     given: readonly bigint[],
     count: (queries: Queries, ids: string) => Promise<{ total: bigint } | undefined>,
     change: (queries: Queries, ids: string) => Promise<unknown>,
@@ -41,32 +41,32 @@ export function createContacts(database: Database, regionOfAccount: (account: bi
   }
 
   return {
-    async all(account: bigint): Promise<Contact[]> {
+    async all(account: AccountKey): Promise<Contact[]> {
       return (await database.all(sql.contacts, { account })).map(toContact);
     },
 
-    async ofGroup(account: bigint, group: bigint): Promise<Contact[]> {
+    async ofGroup(account: AccountKey, group: bigint): Promise<Contact[]> {
       return (await database.all(sql.contactsOfGroup, { account, group })).map(toContact);
     },
 
     /** The contact whose number is stored exactly so, blanks around it aside; of several the one with the lowest id. */
-    async withExactNumber(account: bigint, number: string): Promise<Contact | null> {
+    async withExactNumber(account: AccountKey, number: string): Promise<Contact | null> {
       const exact = number.trim();
       return (await withNumber(account, number)).find(({ mobile }) => mobile?.trim() === exact) ?? null;
     },
 
     /** The contact with this number in whatever notation; of several the one with the lowest id. */
-    async withSameNumber(account: bigint, number: string): Promise<Contact | null> {
+    async withSameNumber(account: AccountKey, number: string): Promise<Contact | null> {
       return hasDigit(number) ? ((await withNumber(account, number))[0] ?? null) : null;
     },
 
-    async groups(account: bigint): Promise<ContactGroup[]> {
+    async groups(account: AccountKey): Promise<ContactGroup[]> {
       const rows = await database.all(sql.groups, { account });
       return rows.map((row) => ({ id: Number(row.group_id), name: row.name, total: Number(row.total) }));
     },
 
     /** The contacts stay, without a group. False, and nothing done, unless all of them are in it. */
-    removeFromGroup: (account: bigint, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
+    removeFromGroup: (account: AccountKey, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
       changeAll(
         account,
         contacts,
@@ -74,7 +74,7 @@ export function createContacts(database: Database, regionOfAccount: (account: bi
         (queries, ids) => queries.run(sql.setGroup, { account, ids, group: null }),
       ),
 
-    moveToGroup: (account: bigint, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
+    moveToGroup: (account: AccountKey, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
       changeAll(
         account,
         contacts,
@@ -83,7 +83,7 @@ export function createContacts(database: Database, regionOfAccount: (account: bi
         (queries, ids) => queries.run(sql.setGroup, { account, ids, group }),
       ),
 
-    delete: (account: bigint, contacts: readonly bigint[]): Promise<boolean> =>
+    delete: (account: AccountKey, contacts: readonly bigint[]): Promise<boolean> =>
       changeAll(
         account,
         contacts,

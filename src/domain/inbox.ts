@@ -1,5 +1,6 @@
-import type { Database } from '../store/database.ts';
+import type { AccountKey, Database } from '../store/database.ts';
 import * as sql from '../store/inbox.ts';
+import type { Purge } from './purge.ts';
 
 export interface ReceivedMessage {
   readonly id: bigint;
@@ -13,35 +14,38 @@ export interface ReceivedMessage {
 export type Inbox = ReturnType<typeof createInbox>;
 
 /** Looking at messages never marks them. */
-export function createInbox(database: Database) {
-  const count = async (account: bigint, isRead: number) =>
-    (await database.first(sql.count, { account, isRead }))?.total ?? 0n;
-
+export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
   return {
     /** Oldest first, both ends included. */
-    async between(account: bigint, from: number, to: number, limit: number): Promise<ReceivedMessage[]> {
+    async between(account: AccountKey, from: number, to: number, limit: number): Promise<ReceivedMessage[]> {
       return (await database.all(sql.receivedBetween, { account, from, to, limit })).map(toReceived);
     },
     /** Oldest first, so that a client that polls always gets on. */
-    async unread(account: bigint, limit: number): Promise<ReceivedMessage[]> {
+    async unread(account: AccountKey, limit: number): Promise<ReceivedMessage[]> {
       return (await database.all(sql.unread, { account, limit })).map(toReceived);
     },
     /** Newest first: with nothing but a cap, the newest are the ones that matter. */
-    async newest(account: bigint, limit: number): Promise<ReceivedMessage[]> {
+    async newest(account: AccountKey, limit: number): Promise<ReceivedMessage[]> {
       return (await database.all(sql.newest, { account, limit })).map(toReceived);
     },
-    countRead: (account: bigint): Promise<bigint> => count(account, 1),
-    countUnread: (account: bigint): Promise<bigint> => count(account, 0),
+    async countRead(account: AccountKey): Promise<bigint> {
+      return (await database.first(sql.counts, { account }))?.read ?? 0n;
+    },
+    async countUnread(account: AccountKey): Promise<bigint> {
+      return (await database.first(sql.counts, { account }))?.unread ?? 0n;
+    },
 
     /** False where there is no such message. */
-    async markRead(account: bigint, id: bigint): Promise<boolean> {
+    async markRead(account: AccountKey, id: bigint): Promise<boolean> {
       return (await database.run(sql.markRead, { account, id })) > 0;
     },
-    async delete(account: bigint, id: bigint): Promise<boolean> {
+    async delete(account: AccountKey, id: bigint): Promise<boolean> {
       return (await database.run(sql.deleteReceived, { account, id })) > 0;
     },
-    async deleteAll(account: bigint): Promise<void> {
+    /** At once, however many they are: what is left of them on disk goes later. */
+    async deleteAll(account: AccountKey): Promise<void> {
       await database.run(sql.deleteAllReceived, { account });
+      purge.wake();
     },
   };
 }

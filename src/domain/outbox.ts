@@ -1,5 +1,5 @@
 import { returnCredits } from '../store/accounts.ts';
-import type { Database, Queries } from '../store/database.ts';
+import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/outbox.ts';
 
 /** QUEUED and SUBMITTED are ours; the others are SMPP's names for what carriers report. */
@@ -41,7 +41,10 @@ export type Outbox = ReturnType<typeof createOutbox>;
 
 export function createOutbox(database: Database) {
   /** Deletes scheduled messages and returns the credits held for them: both or neither. */
-  const release = (account: bigint, take: (queries: Queries) => Promise<{ held_parts: bigint }[]>): Promise<boolean> =>
+  const release = (
+    account: AccountKey,
+    take: (queries: Queries) => Promise<{ held_parts: bigint }[]>,
+  ): Promise<boolean> =>
     database.transaction(account, async (queries) => {
       const taken = await take(queries);
       if (taken.length > 0) await queries.run(returnCredits, { account, parts: heldParts(taken) });
@@ -50,29 +53,29 @@ export function createOutbox(database: Database) {
 
   return {
     /** Oldest change first, so that a client that polls always gets on. */
-    async unmarked(account: bigint, limit: number): Promise<SentMessage[]> {
+    async unmarked(account: AccountKey, limit: number): Promise<SentMessage[]> {
       return (await database.all(sql.unmarked, { account, limit })).map(toSent);
     },
-    async countUnmarked(account: bigint): Promise<bigint> {
+    async countUnmarked(account: AccountKey): Promise<bigint> {
       return (await database.first(sql.countUnmarked, { account }))?.total ?? 0n;
     },
-    async newestSent(account: bigint, limit: number): Promise<SentMessage[]> {
+    async newestSent(account: AccountKey, limit: number): Promise<SentMessage[]> {
       return (await database.all(sql.newestSent, { account, limit })).map(toSent);
     },
     /** False where there is no such message. */
-    async mark(account: bigint, id: bigint): Promise<boolean> {
+    async mark(account: AccountKey, id: bigint): Promise<boolean> {
       return (await database.run(sql.mark, { account, id })) > 0;
     },
-    async deleteSent(account: bigint, id: bigint): Promise<boolean> {
+    async deleteSent(account: AccountKey, id: bigint): Promise<boolean> {
       return (await database.run(sql.deleteSent, { account, id })) > 0;
     },
 
-    async soonest(account: bigint, limit: number): Promise<ScheduledMessage[]> {
+    async soonest(account: AccountKey, limit: number): Promise<ScheduledMessage[]> {
       return (await database.all(sql.soonest, { account, limit })).map(toScheduled);
     },
-    deleteScheduled: (account: bigint, id: bigint): Promise<boolean> =>
+    deleteScheduled: (account: AccountKey, id: bigint): Promise<boolean> =>
       release(account, (queries) => queries.all(sql.deleteScheduled, { account, id })),
-    async deleteAllScheduled(account: bigint): Promise<void> {
+    async deleteAllScheduled(account: AccountKey): Promise<void> {
       await release(account, (queries) => queries.all(sql.deleteAllScheduled, { account }));
     },
   };

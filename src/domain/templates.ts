@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../problem.ts';
 import * as sql from '../store/contacts.ts';
-import type { Database, Queries } from '../store/database.ts';
+import type { AccountKey, Database, Queries } from '../store/database.ts';
 
 /** Saved message templates: a template is its text, exactly. */
 export const TEMPLATE_LENGTH_MAX = 2_000;
@@ -11,18 +11,18 @@ export type Templates = ReturnType<typeof createTemplates>;
 
 export function createTemplates(database: Database) {
   return {
-    async all(account: bigint): Promise<string[]> {
+    async all(account: AccountKey): Promise<string[]> {
       return (await database.all(sql.templates, { account })).map(({ text }) => text);
     },
 
     /** Saving one that is there already changes nothing. */
-    save: (account: bigint, text: string): Promise<void> =>
+    save: (account: AccountKey, text: string): Promise<void> =>
       database.transaction(account, async (queries) => {
         if (await queries.first(sql.template, { account, hash: textHash(text) })) return;
         await addTemplate(queries, account, text);
       }),
 
-    async delete(account: bigint, text: string): Promise<boolean> {
+    async delete(account: AccountKey, text: string): Promise<boolean> {
       return (await database.run(sql.deleteTemplate, { account, hash: textHash(text) })) > 0;
     },
   };
@@ -35,7 +35,7 @@ export function checkTemplate(text: string): void {
   }
 }
 
-export async function addTemplate(queries: Queries, account: bigint, text: string): Promise<void> {
+export async function addTemplate(queries: Queries, account: AccountKey, text: string): Promise<void> {
   checkTemplate(text);
   const numbers = await queries.first(sql.templateNumbers, { account });
   if (numbers && numbers.total >= TEMPLATES_MAX) {

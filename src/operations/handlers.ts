@@ -1,4 +1,5 @@
 import type { contract } from '../contract/contract.ts';
+import type { AccountKey } from '../domain/accounts.ts';
 import { Problem } from '../problem.ts';
 import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';
@@ -15,6 +16,7 @@ export type Operations = (
 ) => Promise<unknown>;
 
 export function createOperations(services: Services): Operations {
+  const { accounts, guard } = services;
   const handlers: { readonly [G in keyof Contract]: Handlers<G> } = {
     account: accountHandlers(services),
     inbox: inboxHandlers(services),
@@ -24,20 +26,29 @@ export function createOperations(services: Services): Operations {
   // The forms decode by the same table that types the handlers, so this one cast holds.
   const untyped = handlers as unknown as Record<
     string,
-    Record<string, (account: bigint, call: unknown) => Promise<unknown>>
+    Record<string, (account: AccountKey, call: unknown) => Promise<unknown>>
   >;
 
   return async ({ group, operation, arguments: call }, client) => {
     const handler = untyped[group]?.[operation];
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
-    return handler(await identify(call.user_id as string | null, client), call);
+    try {
+      const account = await accounts.identify(call.user_id as string | null);
+      return await confirmed(account, () => handler(account, call));
+    } catch (thrown) {
+      if (thrown instanceof Problem && thrown.kind === 'denied') await guard.failed(client);
+      throw thrown;
+    }
   };
 
-  async function identify(userId: string | null, client: string): Promise<bigint> {
+  /** Whoever is not known learns nothing else, neither an answer nor what is wrong with an argument. */
+  async function confirmed<T>(account: AccountKey, work: () => Promise<T>): Promise<T> {
     try {
-      return await services.accounts.identify(userId);
+      const value = await work();
+      await accounts.confirm(account);
+      return value;
     } catch (thrown) {
-      if (thrown instanceof Problem && thrown.kind === 'denied') await services.guard.failed(client);
+      if (thrown instanceof Problem && thrown.kind === 'bad-argument') await accounts.confirm(account);
       throw thrown;
     }
   }

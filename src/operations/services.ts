@@ -1,6 +1,6 @@
 import type { contract } from '../contract/contract.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
-import type { Accounts } from '../domain/accounts.ts';
+import type { AccountKey, Accounts } from '../domain/accounts.ts';
 import type { Blacklist } from '../domain/blacklist.ts';
 import type { Contacts } from '../domain/contacts.ts';
 import type { Guard } from '../domain/guard.ts';
@@ -23,7 +23,7 @@ export interface Services {
 
 type Contract = typeof contract;
 type Handler<O> =
-  O extends Operation<infer P, infer R> ? (account: bigint, call: Arguments<P>) => Promise<ResultValue<R>> : never;
+  O extends Operation<infer P, infer R> ? (account: AccountKey, call: Arguments<P>) => Promise<ResultValue<R>> : never;
 
 /** One handler for each row of the table, with the types of that row. */
 export type Handlers<G extends keyof Contract> = { readonly [O in keyof Contract[G]]: Handler<Contract[G][O]> };

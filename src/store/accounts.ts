@@ -1,4 +1,4 @@
-import { statement } from './statement.ts';
+import { type AccountKey, statement } from './statement.ts';
 
 /** Accounts and the secrets that name them. */
 export interface AccountRow {
@@ -27,7 +27,7 @@ export interface CredentialRow {
   created_at: bigint;
   revoked_at: bigint | null;
 }
-type One = { account: bigint };
+type One = { account: AccountKey };
 
 // By name: a prepared `select *` breaks in PostgreSQL when a migration adds a column.
 const columns = `account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax, mobile, address, region,
@@ -86,7 +86,7 @@ export const setDisabled = statement<{ username: string; disabledAt: number | nu
   'update account set disabled_at = :disabledAt where username = :username',
 );
 /** Up to the largest number there is: an imported balance may be anywhere. */
-export const returnCredits = statement<{ account: bigint; parts: bigint }>(
+export const returnCredits = statement<{ account: AccountKey; parts: bigint }>(
   'accounts.returnCredits',
   `update account set credits =
      case when credits > 9223372036854775807 - :parts then 9223372036854775807 else credits + :parts end

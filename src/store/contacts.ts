@@ -1,4 +1,4 @@
-import { statement } from './statement.ts';
+import { type AccountKey, statement } from './statement.ts';
 
 /** Contacts, their groups, message templates and blocked numbers. */
 export interface ContactRow {
@@ -18,18 +18,18 @@ export interface BlockedRow {
   sample: string | null;
   blocked_at: bigint;
 }
-type One = { account: bigint };
+type One = { account: AccountKey };
 /** `ids` is a JSON array of numbers. */
-type Ids = { account: bigint; ids: string };
+type Ids = { account: AccountKey; ids: string };
 
 const contact = 'select contact_id, name, surname, mobile, group_id from contact where account_id = :account';
 
 export const contacts = statement<One, ContactRow>('contacts.contacts', `${contact} order by contact_id`);
-export const contactsOfGroup = statement<{ account: bigint; group: bigint }, ContactRow>(
+export const contactsOfGroup = statement<{ account: AccountKey; group: bigint }, ContactRow>(
   'contacts.contactsOfGroup',
   `${contact} and {rare group_id = :group} order by contact_id`,
 );
-export const contactsByNumber = statement<{ account: bigint; key: string }, ContactRow>(
+export const contactsByNumber = statement<{ account: AccountKey; key: string }, ContactRow>(
   'contacts.contactsByNumber',
   `${contact} and {rare number_key = :key} order by contact_id`,
 );
@@ -40,7 +40,7 @@ export const groups = statement<One, GroupRow>(
       where contact.account_id = contact_group.account_id and contact.group_id = contact_group.group_id) as total
    from contact_group where account_id = :account order by group_id`,
 );
-export const group = statement<{ account: bigint; group: bigint }, { group_id: bigint }>(
+export const group = statement<{ account: AccountKey; group: bigint }, { group_id: bigint }>(
   'contacts.group',
   'select group_id from contact_group where account_id = :account and group_id = :group',
 );
@@ -61,12 +61,12 @@ export const deleteContacts = statement<Ids>(
   'contacts.deleteContacts',
   'delete from contact where account_id = :account and contact_id in ({elements :ids})',
 );
-export const addGroup = statement<{ account: bigint; group: bigint; name: string | null }>(
+export const addGroup = statement<{ account: AccountKey; group: bigint; name: string | null }>(
   'contacts.addGroup',
   'insert into contact_group (account_id, group_id, name) values (:account, :group, :name)',
 );
 export const addContact = statement<{
-  account: bigint;
+  account: AccountKey;
   id: bigint;
   name: string | null;
   surname: string | null;
@@ -87,15 +87,15 @@ export const templateNumbers = statement<One, { total: bigint; last: bigint | nu
   'contacts.templateNumbers',
   'select count(*) as total, max(position) as last from template where account_id = :account',
 );
-export const template = statement<{ account: bigint; hash: string }, { position: bigint }>(
+export const template = statement<{ account: AccountKey; hash: string }, { position: bigint }>(
   'contacts.template',
   'select position from template where account_id = :account and text_hash = :hash',
 );
-export const addTemplate = statement<{ account: bigint; position: bigint; hash: string; text: string }>(
+export const addTemplate = statement<{ account: AccountKey; position: bigint; hash: string; text: string }>(
   'contacts.addTemplate',
   'insert into template (account_id, position, text_hash, text) values (:account, :position, :hash, :text)',
 );
-export const deleteTemplate = statement<{ account: bigint; hash: string }>(
+export const deleteTemplate = statement<{ account: AccountKey; hash: string }>(
   'contacts.deleteTemplate',
   'delete from template where account_id = :account and text_hash = :hash',
 );
@@ -104,12 +104,12 @@ export const blocked = statement<One, BlockedRow>(
   'contacts.blocked',
   'select number, sample, blocked_at from blocked_number where account_id = :account order by blocked_at, number',
 );
-export const blockedByKey = statement<{ account: bigint; key: string }, { number: string }>(
+export const blockedByKey = statement<{ account: AccountKey; key: string }, { number: string }>(
   'contacts.blockedByKey',
   'select number from blocked_number where account_id = :account and number_key = :key limit 1',
 );
 export const addBlocked = statement<{
-  account: bigint;
+  account: AccountKey;
   number: string;
   key: string;
   sample: string | null;

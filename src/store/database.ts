@@ -1,4 +1,6 @@
-import type { Statement, Value } from './statement.ts';
+import type { AccountKey, Statement, Value } from './statement.ts';
+
+export type { AccountKey };
 
 /** What the rest of the program sees of a database, whichever engine it is. Whole numbers come as bigint. */
 export interface Queries {
@@ -16,10 +18,22 @@ export interface Writing extends Queries {
 
 export interface Database extends Queries {
   /**
+   * The account that a user_id with this hash names, if it is valid. Where it is not known yet, a statement about the account
+   * throws Problem `denied` in the end.
+   */
+  identify(userIdHash: string): Promise<AccountKey | undefined>;
+  /**
+   * A number that is another one after anything about the account has changed, whichever process did it: what was read
+   * while it was the same still holds. Undefined where the engine cannot tell.
+   */
+  version(account: AccountKey): number | undefined;
+  /** Finds out now, if no statement about the account has. */
+  confirm(account: AccountKey): Promise<void> | undefined;
+  /**
    * All of `work` or nothing. Nobody else is in a transaction of the same account meanwhile; `null` for an account that is
    * only being made. On disk when the promise resolves.
    */
-  transaction<T>(account: bigint | null, work: (queries: Writing) => Promise<T>): Promise<T>;
+  transaction<T>(account: AccountKey | null, work: (queries: Writing) => Promise<T>): Promise<T>;
   /** Reads that all see the database at one moment. */
   snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
   /** Whether it answers; throws Problem `unavailable` where it does not. */

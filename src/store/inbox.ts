@@ -1,4 +1,4 @@
-import { statement } from './statement.ts';
+import { type AccountKey, statement } from './statement.ts';
 
 /** Received messages. */
 export interface ReceivedRow {
@@ -9,49 +9,58 @@ export interface ReceivedRow {
   received_at: bigint;
   is_read: bigint;
 }
-type One = { account: bigint };
-type Message = { account: bigint; id: bigint };
+type One = { account: AccountKey };
+type Message = { account: AccountKey; id: bigint };
 
-const message =
-  'select message_id, sender, text, short_code, received_at, is_read from received where account_id = :account';
+/** The inbox as it is since it was last emptied, see tally.ts. */
+const current = 'account_id = :account and generation = (select generation from tally where account_id = :account)';
+const message = `select message_id, sender, text, short_code, received_at, is_read from received where ${current}`;
 
-export const receivedBetween = statement<{ account: bigint; from: number; to: number; limit: number }, ReceivedRow>(
+export const receivedBetween = statement<{ account: AccountKey; from: number; to: number; limit: number }, ReceivedRow>(
   'inbox.receivedBetween',
   `${message} and received_at between :from and :to order by received_at, message_id limit :limit`,
 );
-export const unread = statement<{ account: bigint; limit: number }, ReceivedRow>(
+export const unread = statement<{ account: AccountKey; limit: number }, ReceivedRow>(
   'inbox.unread',
   `${message} and is_read = 0 order by received_at, message_id limit :limit`,
 );
-export const newest = statement<{ account: bigint; limit: number }, ReceivedRow>(
+export const newest = statement<{ account: AccountKey; limit: number }, ReceivedRow>(
   'inbox.newest',
   `${message} order by received_at desc, message_id desc limit :limit`,
 );
 /** In pages: the ids from `from` up. */
-export const receivedFrom = statement<{ account: bigint; from: bigint; limit: number }, ReceivedRow>(
+export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit: number }, ReceivedRow>(
   'inbox.receivedFrom',
   `${message} and message_id >= :from order by message_id limit :limit`,
 );
-export const count = statement<{ account: bigint; isRead: number }, { total: bigint }>(
-  'inbox.count',
-  'select count(*) as total from received where account_id = :account and is_read = :isRead',
+export const counts = statement<One, { unread: bigint; read: bigint }>(
+  'inbox.counts',
+  'select unread, read from tally where account_id = :account',
 );
 export const markRead = statement<Message>(
   'inbox.markRead',
-  'update received set is_read = 1 where account_id = :account and message_id = :id',
+  `update received set is_read = 1 where ${current} and message_id = :id`,
 );
 export const deleteReceived = statement<Message>(
   'inbox.deleteReceived',
-  'delete from received where account_id = :account and message_id = :id',
+  `delete from received where ${current} and message_id = :id`,
 );
+/** Empties it at once, however much is in it; the rows are purged later. */
 export const deleteAllReceived = statement<One>(
   'inbox.deleteAllReceived',
-  'delete from received where account_id = :account',
+  'update tally set generation = generation + 1, unread = 0, read = 0 where account_id = :account',
 );
 export const addReceived = statement<
-  Message & { sender: string | null; text: string | null; shortCode: string | null; receivedAt: number; isRead: number }
+  Message & {
+    sender: string | null;
+    text: string | null;
+    shortCode: string | null;
+    receivedAt: number;
+    isRead: number;
+    generation: number;
+  }
 >(
   'inbox.addReceived',
-  `insert into received (account_id, message_id, sender, text, short_code, received_at, is_read)
-   values (:account, :id, :sender, :text, :shortCode, :receivedAt, :isRead)`,
+  `insert into received (account_id, message_id, sender, text, short_code, received_at, is_read, generation)
+   values (:account, :id, :sender, :text, :shortCode, :receivedAt, :isRead, :generation)`,
 );

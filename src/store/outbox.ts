@@ -1,4 +1,4 @@
-import { statement } from './statement.ts';
+import { type AccountKey, statement } from './statement.ts';
 
 /** Sent messages with their delivery status, and scheduled ones with the parts that are held for them. */
 export interface SentRow {
@@ -19,24 +19,24 @@ export interface ScheduledRow {
   scheduled_at: bigint;
   created_at: bigint;
 }
-type One = { account: bigint };
-type Message = { account: bigint; id: bigint };
-type Page = { account: bigint; from: bigint; limit: number };
+type One = { account: AccountKey };
+type Message = { account: AccountKey; id: bigint };
+type Page = { account: AccountKey; from: bigint; limit: number };
 
 const sent =
   'select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked from sent where account_id = :account';
 const scheduled =
   'select message_id, reference, recipient, text, scheduled_at, created_at from scheduled where account_id = :account';
 
-export const unmarked = statement<{ account: bigint; limit: number }, SentRow>(
+export const unmarked = statement<{ account: AccountKey; limit: number }, SentRow>(
   'outbox.unmarked',
   `${sent} and is_marked = 0 order by updated_at, message_id limit :limit`,
 );
 export const countUnmarked = statement<One, { total: bigint }>(
   'outbox.countUnmarked',
-  'select count(*) as total from sent where account_id = :account and is_marked = 0',
+  'select unmarked as total from tally where account_id = :account',
 );
-export const newestSent = statement<{ account: bigint; limit: number }, SentRow>(
+export const newestSent = statement<{ account: AccountKey; limit: number }, SentRow>(
   'outbox.newestSent',
   `${sent} order by sent_at desc, message_id desc limit :limit`,
 );
@@ -69,7 +69,7 @@ export const addSent = statement<
    values (:account, :id, :reference, :recipient, :text, :status, :sentAt, :updatedAt, :isMarked)`,
 );
 
-export const soonest = statement<{ account: bigint; limit: number }, ScheduledRow>(
+export const soonest = statement<{ account: AccountKey; limit: number }, ScheduledRow>(
   'outbox.soonest',
   `${scheduled} order by scheduled_at, message_id limit :limit`,
 );
@@ -86,7 +86,7 @@ export const deleteAllScheduled = statement<One, { held_parts: bigint }>(
   'outbox.deleteAllScheduled',
   'delete from scheduled where account_id = :account returning held_parts',
 );
-export const deleteScheduledTo = statement<{ account: bigint; key: string }, { held_parts: bigint }>(
+export const deleteScheduledTo = statement<{ account: AccountKey; key: string }, { held_parts: bigint }>(
   'outbox.deleteScheduledTo',
   'delete from scheduled where account_id = :account and {rare number_key = :key} returning held_parts',
 );

@@ -1,9 +1,11 @@
 import type pg from 'pg';
-import { Problem } from '../problem.ts';
+import { denied, Problem } from '../problem.ts';
+import { identify } from './accounts.ts';
 import type { Database, Writing } from './database.ts';
+import { type CallerStatement, callerValues, foundRows, lockText, withCaller } from './postgres-caller.ts';
 import { createHosts, type PostgresSettings } from './postgres-hosts.ts';
 import { type Migratable, migrate } from './schema.ts';
-import { type Dialect, render, type Statement, type Value } from './statement.ts';
+import { Caller, type Dialect, render, type Statement, type Value } from './statement.ts';
 import { unavailable } from './unavailable.ts';
 
 /** The large database. Statements are prepared by name, once a connection; what can go together goes in one round trip. */
@@ -45,6 +47,12 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     throw thrown;
   }
   return {
+    identify: async (userIdHash) => new Caller(userIdHash),
+    confirm: (account) =>
+      account instanceof Caller && account.id === undefined
+        ? withConnection((connection) => connection.identify(account))
+        : undefined,
+    version: () => undefined, // it would take a round trip, and then the answer can as well be read
     all: (statement, parameters) => withConnection((connection) => connection.all(statement, parameters)),
     first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
     run: (statement, parameters) => withConnection((connection) => connection.run(statement, parameters)),
@@ -52,7 +60,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
       withConnection((connection) =>
         account === null
           ? connection.within(UNHURRIED, work, UNLIMITED_MS)
-          : connection.within([lockAccount(account)], work),
+          : connection.within([], work, undefined, account),
       ),
     snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work, UNLIMITED_MS)),
     check: () => withConnection((connection) => connection.exec('select 1')),
@@ -67,6 +75,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
 }
 
 export const postgresDialect: Dialect = {
+  engine: 'postgres',
   parameter: (number) => `$${number}`,
   fragments: {
     binary: () => 'collate "C"',
@@ -93,20 +102,28 @@ const SNAPSHOT: readonly pg.QueryConfig[] = [
   { text: 'set transaction isolation level repeatable read, read only' },
   ...UNHURRIED,
 ];
-/** Transactions of one account follow one another; single statements need no lock. */
-const lockAccount = (account: bigint): pg.QueryConfig => ({
-  name: 'lockAccount',
-  text: 'select from account where account_id = $1 for update',
-  values: [account],
-});
-
 // The longest time of a timer, 24 days.
 const UNLIMITED_MS = 2 ** 31 - 1;
 
-// Statements on their way at once: enough to hide the round trips, little enough to keep in memory.
-const PIPELINE = 500;
+// Rows of one statement: enough to hide the round trips; of their values there are at most 65,535.
+const ROWS_AT_ONCE = 500;
 
 const rendered = new WeakMap<object, string>();
+const callerStatements = new WeakMap<object, { asked: CallerStatement | undefined }>();
+
+function callerStatement(statement: Statement<never>): CallerStatement | undefined {
+  let known = callerStatements.get(statement);
+  if (!known) {
+    known = { asked: withCaller(statement, postgresDialect) };
+    callerStatements.set(statement, known);
+  }
+  return known.asked;
+}
+
+function unknownCaller(parameters: object): Caller | undefined {
+  const { account } = parameters as { account?: unknown };
+  return account instanceof Caller && account.id === undefined ? account : undefined;
+}
 
 class Connection implements Migratable, Writing {
   readonly #client: pg.PoolClient;
@@ -118,9 +135,19 @@ class Connection implements Migratable, Writing {
   }
 
   async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
-    const { rows } = await this.#execute(statement, parameters);
-    for (const row of rows) unescapeRow(row);
-    return rows as R[];
+    const account = unknownCaller(parameters);
+    const asked = account && callerStatement(statement as Statement<never>);
+    if (account && !asked) await this.identify(account);
+    const { rows } = asked ? await this.#ask(asked, parameters) : await this.#execute(statement, parameters);
+    const found = asked ? foundRows(rows, account) : rows;
+    for (const row of found) unescapeRow(row);
+    return found as R[];
+  }
+
+  async identify(account: Caller): Promise<void> {
+    const row = await this.first(identify, { hash: account.userIdHash });
+    if (!row) throw denied();
+    account.id = row.account_id;
   }
 
   async first<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R | undefined> {
@@ -128,12 +155,21 @@ class Connection implements Migratable, Writing {
   }
 
   async run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number> {
-    return (await this.#execute(statement, parameters)).rowCount ?? 0;
+    const account = unknownCaller(parameters);
+    const asked = account && callerStatement(statement as Statement<never>);
+    if (!asked) {
+      if (account) await this.identify(account);
+      return (await this.#execute(statement, parameters)).rowCount ?? 0;
+    }
+    const { rows } = await this.#ask(asked, parameters);
+    if (rows.length === 0) throw denied();
+    account.id = rows[0].caller_id;
+    return Number(rows[0].changes);
   }
 
   async runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void> {
-    for (let start = 0; start < parameters.length; start += PIPELINE) {
-      await Promise.all(parameters.slice(start, start + PIPELINE).map((each) => this.#execute(statement, each)));
+    for (let start = 0; start < parameters.length; start += ROWS_AT_ONCE) {
+      await this.#insertAll(statement, parameters.slice(start, start + ROWS_AT_ONCE));
     }
   }
 
@@ -142,11 +178,21 @@ class Connection implements Migratable, Writing {
     first: readonly pg.QueryConfig[],
     work: (queries: Writing) => Promise<T>,
     timeoutMs?: number,
+    account?: bigint | Caller,
   ): Promise<T> {
     this.#timeoutMs = timeoutMs;
-    await guarded(() => Promise.all([{ text: 'begin' }, ...first].map((query) => this.#query(query))));
+    // Transactions of one account follow one another; single statements need no lock.
+    const lock = account === undefined ? [] : [lockText(account)];
+    const started = await guarded(() =>
+      Promise.all([{ text: 'begin' }, ...first, ...lock].map((query) => this.#query(query))),
+    );
     let result: T;
     try {
+      if (account instanceof Caller) {
+        const [locked] = started.at(-1)?.rows ?? [];
+        if (!locked) throw denied();
+        account.id = locked.account_id;
+      }
       result = await work(this);
     } catch (thrown) {
       await this.#client.query('rollback').catch(() => {}); // a lost connection has rolled back by itself
@@ -171,8 +217,27 @@ class Connection implements Migratable, Writing {
       text = render(statement.text, statement.parameters, postgresDialect);
       rendered.set(statement, text);
     }
-    const values = statement.parameters.map((name) => escapeText(parameters[name] as Value));
+    const values = statement.parameters.map((name) => sentValue(parameters[name]));
     return guarded(() => this.#query({ name: statement.name, text: text as string, values }));
+  }
+
+  #ask(asked: CallerStatement, parameters: object): Promise<pg.QueryResult> {
+    const values = callerValues(asked, parameters as Record<string, unknown>).map(sentValue);
+    return guarded(() => this.#query({ name: asked.name, text: asked.text, values }));
+  }
+
+  /** One statement with as many rows of values; prepared where it comes again. */
+  async #insertAll<P>(statement: Statement<P>, rows: readonly P[]): Promise<void> {
+    const [, head = '', tuple = ''] = /^([\s\S]*\bvalues )\(([\s\S]*)\)\s*$/.exec(statement.text) ?? [];
+    if (tuple === '') throw new TypeError(`${statement.name} does not insert plain values`);
+    const width = statement.parameters.length;
+    const tuples = rows.map((_, row) => {
+      const numbered = { ...postgresDialect, parameter: (number: number) => `$${row * width + number}` };
+      return `(${render(tuple, statement.parameters, numbered)})`;
+    });
+    const values = rows.flatMap((row) => statement.parameters.map((name) => sentValue(row[name])));
+    const name = rows.length === ROWS_AT_ONCE ? { name: `${statement.name}.${ROWS_AT_ONCE}` } : {};
+    await guarded(() => this.#query({ ...name, text: head + tuples.join(), values }));
   }
 }
 
@@ -185,8 +250,11 @@ const NEEDS_ESCAPE = /[\0\x01]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the same, as it is kept
 const ESCAPED = /\x01([\x01\x02])/g;
 
-const escapeText = (value: Value): Value =>
-  typeof value === 'string' ? value.replace(NEEDS_ESCAPE, (each) => (each === '\0' ? '\x01\x01' : '\x01\x02')) : value;
+function sentValue(value: unknown): unknown {
+  if (value instanceof Caller) return value.id;
+  if (typeof value !== 'string') return value;
+  return value.replace(NEEDS_ESCAPE, (each) => (each === '\0' ? '\x01\x01' : '\x01\x02'));
+}
 
 function unescapeRow(row: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(row)) {

@@ -1,6 +1,7 @@
 import { Problem } from '../problem.ts';
 import type { Queries } from './database.ts';
 import { type Dialect, render, statement } from './statement.ts';
+import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 
 /**
  * The tables. Every key starts with the account, so that the data can be spread by account. Instants are milliseconds
@@ -11,6 +12,8 @@ export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;
+  /** What follows in each engine's own language: triggers. */
+  readonly own?: Readonly<Record<Dialect['engine'], string>>;
 }
 
 export const migrations: readonly Migration[] = [
@@ -110,6 +113,7 @@ export const migrations: readonly Migration[] = [
       create index scheduled_by_number on scheduled (account_id, number_key);
     `,
   },
+  { version: 2, name: 'tally', sql: tallyTables, own: { sqlite: sqliteTriggers, postgres: postgresTriggers } },
 ];
 
 /** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */
@@ -134,8 +138,9 @@ export async function migrate(
       `The database has schema version ${done}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`,
     );
   }
-  for (const { version, name, sql } of steps.slice(done)) {
+  for (const { version, name, sql, own } of steps.slice(done)) {
     await connection.exec(render(sql, [], dialect));
+    if (own) await connection.exec(own[dialect.engine]);
     await connection.run(recordVersion, { version, name, appliedAt: now() });
   }
 }

@@ -1,11 +1,13 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { Problem } from '../problem.ts';
+import { identify } from './accounts.ts';
 import type { Database, Writing } from './database.ts';
 import { type Migratable, migrate } from './schema.ts';
 import { type Dialect, render, type Statement, type Value } from './statement.ts';
 import { unavailable } from './unavailable.ts';
+import { createVersions } from './versions.ts';
 import { createWriteQueue, type Transactional } from './write-queue.ts';
 
 /** The embedded database. One connection writes, one reads: with a write-ahead log neither waits for the other. */
@@ -16,18 +18,25 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
   writer.exec('pragma busy_timeout = 0'); // from here on the queue does the waiting
   const reader = new Connection(path);
   const writes = createWriteQueue(writer);
+  const versions = createVersions(() => writer.dataVersion());
+  const write = <T>(account: unknown, work: (queries: Writing) => Promise<T>) =>
+    writes.add(work, () => versions.changed(account));
+  const accountOf = (parameters: object) => (parameters as { account?: unknown }).account;
 
   return {
+    identify: async (userIdHash) => (await reader.first(identify, { hash: userIdHash }))?.account_id,
+    confirm: () => undefined,
+    version: (account) => versions.of(account),
     all: (statement, parameters) =>
       statement.writes
-        ? writes.add((queries) => queries.all(statement, parameters))
+        ? write(accountOf(parameters), (queries) => queries.all(statement, parameters))
         : reader.all(statement, parameters),
     first: (statement, parameters) =>
       statement.writes
-        ? writes.add((queries) => queries.first(statement, parameters))
+        ? write(accountOf(parameters), (queries) => queries.first(statement, parameters))
         : reader.first(statement, parameters),
-    run: (statement, parameters) => writes.add((queries) => queries.run(statement, parameters)),
-    transaction: (_account, work) => writes.add(work),
+    run: (statement, parameters) => write(accountOf(parameters), (queries) => queries.run(statement, parameters)),
+    transaction: (account, work) => write(account, work),
     snapshot: async (work) => {
       const connection = new Connection(path);
       try {
@@ -55,6 +64,7 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
 }
 
 export const sqliteDialect: Dialect = {
+  engine: 'sqlite',
   parameter: (number) => `?${number}`,
   fragments: {
     binary: () => 'collate binary',
@@ -77,6 +87,7 @@ const SETTINGS = `
 class Connection implements Migratable, Writing, Transactional {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<unknown, StatementSync>();
+  #dataVersion: StatementSync | undefined;
 
   constructor(path: string) {
     this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
@@ -122,6 +133,12 @@ class Connection implements Migratable, Writing, Transactional {
     }
   }
 
+  /** Another number after another connection has committed something: https://www.sqlite.org/pragma.html#pragma_data_version */
+  dataVersion(): number {
+    this.#dataVersion ??= this.#database.prepare('pragma data_version');
+    return guarded(() => this.#dataVersion?.get()?.data_version as number);
+  }
+
   get inTransaction(): boolean {
     return this.#database.isTransaction;
   }
@@ -134,7 +151,11 @@ class Connection implements Migratable, Writing, Transactional {
     this.#database.close();
   }
 
-  #execute<P, T>(statement: Statement<P>, parameters: P, run: (prepared: StatementSync, values: Value[]) => T): T {
+  #execute<P, T>(
+    statement: Statement<P>,
+    parameters: P,
+    run: (prepared: StatementSync, values: SQLInputValue[]) => T,
+  ): T {
     return guarded(() => {
       let prepared = this.#prepared.get(statement);
       if (!prepared) {
@@ -144,7 +165,7 @@ class Connection implements Migratable, Writing, Transactional {
       }
       return run(
         prepared,
-        statement.parameters.map((name) => parameters[name] as Value),
+        statement.parameters.map((name) => parameters[name] as SQLInputValue),
       );
     });
   }

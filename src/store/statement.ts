@@ -12,10 +12,27 @@ export interface Statement<P = never, R = unknown> {
   readonly row?: R;
 }
 
-export type Value = string | bigint | number | null;
+export type Value = string | bigint | number | null | Caller;
+
+/**
+ * An account: by its number, or as the one that a user_id names. Where asking is a round trip, who that is comes back with
+ * the first statement about it.
+ */
+export type AccountKey = bigint | Caller;
+
+export class Caller {
+  readonly userIdHash: string;
+  /** Known from the first answer on. */
+  id: bigint | undefined;
+
+  constructor(userIdHash: string) {
+    this.userIdHash = userIdHash;
+  }
+}
 
 /** How an engine writes what SQL has no common words for. */
 export interface Dialect {
+  readonly engine: 'sqlite' | 'postgres';
   /** The number of a parameter. */
   parameter(number: number): string;
   readonly fragments: Readonly<Record<Fragment, (argument: string) => string>>;

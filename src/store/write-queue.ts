@@ -6,7 +6,8 @@ import { unavailable } from './unavailable.ts';
  * transaction, and with it one wait for the disk; each is still whole or nothing, and is answered only after the commit.
  */
 export interface WriteQueue<C> {
-  add<T>(work: (connection: C) => Promise<T>): Promise<T>;
+  /** `decided` is called when it has been committed or is known not to be, before anybody is answered. */
+  add<T>(work: (connection: C) => Promise<T>, decided?: () => void): Promise<T>;
   /** Resolves when everything that was asked for is done. */
   empty(): Promise<void>;
 }
@@ -20,6 +21,7 @@ export interface Transactional {
 
 interface Job<C> {
   readonly work: (connection: C) => Promise<unknown>;
+  readonly decided: (() => void) | undefined;
   readonly resolve: (result: never) => void;
   readonly reject: (thrown: unknown) => void;
 }
@@ -34,9 +36,9 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
   const waiting: Job<C>[] = [];
   let running: Promise<void> | undefined;
 
-  function add<T>(work: (connection: C) => Promise<T>): Promise<T> {
+  function add<T>(work: (connection: C) => Promise<T>, decided?: () => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      waiting.push({ work, resolve, reject });
+      waiting.push({ work, decided, resolve, reject });
       running ??= runAll();
     });
   }
@@ -64,9 +66,10 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
       connection.exec('commit');
     } catch (thrown) {
       rollBack();
-      for (const { reject } of jobs) reject(thrown);
-      return;
+      answers.length = 0;
+      for (const { reject } of jobs) answers.push(() => reject(thrown));
     }
+    for (const { decided } of jobs) decided?.();
     for (const answer of answers) answer();
   }
 

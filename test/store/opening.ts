@@ -14,9 +14,8 @@ export const openStore = (setting: string, now = 0): Promise<Database> =>
 export const pathOf = (setting: string): string => setting.replace(/^sqlite:/, '');
 
 /** The tables in an order in which they can be dropped. */
-export const TABLES = 'scheduled sent received blocked_number template contact contact_group credential account'.split(
-  ' ',
-);
+export const TABLES =
+  'tally scheduled sent received blocked_number template contact contact_group credential account'.split(' ');
 
 /** All that is stored, to be compared. */
 export async function contentOf(setting: string): Promise<string> {

@@ -5,6 +5,7 @@ import * as accounts from '../../src/store/accounts.ts';
 import * as contacts from '../../src/store/contacts.ts';
 import * as inbox from '../../src/store/inbox.ts';
 import * as outbox from '../../src/store/outbox.ts';
+import * as purge from '../../src/store/purge.ts';
 import { sqliteDialect } from '../../src/store/sqlite.ts';
 import { render, type Statement } from '../../src/store/statement.ts';
 import { engines } from '../support/engines.ts';
@@ -45,12 +46,13 @@ describe('query plans of the embedded database', () => {
   }
 
   const COVERED: Record<string, RegExp> = {
-    'inbox.unread': /INDEX received_by_state \(account_id=\? AND is_read=\?\)/,
-    'inbox.receivedBetween': /INDEX received_by_time \(account_id=\? AND received_at>\? AND received_at<\?\)/,
-    'inbox.newest': /INDEX received_by_time \(account_id=\?\)/,
-    'inbox.count': /COVERING INDEX received_by_state \(account_id=\? AND is_read=\?\)/,
+    'inbox.unread': /INDEX received_by_reading \(account_id=\? AND generation=\? AND is_read=\?\)/,
+    'inbox.receivedBetween':
+      /INDEX received_by_arrival \(account_id=\? AND generation=\? AND received_at>\? AND received_at<\?\)/,
+    'inbox.newest': /INDEX received_by_arrival \(account_id=\? AND generation=\?\)/,
+    'inbox.counts': /SEARCH tally USING PRIMARY KEY \(account_id=\?\)/,
     'outbox.unmarked': /INDEX sent_by_state \(account_id=\? AND is_marked=\?\)/,
-    'outbox.countUnmarked': /COVERING INDEX sent_by_state \(account_id=\? AND is_marked=\?\)/,
+    'outbox.countUnmarked': /SEARCH tally USING PRIMARY KEY \(account_id=\?\)/,
     'outbox.newestSent': /INDEX sent_by_time \(account_id=\?\)/,
     'outbox.deleteScheduledTo': /INDEX scheduled_by_number \(account_id=\? AND number_key=\?\)/,
     'outbox.soonest': /INDEX scheduled_by_time \(account_id=\?\)/,
@@ -63,6 +65,15 @@ describe('query plans of the embedded database', () => {
       assert.match(planOf(statement as Statement<Record<string, never>>).join('\n'), expected);
     });
   }
+
+  test('purge.next looks at the inboxes that were emptied alone, purge.deleteSome at old generations alone', () => {
+    const [next, deleteSome] = [purge.next, purge.deleteSome].map((each) =>
+      planOf(each as unknown as Statement<Record<string, never>>).join('\n'),
+    );
+    assert.match(next ?? '', /USING (COVERING )?INDEX tally_to_purge/);
+    assert.match(deleteSome ?? '', /COVERING INDEX received_by_\w+ \(account_id=\? AND generation<\?\)/);
+    assert.match(deleteSome ?? '', /SEARCH received USING PRIMARY KEY \(account_id=\? AND message_id=\?\)/);
+  });
 
   test('accounts.identify finds a user_id by its hash, without a scan', () => {
     const plan = planOf(accounts.identify as unknown as Statement<Record<string, never>>);
