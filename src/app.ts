@@ -1,5 +1,5 @@
 import { contract } from './contract/contract.ts';
-import { type AccountKey, createAccounts } from './domain/accounts.ts';
+import { type AccountKey, type Caller, createAccounts } from './domain/accounts.ts';
 import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
 import { createContacts } from './domain/contacts.ts';
@@ -17,6 +17,7 @@ import { createTrace, type Trace } from './server/trace.ts';
 import type { Database } from './store/database.ts';
 import { openSqlite } from './store/sqlite.ts';
 import { createEndpoint, type Endpoint, type EndpointSettings } from './wire/endpoint.ts';
+import { createKept } from './wire/kept.ts';
 
 /** What the program takes from its surroundings; tests bring their own. */
 export interface Surroundings {
@@ -24,13 +25,16 @@ export interface Surroundings {
   readonly sleep: (ms: number) => Promise<void>;
   readonly log: Log;
   readonly observe?: NonNullable<EndpointSettings['observe']>;
+  /** Around the opened database: for tests that make it fail. */
+  readonly database?: (opened: Database) => Database;
 }
 
 export type App = Awaited<ReturnType<typeof createApp>>;
 
 /** Settings in, service out: the only place where the layers meet. */
-export async function createApp(config: Config, { now, sleep, log, observe }: Surroundings) {
-  const database = await openDatabase(config, now);
+export async function createApp(config: Config, { now, sleep, log, observe, database: around }: Surroundings) {
+  const opened = await openDatabase(config, now);
+  const database = around?.(opened) ?? opened;
   const region = config.region || null;
   const accounts = createAccounts(database, now, region);
   const regionOfAccount = (account: AccountKey) => accounts.region(account);
@@ -52,13 +56,14 @@ export async function createApp(config: Config, { now, sleep, log, observe }: Su
     namespace: config.namespace,
     dates: () => ({ now: now(), zone: config.timeZone }),
     operations,
+    kept: createKept(config.keptBytesMax, (account) => database.version(account as Caller)),
     report: (problem, reference) =>
       log.error({ err: problem.details.cause, kind: problem.kind, reference }, problem.message),
     ...(observe && { observe }),
   });
 
   const health = createHealth(() => database.check());
-  const handle: Endpoint = async (request) => (await health.answer(request.path)) ?? endpoint(request);
+  const handle: Endpoint = (request) => health.answer(request.path) ?? endpoint(request);
 
   let server: HttpServer | undefined;
   let trace: Trace | undefined;

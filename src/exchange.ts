@@ -18,8 +18,12 @@ export interface Request {
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array;
+  /** Whole, or piece by piece as the client takes it. */
+  readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>;
 }
+
+export const isWhole = (body: Reply['body']): body is string | Uint8Array =>
+  typeof body === 'string' || body instanceof Uint8Array;
 
 export const header = (request: Request, name: string): string | undefined => {
   const value = request.headers[name];

@@ -32,7 +32,7 @@ export function parseGeneralDate(text: string, context: DateContext): Instant | 
 /** Always UTC, milliseconds without trailing zeros. */
 export function formatDate(at: Instant): string {
   const text = new Date(at).toISOString();
-  if (text.endsWith('.000Z')) return `${text.slice(0, -5)}Z`;
+  if (at % 1_000 === 0) return `${text.slice(0, -5)}Z`;
   if (text.endsWith('00Z')) return `${text.slice(0, -3)}Z`;
   return text.endsWith('0Z') ? `${text.slice(0, -2)}Z` : text;
 }

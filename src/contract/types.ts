@@ -80,10 +80,13 @@ export type ResultValue<R extends ResultType> = R extends Scalar
   : R extends RecordType<infer F>
     ? FieldValues<F> | null
     : R extends ListType<infer I>
-      ? readonly (I extends RecordType<infer F> ? FieldValues<F> : I extends Scalar ? ScalarValue<I> : never)[]
+      ? Items<I extends RecordType<infer F> ? FieldValues<F> : I extends Scalar ? ScalarValue<I> : never>
       : R extends DataSetType<infer F>
-        ? readonly FieldValues<F>[]
+        ? Items<FieldValues<F>>
         : never;
+
+/** All at once, or page by page where they are many. */
+export type Items<T> = readonly T[] | AsyncIterable<readonly T[]>;
 
 /** A missing string or list is null; a missing number or dateTime never gets this far. */
 export type ArgumentValue<P extends ParameterType = ParameterType> = P extends ListType

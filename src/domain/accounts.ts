@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { denied, Problem } from '../problem.ts';
 import { isRegion, regionOf } from '../sms/numbers.ts';
 import * as sql from '../store/accounts.ts';
-import type { AccountKey, Database, Queries } from '../store/database.ts';
+import type { AccountKey, Caller, Database, Queries } from '../store/database.ts';
 import { hashUserId, newUserId, USER_ID_LENGTH_MAX } from './secrets.ts';
 
 /** Who an account is. Times are instants in milliseconds; texts that were never given are null. */
@@ -34,7 +34,7 @@ export interface Credential {
   readonly revokedAt: number | null;
 }
 
-export { type AccountKey, isRegion };
+export { type AccountKey, type Caller, isRegion };
 
 /** No user_id has this hash. */
 const NOBODY = '';
@@ -49,7 +49,7 @@ export function createAccounts(database: Database, now: () => number, defaultReg
      * The account that a user_id names. Unknown, empty, too long, revoked, disabled: all the same, and all the same work.
      * A database that is asked over the network may find out only with the first statement, or with `confirm`.
      */
-    async identify(userId: string | null): Promise<AccountKey> {
+    async identify(userId: string | null): Promise<Caller> {
       const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
       const hash = hashUserId(plausible ? userId : '-');
       const account = await database.identify(plausible ? hash : NOBODY);

@@ -18,6 +18,7 @@ import {
 import type { Contact, ContactGroup } from './contacts.ts';
 import { type ReceivedMessage, toReceived } from './inbox.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import { FIRST_ID, LAST_ID } from './places.ts';
 import { addTemplate } from './templates.ts';
 
 /** Whole accounts, in and out: for moving them between installations. */
@@ -104,7 +105,7 @@ async function reading(queries: Queries, row: accountSql.AccountRow): Promise<Ac
     account: toAccount(row),
     credentials: (await queries.all(accountSql.credentials, { account })).map(toCredential),
     groups: (await queries.all(contactSql.groups, { account })).map((g) => ({ id: Number(g.group_id), name: g.name })),
-    contacts: (await queries.all(contactSql.contacts, { account })).map((contact) => ({
+    contacts: (await queries.all(contactSql.contacts, { account, from: FIRST_ID, limit: ALL })).map((contact) => ({
       ...contact,
       id: contact.contact_id,
       groupId: contact.group_id,
@@ -120,8 +121,7 @@ async function reading(queries: Queries, row: accountSql.AccountRow): Promise<Ac
 }
 
 const PAGE = 1_000;
-const FIRST_ID = -(2n ** 63n);
-const LAST_ID = 2n ** 63n - 1n;
+const ALL = 2 ** 31 - 1;
 
 async function* pages<R extends { message_id: bigint }, M>(
   page: (from: bigint) => Promise<R[]>,

@@ -1,6 +1,7 @@
 import { hasDigit, numberKey } from '../sms/numbers.ts';
 import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
+import { FIRST_ID, LAST_ID } from './places.ts';
 
 export interface Contact {
   readonly id: bigint;
@@ -41,12 +42,16 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
   }
 
   return {
-    async all(account: AccountKey): Promise<Contact[]> {
-      return (await database.all(sql.contacts, { account })).map(toContact);
+    /** By id. Both lists go on behind the contact `after`. */
+    async all(account: AccountKey, limit: number, after?: Contact): Promise<Contact[]> {
+      if (after?.id === LAST_ID) return [];
+      return (await database.all(sql.contacts, { account, from: fromOf(after), limit })).map(toContact);
     },
 
-    async ofGroup(account: AccountKey, group: bigint): Promise<Contact[]> {
-      return (await database.all(sql.contactsOfGroup, { account, group })).map(toContact);
+    async ofGroup(account: AccountKey, group: bigint, limit: number, after?: Contact): Promise<Contact[]> {
+      if (after?.id === LAST_ID) return [];
+      const rows = await database.all(sql.contactsOfGroup, { account, group, from: fromOf(after), limit });
+      return rows.map(toContact);
     },
 
     /** The contact whose number is stored exactly so, blanks around it aside; of several the one with the lowest id. */
@@ -92,6 +97,8 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       ),
   };
 }
+
+const fromOf = (after: Contact | undefined): bigint => (after ? after.id + 1n : FIRST_ID);
 
 const toContact = (row: sql.ContactRow): Contact => ({
   id: row.contact_id,

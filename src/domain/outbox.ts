@@ -1,6 +1,7 @@
 import { returnCredits } from '../store/accounts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/outbox.ts';
+import { before, behind, END, START } from './places.ts';
 
 /** QUEUED and SUBMITTED are ours; the others are SMPP's names for what carriers report. */
 export const DELIVERY_STATUSES = [
@@ -52,15 +53,17 @@ export function createOutbox(database: Database) {
     });
 
   return {
-    /** Oldest change first, so that a client that polls always gets on. */
-    async unmarked(account: AccountKey, limit: number): Promise<SentMessage[]> {
-      return (await database.all(sql.unmarked, { account, limit })).map(toSent);
+    /** Oldest change first, so that a client that polls always gets on. All lists go on behind the message `after`. */
+    async unmarked(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
+      const place = after ? behind(after.updatedAt, after.id) : START;
+      return (await database.all(sql.unmarked, { account, ...place, limit })).map(toSent);
     },
     async countUnmarked(account: AccountKey): Promise<bigint> {
       return (await database.first(sql.countUnmarked, { account }))?.total ?? 0n;
     },
-    async newestSent(account: AccountKey, limit: number): Promise<SentMessage[]> {
-      return (await database.all(sql.newestSent, { account, limit })).map(toSent);
+    async newestSent(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
+      const place = after ? before(after.sentAt, after.id) : END;
+      return (await database.all(sql.newestSent, { account, ...place, limit })).map(toSent);
     },
     /** False where there is no such message. */
     async mark(account: AccountKey, id: bigint): Promise<boolean> {
@@ -70,8 +73,9 @@ export function createOutbox(database: Database) {
       return (await database.run(sql.deleteSent, { account, id })) > 0;
     },
 
-    async soonest(account: AccountKey, limit: number): Promise<ScheduledMessage[]> {
-      return (await database.all(sql.soonest, { account, limit })).map(toScheduled);
+    async soonest(account: AccountKey, limit: number, after?: ScheduledMessage): Promise<ScheduledMessage[]> {
+      const place = after ? behind(after.scheduledAt, after.id) : START;
+      return (await database.all(sql.soonest, { account, ...place, limit })).map(toScheduled);
     },
     deleteScheduled: (account: AccountKey, id: bigint): Promise<boolean> =>
       release(account, (queries) => queries.all(sql.deleteScheduled, { account, id })),

@@ -1,8 +1,14 @@
+import type { AccountKey } from '../domain/accounts.ts';
 import type { Contact } from '../domain/contacts.ts';
 import { about, idOf, idsOf } from './arguments.ts';
+import { listed } from './lists.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function accountHandlers({ accounts, contacts, templates, blacklist }: Services): Handlers<'account'> {
+  const all = (account: AccountKey) =>
+    listed(Infinity, (limit, after?: Contact) => contacts.all(account, limit, after), toContact);
+  const ofGroup = (account: AccountKey, group: number) =>
+    listed(Infinity, (limit, after?: Contact) => contacts.ofGroup(account, BigInt(group), limit, after), toContact);
   return {
     async Profile(account, { user_id }) {
       const profile = await accounts.profile(account);
@@ -27,12 +33,10 @@ export function accountHandlers({ accounts, contacts, templates, blacklist }: Se
       };
     },
 
-    FetchContacts: async (account) => (await contacts.all(account)).map(toContact),
-    FetchContactsDS: async (account) => (await contacts.all(account)).map(toContact),
-    FetchContactsByGroupId: async (account, { groupid }) =>
-      (await contacts.ofGroup(account, BigInt(groupid))).map(toContact),
-    FetchContactsByGroupIdDS: async (account, { groupid }) =>
-      (await contacts.ofGroup(account, BigInt(groupid))).map(toContact),
+    FetchContacts: (account) => all(account),
+    FetchContactsDS: (account) => all(account),
+    FetchContactsByGroupId: (account, { groupid }) => ofGroup(account, groupid),
+    FetchContactsByGroupIdDS: (account, { groupid }) => ofGroup(account, groupid),
 
     async FetchContact(account, { mobile }) {
       const contact = mobile === null ? null : await contacts.withExactNumber(account, mobile);

@@ -1,18 +1,24 @@
+import type { ScheduledMessage } from '../domain/outbox.ts';
 import { cap, idOf } from './arguments.ts';
+import { listed } from './lists.ts';
 import { referenceOf } from './sent.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function composeHandlers({ outbox, listLimit }: Services): Handlers<'compose'> {
   return {
     FetchScheduledDS: async (account, { max }) =>
-      (await outbox.soonest(account, cap('max', max, listLimit))).map((message) => ({
-        id: message.id,
-        user_message_id: referenceOf(message),
-        recipient: message.recipient,
-        message: message.text,
-        timestamp_scheduled: message.scheduledAt,
-        timestamp_created: message.createdAt,
-      })),
+      listed(
+        cap('max', max, listLimit),
+        (limit, after) => outbox.soonest(account, limit, after),
+        (message: ScheduledMessage) => ({
+          id: message.id,
+          user_message_id: referenceOf(message),
+          recipient: message.recipient,
+          message: message.text,
+          timestamp_scheduled: message.scheduledAt,
+          timestamp_created: message.createdAt,
+        }),
+      ),
     async DeleteScheduledMessage(account, { message_id }) {
       const id = idOf(message_id);
       return id !== null && outbox.deleteScheduled(account, id);

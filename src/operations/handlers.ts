@@ -1,5 +1,5 @@
 import type { contract } from '../contract/contract.ts';
-import type { AccountKey } from '../domain/accounts.ts';
+import type { AccountKey, Caller } from '../domain/accounts.ts';
 import { Problem } from '../problem.ts';
 import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';
@@ -13,7 +13,7 @@ type Contract = typeof contract;
 export type Operations = (
   call: { group: string; operation: string; arguments: Readonly<Record<string, unknown>> },
   client: string,
-) => Promise<unknown>;
+) => Promise<{ value: unknown; account: Caller; version: number | undefined }>;
 
 export function createOperations(services: Services): Operations {
   const { accounts, guard } = services;
@@ -34,7 +34,8 @@ export function createOperations(services: Services): Operations {
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
     try {
       const account = await accounts.identify(call.user_id as string | null);
-      return await confirmed(account, () => handler(account, call));
+      const value = await confirmed(account, () => handler(account, call));
+      return { value, account, version: account.version };
     } catch (thrown) {
       if (thrown instanceof Problem && thrown.kind === 'denied') await guard.failed(client);
       throw thrown;

@@ -1,14 +1,17 @@
 import type { ReceivedMessage } from '../domain/inbox.ts';
 import { cap, idOf } from './arguments.ts';
+import { listed } from './lists.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function inboxHandlers({ inbox, listLimit }: Services): Handlers<'inbox'> {
   const wanted = (max_count: number) => cap('max_count', max_count, listLimit);
   return {
     Read: async (account, { from, to, max_count }) =>
-      (await inbox.between(account, from, to, wanted(max_count))).map(toReceivedMessage),
-    Unread: async (account, { max_count }) => (await inbox.unread(account, wanted(max_count))).map(toReceivedMessage),
-    InboxDS: async (account, { max_count }) => (await inbox.newest(account, wanted(max_count))).map(toReceivedMessage),
+      listed(wanted(max_count), (limit, after) => inbox.between(account, from, to, limit, after), toReceivedMessage),
+    Unread: async (account, { max_count }) =>
+      listed(wanted(max_count), (limit, after) => inbox.unread(account, limit, after), toReceivedMessage),
+    InboxDS: async (account, { max_count }) =>
+      listed(wanted(max_count), (limit, after) => inbox.newest(account, limit, after), toReceivedMessage),
     CountRead: (account) => inbox.countRead(account),
     CountUnread: (account) => inbox.countUnread(account),
 

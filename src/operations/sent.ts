@@ -1,14 +1,16 @@
 import type { SentMessage } from '../domain/outbox.ts';
 import { cap, idOf } from './arguments.ts';
+import { listed } from './lists.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function sentHandlers({ outbox, listLimit }: Services): Handlers<'sent'> {
   const wanted = (max: number) => cap('max', max, listLimit);
   return {
     FetchUnmarkedDeliveryStatus: async (account, { max }) =>
-      (await outbox.unmarked(account, wanted(max))).map(toSentMessage),
+      listed(wanted(max), (limit, after) => outbox.unmarked(account, limit, after), toSentMessage),
     CountUnMarkedDeliveryStatus: (account) => outbox.countUnmarked(account),
-    FetchSentDS: async (account, { max }) => (await outbox.newestSent(account, wanted(max))).map(toSentMessage),
+    FetchSentDS: async (account, { max }) =>
+      listed(wanted(max), (limit, after) => outbox.newestSent(account, limit, after), toSentMessage),
     MarkMessageAsRead: (account, { id }) => outbox.mark(account, id),
     async DeleteSentMessage(account, { message_id }) {
       const id = idOf(message_id);

@@ -19,15 +19,35 @@ export function createAddresses({ baseUrl, trustedProxies }: AddressRules): Addr
     return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
   };
 
+  const basePath = pathOf(baseUrl);
   return {
     of(incoming) {
       const peer = plainAddress(incoming.socket.remoteAddress ?? '');
-      const headers = trustedProxies.length > 0 && isTrusted(peer) ? incoming.headers : {};
+      if (trustedProxies.length === 0) {
+        return baseUrl ? { base: baseUrl, basePath, client: peer } : new Unforwarded(incoming, peer);
+      }
+      const headers = isTrusted(peer) ? incoming.headers : {};
       const prefix = safe(firstOf(headers['x-forwarded-prefix']), PREFIX) ?? '';
       const base = baseUrl || `${schemeOf(headers)}://${hostOf(incoming, headers)}${prefix.replace(/\/+$/, '')}`;
       return { base, basePath: pathOf(base), client: clientOf(peer, headers, isTrusted) };
     },
   };
+}
+
+/** Without a proxy the address is needed by pages and descriptions alone, so that a call does not pay for it. */
+class Unforwarded {
+  readonly basePath = '';
+  readonly client: string;
+  readonly #incoming: IncomingMessage;
+
+  constructor(incoming: IncomingMessage, client: string) {
+    this.#incoming = incoming;
+    this.client = client;
+  }
+
+  get base(): string {
+    return `http://${hostOf(this.#incoming, {})}`;
+  }
 }
 
 type Headers = IncomingMessage['headers'];
@@ -67,7 +87,8 @@ function clientOf(peer: string, headers: Headers, isTrusted: (address: string) =
 }
 
 /** An IPv4 address that came in over an IPv6 socket is still that IPv4 address. */
-const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
+const plainAddress = (address: string): string =>
+  address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.)/i, '') : address;
 
 const pathOf = (base: string): string => base.replace(/^https?:\/\/[^/]*/, '');
 

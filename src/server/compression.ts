@@ -1,6 +1,7 @@
+import { pipeline } from 'node:stream';
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, gzip, inflate, inflateRaw } from 'node:zlib';
-import type { Reply } from '../exchange.ts';
+import { brotliDecompress, createGzip, gunzip, gzip, inflate, inflateRaw } from 'node:zlib';
+import { isWhole, type Reply } from '../exchange.ts';
 import { Problem } from '../problem.ts';
 
 /** Bodies that are compressed on their way, in both directions. */
@@ -45,15 +46,20 @@ const BYTES_MIN = 1_024;
 const compress = promisify(gzip);
 
 /** gzip for a client that asks for it by name, and for no other: old ones send `none`, `compress` or `identity`. */
-export async function pack(reply: Reply, acceptEncoding: string | undefined): Promise<Reply> {
-  if (reply.body.length < BYTES_MIN) return reply;
+export function pack(reply: Reply, acceptEncoding: string | undefined): Reply | Promise<Reply> {
+  const { body } = reply;
+  if (isWhole(body) && body.length < BYTES_MIN) return reply;
   const headers = { ...reply.headers, Vary: 'Accept-Encoding' };
   if (!asksForGzip(acceptEncoding)) return { ...reply, headers };
-  return { ...reply, headers: { ...headers, 'Content-Encoding': 'gzip' }, body: await compress(reply.body) };
+  const packed = { ...reply, headers: { ...headers, 'Content-Encoding': 'gzip' } };
+  return isWhole(body)
+    ? compress(body).then((bytes) => ({ ...packed, body: bytes }))
+    : { ...packed, body: pipeline(body, createGzip(), (error) => void error) };
 }
 
 function asksForGzip(acceptEncoding: string | undefined): boolean {
-  return (acceptEncoding ?? '').split(',').some((part) => {
+  if (!acceptEncoding) return false;
+  return acceptEncoding.split(',').some((part) => {
     const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
     return name === 'gzip' && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
   });

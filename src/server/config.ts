@@ -142,6 +142,18 @@ export const settings = {
     'Time for a request to arrive whole, before its connection is closed.',
     wholeNumber(100, 3_600_000),
   ),
+  sendTimeoutMs: setting(
+    'COLUMBA_SEND_TIMEOUT_MS',
+    '120000',
+    'Time for a client to take an answer that comes in pieces, before its connection is closed.',
+    wholeNumber(100, 3_600_000),
+  ),
+  keptBytesMax: setting(
+    'COLUMBA_KEPT_BYTES_MAX',
+    '33554432',
+    'SQLite: memory of a process for answers that are given again as long as nothing about their account has changed.',
+    wholeNumber(0, 2 ** 40),
+  ),
   drainTimeoutMs: setting(
     'COLUMBA_DRAIN_TIMEOUT_MS',
     '5000',

@@ -3,22 +3,24 @@ import type { Reply } from '../exchange.ts';
 /** For load balancers and supervisors: `/health/live` says that the process runs, `/health/ready` that it can serve. */
 export interface Health {
   /** The answer for a path; undefined where it is none of these. */
-  answer(path: string): Promise<Reply | undefined>;
+  answer(path: string): Promise<Reply> | undefined;
   /** From now on it is not ready. */
   stopping(): void;
 }
 
 export function createHealth(check: () => Promise<void>): Health {
   let stopping = false;
+  async function ready(): Promise<Reply> {
+    if (stopping) return line(503, 'stopping');
+    return check().then(
+      () => line(200, 'ready'),
+      () => line(503, 'the database does not answer'),
+    );
+  }
   return {
-    async answer(path) {
-      if (path === '/health/live') return line(200, 'live');
-      if (path !== '/health/ready') return undefined;
-      if (stopping) return line(503, 'stopping');
-      return check().then(
-        () => line(200, 'ready'),
-        () => line(503, 'the database does not answer'),
-      );
+    answer(path) {
+      if (path === '/health/live') return Promise.resolve(line(200, 'live'));
+      return path === '/health/ready' ? ready() : undefined;
     },
     stopping() {
       stopping = true;

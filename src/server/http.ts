@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Reply, Request } from '../exchange.ts';
 import { Problem } from '../problem.ts';
-import { type AddressRules, createAddresses } from './addresses.ts';
+import { type Addresses, type AddressRules, createAddresses } from './addresses.ts';
 import { pack, tooLarge, unpack } from './compression.ts';
 import { type Connections, createConnections } from './connections.ts';
+import { send } from './sending.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
 export interface HttpSettings extends AddressRules {
@@ -12,6 +13,7 @@ export interface HttpSettings extends AddressRules {
   readonly port: number;
   readonly bodyBytesMax: number;
   readonly requestTimeoutMs: number;
+  readonly sendTimeoutMs: number;
   readonly drainTimeoutMs: number;
 }
 
@@ -27,8 +29,6 @@ export interface HttpServer {
 
 // A GET with a list of 1,000 ids of 20 characters is about 40 KB long.
 const HEADER_BYTES_MAX = 64 * 1024;
-// How long a client may still talk after it was told that its body is too large.
-const LINGER_MS = 1_000;
 
 export async function listen(
   settings: HttpSettings,
@@ -45,19 +45,19 @@ export async function listen(
       connectionsCheckingInterval: Math.min(settings.requestTimeoutMs, 5_000),
     },
     (incoming, response) => {
-      connections.answering(incoming.socket, response);
-      const request = toRequest(incoming, settings.bodyBytesMax, addresses.of(incoming));
-      handle(request)
-        .then((reply) => pack(reply, incoming.headers['accept-encoding'] as string | undefined))
-        .then(
-          (reply) =>
-            send(
-              incoming,
-              response,
-              closing ? { ...reply, headers: { ...reply.headers, Connection: 'close' } } : reply,
-            ),
-          () => response.destroy(), // the endpoint answers everything; this is for what cannot be answered
-        );
+      const answer = (reply: Reply) => {
+        connections.answering(incoming.socket, response);
+        const last = closing ? { ...reply, headers: { ...reply.headers, Connection: 'close' } } : reply;
+        send(incoming, response, last, settings.sendTimeoutMs);
+      };
+      const packed = (reply: Reply) => {
+        const ready = pack(reply, incoming.headers['accept-encoding'] as string | undefined);
+        return ready instanceof Promise ? ready.then(answer) : answer(ready);
+      };
+      // The endpoint answers everything; the last one is for what cannot be answered.
+      handle(toRequest(incoming, settings.bodyBytesMax, addresses.of(incoming)))
+        .then(packed)
+        .catch(() => response.destroy());
     },
   );
   server.on('connection', connections.add);
@@ -74,11 +74,8 @@ export async function listen(
   };
 }
 
-function toRequest(
-  incoming: IncomingMessage,
-  bodyBytesMax: number,
-  { base, basePath, client }: { base: string; basePath: string; client: string },
-): Request {
+function toRequest(incoming: IncomingMessage, bodyBytesMax: number, addresses: ReturnType<Addresses['of']>): Request {
+  const { basePath, client } = addresses;
   const url = incoming.url ?? '/';
   // The absolute form of RFC 9112 §3.2.2, which servers must accept.
   const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '');
@@ -89,15 +86,19 @@ function toRequest(
     path: basePath && `${path}/`.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path,
     query: mark < 0 ? '' : target.slice(mark + 1),
     headers: incoming.headers,
-    base,
+    get base() {
+      return addresses.base;
+    },
     client,
     body: () => readBody(incoming, bodyBytesMax),
   };
 }
 
-async function readBody(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
-  if (Number(incoming.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
-  return unpack(await receive(incoming, bytesMax), incoming.headers['content-encoding'], bytesMax);
+function readBody(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
+  if (Number(incoming.headers['content-length'] ?? 0) > bytesMax) return Promise.reject(tooLarge(bytesMax));
+  const coding = incoming.headers['content-encoding'];
+  const received = receive(incoming, bytesMax);
+  return coding === undefined ? received : received.then((bytes) => unpack(bytes, coding, bytesMax));
 }
 
 /** By events: reading a stream as an async iterator costs as much as the rest of a small call. */
@@ -105,33 +106,22 @@ function receive(incoming: IncomingMessage, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
+    let ended = false;
     incoming.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > bytesMax) reject(tooLarge(bytesMax));
       else chunks.push(chunk);
     });
-    incoming.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    const brokenOff = (cause?: Error) => reject(new Problem('malformed', 'The request body broke off.', { cause }));
+    incoming.on('end', () => {
+      ended = true;
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    });
+    const brokenOff = (cause?: Error) => {
+      if (!ended) reject(new Problem('malformed', 'The request body broke off.', { cause }));
+    };
     incoming.on('error', brokenOff);
-    incoming.on('close', () => brokenOff()); // after `end` it says nothing new
+    incoming.on('close', () => brokenOff());
   });
-}
-
-function send(incoming: IncomingMessage, response: ServerResponse, { status, headers, body }: Reply): void {
-  // A text goes out in one piece with the head, bytes in a second one.
-  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-  response.writeHead(status, { ...headers, 'Content-Length': length });
-  const content = incoming.method === 'HEAD' ? undefined : body;
-  if (headers.Connection !== 'close' || incoming.complete) {
-    response.end(content);
-    return;
-  }
-  // A client that writes all before it reads would lose the answer if we closed while it writes (RFC 9112 §9.6).
-  response.write(content ?? '');
-  incoming.resume();
-  const end = () => response.end();
-  incoming.once('end', end).once('close', end);
-  setTimeout(end, LINGER_MS).unref();
 }
 
 function addressOf(server: Server): string {

@@ -1,6 +1,6 @@
 import { createWriteStream, fchmodSync, openSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
-import { header, type Reply, type Request } from '../exchange.ts';
+import { header, isWhole, type Reply, type Request } from '../exchange.ts';
 
 /**
  * Writes exchanges to a file as they went over the wire, in the form of the test cases, so that a case from the field becomes
@@ -28,13 +28,27 @@ export function createTrace(file: string, now: () => number, failed: (thrown: Er
         },
       });
       const start = `##### ${new Date(now()).toISOString()}\n=== request ===\n`;
-      const parts = [start, requestBytes(request, body), '\n=== response ===\n', replyBytes(reply), '\n'];
-      // One piece, because other processes may append to the same file.
-      output.write(Buffer.concat(parts.map((part) => Buffer.from(part as Uint8Array))));
+      const write = (content: string | Uint8Array) => {
+        const parts = [start, requestBytes(request, body), '\n=== response ===\n', replyBytes(reply, content), '\n'];
+        // One piece, because other processes may append to the same file.
+        output.write(Buffer.concat(parts.map((part) => Buffer.from(part as Uint8Array))));
+      };
+      if (!isWhole(reply.body)) return { ...reply, body: copied(reply.body, write) };
+      write(reply.body);
       return reply;
     },
     close: () => new Promise((resolve) => output.end(resolve)),
   };
+}
+
+/** The same pieces, and in the end all of them. */
+async function* copied(pieces: AsyncIterable<string | Uint8Array>, done: (all: Uint8Array) => void) {
+  const all: Buffer[] = [];
+  for await (const piece of pieces) {
+    all.push(Buffer.from(piece as Uint8Array));
+    yield piece;
+  }
+  done(Buffer.concat(all));
 }
 
 const latin1 = (body: string | Uint8Array): string => Buffer.from(body as Uint8Array).toString('latin1');
@@ -52,7 +66,7 @@ function requestBytes(request: Request, body: Uint8Array): Buffer {
   return Buffer.from(head + maskBody(latin1(body), header(request, 'content-type') ?? ''), 'latin1');
 }
 
-function replyBytes({ status, headers, body }: Reply): Buffer {
+function replyBytes({ status, headers }: Reply, body: string | Uint8Array): Buffer {
   const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const text = maskXml(latin1(body));
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}Content-Length: ${text.length}\r\n\r\n`;

@@ -24,10 +24,16 @@ type Ids = { account: AccountKey; ids: string };
 
 const contact = 'select contact_id, name, surname, mobile, group_id from contact where account_id = :account';
 
-export const contacts = statement<One, ContactRow>('contacts.contacts', `${contact} order by contact_id`);
-export const contactsOfGroup = statement<{ account: AccountKey; group: bigint }, ContactRow>(
+type Page = { account: AccountKey; from: bigint; limit: number };
+
+/** In pages: the ids from `from` up. */
+export const contacts = statement<Page, ContactRow>(
+  'contacts.contacts',
+  `${contact} and contact_id >= :from order by contact_id limit :limit`,
+);
+export const contactsOfGroup = statement<Page & { group: bigint }, ContactRow>(
   'contacts.contactsOfGroup',
-  `${contact} and {rare group_id = :group} order by contact_id`,
+  `${contact} and {rare group_id = :group} and contact_id >= :from order by contact_id limit :limit`,
 );
 export const contactsByNumber = statement<{ account: AccountKey; key: string }, ContactRow>(
   'contacts.contactsByNumber',

@@ -1,6 +1,6 @@
-import type { AccountKey, Statement, Value } from './statement.ts';
+import type { AccountKey, Caller, Statement, Value } from './statement.ts';
 
-export type { AccountKey };
+export type { AccountKey, Caller };
 
 /** What the rest of the program sees of a database, whichever engine it is. Whole numbers come as bigint. */
 export interface Queries {
@@ -21,12 +21,12 @@ export interface Database extends Queries {
    * The account that a user_id with this hash names, if it is valid. Where it is not known yet, a statement about the account
    * throws Problem `denied` in the end.
    */
-  identify(userIdHash: string): Promise<AccountKey | undefined>;
+  identify(userIdHash: string): Promise<Caller | undefined>;
   /**
    * A number that is another one after anything about the account has changed, whichever process did it: what was read
    * while it was the same still holds. Undefined where the engine cannot tell.
    */
-  version(account: AccountKey): number | undefined;
+  version(account: Caller): number | undefined;
   /** Finds out now, if no statement about the account has. */
   confirm(account: AccountKey): Promise<void> | undefined;
   /**

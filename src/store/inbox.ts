@@ -16,17 +16,21 @@ type Message = { account: AccountKey; id: bigint };
 const current = 'account_id = :account and generation = (select generation from tally where account_id = :account)';
 const message = `select message_id, sender, text, short_code, received_at, is_read from received where ${current}`;
 
-export const receivedBetween = statement<{ account: AccountKey; from: number; to: number; limit: number }, ReceivedRow>(
+type Page = { account: AccountKey; at: number; id: bigint; limit: number };
+
+/** In pages: each begins at a time, and at an id of that time. */
+export const receivedBetween = statement<Page & { to: number }, ReceivedRow>(
   'inbox.receivedBetween',
-  `${message} and received_at between :from and :to order by received_at, message_id limit :limit`,
+  `${message} and (received_at, message_id) >= (:at, :id) and received_at <= :to
+   order by received_at, message_id limit :limit`,
 );
-export const unread = statement<{ account: AccountKey; limit: number }, ReceivedRow>(
+export const unread = statement<Page, ReceivedRow>(
   'inbox.unread',
-  `${message} and is_read = 0 order by received_at, message_id limit :limit`,
+  `${message} and is_read = 0 and (received_at, message_id) >= (:at, :id) order by received_at, message_id limit :limit`,
 );
-export const newest = statement<{ account: AccountKey; limit: number }, ReceivedRow>(
+export const newest = statement<Page, ReceivedRow>(
   'inbox.newest',
-  `${message} order by received_at desc, message_id desc limit :limit`,
+  `${message} and (received_at, message_id) <= (:at, :id) order by received_at desc, message_id desc limit :limit`,
 );
 /** In pages: the ids from `from` up. */
 export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit: number }, ReceivedRow>(

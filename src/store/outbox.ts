@@ -22,23 +22,25 @@ export interface ScheduledRow {
 type One = { account: AccountKey };
 type Message = { account: AccountKey; id: bigint };
 type Page = { account: AccountKey; from: bigint; limit: number };
+type TimePage = { account: AccountKey; at: number; id: bigint; limit: number };
 
 const sent =
   'select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked from sent where account_id = :account';
 const scheduled =
   'select message_id, reference, recipient, text, scheduled_at, created_at from scheduled where account_id = :account';
 
-export const unmarked = statement<{ account: AccountKey; limit: number }, SentRow>(
+/** These in pages: each begins at a time, and at an id of that time. */
+export const unmarked = statement<TimePage, SentRow>(
   'outbox.unmarked',
-  `${sent} and is_marked = 0 order by updated_at, message_id limit :limit`,
+  `${sent} and is_marked = 0 and (updated_at, message_id) >= (:at, :id) order by updated_at, message_id limit :limit`,
 );
 export const countUnmarked = statement<One, { total: bigint }>(
   'outbox.countUnmarked',
   'select unmarked as total from tally where account_id = :account',
 );
-export const newestSent = statement<{ account: AccountKey; limit: number }, SentRow>(
+export const newestSent = statement<TimePage, SentRow>(
   'outbox.newestSent',
-  `${sent} order by sent_at desc, message_id desc limit :limit`,
+  `${sent} and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc limit :limit`,
 );
 /** In pages: the ids from `from` up. */
 export const sentFrom = statement<Page, SentRow>(
@@ -69,9 +71,9 @@ export const addSent = statement<
    values (:account, :id, :reference, :recipient, :text, :status, :sentAt, :updatedAt, :isMarked)`,
 );
 
-export const soonest = statement<{ account: AccountKey; limit: number }, ScheduledRow>(
+export const soonest = statement<TimePage, ScheduledRow>(
   'outbox.soonest',
-  `${scheduled} order by scheduled_at, message_id limit :limit`,
+  `${scheduled} and (scheduled_at, message_id) >= (:at, :id) order by scheduled_at, message_id limit :limit`,
 );
 /** In pages: the ids from `from` up. */
 export const scheduledFrom = statement<Page, ScheduledRow>(

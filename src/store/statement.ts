@@ -24,11 +24,19 @@ export class Caller {
   readonly userIdHash: string;
   /** Known from the first answer on. */
   id: bigint | undefined;
+  /** The account's before it was identified, where the engine can tell: see Database.version. */
+  readonly version: number | undefined;
 
-  constructor(userIdHash: string) {
+  constructor(userIdHash: string, id?: bigint, version?: number) {
     this.userIdHash = userIdHash;
+    this.id = id;
+    this.version = version;
   }
 }
+
+/** The number of an account, where it is known. */
+export const numberOf = (account: unknown): bigint | undefined =>
+  account instanceof Caller ? account.id : typeof account === 'bigint' ? account : undefined;
 
 /** How an engine writes what SQL has no common words for. */
 export interface Dialect {

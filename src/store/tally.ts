@@ -17,7 +17,7 @@ export const tallyTables = `
   create index tally_to_purge on tally (account_id) where purged_generation < generation;
   alter table received add column generation bigint not null default 0;
   create index received_by_arrival on received (account_id, generation, received_at, message_id);
-  create index received_by_reading on received (account_id, generation, is_read, received_at, message_id);
+  create index received_unread on received (account_id, generation, received_at, message_id) where is_read = 0;
   drop index received_by_time;
   drop index received_by_state;
   insert into tally (account_id, unread, read, unmarked)

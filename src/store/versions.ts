@@ -3,9 +3,12 @@
  * what another process writes, for all of them, since nobody says whose it was.
  */
 export interface Versions {
-  of(account: unknown): number;
-  /** A write about the account is decided; about any account, where it is not a number. */
-  changed(account: unknown): void;
+  /** Sees what other processes have written. */
+  lookAround(): void;
+  /** As of the last look around. */
+  own(account: bigint): number;
+  /** A write about the account is decided; about any account, where it is not known about which. */
+  changed(account: bigint | undefined): void;
 }
 
 // Accounts that share a slot only count as changed together. 64 KB.
@@ -17,17 +20,16 @@ export function createVersions(others: () => number): Versions {
   let all = 0;
   let seen = others();
   return {
-    of(account) {
+    lookAround() {
       const now = others();
-      if (now !== seen) {
-        seen = now;
-        all += 1;
-      }
-      return all + (own[slotOf(account as bigint)] as number); // both only grow: the sum is new when one of them is
+      if (now === seen) return;
+      seen = now;
+      all += 1;
     },
+    own: (account) => all + (own[slotOf(account)] as number), // both only grow: the sum is new when one of them is
     changed(account) {
-      if (typeof account === 'bigint') own[slotOf(account)] = (own[slotOf(account)] as number) + 1;
-      else all += 1;
+      if (account === undefined) all += 1;
+      else own[slotOf(account)] = (own[slotOf(account)] as number) + 1;
     },
   };
 }

@@ -6,10 +6,16 @@ import { unavailable } from './unavailable.ts';
  * transaction, and with it one wait for the disk; each is still whole or nothing, and is answered only after the commit.
  */
 export interface WriteQueue<C> {
-  /** `decided` is called when it has been committed or is known not to be, before anybody is answered. */
-  add<T>(work: (connection: C) => Promise<T>, decided?: () => void): Promise<T>;
+  add<T>(work: (connection: C) => Promise<T>, options?: WriteOptions): Promise<T>;
   /** Resolves when everything that was asked for is done. */
   empty(): Promise<void>;
+}
+
+export interface WriteOptions {
+  /** One statement is undone by itself where it fails. */
+  readonly oneStatement?: boolean;
+  /** Called when it has been committed or is known not to be, before anybody is answered. */
+  readonly decided?: () => void;
 }
 
 export interface Transactional {
@@ -21,7 +27,7 @@ export interface Transactional {
 
 interface Job<C> {
   readonly work: (connection: C) => Promise<unknown>;
-  readonly decided: (() => void) | undefined;
+  readonly options: WriteOptions;
   readonly resolve: (result: never) => void;
   readonly reject: (thrown: unknown) => void;
 }
@@ -36,9 +42,9 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
   const waiting: Job<C>[] = [];
   let running: Promise<void> | undefined;
 
-  function add<T>(work: (connection: C) => Promise<T>, decided?: () => void): Promise<T> {
+  function add<T>(work: (connection: C) => Promise<T>, options: WriteOptions = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      waiting.push({ work, decided, resolve, reject });
+      waiting.push({ work, options, resolve, reject });
       running ??= runAll();
     });
   }
@@ -69,7 +75,7 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
       answers.length = 0;
       for (const { reject } of jobs) answers.push(() => reject(thrown));
     }
-    for (const { decided } of jobs) decided?.();
+    for (const { options } of jobs) options.decided?.();
     for (const answer of answers) answer();
   }
 
@@ -81,16 +87,19 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
   }
 
   /** What it did is undone if it fails, and only that; a failure that SQLite has answered by undoing all fails all. */
-  async function run({ work, resolve, reject }: Job<C>, hasCompany: boolean): Promise<() => void> {
-    if (hasCompany) connection.exec('savepoint job');
+  async function run({ work, options, resolve, reject }: Job<C>, hasCompany: boolean): Promise<() => void> {
+    const needsSavepoint = hasCompany && !options.oneStatement;
+    if (needsSavepoint) connection.exec('savepoint job');
     try {
       const result = await work(connection);
-      if (hasCompany) connection.exec('release job');
+      if (needsSavepoint) connection.exec('release job');
       return () => resolve(result as never);
     } catch (thrown) {
       if (!hasCompany || !connection.inTransaction) throw thrown;
-      connection.exec('rollback to job');
-      connection.exec('release job');
+      if (needsSavepoint) {
+        connection.exec('rollback to job');
+        connection.exec('release job');
+      }
       return () => reject(thrown);
     }
   }

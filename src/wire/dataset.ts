@@ -2,10 +2,13 @@ import type { Fields, Scalar } from '../contract/types.ts';
 import { container, fieldsWriter, type Layout, lead, scalarWriter, type Writer } from './elements.ts';
 
 /** A .NET DataSet: its schema, then its rows as a diffgram. The form is that of a data adapter's defaults, times in UTC. */
-export function dataSetWriter(columns: Fields, layout: Layout, depth: number): Writer {
+export function dataSetWriter(columns: Fields, layout: Layout, depth: number, rows: Writer): Writer {
   const schema = dataSetSchema(columns, layout, depth);
-  const rows = rowsWriter(columns, layout, depth + 1);
-  const diffgram = container('diffgr:diffgram', DIFFGRAM_NAMESPACES, layout, depth, rows);
+  // No rows: nothing, so that the diffgram is an empty element without NewDataSet.
+  const whole = container('NewDataSet', ' xmlns=""', layout, depth + 1, rows);
+  const diffgram = container('diffgr:diffgram', DIFFGRAM_NAMESPACES, layout, depth, (values) =>
+    values.length === 0 ? '' : whole(values),
+  );
   return (values) => schema + diffgram(values);
 }
 
@@ -34,23 +37,21 @@ function dataSetSchema(columns: Fields, layout: Layout, depth: number): string {
   );
 }
 
-/** No rows: nothing, so that the diffgram is an empty element without NewDataSet. */
-function rowsWriter(columns: Fields, layout: Layout, depth: number): Writer {
-  const row = rowWriter(columns, layout, depth + 1);
-  const whole = container('NewDataSet', ' xmlns=""', layout, depth, (values: readonly unknown[]) => {
+/** Rows at `depth`, numbered from `from` on. */
+export function rowsWriter(columns: Fields, layout: Layout, depth: number) {
+  const row = rowWriter(columns, layout, depth);
+  return (values: readonly unknown[], from: number): string => {
     let text = '';
-    for (const [index, value] of values.entries()) text += row({ index, value });
+    for (let index = 0; index < values.length; index++) text += row(values[index], from + index);
     return text;
-  });
-  return (values) => (values.length === 0 ? '' : whole(values));
+  };
 }
 
-function rowWriter(columns: Fields, layout: Layout, depth: number): Writer {
+function rowWriter(columns: Fields, layout: Layout, depth: number): (value: unknown, index: number) => string {
   const start = `${lead(layout, depth)}<Table`;
   const end = `${lead(layout, depth)}</Table>`;
   const write = fieldsWriter(columns, layout, depth + 1, columnWriter);
-  return ({ index, value }) =>
-    `${start} diffgr:id="Table${index + 1}" msdata:rowOrder="${index}">${write(value)}${end}`;
+  return (value, index) => `${start} diffgr:id="Table${index + 1}" msdata:rowOrder="${index}">${write(value)}${end}`;
 }
 
 /** White space alone would be dropped by a DataSet that reads it, unless it is marked as meant. */

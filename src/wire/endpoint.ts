@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { DateContext } from '../contract/dates.ts';
 import type { Contract, Group } from '../contract/types.ts';
 import type { Reply, Request } from '../exchange.ts';
-import { Problem, toProblem } from '../problem.ts';
+import { Problem, type ProblemKind, toProblem } from '../problem.ts';
 import { type Call, type Form, type FormName, plainProblem, xmlReply } from './form.ts';
 import { createPages } from './help.ts';
+import type { Kept } from './kept.ts';
 import { createPairs } from './pairs.ts';
 import { createSoap } from './soap.ts';
+import { latin1 } from './text.ts';
 import { disco, wsdl } from './wsdl.ts';
 
 /** The contract on the wire: from a request to its reply, whatever happens in between. */
@@ -14,51 +16,91 @@ export interface EndpointSettings {
   readonly contract: Contract;
   readonly namespace: string;
   readonly dates: () => DateContext;
-  readonly operations: (call: Call, client: string) => Promise<unknown>;
+  readonly operations: (call: Call, client: string) => Promise<Outcome>;
+  /** Keeps answers as long as they hold. Without it, each is made anew. */
+  readonly kept?: Kept;
   /** Told of every problem that is not the client's doing. */
   readonly report: (problem: Problem, reference: string) => void;
-  /** Told of every call that was answered: for tests, metrics, traces. */
-  readonly observe?: (exchange: { form: FormName; call: Call; request: Request; reply: Reply }) => void;
+  /** Told of every request that was answered: for tests, metrics, logs. */
+  readonly observe?: (exchange: Exchange) => void;
+}
+export interface Outcome {
+  readonly value: unknown;
+  readonly account: unknown;
+  /** The account's before anything was read. */
+  readonly version: number | undefined;
+}
+/** What became of a request. */
+export interface Exchange {
+  readonly request: Request;
+  readonly reply: Reply;
+  readonly kind: 'ok' | ProblemKind;
+  readonly form: FormName | undefined;
+  readonly group: string | undefined;
+  readonly operation: string | undefined;
+  readonly account: unknown;
+  /** Unless the answer was a kept one. */
+  readonly call?: Call;
 }
 export type Endpoint = (request: Request) => Promise<Reply>;
 
 export function createEndpoint(settings: EndpointSettings): Endpoint {
-  const { contract, namespace, dates } = settings;
+  const { contract, namespace, dates, kept } = settings;
   const pages = createPages(contract, namespace);
   const groups = new Map(
     Object.entries(contract).map(([name, group]) => [name, compileGroup(name, group, namespace, dates)]),
   );
+  const routes = new Map([...groups.values()].flatMap((group) => group.addresses.map((path) => [path, find(path)])));
 
   return async (request) => {
+    let seen: Partial<Exchange> = {};
+    const answer = (reply: Reply, kind: Exchange['kind']): Reply => {
+      settings.observe?.({ ...UNKNOWN, ...seen, request, reply, kind });
+      return reply;
+    };
     let encodeProblem: (problem: Problem) => Reply = plainProblem;
     try {
-      const target = ADDRESS.exec(request.path);
-      const group = groups.get(target?.[1]?.toLowerCase() ?? '');
-      if (!group) return pages.outside(request);
-      const path = target?.[2];
-      if (path === undefined && isReading(request)) return describe(group, request);
+      const { group, path } = routes.get(request.path) ?? find(request.path);
+      if (!group) return answer(pages.outside(request), 'ok');
+      seen = group;
+      if (path === undefined && isReading(request)) return answer(describe(group, request), 'ok');
 
-      const form = group.forms[`${request.method} ${path === undefined ? '' : 'operation'}`];
-      if (!form) throw methodNotAllowed(path === undefined ? 'GET, HEAD, POST' : 'GET, POST');
+      const form = formOf(group, request.method, path !== undefined);
       encodeProblem = (problem) => form.encodeProblem(problem, request);
+      const body = request.method === 'GET' ? NO_BYTES : await request.body();
+      const key = kept ? keyOf(request, body) : '';
+      const known = kept?.find(key);
+      if (known) {
+        seen = known;
+        return answer(known.reply, 'ok');
+      }
 
-      const message = await form.receive(request, path ?? '');
+      const message = form.receive(request, path ?? '', body);
       encodeProblem = message.encodeProblem;
       const call = message.decode();
-      const reply = message.encode(call, await settings.operations(call, request.client));
-      settings.observe?.({ form: message.form, call, request, reply });
-      return reply;
+      seen = { form: message.form, group: call.group, operation: call.operation, call };
+      const { value, account, version } = await settings.operations(call, request.client);
+      const reply = message.encode(call, value);
+      const answered = { form: message.form, group: call.group, operation: call.operation, account, reply };
+      if (version !== undefined && group.timeless.has(call.operation)) kept?.keep(key, answered, version);
+      seen = { ...answered, call };
+      return answer(reply, 'ok');
     } catch (thrown) {
       const reference = randomUUID();
       const problem = toProblem(thrown, reference);
       if (problem.kind === 'internal' || problem.kind === 'unavailable') settings.report(problem, reference);
-      return encodeProblem(problem);
+      return answer(encodeProblem(problem), problem.kind);
     }
   };
 
+  function find(address: string): Route {
+    const target = ADDRESS.exec(address);
+    return { group: groups.get(target?.[1]?.toLowerCase() ?? ''), path: target?.[2] };
+  }
+
   /** GET of the bare address: WSDL, discovery document or help page. */
   function describe(group: CompiledGroup, request: Request): Reply {
-    const address = `${request.base}/api/${group.name}.asmx`;
+    const address = `${request.base}/api/${group.group}.asmx`;
     const names = request.query.split('&').map((pair) => pair.toLowerCase());
     if (names.includes('wsdl')) return xmlReply('text/xml; charset=utf-8', group.wsdl(address));
     if (names.includes('disco')) return xmlReply('text/xml; charset=utf-8', group.disco(address));
@@ -66,36 +108,63 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       throw new Problem('unknown-operation', 'XML Web service description was not found.');
     }
     if (names.some((name) => name.startsWith('schema='))) throw new Problem('unknown-operation', 'Schema not found.');
-    return pages.group(group.name, request);
+    return pages.group(group.group, request);
   }
 }
+
+const UNKNOWN = { form: undefined, group: undefined, operation: undefined, account: undefined };
+const NO_BYTES = new Uint8Array();
 
 // /api/<group>.asmx and what follows it. IIS did not mind the letter case of a file name.
 const ADDRESS = /^\/api\/([a-z]+)\.asmx(?:\/(.*))?$/i;
 
+interface Route {
+  readonly group: CompiledGroup | undefined;
+  /** What follows the group's address. */
+  readonly path: string | undefined;
+}
+
 const isReading = ({ method }: Request) => method === 'GET' || method === 'HEAD';
 
-const methodNotAllowed = (allowed: string) =>
-  new Problem('method', `This address takes ${allowed} only.`, { headers: { Allow: allowed } });
+/** Everything of a request that its answer depends on, besides the data. */
+const keyOf = ({ method, path, query, headers }: Request, body: Uint8Array): string =>
+  `${method} ${path}?${query}\n${headers['content-type'] ?? ''}\n${headers.soapaction ?? ''}\n${latin1(body)}`;
 
 interface CompiledGroup {
-  readonly name: string;
+  readonly group: string;
+  /** Its own and those of its operations, as most clients write them. */
+  readonly addresses: readonly string[];
+  /** The operations whose arguments mean the same at any time: a time of day without a date is one of today. */
+  readonly timeless: ReadonlySet<string>;
   readonly wsdl: (address: string) => string;
   readonly disco: (address: string) => string;
-  /** By method and whether the path names an operation. */
-  readonly forms: Readonly<Record<string, Form>>;
+  readonly soap: Form;
+  readonly get: Form;
+  readonly post: Form;
+}
+
+function formOf({ soap, get, post }: CompiledGroup, method: string, namesOperation: boolean): Form {
+  if (method === 'POST') return namesOperation ? post : soap;
+  if (method === 'GET' && namesOperation) return get;
+  const allowed = namesOperation ? 'GET, POST' : 'GET, HEAD, POST';
+  throw new Problem('method', `This address takes ${allowed} only.`, { headers: { Allow: allowed } });
 }
 
 function compileGroup(name: string, group: Group, namespace: string, dates: () => DateContext): CompiledGroup {
   const settings = { groupName: name, group, namespace, dates };
+  const address = `/api/${name}.asmx`;
+  const isTimeless = (operation: string) =>
+    Object.values(group[operation]?.parameters ?? {}).every(
+      (type) => type.kind !== 'scalar' || type.name !== 'dateTime',
+    );
   return {
-    name,
+    group: name,
+    addresses: [address, ...Object.keys(group).map((operation) => `${address}/${operation}`)],
+    timeless: new Set(Object.keys(group).filter(isTimeless)),
     wsdl: wsdl(name, group, namespace),
     disco: disco(name, namespace),
-    forms: {
-      'POST ': createSoap(settings),
-      'GET operation': createPairs('get', settings),
-      'POST operation': createPairs('post', settings),
-    },
+    soap: createSoap(settings),
+    get: createPairs('get', settings),
+    post: createPairs('post', settings),
   };
 }

@@ -23,7 +23,7 @@ export interface Message {
 
 /** A protocol form of one group of operations. */
 export interface Form {
-  receive(request: Request, operation: string): Promise<Message>;
+  receive(request: Request, operation: string, body: Uint8Array): Message;
   /** For what goes wrong before there is a message. */
   encodeProblem(problem: Problem, request: Request): Reply;
 }
@@ -60,7 +60,7 @@ export function plainProblem(problem: Problem): Reply {
   };
 }
 
-export const xmlReply = (contentType: string, body: string): Reply => ({
+export const xmlReply = (contentType: string, body: Reply['body']): Reply => ({
   status: 200,
   headers: { 'Content-Type': contentType, 'Cache-Control': 'private, max-age=0' },
   body,

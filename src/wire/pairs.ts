@@ -1,27 +1,36 @@
 import { TextDecoder } from 'node:util';
 import type { DateContext } from '../contract/dates.ts';
-import type { Operation, ParameterType, ResultType } from '../contract/types.ts';
+import type { ParameterType, ResultType } from '../contract/types.ts';
 import { header, type Request } from '../exchange.ts';
 import { badArgument, Problem } from '../problem.ts';
-import { indented, type Writer, XML_DECLARATION } from './elements.ts';
+import { indented, XML_DECLARATION } from './elements.ts';
 import { type Form, type FormSettings, type Message, plainProblem, readArgument, xmlReply } from './form.ts';
 import { knownDecoder, latin1, parseMediaType } from './text.ts';
-import { resultWriter, rootAttributes, rootName, SCHEMA_NAMESPACES } from './values.ts';
+import { type FramedWriter, framed, resultWriter, rootAttributes, rootName, SCHEMA_NAMESPACES } from './values.ts';
 
 /** HTTP GET and HTTP POST: one form, two sources of name=value pairs. */
 export function createPairs(source: 'get' | 'post', { groupName, group, namespace, dates }: FormSettings): Form {
-  const writers = new Map(Object.entries(group).map(([name, row]) => [name, rootWriter(row.result, namespace)]));
+  const operations = new Map(
+    Object.entries(group).map(([name, { parameters, result }]) => [
+      name,
+      { parameters: Object.entries(parameters), write: rootWriter(result, namespace) },
+    ]),
+  );
 
   return {
-    async receive(request, operationPath) {
+    receive(request, operationPath, body) {
       const name = decodeText(operationPath, UTF8, false);
-      const operation = Object.hasOwn(group, name) ? group[name] : undefined;
+      const operation = operations.get(name);
       if (!operation) throw new Problem('unknown-operation', `There is no such operation in ${groupName}.`);
-      const pairs = source === 'get' ? readPairs(request.query, UTF8) : await readForm(request);
+      const pairs = source === 'get' ? readPairs(request.query, UTF8) : readForm(request, body);
       return {
         form: source,
-        decode: () => ({ group: groupName, operation: name, arguments: readArguments(pairs, operation, dates()) }),
-        encode: (_call, value) => xmlReply('text/xml; charset=utf-8', (writers.get(name) as Writer)(value)),
+        decode: () => ({
+          group: groupName,
+          operation: name,
+          arguments: readArguments(pairs, operation.parameters, dates()),
+        }),
+        encode: (_call, value) => xmlReply('text/xml; charset=utf-8', operation.write(value, XML_DECLARATION, '')),
         encodeProblem: plainProblem,
       } satisfies Message;
     },
@@ -36,7 +45,7 @@ const PAIRS_MAX = 2_000;
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-async function readForm(request: Request): Promise<Pairs> {
+function readForm(request: Request, body: Uint8Array): Pairs {
   const media = parseMediaType(header(request, 'content-type'));
   if (media.type !== FORM_TYPE)
     throw new Problem('unsupported-media', `The Content-Type of this call is ${FORM_TYPE}.`);
@@ -44,7 +53,7 @@ async function readForm(request: Request): Promise<Pairs> {
   const decoder = /^(utf-?16|ucs-?2)/i.test(media.parameters.charset ?? '')
     ? UTF8
     : knownDecoder(media.parameters.charset ?? '', { ignoreBOM: true });
-  return readPairs(latin1(await request.body()), decoder ?? UTF8);
+  return readPairs(latin1(body), decoder ?? UTF8);
 }
 
 /** Names in lower case, since ASMX takes them in any; a name without `=` is no pair. */
@@ -82,9 +91,13 @@ function decodeText(text: string, decoder: TextDecoder, plusIsBlank: boolean): s
   return decoded.join('').toWellFormed();
 }
 
-function readArguments(pairs: Pairs, operation: Operation, context: DateContext): Record<string, unknown> {
+function readArguments(
+  pairs: Pairs,
+  parameters: readonly (readonly [string, ParameterType])[],
+  context: DateContext,
+): Record<string, unknown> {
   const values: Record<string, unknown> = {};
-  for (const [name, type] of Object.entries(operation.parameters)) {
+  for (const [name, type] of parameters) {
     values[name] = readParameter(name, type, pairs.get(name.toLowerCase()), context);
   }
   return values;
@@ -96,9 +109,9 @@ function readParameter(name: string, type: ParameterType, given: readonly string
   return readArgument(name, type, given?.[0], 'parseGeneral', context);
 }
 
-function rootWriter(type: ResultType, namespace: string): Writer {
+function rootWriter(type: ResultType, namespace: string): FramedWriter {
   const root = rootName(type);
   const write = resultWriter(type, root, rootAttributes(type, namespace), indented, 0);
-  const nil = `${XML_DECLARATION}\n<${root}${SCHEMA_NAMESPACES} xsi:nil="true" xmlns="${namespace}" />`;
-  return (value) => (value === null ? nil : XML_DECLARATION + write(value));
+  const nil = `\n<${root}${SCHEMA_NAMESPACES} xsi:nil="true" xmlns="${namespace}" />`;
+  return framed((value) => (value === null ? nil : write.whole(value)), write.items);
 }

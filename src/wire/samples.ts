@@ -52,7 +52,7 @@ function soapSample(
   const { host, pathname } = new URL(place.address);
   const request = envelope(version, operationElement(name, operation, place.namespace));
   const write = resultWriter(operation.result, `${name}Result`, '', indented, 3);
-  const response = container(`${name}Response`, ` xmlns="${place.namespace}"`, indented, 2, write);
+  const response = container(`${name}Response`, ` xmlns="${place.namespace}"`, indented, 2, write.whole);
   return {
     title,
     request: `POST ${pathname} HTTP/1.1\nHost: ${host}\nContent-Type: ${version.contentType}\nContent-Length: ${Buffer.byteLength(request)}\n${action}\n${request}`,
@@ -82,7 +82,7 @@ function operationElement(name: string, { parameters }: Operation, namespace: st
 function bareResult({ result }: Operation, namespace: string): string {
   return (
     XML_DECLARATION +
-    resultWriter(result, rootName(result), rootAttributes(result, namespace), indented, 0)(exampleResult(result))
+    resultWriter(result, rootName(result), rootAttributes(result, namespace), indented, 0).whole(exampleResult(result))
   );
 }
 

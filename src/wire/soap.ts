@@ -2,33 +2,35 @@ import type { DateContext } from '../contract/dates.ts';
 import type { Operation, ParameterType, Scalar } from '../contract/types.ts';
 import { header, type Reply } from '../exchange.ts';
 import { badArgument, Problem } from '../problem.ts';
-import { below, compact, container, type Writer } from './elements.ts';
+import { below, compact, container } from './elements.ts';
 import { encodeFault, isFault } from './fault.ts';
 import { type Call, type Form, type FormSettings, type Message, plainProblem, readArgument, xmlReply } from './form.ts';
 import { SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
 import { decodeXml, parseMediaType } from './text.ts';
-import { resultWriter } from './values.ts';
+import { type FramedWriter, framed, resultWriter } from './values.ts';
 import { attribute, readXml, type XmlElement } from './xml.ts';
 
 /** SOAP 1.1 and SOAP 1.2: one form, two records of constants. */
 export function createSoap({ groupName, group, namespace, dates }: FormSettings): Form {
-  const writers = new Map(Object.entries(group).map(([name, row]) => [name, responseWriter(name, row, namespace)]));
+  const operations = new Map(
+    Object.entries(group).map(([name, row]) => [name, compileOperation(name, row, namespace)]),
+  );
 
   return {
-    async receive(request) {
+    receive(request, _operation, body) {
       const media = parseMediaType(header(request, 'content-type'));
       if (!MEDIA_TYPES.includes(media.type)) {
         throw new Problem('unsupported-media', `The Content-Type of a SOAP call is ${MEDIA_TYPES.join(' or ')}.`);
       }
-      const root = readXml(decodeXml(await request.body(), media.parameters.charset));
+      const root = readXml(decodeXml(body, media.parameters.charset));
       const version = versionOf(root);
       const action = version === SOAP11 ? header(request, 'soapaction') : media.parameters.action;
       return {
         form: version.form,
         decode: () => decode(root, version, action),
         encode: (call, value) => {
-          const write = writers.get(call.operation) as Writer;
-          return xmlReply(version.contentType, version.open + write(value) + version.close);
+          const { write } = operations.get(call.operation) as CompiledOperation;
+          return xmlReply(version.contentType, write(value, version.open, version.close));
         },
         encodeProblem: (problem) => encodeProblem(problem, version),
       } satisfies Message;
@@ -51,15 +53,14 @@ export function createSoap({ groupName, group, namespace, dates }: FormSettings)
     checkMandatoryHeaders(envelope('Header'), version);
 
     const element = body.children[0];
-    const operation =
-      element?.uri === namespace && Object.hasOwn(group, element.local) ? group[element.local] : undefined;
+    const operation = element?.uri === namespace ? operations.get(element.local) : undefined;
     if (!element || !operation) {
       throw new Problem(
         'unknown-operation',
         `The Body names no operation of ${groupName} in the namespace ${namespace}.`,
       );
     }
-    checkAction(element.local, action, version);
+    if (action !== operation.action) checkAction(element.local, action, version);
     return { group: groupName, operation: element.local, arguments: readArguments(element, operation) };
   }
 
@@ -72,10 +73,10 @@ export function createSoap({ groupName, group, namespace, dates }: FormSettings)
     throw new Problem('unknown-operation', `The SOAP action does not name the operation in the Body, ${operation}.`);
   }
 
-  function readArguments(element: XmlElement, operation: Operation): Record<string, unknown> {
+  function readArguments(element: XmlElement, { parameters }: CompiledOperation): Record<string, unknown> {
     const context = dates();
     const values: Record<string, unknown> = {};
-    for (const [name, type] of Object.entries(operation.parameters)) {
+    for (const [name, type] of parameters) {
       values[name] = readParameter(name, type, child(element, name), context);
     }
     return values;
@@ -83,10 +84,14 @@ export function createSoap({ groupName, group, namespace, dates }: FormSettings)
 
   /** A child by name, in the service's namespace or in none. The first counts. */
   function child(parent: XmlElement, name: string): XmlElement | undefined {
-    const found = parent.children.filter(({ local }) => local === name);
-    const own = found.find(isOurs);
-    if (!own && found.length > 0) throw badArgument(name, `the element is not in the namespace ${namespace}`);
-    return own;
+    let strange = false;
+    for (const element of parent.children) {
+      if (element.local !== name) continue;
+      if (isOurs(element)) return element;
+      strange = true;
+    }
+    if (strange) throw badArgument(name, `the element is not in the namespace ${namespace}`);
+    return undefined;
   }
 
   function isOurs(element: XmlElement): boolean {
@@ -123,8 +128,8 @@ const isNil = (element: XmlElement) => isTrue(attribute(element, XSI, 'nil'));
 
 function versionOf(root: XmlElement): SoapVersion {
   if (root.local !== 'Envelope') throw new Problem('malformed', 'The request is not a SOAP Envelope.');
-  const version = [SOAP11, SOAP12].find(({ uri }) => uri === root.uri);
-  if (version) return version;
+  if (root.uri === SOAP11.uri) return SOAP11;
+  if (root.uri === SOAP12.uri) return SOAP12;
   throw new Problem('version', `The Envelope is of no known version. Known are ${SOAP11.uri} and ${SOAP12.uri}.`);
 }
 
@@ -150,7 +155,18 @@ function unquote(action: string): string {
   }
 }
 
-function responseWriter(name: string, { result }: Operation, namespace: string): Writer {
-  const write = resultWriter(result, `${name}Result`, '', compact, 0);
-  return container(`${name}Response`, ` xmlns="${namespace}"`, compact, 0, write);
+interface CompiledOperation {
+  readonly parameters: readonly (readonly [string, ParameterType])[];
+  /** As nearly every client writes it. */
+  readonly action: string;
+  readonly write: FramedWriter;
+}
+
+function compileOperation(name: string, { parameters, result }: Operation, namespace: string): CompiledOperation {
+  const write = resultWriter(result, `${name}Result`, '', compact, 1);
+  return {
+    parameters: Object.entries(parameters),
+    action: `"${below(namespace, name)}"`,
+    write: framed(container(`${name}Response`, ` xmlns="${namespace}"`, compact, 0, write.whole), write.items),
+  };
 }

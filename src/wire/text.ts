@@ -12,8 +12,22 @@ export interface MediaType {
 
 const PARAMETER = /;\s*([^=;\s]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)/g;
 
+const NONE: MediaType = { type: '', parameters: {} };
+// Clients are few kinds of programs, each with one or a few fields.
+const KNOWN_MAX = 200;
+const known = new Map<string, MediaType>();
+
 export function parseMediaType(field: string | undefined): MediaType {
-  if (!field) return { type: '', parameters: {} };
+  if (!field) return NONE;
+  const before = known.get(field);
+  if (before) return before;
+  const media = readMediaType(field);
+  if (known.size >= KNOWN_MAX) known.clear();
+  if (field.length <= 200) known.set(field, media);
+  return media;
+}
+
+function readMediaType(field: string): MediaType {
   const type = (field.split(';', 1)[0] as string).trim().toLowerCase();
   const parameters: Record<string, string> = {};
   for (const [, name, value] of field.matchAll(PARAMETER)) {

@@ -18,7 +18,7 @@ function accepted(variable: string, value: string): Config | null {
 
 const get = async ({ namespace, baseUrl }: Config, query: string, path = '/api/account.asmx'): Promise<string> => {
   const endpoint = createEndpoint({
-    ...{ contract, namespace, operations: async () => true },
+    ...{ contract, namespace, operations: async () => ({ value: true, account: 0, version: undefined }) },
     dates: () => ({ now: 0, zone: 'UTC' }),
     report: (problem) => assert.fail(problem),
   });

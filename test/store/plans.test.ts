@@ -45,24 +45,25 @@ describe('query plans of the embedded database', () => {
     });
   }
 
-  const COVERED: Record<string, RegExp> = {
-    'inbox.unread': /INDEX received_by_reading \(account_id=\? AND generation=\? AND is_read=\?\)/,
+  const COVERED: Record<string, string> = {
+    'inbox.unread': 'INDEX received_unread (account_id=? AND generation=? AND (received_at,message_id)>(?,?))',
     'inbox.receivedBetween':
-      /INDEX received_by_arrival \(account_id=\? AND generation=\? AND received_at>\? AND received_at<\?\)/,
-    'inbox.newest': /INDEX received_by_arrival \(account_id=\? AND generation=\?\)/,
-    'inbox.counts': /SEARCH tally USING PRIMARY KEY \(account_id=\?\)/,
-    'outbox.unmarked': /INDEX sent_by_state \(account_id=\? AND is_marked=\?\)/,
-    'outbox.countUnmarked': /SEARCH tally USING PRIMARY KEY \(account_id=\?\)/,
-    'outbox.newestSent': /INDEX sent_by_time \(account_id=\?\)/,
-    'outbox.deleteScheduledTo': /INDEX scheduled_by_number \(account_id=\? AND number_key=\?\)/,
-    'outbox.soonest': /INDEX scheduled_by_time \(account_id=\?\)/,
-    'contacts.contactsByNumber': /INDEX contact_by_number \(account_id=\? AND number_key=\?\)/,
-    'contacts.contactsOfGroup': /INDEX contact_by_group \(account_id=\? AND group_id=\?\)/,
+      'INDEX received_by_arrival (account_id=? AND generation=? AND (received_at,message_id)>(?,?) AND received_at<?)',
+    'inbox.newest': 'INDEX received_by_arrival (account_id=? AND generation=? AND (received_at,message_id)<(?,?))',
+    'inbox.counts': 'SEARCH tally USING PRIMARY KEY (account_id=?)',
+    'outbox.unmarked': 'INDEX sent_by_state (account_id=? AND is_marked=? AND (updated_at,message_id)>(?,?))',
+    'outbox.countUnmarked': 'SEARCH tally USING PRIMARY KEY (account_id=?)',
+    'outbox.newestSent': 'INDEX sent_by_time (account_id=? AND (sent_at,message_id)<(?,?))',
+    'outbox.deleteScheduledTo': 'INDEX scheduled_by_number (account_id=? AND number_key=?)',
+    'outbox.soonest': 'INDEX scheduled_by_time (account_id=? AND (scheduled_at,message_id)>(?,?))',
+    'contacts.contactsByNumber': 'INDEX contact_by_number (account_id=? AND number_key=?)',
+    'contacts.contactsOfGroup': 'INDEX contact_by_group (account_id=? AND group_id=? AND contact_id>?)',
   };
   for (const [name, expected] of Object.entries(COVERED)) {
     test(`${name} uses the index that is made for it, with all that it asks for`, () => {
       const statement = [inbox, outbox, contacts].flatMap(statementsOf).find((each) => each.name === name);
-      assert.match(planOf(statement as Statement<Record<string, never>>).join('\n'), expected);
+      const plan = planOf(statement as Statement<Record<string, never>>).join('\n');
+      assert.ok(plan.includes(expected), plan);
     });
   }
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { type App, createApp } from '../../src/app.ts';
-import type { Reply, Request } from '../../src/exchange.ts';
+import { isWhole, type Reply, type Request } from '../../src/exchange.ts';
 import { type Config, readConfig } from '../../src/server/config.ts';
 import { covered } from './coverage.ts';
 import type { Engine } from './engines.ts';
@@ -43,9 +43,10 @@ export async function startService(
     now: () => clock.now,
     sleep: async (ms) => void slept.push(ms),
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
-    observe: ({ form, call, reply }) => {
-      if (config.namespace === NAMESPACE) validateResult(call.group, textOf(reply));
-      covered(call.group, call.operation, form);
+    observe: ({ form, group, operation, kind, reply }) => {
+      if (kind !== 'ok' || !form || !group || !operation) return;
+      if (config.namespace === NAMESPACE && isWhole(reply.body)) validateResult(group, bytesOf(reply.body).toString());
+      covered(group, operation, form);
     },
   });
 
@@ -56,7 +57,10 @@ export async function startService(
       ...{ body: async () => body, ...given },
     };
     const reply = await app.endpoint(request);
-    return { ...reply, text: textOf(reply) };
+    const text = await textOf(reply);
+    const group = /^\/api\/(\w+)/.exec(request.path)?.[1] as string;
+    if (config.namespace === NAMESPACE && !isWhole(reply.body)) validateResult(group, text);
+    return { ...reply, text };
   };
   return {
     ...{ app, clock, slept, logged, send },
@@ -68,4 +72,11 @@ export async function startService(
   };
 }
 
-const textOf = ({ body }: Reply): string => (typeof body === 'string' ? body : Buffer.from(body).toString('utf8'));
+const bytesOf = (body: string | Uint8Array): Buffer => Buffer.from(body as Uint8Array);
+
+export async function textOf({ body }: Reply): Promise<string> {
+  if (isWhole(body)) return bytesOf(body).toString('utf8');
+  let text = '';
+  for await (const piece of body) text += piece;
+  return text;
+}

@@ -3,7 +3,7 @@ import type { Request } from '../../src/exchange.ts';
 import { createEndpoint } from '../../src/wire/endpoint.ts';
 import type { Call } from '../../src/wire/form.ts';
 import { NAMESPACE } from '../support/forms.ts';
-import type { Answer } from '../support/service.ts';
+import { type Answer, textOf } from '../support/service.ts';
 
 /** The wire alone, with operations of the test's own behind it instead of a service. */
 export interface Codec {
@@ -22,9 +22,9 @@ export function createCodec(operations: (call: Call) => Promise<unknown> = async
     contract,
     namespace: NAMESPACE,
     dates: () => ({ now: NOW, zone }),
-    operations: (call) => {
+    operations: async (call) => {
       called = call;
-      return operations(call);
+      return { value: await operations(call), account: undefined, version: undefined };
     },
     report: ({ message, details }, reference) => void reported.push({ message, reference, cause: details.cause }),
   });
@@ -33,7 +33,7 @@ export function createCodec(operations: (call: Call) => Promise<unknown> = async
       ...{ method: 'GET', path: '/', query: '', headers: {}, base: 'http://127.0.0.1:18080', client: '192.0.2.1' },
       ...{ body: async () => Buffer.from(bytes), ...given },
     });
-    return { ...reply, text: Buffer.from(reply.body).toString('utf8') };
+    return { ...reply, text: await textOf(reply) };
   };
   return {
     ...{ send, reported },

@@ -1,0 +1,79 @@
+import type { Reply } from '../exchange.ts';
+import type { FormName } from './form.ts';
+
+/**
+ * Answers that still hold: a client that polls asks the same again and again, and mostly nothing has changed. Kept are
+ * only answers during which nothing about their account was written, under everything of the request that they depend on.
+ */
+export interface Answered {
+  readonly form: FormName;
+  readonly group: string;
+  readonly operation: string;
+  readonly account: unknown;
+  readonly reply: Reply;
+}
+
+export interface Kept {
+  find(key: string): Answered | undefined;
+  /** `version` is that of the account before anything was read. */
+  keep(key: string, answered: Answered, version: number): void;
+}
+
+interface Entry {
+  readonly answered: Answered;
+  readonly version: number;
+  readonly bytes: number;
+  /** Since it was last looked at for being dropped. */
+  used: boolean;
+}
+
+// Long keys are long lists of ids, which nobody polls with; long answers would drive out many short ones.
+const KEY_LENGTH_MAX = 4_096;
+const ANSWER_BYTES_MAX = 64 * 1024;
+// What an entry takes besides its key and its answer: objects, header fields, its place in the map.
+const ENTRY_BYTES = 500;
+
+export function createKept(bytesMax: number, versionOf: (account: unknown) => number | undefined): Kept {
+  const entries = new Map<string, Entry>();
+  let bytes = 0;
+
+  function drop(key: string, entry: Entry): void {
+    entries.delete(key);
+    bytes -= entry.bytes;
+  }
+
+  /** The oldest first; one that was used meanwhile gets another round. */
+  function makeRoom(): void {
+    for (const [key, entry] of entries) {
+      if (bytes <= bytesMax) return;
+      if (entry.used) {
+        entry.used = false;
+        entries.delete(key);
+        entries.set(key, entry);
+      } else {
+        drop(key, entry);
+      }
+    }
+  }
+
+  return {
+    find(key) {
+      const entry = entries.get(key);
+      if (!entry || versionOf(entry.answered.account) !== entry.version) return undefined;
+      entry.used = true;
+      return entry.answered;
+    },
+    keep(key, answered, version) {
+      const { reply, account } = answered;
+      if (typeof reply.body !== 'string' || key.length > KEY_LENGTH_MAX) return;
+      if (reply.body.length > ANSWER_BYTES_MAX || versionOf(account) !== version) return;
+      const body = Buffer.from(reply.body);
+      const before = entries.get(key);
+      if (before) drop(key, before);
+      const size = key.length + body.length + ENTRY_BYTES;
+      entries.set(key, { answered: { ...answered, reply: { ...reply, body } }, version, bytes: size, used: false });
+      bytes += size;
+      if (bytes > bytesMax) makeRoom();
+    },
+  };
+}
