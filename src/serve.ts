@@ -37,6 +37,7 @@ async function serveHere(
     });
     around.log.info({ address, pid: process.pid }, 'serving');
     ready(address);
+    if (!cluster.isWorker) process.on('SIGHUP', () => around.log.warn('SIGHUP restarts workers, and there are none'));
     around.log.info({ signal: await firstSignal(), pid: process.pid }, 'stopping');
   } finally {
     await app.stop();

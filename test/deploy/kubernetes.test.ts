@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { readConfig } from '../../src/server/config.ts';
+import { type KubernetesObject, pairsOf, readDockerfile, readKubernetes } from './formats.ts';
+
+const FILE = 'examples/deploy/kubernetes.yaml';
+const objects = readKubernetes();
+const object = (kind: string): KubernetesObject => objects.find((each) => each.kind === kind) ?? assert.fail(kind);
+
+const { spec } = object('Deployment');
+const pod = spec.template.spec;
+const [container] = pod.containers;
+const labels = spec.template.metadata.labels;
+const env: Record<string, string> = Object.fromEntries(
+  container.env
+    .filter((each: KubernetesObject) => each.value !== undefined)
+    .map((each: KubernetesObject) => [each.name, each.value]),
+);
+const image = readDockerfile('Dockerfile');
+const ofImage = (name: string): string => image.findLast((each) => each.name === name)?.value ?? assert.fail(name);
+
+describe(FILE, () => {
+  test('has each object in the version of the interface that serves it', () => {
+    assert.deepEqual(Object.fromEntries(objects.map(({ kind, apiVersion }) => [kind, apiVersion])), {
+      ServiceAccount: 'v1',
+      Deployment: 'apps/v1',
+      Service: 'v1',
+      PodDisruptionBudget: 'policy/v1',
+      NetworkPolicy: 'networking.k8s.io/v1',
+    });
+    for (const { kind, metadata } of objects) assert.equal(metadata.name, 'columba', kind);
+  });
+
+  test('every selector finds the pods', () => {
+    const selectors = [
+      spec.selector.matchLabels,
+      object('Service').spec.selector,
+      object('PodDisruptionBudget').spec.selector.matchLabels,
+      object('NetworkPolicy').spec.podSelector.matchLabels,
+      ...pod.topologySpreadConstraints.map((each: KubernetesObject) => each.labelSelector.matchLabels),
+    ];
+    for (const selector of selectors) assert.deepEqual(selector, labels);
+    assert.equal(pod.serviceAccountName, object('ServiceAccount').metadata.name);
+  });
+
+  test('there are two pods or more, and always one that is left', () => {
+    assert.ok(spec.replicas >= 2);
+    assert.ok(object('PodDisruptionBudget').spec.minAvailable < spec.replicas);
+    assert.deepEqual(spec.strategy.rollingUpdate, { maxSurge: 1, maxUnavailable: 0 });
+  });
+
+  test('a pod runs as the user of the image, who is not root, and can neither write to its root nor gain anything', () => {
+    const [uid, gid] = ofImage('USER').split(':').map(Number);
+    const { runAsNonRoot, runAsUser, runAsGroup, seccompProfile } = pod.securityContext;
+    assert.deepEqual([runAsNonRoot, runAsUser, runAsGroup], [true, uid, gid]);
+    assert.deepEqual(seccompProfile, { type: 'RuntimeDefault' });
+    assert.deepEqual(container.securityContext, {
+      ...{ allowPrivilegeEscalation: false, privileged: false, readOnlyRootFilesystem: true },
+      capabilities: { drop: ['ALL'] },
+    });
+    assert.deepEqual(
+      [pod.automountServiceAccountToken, object('ServiceAccount').automountServiceAccountToken],
+      [false, false],
+    );
+  });
+
+  test('what it may write to is mounted: /tmp, and the volume of the image', () => {
+    const mounts = container.volumeMounts.map(({ mountPath }: KubernetesObject) => mountPath);
+    assert.deepEqual(mounts.sort(), [ofImage('VOLUME'), '/tmp'].sort());
+    const names = pod.volumes.map(({ name }: KubernetesObject) => name);
+    for (const { name } of container.volumeMounts) assert.ok(names.includes(name), name);
+  });
+
+  test('the port is the one of the image, by one name everywhere', () => {
+    const port = Number(ofImage('EXPOSE'));
+    assert.deepEqual(container.ports, [{ name: 'http', containerPort: port }]);
+    for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'])
+      assert.equal(container[probe].httpGet.port, 'http');
+    assert.equal(object('Service').spec.ports[0].targetPort, 'http');
+    assert.deepEqual(object('NetworkPolicy').spec.ingress[0].ports, [{ protocol: 'TCP', port }]);
+  });
+
+  test('a database that is away takes a pod out of the service, and does not start it again', () => {
+    assert.equal(container.readinessProbe.httpGet.path, '/health/ready');
+    assert.equal(container.livenessProbe.httpGet.path, '/health/live');
+    assert.equal(container.startupProbe.httpGet.path, '/health/live');
+    assert.ok(container.readinessProbe.timeoutSeconds * 1_000 > Number(env.COLUMBA_DATABASE_TIMEOUT_MS));
+  });
+
+  test('a pod has more time to stop than all that it waits for', () => {
+    const [program, seconds] = container.lifecycle.preStop.exec.command;
+    assert.equal(program, 'sleep');
+    const waits =
+      Number(seconds) * 1_000 + Number(env.COLUMBA_DRAIN_TIMEOUT_MS) + Number(env.COLUMBA_DATABASE_TIMEOUT_MS);
+    assert.ok(pod.terminationGracePeriodSeconds * 1_000 > waits, String(waits));
+  });
+
+  test('the address of the database, with its password, comes from a secret and is in no file', () => {
+    const { valueFrom } = container.env.find(({ name }: KubernetesObject) => name === 'COLUMBA_DATABASE');
+    assert.deepEqual(valueFrom, { secretKeyRef: { name: 'columba-database', key: 'url' } });
+    assert.deepEqual(
+      objects.filter(({ kind }) => kind === 'Secret'),
+      [],
+    );
+  });
+
+  test('what Kubernetes would tell a pod about the service is kept from it: it would be taken for settings', () => {
+    const port = object('Service').spec.ports[0].port;
+    // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+    const links = { COLUMBA_SERVICE_HOST: '10.0.0.11', COLUMBA_PORT: `tcp://10.0.0.11:${port}` };
+    assert.throws(() => readConfig({ ...env, ...links }), /COLUMBA_PORT[\s\S]*COLUMBA_SERVICE_HOST/);
+    assert.equal(pod.enableServiceLinks, false);
+  });
+
+  test('memory is bounded, and what is asked for is less than the bound', () => {
+    const mebibytes = (text: string): number => Number(/^(\d+)Mi$/.exec(text)?.[1]);
+    const { requests, limits } = container.resources;
+    assert.ok(mebibytes(requests.memory) < mebibytes(limits.memory));
+    assert.match(requests.cpu, /^\d+m$/);
+    for (const { name, emptyDir } of pod.volumes)
+      assert.ok(mebibytes(emptyDir.sizeLimit) < mebibytes(limits.memory), name);
+  });
+
+  test('a pod may ask for names and for PostgreSQL, and for nothing else', () => {
+    const { policyTypes, egress } = object('NetworkPolicy').spec;
+    assert.deepEqual(policyTypes, ['Ingress', 'Egress']);
+    const ports = egress.flatMap((rule: KubernetesObject) => rule.ports.map((each: KubernetesObject) => each.port));
+    assert.deepEqual(ports, [53, 53, 5432]);
+    for (const rule of egress) assert.ok(rule.to.length > 0);
+  });
+
+  test('it names no settings but those that differ from the image', () => {
+    const given = pairsOf(ofImage('ENV'));
+    assert.deepEqual(
+      Object.entries(env).filter(([name, value]) => given[name] === value),
+      [],
+    );
+  });
+});

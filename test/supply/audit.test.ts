@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { judge, type Outcome, readAudit } from '../../tools/audit.ts';
+
+/** Findings stop the build, a registry without an audit does not. */
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const RECORDED = new URL('recorded/', import.meta.url);
+const recorded = (name: string): Outcome => readAudit(readFileSync(new URL(name, RECORDED), 'utf8'));
+
+const CLEAN: Outcome = { kind: 'clean' };
+const FOUND: Outcome = { kind: 'findings', findings: ['pg: low'] };
+const AWAY: Outcome = { kind: 'not offered', reason: '405' };
+const FAILED: Outcome = { kind: 'failed', reason: 'ENOLOCK' };
+
+describe('what npm audit wrote', () => {
+  const kinds: Record<string, Outcome['kind']> = {
+    'clean-npm-10.json': 'clean',
+    'clean-npm-11.json': 'clean',
+    'findings-npm-10.json': 'findings',
+    'findings-npm-11.json': 'findings',
+    'no-json-npm-11.json': 'not offered',
+    'no-lockfile-npm-11.json': 'failed',
+    'refused-npm-11.json': 'not offered',
+    'status-404-npm-10.json': 'not offered',
+    'status-405-npm-11.json': 'not offered',
+    'status-500-npm-11.json': 'not offered',
+    'unknown-host-npm-11.json': 'not offered',
+  };
+
+  test('each recorded output has its case', () => {
+    assert.deepEqual(readdirSync(RECORDED).sort(), Object.keys(kinds));
+  });
+
+  for (const [name, kind] of Object.entries(kinds)) {
+    test(`${name} is understood as: ${kind}`, () => assert.equal(recorded(name).kind, kind));
+  }
+
+  test('a finding is told with its package, how bad it is, and where to read about it', () => {
+    const found = recorded('findings-npm-11.json');
+    assert.deepEqual(found.kind === 'findings' && found.findings, [
+      'pg: low, An invented one https://advisories.example/GHSA-0000-0000-0000; through pg-pool',
+      'pg-pool: low, through pg',
+    ]);
+  });
+
+  test('an error of npm itself is a failure, told with its code, also where it comes with a message', () => {
+    const failed = recorded('no-lockfile-npm-11.json');
+    assert.match(failed.kind === 'failed' ? failed.reason : '', /^ENOLOCK This command requires an existing lockfile/);
+    const output = JSON.stringify({ message: 'no access', error: { code: 'EACCES', summary: 'no access' } });
+    assert.deepEqual(readAudit(output), { kind: 'failed', reason: 'EACCES no access' });
+  });
+
+  test('what is no JSON, no report and no message is a failure, and never taken for clean', () => {
+    for (const output of ['', 'npm: command not found\n', 'null', '[]', '{}', '{"auditReportVersion":2}', '"clean"']) {
+      assert.equal(readAudit(output).kind, 'failed', output);
+    }
+  });
+});
+
+describe('whether the build goes on', () => {
+  const cases: [string, Outcome, Outcome, boolean, RegExp][] = [
+    ['nothing found anywhere', CLEAN, CLEAN, true, /nothing found in what the development needs/],
+    ['a finding in what runs', FOUND, CLEAN, false, /findings in what runs with the service\npg: low$/],
+    ['a finding in the development only', CLEAN, FOUND, true, /findings in what the development needs\npg: low$/],
+    ['no audit to be had', AWAY, FAILED, true, /^npm audit: the registry does not offer it, going on without \(405\)$/],
+    ['no audit of the development', CLEAN, AWAY, true, /no answer about what the development needs \(405\)$/],
+    ['npm failed', FAILED, CLEAN, false, /could not be run: ENOLOCK$/],
+  ];
+  for (const [name, runtime, everything, passed, text] of cases) {
+    test(`${name}: ${passed ? 'it does' : 'it stops'}, and says so`, () => {
+      const judgement = judge(runtime, () => everything);
+      assert.equal(judgement.passed, passed);
+      assert.match(judgement.lines.join('\n'), text);
+    });
+  }
+});
+
+describe('npm run audit, with the npm of this machine and a registry of ours', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'columba-audit-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const advisory = (severity: string) => [
+    { id: 1, url: 'https://advisories.example/1', title: 'invented', severity, vulnerable_versions: '*' },
+  ];
+  /** What the endpoint answers; null: there is none. */
+  const cases: [string, object | null, number, RegExp][] = [
+    [
+      'no advisories',
+      {},
+      0,
+      /^npm audit: nothing found in what runs .*\n.*nothing found in what the development needs\n$/,
+    ],
+    [
+      'the mildest advisory for pino',
+      { pino: advisory('info') },
+      1,
+      /findings in what runs .*\npino: info, invented https:/,
+    ],
+    [
+      'a grave advisory for the linter',
+      { '@biomejs/biome': advisory('critical') },
+      0,
+      /needs\n@biomejs\/biome: critical/,
+    ],
+    [
+      'no audit',
+      null,
+      0,
+      /^npm audit: the registry does not offer it, going on without \(405 Method Not Allowed .*\)\n$/,
+    ],
+  ];
+  for (const [name, answer, code, text] of cases) {
+    test(`${name}: it ends with ${code}`, async () => {
+      const registry = createServer((request, response) => {
+        const asked = request.method === 'POST' && request.url?.includes('/security/');
+        request.resume().once('end', () => {
+          response.writeHead(asked ? (answer ? 200 : 405) : 404, { 'Content-Type': 'application/json' });
+          response.end(asked && answer ? JSON.stringify(answer) : '{}');
+        });
+      }).listen(0, '127.0.0.1');
+      await once(registry, 'listening');
+      const address = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
+      const env = { PATH: process.env.PATH, HOME: folder, npm_config_registry: address, npm_config_cache: folder };
+      const child = spawn(process.execPath, ['tools/audit.ts'], {
+        cwd: ROOT,
+        env,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let shown = '';
+      child.stdout.setEncoding('utf8').on('data', (piece) => {
+        shown += piece;
+      });
+      const [ended] = await once(child, 'close');
+      registry.close();
+      registry.closeAllConnections();
+      assert.match(shown, text);
+      assert.equal(ended, code);
+    });
+  }
+});
