@@ -1,21 +1,28 @@
+import cluster from 'node:cluster';
 import { contract } from './contract/contract.ts';
 import { type AccountKey, type Caller, createAccounts } from './domain/accounts.ts';
 import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
 import { createContacts } from './domain/contacts.ts';
+import { createFigures } from './domain/figures.ts';
 import { createGuard } from './domain/guard.ts';
 import { createInbox } from './domain/inbox.ts';
+import { type Authority, createAuthority } from './domain/limits.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createOperations } from './operations/handlers.ts';
 import type { Config } from './server/config.ts';
+import { describeError, textsOf } from './server/failures.ts';
 import { createHealth } from './server/health.ts';
 import { type HttpServer, listen } from './server/http.ts';
 import type { Log } from './server/observe.ts';
+import { createTelemetry, type TelemetryParts } from './server/telemetry.ts';
 import { createTrace, type Trace } from './server/trace.ts';
 import type { Database } from './store/database.ts';
 import { openSqlite } from './store/sqlite.ts';
+import { numberOf } from './store/statement.ts';
+import { createTimed } from './store/timed.ts';
 import { createEndpoint, type Endpoint, type EndpointSettings } from './wire/endpoint.ts';
 import { createKept } from './wire/kept.ts';
 
@@ -24,7 +31,12 @@ export interface Surroundings {
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly log: Log;
+  /** Told of every request, besides what the process itself tells about its work. */
   readonly observe?: NonNullable<EndpointSettings['observe']>;
+  /** For a process that serves: where it tells about its work. */
+  readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
+  /** Who counts for all processes together, where it is another one. */
+  readonly authority?: Authority;
   /** Around the opened database: for tests that make it fail. */
   readonly database?: (opened: Database) => Database;
 }
@@ -32,15 +44,38 @@ export interface Surroundings {
 export type App = Awaited<ReturnType<typeof createApp>>;
 
 /** Settings in, service out: the only place where the layers meet. */
-export async function createApp(config: Config, { now, sleep, log, observe, database: around }: Surroundings) {
+export async function createApp(config: Config, surroundings: Surroundings) {
+  const { now, sleep, log, observe, database: around, authority } = surroundings;
   const opened = await openDatabase(config, now);
-  const database = around?.(opened) ?? opened;
+  const untimed = around?.(opened) ?? opened;
+  const figures = createFigures(untimed);
+  const engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
+  let server: HttpServer | undefined;
+  const kept = createKept(config.keptBytesMax, (account) => untimed.version(account as Caller));
+  const telemetry =
+    surroundings.telemetry &&
+    (await createTelemetry(config, {
+      ...{ ...surroundings.telemetry, log, isWorker: cluster.isWorker, stock: figures },
+      sources: { engine, kept: () => kept.figures, traffic: () => server?.traffic },
+    }));
+  const database = telemetry?.watch ? createTimed(untimed, engine, telemetry.watch) : untimed;
+  const tell: NonNullable<Surroundings['observe']> = (exchange) => {
+    observe?.(exchange);
+    telemetry?.observe?.(exchange, numberOf(exchange.account));
+  };
   const region = config.region || null;
   const accounts = createAccounts(database, now, region);
   const regionOfAccount = (account: AccountKey) => accounts.region(account);
   const purge = createPurge(database, sleep, (err) =>
     log.warn({ err }, 'what emptied inboxes left could not be purged'),
   );
+  const guard = createGuard({
+    ...{ authority: authority ?? createAuthority(now), now },
+    sleep: (ms) => server?.holdBack(() => sleep(ms)) ?? sleep(ms),
+    accountRate: { perSecond: config.accountRate, burst: config.accountBurst },
+    addressRate: { perSecond: config.addressRate, burst: config.addressBurst },
+    unlimited: config.addressUnlimited,
+  });
   const operations = createOperations({
     accounts,
     contacts: createContacts(database, regionOfAccount),
@@ -48,35 +83,43 @@ export async function createApp(config: Config, { now, sleep, log, observe, data
     blacklist: createBlacklist(database, now, regionOfAccount),
     inbox: createInbox(database, purge),
     outbox: createOutbox(database),
-    guard: createGuard(now, sleep),
+    guard,
     listLimit: config.listLimit,
+    listItemsMax: config.listItemsMax,
   });
   const endpoint: Endpoint = createEndpoint({
     contract,
     namespace: config.namespace,
     dates: () => ({ now: now(), zone: config.timeZone }),
+    limits: config,
     operations,
-    kept: createKept(config.keptBytesMax, (account) => database.version(account as Caller)),
-    report: (problem, reference) =>
-      log.error({ err: problem.details.cause, kind: problem.kind, reference }, problem.message),
-    ...(observe && { observe }),
+    admitClient: (client) => guard.admitClient(client),
+    admitAccount: (account) => guard.admitAccount(account as Caller),
+    kept,
+    report: ({ message, kind, details }, reference, { id: request_id }, call) => {
+      const err = describeError(details.cause, textsOf(call?.arguments));
+      log.error({ err, kind, reference, request_id }, message);
+    },
+    ...((observe ?? telemetry?.observe) && { observe: tell }),
   });
+  const traced = telemetry?.around(endpoint) ?? endpoint;
 
   const health = createHealth(() => database.check());
-  const handle: Endpoint = (request) => health.answer(request.path) ?? endpoint(request);
+  const handle: Endpoint = (request) => (request.refused ? undefined : health.answer(request.path)) ?? traced(request);
 
-  let server: HttpServer | undefined;
   let trace: Trace | undefined;
   return {
     accounts,
     archive: createArchive(database, region),
-    endpoint,
+    endpoint: traced,
+    figures,
     backup: (path: string) => database.backup(path),
     /** Starts to serve; the address it answers at. With a file to write exchanges to, if that is wanted. */
     async start(traceFile?: string): Promise<string> {
       const failed = (err: Error) => log.error({ err }, 'the trace could not be written');
       trace = traceFile === undefined ? undefined : createTrace(traceFile, now, failed);
       purge.wake(); // a process before this one may have left something
+      await telemetry?.start();
       server = await listen(config, trace?.around(handle) ?? handle);
       return server.address;
     },
@@ -85,6 +128,7 @@ export async function createApp(config: Config, { now, sleep, log, observe, data
       health.stopping();
       await server?.close();
       await trace?.close();
+      await telemetry?.stop();
       await purge.stop();
       await database.close();
     },

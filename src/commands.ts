@@ -8,8 +8,10 @@ import { exportAccounts } from './operator/export.ts';
 import { type ImportResult, importFile } from './operator/import.ts';
 import { Problem } from './problem.ts';
 import { serve } from './serve.ts';
-import { type Config, flagOf, readConfig, settings, withoutPassword } from './server/config.ts';
+import { type Config, flagOf, readConfig, settings, shownValue } from './server/config.ts';
+import { createLogOutput } from './server/log-output.ts';
 import { createLog } from './server/observe.ts';
+import type { Setting } from './server/setting.ts';
 
 /** The commands; each answers with its exit code. */
 export const commands: Readonly<Record<string, (args: string[]) => Promise<number>>> = {
@@ -18,7 +20,14 @@ export const commands: Readonly<Record<string, (args: string[]) => Promise<numbe
     const { values } = parse(rest, { demo: { type: 'boolean' }, trace: { type: 'string' } }, 0);
     const trace = typeof values.trace === 'string' ? values.trace : undefined;
     const config = configOf(flags);
-    return serve(config, surroundings(config), { demo: values.demo === true, trace });
+    const output = createLogOutput(config.workers > 1);
+    process.on('exit', output.flush);
+    const around = { ...surroundings(config), log: createLog(config.logLevel, output) };
+    return serve(
+      config,
+      { ...around, telemetry: { output, environment: process.env } },
+      { demo: values.demo === true, trace },
+    );
   },
 
   import: (args) =>
@@ -62,8 +71,8 @@ export const commands: Readonly<Record<string, (args: string[]) => Promise<numbe
   check: (args) =>
     withApp(args, async (_app, rest, config) => {
       parse(rest, {}, 0);
-      for (const [name, { variable }] of Object.entries(settings)) {
-        print(`${variable}=${withoutPassword(String(config[name as keyof Config]))}`);
+      for (const [name, setting] of Object.entries<Setting<unknown>>(settings)) {
+        print(`${setting.variable}=${shownValue(setting, String(config[name as keyof Config]))}`);
       }
       print('The settings are right and the database can be used.');
       return 0;

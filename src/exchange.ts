@@ -11,6 +11,12 @@ export interface Request {
   readonly base: string;
   /** The client's network address. */
   readonly client: string;
+  /** Its name in the answer, in logs and in traces: the client's own, or ours. */
+  readonly id?: string;
+  /** The span of the client that it belongs to, as W3C Trace Context writes it; only a valid one. */
+  readonly traceparent?: string | undefined;
+  /** A Problem for which it is to be refused before anything in it is looked at: how it is framed, which Host it names. */
+  readonly refused?: Error | undefined;
   /** Reads the whole body; throws Problem `too-large` past the limit. */
   body(): Promise<Uint8Array>;
 }

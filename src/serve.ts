@@ -1,13 +1,17 @@
 import cluster from 'node:cluster';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createApp, type Surroundings } from './app.ts';
+import { type Authority, createAuthority, type Lease } from './domain/limits.ts';
 import { importFile } from './operator/import.ts';
 import { Problem } from './problem.ts';
 import { createCluster } from './server/cluster.ts';
 import type { Config } from './server/config.ts';
+import { createAsking } from './server/questions.ts';
+import { serveGathered } from './server/telemetry.ts';
 
 export interface ServeOptions {
   /** With sample data, in a database that is gone afterwards. */
@@ -18,9 +22,32 @@ export interface ServeOptions {
 
 /** `columba serve`: until a signal ends it. */
 export async function serve(config: Config, around: Surroundings, options: ServeOptions): Promise<number> {
+  process.title = cluster.isWorker ? 'columba worker' : 'columba serve'; // in place of flags, which may hold a password
+  // Node would print the error with all of its properties, and with them what a statement was given.
+  process.on('uncaughtException', (err) => {
+    around.log.fatal({ err, pid: process.pid }, 'the process ends by an error that nothing expected');
+    process.exit(1);
+  });
   if (options.demo) return serveDemo(config, around, options);
   if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, around);
-  return serveHere(config, around, options);
+  return serveHere(config, cluster.isWorker ? { ...around, authority: firstProcess() } : around, options);
+}
+
+type Question = { take: Parameters<Authority['take']> } | { failed: string };
+
+/** The limits of all workers are counted in the first process. */
+const answeringFrom = (authority: Authority) => (content: unknown) => {
+  const question = content as Question;
+  return 'take' in question ? authority.take(...question.take) : authority.failed(question.failed);
+};
+
+function firstProcess(): Authority {
+  const ask = createAsking();
+  return {
+    remote: true,
+    take: async (...take) => ((await ask({ take } satisfies Question)) as Lease) ?? { granted: 1, waitMs: 0 },
+    failed: async (failed) => ((await ask({ failed } satisfies Question)) as number) ?? 0,
+  };
 }
 
 async function serveHere(
@@ -31,10 +58,7 @@ async function serveHere(
 ): Promise<number> {
   const app = await createApp(config, around);
   try {
-    const address = await app.start(trace).catch((thrown) => {
-      if (thrown.code !== 'EADDRINUSE') throw thrown;
-      throw new Problem('bad-argument', `Port ${config.port} is taken. Choose another with --port or COLUMBA_PORT.`);
-    });
+    const address = await app.start(trace).catch(takenPort(config));
     around.log.info({ address, pid: process.pid }, 'serving');
     ready(address);
     if (!cluster.isWorker) process.on('SIGHUP', () => around.log.warn('SIGHUP restarts workers, and there are none'));
@@ -46,10 +70,26 @@ async function serveHere(
   return 0;
 }
 
+/** Which one it is, in a sentence for the operator. */
+const takenPort =
+  ({ port, metricsPort }: Config) =>
+  (thrown: NodeJS.ErrnoException & { port?: number }): never => {
+    if (thrown.code !== 'EADDRINUSE') throw thrown;
+    const [number, flag, variable] =
+      thrown.port === metricsPort ? [metricsPort, 'metrics-port', 'METRICS_PORT'] : [port, 'port', 'PORT'];
+    throw new Problem('bad-argument', `Port ${number} is taken. Choose another with --${flag} or COLUMBA_${variable}.`);
+  };
+
+/** For what does not serve. */
+const withoutTelemetry = ({ telemetry: _, ...others }: Surroundings): Surroundings => others;
+
 async function serveByWorkers(config: Config, around: Surroundings): Promise<number> {
-  const app = await createApp(config, around); // migrates, or says what is wrong, once and not in every worker
-  await app.stop();
-  const workers = createCluster(config.workers, around.log, around.now);
+  const app = await createApp(config, withoutTelemetry(around)); // migrates, or says what is wrong, once and not in every worker
+  const metrics = await (config.metricsPort > 0
+    ? serveGathered(config, around.log, app.figures).catch(takenPort(config))
+    : app.stop());
+  process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
+  const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createAuthority(around.now)));
   process.on('SIGHUP', () => {
     around.log.info('restarting the workers');
     workers.restart().then(
@@ -64,6 +104,7 @@ async function serveByWorkers(config: Config, around: Surroundings): Promise<num
     around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
   } finally {
     await workers.stop();
+    if (metrics) await Promise.all([metrics.close(), app.stop()]);
   }
   return 0;
 }
@@ -76,7 +117,7 @@ async function serveDemo(given: Config, around: Surroundings, options: ServeOpti
   const config = { ...given, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0 };
   around.log.level = 'warn';
   try {
-    const app = await createApp(config, around);
+    const app = await createApp(config, withoutTelemetry(around));
     await importFile(SAMPLE, app.archive, around.now);
     await app.stop();
     return await serveHere(config, around, options, (address) =>

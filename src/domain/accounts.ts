@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { networkList } from '../networks.ts';
 import { denied, Problem } from '../problem.ts';
 import { isRegion, regionOf } from '../sms/numbers.ts';
 import * as sql from '../store/accounts.ts';
@@ -26,6 +27,8 @@ export interface Account {
   readonly createdAt: number;
   readonly lastLoginAt: number | null;
   readonly disabledAt: number | null;
+  /** Addresses and networks from which it may be used, with commas; from everywhere where there are none. */
+  readonly allowedNetworks: string | null;
 }
 
 export interface Credential {
@@ -35,6 +38,20 @@ export interface Credential {
 }
 
 export { type AccountKey, type Caller, isRegion };
+
+/** Accounts have few different lists. */
+const LISTS_MAX = 1_000;
+const lists = new Map<string, (address: string) => boolean>();
+
+function isIn(networks: string, address: string): boolean {
+  let list = lists.get(networks);
+  if (!list) {
+    if (lists.size >= LISTS_MAX) lists.clear();
+    list = networkList(networks.split(','));
+    lists.set(networks, list);
+  }
+  return list(address);
+}
 
 /** No user_id has this hash. */
 const NOBODY = '';
@@ -49,10 +66,10 @@ export function createAccounts(database: Database, now: () => number, defaultReg
      * The account that a user_id names. Unknown, empty, too long, revoked, disabled: all the same, and all the same work.
      * A database that is asked over the network may find out only with the first statement, or with `confirm`.
      */
-    async identify(userId: string | null): Promise<Caller> {
+    async identify(userId: string | null, client: string): Promise<Caller> {
       const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
       const hash = hashUserId(plausible ? userId : '-');
-      const account = await database.identify(plausible ? hash : NOBODY);
+      const account = await database.identify(plausible ? hash : NOBODY, (networks) => isIn(networks, client));
       if (account === undefined) throw denied();
       return account;
     },
@@ -93,6 +110,12 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     async setEnabled(username: string, enabled: boolean): Promise<void> {
       await named(username);
       await database.run(sql.setDisabled, { username, disabledAt: enabled ? null : now() });
+    },
+
+    /** From which addresses it may be used; from everywhere for none. */
+    async allow(username: string, networks: readonly string[]): Promise<void> {
+      await named(username);
+      await database.run(sql.setAllowedNetworks, { username, networks: networks.join() || null });
     },
 
     /** A further user_id; the ones before go on working, unless they are to be revoked. */
@@ -198,6 +221,7 @@ export function toAccount(row: sql.AccountRow): Account {
     createdAt: Number(row.created_at),
     lastLoginAt: instantOrNull(row.last_login_at),
     disabledAt: instantOrNull(row.disabled_at),
+    allowedNetworks: row.allowed_networks,
   };
 }
 

@@ -27,14 +27,9 @@ export function createPurge(
       const next = await database.first(sql.next, {});
       if (!next) return;
       const { account_id: account, generation } = next;
-      while (!stopping) {
-        const gone = await database.run(sql.deleteSome, { account, generation, limit: BATCH });
-        if (gone < BATCH) {
-          await database.run(sql.done, { account, generation });
-          break;
-        }
-        await sleep(PAUSE_MS);
-      }
+      const gone = await database.run(sql.deleteSome, { account, generation, limit: BATCH });
+      if (gone < BATCH) await database.run(sql.done, { account, generation });
+      await sleep(PAUSE_MS);
     }
   }
 

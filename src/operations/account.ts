@@ -4,7 +4,13 @@ import { about, idOf, idsOf } from './arguments.ts';
 import { listed } from './lists.ts';
 import type { Handlers, Services } from './services.ts';
 
-export function accountHandlers({ accounts, contacts, templates, blacklist }: Services): Handlers<'account'> {
+export function accountHandlers({
+  accounts,
+  contacts,
+  templates,
+  blacklist,
+  listItemsMax,
+}: Services): Handlers<'account'> {
   const all = (account: AccountKey) =>
     listed(Infinity, (limit, after?: Contact) => contacts.all(account, limit, after), toContact);
   const ofGroup = (account: AccountKey, group: number) =>
@@ -49,17 +55,17 @@ export function accountHandlers({ accounts, contacts, templates, blacklist }: Se
     FetchGroups: (account) => contacts.groups(account),
 
     async RemoveContactFromGroup(account, { contact_id, group_id }) {
-      const ids = idsOf('contact_id', contact_id);
+      const ids = idsOf('contact_id', contact_id, listItemsMax);
       const group = idOf(group_id);
       return ids !== null && group !== null && contacts.removeFromGroup(account, ids, group);
     },
     async MoveContactToNewGroup(account, { contact_id, group_id }) {
-      const ids = idsOf('contact_id', contact_id);
+      const ids = idsOf('contact_id', contact_id, listItemsMax);
       const group = idOf(group_id);
       return ids !== null && group !== null && contacts.moveToGroup(account, ids, group);
     },
     async DeleteContact(account, { contact_id }) {
-      const ids = idsOf('contact_id', contact_id);
+      const ids = idsOf('contact_id', contact_id, listItemsMax);
       return ids !== null && contacts.delete(account, ids);
     },
     DeleteContactsById: (account, { id }) => contacts.delete(account, [BigInt(id)]),

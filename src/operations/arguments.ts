@@ -3,8 +3,6 @@ import { badArgument, Problem } from '../problem.ts';
 
 /** What the wire's words mean to the domain. */
 
-export const LIST_ITEMS_MAX = 1_000;
-
 /** How many are wanted: none for 0, at most what the service allows, and no negative number of things. */
 export function cap(parameter: string, value: number, limit: number): number {
   if (value < 0) throw badArgument(parameter, 'must not be negative');
@@ -15,9 +13,9 @@ export function cap(parameter: string, value: number, limit: number): number {
 export const idOf = (text: string | null): bigint | null => (text === null ? null : parseLong(text));
 
 /** The ids of a list; null where one of its items holds none. */
-export function idsOf(parameter: string, items: readonly (string | null)[] | null): bigint[] | null {
+export function idsOf(parameter: string, items: readonly (string | null)[] | null, itemsMax: number): bigint[] | null {
   if (!items || items.length === 0) throw badArgument(parameter, 'the list is missing or empty');
-  if (items.length > LIST_ITEMS_MAX) throw badArgument(parameter, `the list has more than ${LIST_ITEMS_MAX} items`);
+  if (items.length > itemsMax) throw badArgument(parameter, `the list has more than ${itemsMax} items`);
   const ids = items.map(idOf);
   return ids.includes(null) ? null : (ids as bigint[]);
 }

@@ -33,7 +33,11 @@ export function createOperations(services: Services): Operations {
     const handler = untyped[group]?.[operation];
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
     try {
-      const account = await accounts.identify(call.user_id as string | null);
+      const account = await accounts.identify(call.user_id as string | null, client);
+      if (guard.limitsAccounts) {
+        await accounts.confirm(account); // what strangers try is not to be counted as the account's
+        await guard.admitAccount(account);
+      }
       const value = await confirmed(account, () => handler(account, call));
       return { value, account, version: account.version };
     } catch (thrown) {

@@ -19,6 +19,8 @@ export interface Services {
   readonly guard: Guard;
   /** The most that a max or max_count brings. */
   readonly listLimit: number;
+  /** Of a list parameter. */
+  readonly listItemsMax: number;
 }
 
 type Contract = typeof contract;

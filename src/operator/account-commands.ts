@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { formatDate } from '../contract/dates.ts';
 import { type Accounts, isRegion } from '../domain/accounts.ts';
 import { hashPassword } from '../domain/secrets.ts';
+import { readSomeNetworks } from '../networks.ts';
 import { Problem } from '../problem.ts';
 
 /** `columba account …`: the first steps of an operator. Each writes to `print`, a line at a time. */
@@ -14,6 +15,7 @@ export const accountUsage = [
   'account show USERNAME',
   'account disable USERNAME',
   'account enable USERNAME',
+  'account allow USERNAME NETWORKS   (10.0.0.0/8,192.0.2.7 or any)',
   'account rotate-user-id USERNAME [--revoke-old]',
   'account revoke-user-id USERNAME HASH-PREFIX',
 ];
@@ -48,6 +50,7 @@ const commands: Record<string, Command> = {
       createdAt: now(),
       lastLoginAt: null,
       disabledAt: null,
+      allowedNetworks: null,
     });
     print(`Added ${positionals[0]}. Its user_id, which is shown only now:`);
     print(userId);
@@ -82,6 +85,13 @@ const commands: Record<string, Command> = {
   async enable(accounts, args, print) {
     await accounts.setEnabled(username(args), true);
     print(`Enabled ${args[0]}.`);
+  },
+
+  async allow(accounts, args, print) {
+    const [name = '', list = ''] = parse(args, {}, 2).positionals;
+    const networks = list === 'any' ? [] : networksOf(list);
+    await accounts.allow(name, networks);
+    print(`${name} may be used from ${networks.length === 0 ? 'everywhere' : networks.join(', ')}.`);
   },
 
   async 'rotate-user-id'(accounts, args, print) {
@@ -128,6 +138,14 @@ function parse(args: string[], options: Options, count: number) {
 const username = (args: string[]): string => parse(args, {}, 1).positionals[0] as string;
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+function networksOf(list: string): string[] {
+  try {
+    return readSomeNetworks(list);
+  } catch (thrown) {
+    throw new Problem('bad-argument', `NETWORKS: ${(thrown as Error).message}, or any`);
+  }
+}
 
 function regionOf(value: string | null): string | null {
   if (value !== null && !isRegion(value))

@@ -5,6 +5,7 @@ import { checkNumber } from '../domain/blacklist.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
 import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/secrets.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
+import { readSomeNetworks } from '../networks.ts';
 import { Fields } from './fields.ts';
 
 /** The file format of import and export: an account with everything in it, as one JSON object. */
@@ -16,6 +17,9 @@ export async function readAccount(value: unknown, now: number): Promise<AccountA
   const createdAt = fields.instant('datetimeCreated');
   const region = fields.text('region');
   if (region !== null && !isRegion(region)) throw fields.error('region', 'expected a country code such as ZA');
+  const networks = fields.text('allowedNetworks');
+  const allowedNetworks =
+    networks === null ? null : about(fields, 'allowedNetworks', () => readSomeNetworks(networks).join());
   const password = readPassword(fields);
   const archive = {
     credentials: readCredentials(fields, now),
@@ -37,6 +41,7 @@ export async function readAccount(value: unknown, now: number): Promise<AccountA
       createdAt,
       lastLoginAt: fields.optionalInstant('datetimeLastLoggedIn'),
       disabledAt: fields.optionalInstant('datetimeDisabled'),
+      allowedNetworks,
     },
     groups: unique(fields, 'groups', fields.list('groups', readGroup), ({ id }) => id),
     contacts: unique(fields, 'contacts', fields.list('contacts', readContact), ({ id }) => id),
@@ -85,6 +90,7 @@ export async function* writeAccount(reading: AccountReading): AsyncGenerator<str
     datetimeCreated: formatDate(account.createdAt),
     datetimeLastLoggedIn: optionalDate(account.lastLoginAt),
     datetimeDisabled: optionalDate(account.disabledAt),
+    allowedNetworks: account.allowedNetworks,
     groups: reading.groups,
     contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
       ...{ id, name, surname, mobile, groupid: groupId },
@@ -184,9 +190,9 @@ function readTemplate(value: unknown, path: string): string {
 }
 
 /** Names the field in what the domain has against its value. */
-function about(fields: Fields, name: string, check: () => void): void {
+function about<T>(fields: Fields, name: string, check: () => T): T {
   try {
-    check();
+    return check();
   } catch (thrown) {
     throw fields.error(name, (thrown as Error).message);
   }

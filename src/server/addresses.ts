@@ -1,35 +1,52 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
+import { neighbourhood, networkList } from '../networks.ts';
+import type { Problem } from '../problem.ts';
+import { createHostCheck, HOST, targetHost } from './hosts.ts';
 
 /** Who calls, and under which address they reach us: asked of a proxy only where the operator trusts it. */
 export interface AddressRules {
   /** '' for: as the request says. */
   readonly baseUrl: string;
   readonly trustedProxies: readonly string[];
+  /** Ours; any is where there are none. */
+  readonly hosts: readonly string[];
 }
 
 export interface Addresses {
   of(incoming: IncomingMessage): { base: string; basePath: string; client: string };
+  /** What is wrong with the Host, if anything is. */
+  hostProblem(incoming: IncomingMessage): Problem | undefined;
+  /** As whose a connection counts; null for a trusted proxy, which stands for many. */
+  countedAs(socket: Socket): string | null;
 }
 
-export function createAddresses({ baseUrl, trustedProxies }: AddressRules): Addresses {
-  const trusted = blockList(trustedProxies);
-  const isTrusted = (address: string) => {
-    const family = isIP(address);
-    return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
-  };
+export function createAddresses({ baseUrl, trustedProxies, hosts }: AddressRules): Addresses {
+  const isTrusted = networkList(trustedProxies);
+  const checkHost = createHostCheck(hosts);
+  const peerOf = ({ remoteAddress }: Socket) => plainAddress(remoteAddress ?? '');
+  const forwardedBy = (peer: string, { headers }: IncomingMessage): Headers => (isTrusted(peer) ? headers : {});
 
   const basePath = pathOf(baseUrl);
   return {
     of(incoming) {
-      const peer = plainAddress(incoming.socket.remoteAddress ?? '');
+      const peer = peerOf(incoming.socket);
       if (trustedProxies.length === 0) {
         return baseUrl ? { base: baseUrl, basePath, client: peer } : new Unforwarded(incoming, peer);
       }
-      const headers = isTrusted(peer) ? incoming.headers : {};
+      const headers = forwardedBy(peer, incoming);
       const prefix = safe(firstOf(headers['x-forwarded-prefix']), PREFIX) ?? '';
       const base = baseUrl || `${schemeOf(headers)}://${hostOf(incoming, headers)}${prefix.replace(/\/+$/, '')}`;
       return { base, basePath: pathOf(base), client: clientOf(peer, headers, isTrusted) };
+    },
+    hostProblem(incoming) {
+      if (trustedProxies.length === 0) return checkHost(incoming, undefined);
+      return checkHost(incoming, forwardedHost(forwardedBy(peerOf(incoming.socket), incoming)));
+    },
+    countedAs(socket) {
+      const peer = peerOf(socket);
+      if (isTrusted(peer)) return null;
+      return isIP(peer) === 6 ? neighbourhood(peer) : peer;
     },
   };
 }
@@ -52,7 +69,6 @@ class Unforwarded {
 
 type Headers = IncomingMessage['headers'];
 
-const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 const PREFIX = /^\/[\w./~-]*$/;
 
 const safe = (text: string | undefined, pattern: RegExp): string | undefined =>
@@ -64,11 +80,12 @@ const firstOf = (field: string | string[] | undefined): string | undefined =>
 const schemeOf = (headers: Headers): string =>
   firstOf(headers['x-forwarded-proto'])?.toLowerCase() === 'https' ? 'https' : 'http';
 
+const forwardedHost = (headers: Headers): string | undefined => safe(firstOf(headers['x-forwarded-host']), HOST);
+
 /** HTTP/1.0 needs no Host, and a strange one is not repeated: then it is the address that was connected to. */
 function hostOf({ headers: own, socket, url = '' }: IncomingMessage, forwarded: Headers): string {
-  const target = /^https?:\/\/([^/?]*)/i.exec(url)?.[1]; // RFC 9112 §3.2.2: it counts, and Host does not
-  const given = safe(firstOf(forwarded['x-forwarded-host']), HOST) ?? safe(target ?? own.host, HOST);
-  if (given) return given;
+  const given = forwardedHost(forwarded) ?? safe(targetHost(url) ?? own.host, HOST);
+  if (given) return given.replace(/:$/, '');
   const address = plainAddress(socket.localAddress ?? 'localhost');
   return `${isIP(address) === 6 ? `[${address}]` : address}:${socket.localPort}`;
 }
@@ -91,14 +108,3 @@ const plainAddress = (address: string): string =>
   address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.)/i, '') : address;
 
 const pathOf = (base: string): string => base.replace(/^https?:\/\/[^/]*/, '');
-
-function blockList(entries: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const entry of entries) {
-    const [address = '', bits] = entry.split('/');
-    const type = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (bits === undefined) list.addAddress(address, type);
-    else list.addSubnet(address, Number(bits), type);
-  }
-  return list;
-}

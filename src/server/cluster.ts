@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Log } from './observe.ts';
+import { answerQuestions } from './questions.ts';
 
 /**
  * Several processes that share the port. The first process serves nothing itself: it starts the others, replaces one that
@@ -19,7 +20,12 @@ const BACKOFF_FIRST_MS = 200;
 const BACKOFF_MAX_MS = 30_000;
 const STABLE_AFTER_MS = 10_000;
 
-export function createCluster(count: number, log: Log, now: () => number): Cluster {
+export function createCluster(
+  count: number,
+  log: Log,
+  now: () => number,
+  answer: (question: unknown) => unknown,
+): Cluster {
   /** All that run, and of these the ones that serve and are to go on. */
   const running = new Set<Worker>();
   const expected = new Set<Worker>();
@@ -32,6 +38,7 @@ export function createCluster(count: number, log: Log, now: () => number): Clust
     const worker = cluster.fork();
     const startedAt = now();
     running.add(worker);
+    answerQuestions(worker, answer);
     return new Promise((resolve, reject) => {
       worker.once('listening', () => {
         if (!stopping) expected.add(worker);

@@ -21,7 +21,7 @@ const unpackers: Record<string, Unpacker> = {
   br: promisify(brotliDecompress),
 };
 
-/** The body as it was before the client compressed it; never more than `bytesMax`, however small it came. */
+/** The body as it was before the client compressed it, once; never more than `bytesMax`, however small it came. */
 export async function unpack(bytes: Uint8Array, coding: string | undefined, bytesMax: number): Promise<Uint8Array> {
   const name = coding?.trim().toLowerCase() ?? '';
   if (name === '' || name === 'identity') return bytes;
@@ -33,13 +33,12 @@ export async function unpack(bytes: Uint8Array, coding: string | undefined, byte
   try {
     return await unpacker(bytes, { maxOutputLength: bytesMax });
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(bytesMax);
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
+      throw new Problem('too-large', `A request body has at most ${bytesMax} bytes when it is decompressed.`);
+    }
     throw new Problem('malformed', `The request body is not ${name} as its Content-Encoding says.`, { cause });
   }
 }
-
-export const tooLarge = (bytesMax: number): Problem =>
-  new Problem('too-large', `A request body has at most ${bytesMax} bytes.`, { headers: { Connection: 'close' } });
 
 // Below this, the header fields of compression cost about what it saves.
 const BYTES_MIN = 1_024;

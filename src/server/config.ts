@@ -1,29 +1,11 @@
-import { isIP } from 'node:net';
+import { readNetworks } from '../networks.ts';
+import { bounds } from './bounds.ts';
+import { readHosts } from './hosts.ts';
+import { type Setting, setting, wholeNumber } from './setting.ts';
 
 /** The settings: one table, from which come the environment variables, the flags, `--help` and docs/OPERATIONS.md. */
-export interface Setting<T> {
-  readonly variable: string;
-  readonly fallback: string;
-  readonly meaning: string;
-  /** Throws an Error that says what would be right. */
-  readonly parse: (text: string) => T;
-}
-
-const setting = <T>(variable: string, fallback: string, meaning: string, parse: (text: string) => T): Setting<T> => ({
-  ...{ variable, fallback, meaning, parse },
-});
 
 const text = (value: string): string => value;
-
-const wholeNumber =
-  (least: number, most: number) =>
-  (value: string): number => {
-    const number = Number(value);
-    if (!/^\d+$/.test(value) || number < least || number > most) {
-      throw new Error(`expected a whole number from ${least} to ${most}`);
-    }
-    return number;
-  };
 
 const database = (value: string): string => {
   if (!/^(sqlite:|postgres(ql)?:\/\/).+/.test(value)) {
@@ -49,16 +31,6 @@ const baseUrl = (value: string): string => {
     throw new Error('expected an address such as https://sms.example/gateway');
   }
   return value.replace(/\/+$/, '');
-};
-
-const networks = (value: string): string[] => {
-  const items = value.split(',').map((item) => item.trim());
-  return items.filter((item) => {
-    const [address = '', bits = '0'] = item.split('/');
-    const right = isIP(address) > 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 6 ? 128 : 32);
-    if (item !== '' && !right) throw new Error('expected addresses or networks such as 10.0.0.1 or 10.0.0.0/8');
-    return item !== '';
-  });
 };
 
 const zone = (value: string): string => {
@@ -120,7 +92,14 @@ export const settings = {
     'COLUMBA_TRUSTED_PROXIES',
     '',
     'Addresses or networks (10.0.0.0/8), with commas, whose X-Forwarded-For, -Proto, -Host and -Prefix count.',
-    networks,
+    readNetworks,
+  ),
+  hosts: setting(
+    'COLUMBA_HOSTS',
+    '',
+    'Names under which clients reach us, with commas (sms.example, sms.example:8443). A request with another Host gets 400. ' +
+      'Empty: any name.',
+    readHosts,
   ),
   timeZone: setting('COLUMBA_TIME_ZONE', 'UTC', 'Zone of a dateTime that names none.', zone),
   region: setting(
@@ -135,24 +114,54 @@ export const settings = {
     'The most that a max or max_count brings.',
     wholeNumber(1, 1_000_000),
   ),
-  bodyBytesMax: setting('COLUMBA_BODY_BYTES_MAX', '1048576', 'Largest request body.', wholeNumber(1_024, 2 ** 30)),
-  requestTimeoutMs: setting(
-    'COLUMBA_REQUEST_TIMEOUT_MS',
-    '30000',
-    'Time for a request to arrive whole, before its connection is closed.',
-    wholeNumber(100, 3_600_000),
-  ),
-  sendTimeoutMs: setting(
-    'COLUMBA_SEND_TIMEOUT_MS',
-    '120000',
-    'Time for a client to take an answer that comes in pieces, before its connection is closed.',
-    wholeNumber(100, 3_600_000),
-  ),
+  ...bounds,
   keptBytesMax: setting(
     'COLUMBA_KEPT_BYTES_MAX',
     '33554432',
     'SQLite: memory of a process for answers that are given again as long as nothing about their account has changed.',
     wholeNumber(0, 2 ** 40),
+  ),
+  accountRate: setting(
+    'COLUMBA_ACCOUNT_RATE',
+    '0',
+    'Calls a second of one account, in the long run; 0 for no limit. More get 429 with Retry-After.',
+    wholeNumber(0, 1_000_000),
+  ),
+  accountBurst: setting(
+    'COLUMBA_ACCOUNT_BURST',
+    '100',
+    'Calls of one account at once, after a pause.',
+    wholeNumber(1, 1_000_000),
+  ),
+  addressRate: setting(
+    'COLUMBA_ADDRESS_RATE',
+    '0',
+    'Calls a second from one client address (IPv6: from one /64), in the long run; 0 for no limit. More get 429 with Retry-After.',
+    wholeNumber(0, 1_000_000),
+  ),
+  addressBurst: setting(
+    'COLUMBA_ADDRESS_BURST',
+    '200',
+    'Calls from one client address at once, after a pause.',
+    wholeNumber(1, 1_000_000),
+  ),
+  addressUnlimited: setting(
+    'COLUMBA_ADDRESS_UNLIMITED',
+    '',
+    'Addresses or networks without that limit, with commas: where many accounts share an address.',
+    readNetworks,
+  ),
+  turnMaxMs: setting(
+    'COLUMBA_TURN_MAX_MS',
+    '200',
+    'Overload: how long requests that came together may keep the process busy, before the rest of them get 503.',
+    wholeNumber(1, 60_000),
+  ),
+  waitingMax: setting(
+    'COLUMBA_WAITING_MAX',
+    '2000',
+    'Overload: requests of a process that wait for their answer at once, before more get 503.',
+    wholeNumber(1, 1_000_000),
   ),
   drainTimeoutMs: setting(
     'COLUMBA_DRAIN_TIMEOUT_MS',
@@ -161,12 +170,31 @@ export const settings = {
     wholeNumber(0, 600_000),
   ),
   logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Least important log lines to write.', level),
+  logKey: {
+    ...setting(
+      'COLUMBA_LOG_KEY',
+      '',
+      'Secret for the names that accounts have in logs and traces. Empty: another one at every start.',
+      text,
+    ),
+    secret: true,
+  },
+  metricsPort: setting(
+    'COLUMBA_METRICS_PORT',
+    '',
+    'Port for /metrics, for Prometheus; empty or 0 for none.',
+    (value: string): number => wholeNumber(0, 65_535)(value === '' ? '0' : value),
+  ),
+  metricsHost: setting('COLUMBA_METRICS_HOST', '127.0.0.1', 'Address that /metrics listens on.', text),
 };
 
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> };
 
 /** For showing a setting to people. */
-export const withoutPassword = (value: string): string => value.replace(/:\/\/[^@/]*@/, '://…@');
+export const shownValue = ({ secret }: Setting<unknown>, value: string): string =>
+  secret && value !== '' ? '…' : withoutPassword(value);
+
+const withoutPassword = (value: string): string => value.replace(/:\/\/[^@/]*@/, '://…@');
 
 /** `--list-limit` for `listLimit`. */
 export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -1,25 +1,36 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Reply, Request } from '../exchange.ts';
-import { Problem } from '../problem.ts';
-import { type Addresses, type AddressRules, createAddresses } from './addresses.ts';
-import { pack, tooLarge, unpack } from './compression.ts';
-import { type Connections, createConnections } from './connections.ts';
+import type { AddressRules } from './addresses.ts';
+import { pack } from './compression.ts';
+import { type ConnectionLimits, type Connections, createConnections } from './connections.ts';
+import { requestIdOf } from './correlation.ts';
+import { isProbe } from './hosts.ts';
+import { noRoom, noTunnel, wordsFor } from './last-words.ts';
+import { createOverload, type OverloadSettings } from './overload.ts';
+import { createRequests, type RequestLimits } from './requests.ts';
 import { send } from './sending.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
-export interface HttpSettings extends AddressRules {
+export interface HttpSettings extends AddressRules, ConnectionLimits, OverloadSettings, RequestLimits {
   readonly host: string;
   readonly port: number;
-  readonly bodyBytesMax: number;
+  readonly headerBytesMax: number;
+  readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly sendTimeoutMs: number;
+  /** 0 for any number. */
+  readonly requestsPerConnectionMax: number;
   readonly drainTimeoutMs: number;
 }
 
 export interface HttpServer {
   /** Where it listens, e.g. http://127.0.0.1:8080. */
   readonly address: string;
+  /** Now, and since the start. */
+  readonly traffic: { readonly connectionsOpen: number; readonly bytesSent: number; readonly refused: number };
+  /** Waits with the answer of a request, which keeps us from nothing meanwhile. */
+  holdBack(wait: () => Promise<void>): Promise<void>;
   /**
    * Takes no more connections and answers every request that still comes on the open ones, telling their clients to close
    * them. One that stays idle is closed in the end.
@@ -27,46 +38,76 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-// A GET with a list of 1,000 ids of 20 characters is about 40 KB long.
-const HEADER_BYTES_MAX = 64 * 1024;
-
 export async function listen(
   settings: HttpSettings,
   handle: (request: Request) => Promise<Reply>,
 ): Promise<HttpServer> {
-  const addresses = createAddresses(settings);
   let closing = false;
-  const connections = createConnections();
-  const server = createServer(
-    {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      requestTimeout: settings.requestTimeoutMs,
-      headersTimeout: settings.requestTimeoutMs,
-      connectionsCheckingInterval: Math.min(settings.requestTimeoutMs, 5_000),
+  let bytesSent = 0;
+  const sending = {
+    sendTimeoutMs: settings.sendTimeoutMs,
+    sent: (bytes: number) => {
+      bytesSent += bytes;
     },
-    (incoming, response) => {
-      const answer = (reply: Reply) => {
-        connections.answering(incoming.socket, response);
-        const last = closing ? { ...reply, headers: { ...reply.headers, Connection: 'close' } } : reply;
-        send(incoming, response, last, settings.sendTimeoutMs);
-      };
-      const packed = (reply: Reply) => {
-        const ready = pack(reply, incoming.headers['accept-encoding'] as string | undefined);
-        return ready instanceof Promise ? ready.then(answer) : answer(ready);
-      };
-      // The endpoint answers everything; the last one is for what cannot be answered.
-      handle(toRequest(incoming, settings.bodyBytesMax, addresses.of(incoming)))
-        .then(packed)
-        .catch(() => response.destroy());
-    },
-  );
-  server.on('connection', connections.add);
+  };
+  const overload = createOverload(settings);
+  // A request whose body is still on its way keeps us from nothing.
+  const { addresses, toRequest } = createRequests(settings, { began: overload.ended, ended: overload.started });
+  const connections = createConnections(settings, serve);
+  const server = createServer(limitsOf(settings), connections.asked);
+  server.maxRequestsPerSocket = settings.requestsPerConnectionMax;
+  server.on('clientError', (error, socket) => {
+    const words = socket.writable ? wordsFor(error, settings.headerBytesMax) : undefined;
+    if (words) connections.end(socket as Socket, words);
+    else socket.destroy();
+  });
+  server.on('connect', (_, socket) => {
+    socket.on('error', () => {}); // node:http has let go of it
+    connections.end(socket as Socket, noTunnel());
+  });
+  server.on('checkExpectation', connections.asked); // RFC 9110 §10.1.1: what is expected of us besides 100 may be ignored
+  admitOnly(server, (socket) => connections.admit(socket, addresses.countedAs(socket)));
+
+  function serve(incoming: IncomingMessage, response: ServerResponse): void {
+    const id = requestIdOf(incoming.headers['x-request-id']);
+    const answer = (reply: Reply) => {
+      connections.answering(incoming.socket, response);
+      // node:http loses what came in one packet with a request that asks for an upgrade: what follows cannot be trusted.
+      const last =
+        closing || incoming.headers.upgrade !== undefined
+          ? { ...reply, headers: { ...reply.headers, Connection: 'close' } }
+          : reply;
+      send(incoming, response, last, id, sending);
+    };
+    const packed = (reply: Reply) => {
+      const ready = pack(reply, incoming.headers['accept-encoding'] as string | undefined);
+      return ready instanceof Promise ? ready.then(answer) : answer(ready);
+    };
+    if (!isProbe(incoming) && overload.refuses()) {
+      answer(BUSY);
+      return;
+    }
+    overload.started();
+    // The endpoint answers everything; the last one is for what cannot be answered.
+    handle(toRequest(incoming, id))
+      .finally(overload.ended)
+      .then(packed)
+      .catch(() => response.destroy());
+  }
+
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(settings.port, settings.host, resolve);
   });
   return {
     address: addressOf(server),
+    get traffic() {
+      return { connectionsOpen: connections.size, bytesSent, refused: overload.refused };
+    },
+    async holdBack(wait) {
+      overload.ended();
+      await wait().finally(overload.started);
+    },
     close: () => {
       closing = true;
       return drain(server, connections, settings.drainTimeoutMs);
@@ -74,53 +115,35 @@ export async function listen(
   };
 }
 
-function toRequest(incoming: IncomingMessage, bodyBytesMax: number, addresses: ReturnType<Addresses['of']>): Request {
-  const { basePath, client } = addresses;
-  const url = incoming.url ?? '/';
-  // The absolute form of RFC 9112 §3.2.2, which servers must accept.
-  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '');
-  const mark = target.indexOf('?');
-  const path = (mark < 0 ? target : target.slice(0, mark)) || '/';
+const BUSY: Reply = {
+  status: 503,
+  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', 'Retry-After': '1' },
+  body: 'There is more to do than can be done in time. Try again later.\n',
+};
+
+const limitsOf = ({ headerBytesMax, headersTimeoutMs, requestTimeoutMs }: HttpSettings) => {
+  const headersTimeout = Math.min(headersTimeoutMs, requestTimeoutMs);
   return {
-    method: incoming.method ?? '',
-    path: basePath && `${path}/`.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path,
-    query: mark < 0 ? '' : target.slice(mark + 1),
-    headers: incoming.headers,
-    get base() {
-      return addresses.base;
-    },
-    client,
-    body: () => readBody(incoming, bodyBytesMax),
+    maxHeaderSize: headerBytesMax,
+    requestTimeout: requestTimeoutMs,
+    headersTimeout,
+    connectionsCheckingInterval: Math.min(headersTimeout, 5_000),
+    requireHostHeader: false, // we ask for it ourselves, and say so in words
   };
-}
+};
 
-function readBody(incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
-  if (Number(incoming.headers['content-length'] ?? 0) > bytesMax) return Promise.reject(tooLarge(bytesMax));
-  const coding = incoming.headers['content-encoding'];
-  const received = receive(incoming, bytesMax);
-  return coding === undefined ? received : received.then((bytes) => unpack(bytes, coding, bytesMax));
-}
-
-/** By events: reading a stream as an async iterator costs as much as the rest of a small call. */
-function receive(incoming: IncomingMessage, bytesMax: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    let ended = false;
-    incoming.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > bytesMax) reject(tooLarge(bytesMax));
-      else chunks.push(chunk);
-    });
-    incoming.on('end', () => {
-      ended = true;
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-    });
-    const brokenOff = (cause?: Error) => {
-      if (!ended) reject(new Problem('malformed', 'The request body broke off.', { cause }));
-    };
-    incoming.on('error', brokenOff);
-    incoming.on('close', () => brokenOff());
+/** A connection for which there is no room never gets to node:http. */
+function admitOnly(server: Server, admit: (socket: Socket) => boolean): void {
+  const [accept] = server.listeners('connection') as [(this: Server, socket: Socket) => void];
+  server.removeListener('connection', accept);
+  server.on('connection', (socket: Socket) => {
+    if (admit(socket)) {
+      accept.call(server, socket);
+      return;
+    }
+    socket.on('error', () => {}); // whoever is gone already need not be told
+    socket.write(noRoom());
+    socket.destroySoon();
   });
 }
 

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { describeError } from './failures.ts';
 
 export type Log = Logger;
 
@@ -7,5 +8,6 @@ export function createLog(
   level: string,
   destination: DestinationStream = pino.destination({ fd: 2, sync: true }),
 ): Log {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  const serializers = { err: (thrown: unknown) => describeError(thrown) };
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, destination);
 }

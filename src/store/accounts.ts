@@ -21,6 +21,7 @@ export interface AccountRow {
   created_at: bigint;
   last_login_at: bigint | null;
   disabled_at: bigint | null;
+  allowed_networks: string | null;
 }
 export interface CredentialRow {
   user_id_hash: string;
@@ -31,11 +32,11 @@ type One = { account: AccountKey };
 
 // By name: a prepared `select *` breaks in PostgreSQL when a migration adds a column.
 const columns = `account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax, mobile, address, region,
-  credits, used_credits, priority, tag, created_at, last_login_at, disabled_at`;
+  credits, used_credits, priority, tag, created_at, last_login_at, disabled_at, allowed_networks`;
 
-export const identify = statement<{ hash: string }, { account_id: bigint }>(
+export const identify = statement<{ hash: string }, { account_id: bigint; allowed_networks: string | null }>(
   'accounts.identify',
-  `select account.account_id from credential join account on account.account_id = credential.account_id
+  `select account.account_id, allowed_networks from credential join account on account.account_id = credential.account_id
    where user_id_hash = :hash and revoked_at is null and disabled_at is null`,
 );
 export const account = statement<One, AccountRow>(
@@ -72,18 +73,23 @@ export const addAccount = statement<
     createdAt: number;
     lastLoginAt: number | null;
     disabledAt: number | null;
+    allowedNetworks: string | null;
   },
   never
 >(
   'accounts.addAccount',
   `insert into account (account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax,
-     mobile, address, region, credits, used_credits, priority, tag, created_at, last_login_at, disabled_at)
+     mobile, address, region, credits, used_credits, priority, tag, created_at, last_login_at, disabled_at, allowed_networks)
    values (:account, :username, :passwordHash, :contactName, :contactSurname, :company, :email, :tel, :fax,
-     :mobile, :address, :region, :credits, :usedCredits, :priority, :tag, :createdAt, :lastLoginAt, :disabledAt)`,
+     :mobile, :address, :region, :credits, :usedCredits, :priority, :tag, :createdAt, :lastLoginAt, :disabledAt, :allowedNetworks)`,
 );
 export const setDisabled = statement<{ username: string; disabledAt: number | null }>(
   'accounts.setDisabled',
   'update account set disabled_at = :disabledAt where username = :username',
+);
+export const setAllowedNetworks = statement<{ username: string; networks: string | null }>(
+  'accounts.setAllowedNetworks',
+  'update account set allowed_networks = :networks where username = :username',
 );
 /** Up to the largest number there is: an imported balance may be anywhere. */
 export const returnCredits = statement<{ account: AccountKey; parts: bigint }>(

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { denied, Problem } from '../problem.ts';
 import { identify } from './accounts.ts';
 import type { Database, Writing } from './database.ts';
-import { type CallerStatement, callerValues, foundRows, lockText, withCaller } from './postgres-caller.ts';
+import { type CallerStatement, callerValues, foundRows, isDoneFor, lockText, withCaller } from './postgres-caller.ts';
 import { createHosts, type PostgresSettings } from './postgres-hosts.ts';
 import { type Migratable, migrate } from './schema.ts';
 import { Caller, type Dialect, render, type Statement, type Value } from './statement.ts';
@@ -47,7 +47,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     throw thrown;
   }
   return {
-    identify: async (userIdHash) => new Caller(userIdHash),
+    identify: async (userIdHash, admits) => new Caller(userIdHash, admits),
     confirm: (account) =>
       account instanceof Caller && account.id === undefined
         ? withConnection((connection) => connection.identify(account))
@@ -137,16 +137,16 @@ class Connection implements Migratable, Writing {
   async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
     const account = unknownCaller(parameters);
     const asked = account && callerStatement(statement as Statement<never>);
+    const answered = asked && foundRows((await this.#ask(asked, parameters)).rows, account);
     if (account && !asked) await this.identify(account);
-    const { rows } = asked ? await this.#ask(asked, parameters) : await this.#execute(statement, parameters);
-    const found = asked ? foundRows(rows, account) : rows;
-    for (const row of found) unescapeRow(row);
-    return found as R[];
+    const rows = answered ?? (await this.#execute(statement, parameters)).rows;
+    for (const row of rows) unescapeRow(row);
+    return rows as R[];
   }
 
   async identify(account: Caller): Promise<void> {
     const row = await this.first(identify, { hash: account.userIdHash });
-    if (!row) throw denied();
+    if (!row || (row.allowed_networks !== null && !account.admits(row.allowed_networks))) throw denied();
     account.id = row.account_id;
   }
 
@@ -157,14 +157,11 @@ class Connection implements Migratable, Writing {
   async run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number> {
     const account = unknownCaller(parameters);
     const asked = account && callerStatement(statement as Statement<never>);
-    if (!asked) {
-      if (account) await this.identify(account);
-      return (await this.#execute(statement, parameters)).rowCount ?? 0;
-    }
-    const { rows } = await this.#ask(asked, parameters);
-    if (rows.length === 0) throw denied();
-    account.id = rows[0].caller_id;
-    return Number(rows[0].changes);
+    if (asked) {
+      const [done] = (await this.#ask(asked, parameters)).rows;
+      if (isDoneFor(account, done)) return Number(done.changes);
+    } else if (account) await this.identify(account);
+    return (await this.#execute(statement, parameters)).rowCount ?? 0;
   }
 
   async runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void> {
@@ -189,9 +186,10 @@ class Connection implements Migratable, Writing {
     let result: T;
     try {
       if (account instanceof Caller) {
-        const [locked] = started.at(-1)?.rows ?? [];
-        if (!locked) throw denied();
-        account.id = locked.account_id;
+        const [found] = started.at(-1)?.rows ?? [];
+        if (account.id !== undefined && !found) throw denied(); // deleted since it was identified
+        const isLocked = account.id !== undefined || isDoneFor(account, found);
+        if (!isLocked) await guarded(() => this.#query(lockText(account)));
       }
       result = await work(this);
     } catch (thrown) {

@@ -114,6 +114,7 @@ export const migrations: readonly Migration[] = [
     `,
   },
   { version: 2, name: 'tally', sql: tallyTables, own: { sqlite: sqliteTriggers, postgres: postgresTriggers } },
+  { version: 3, name: 'allowed networks', sql: 'alter table account add column allowed_networks text' },
 ];
 
 /** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */

@@ -22,17 +22,23 @@ export type AccountKey = bigint | Caller;
 
 export class Caller {
   readonly userIdHash: string;
+  /** Whether the call comes from a network to which the account is restricted. */
+  readonly admits: (networks: string) => boolean;
   /** Known from the first answer on. */
   id: bigint | undefined;
   /** The account's before it was identified, where the engine can tell: see Database.version. */
   readonly version: number | undefined;
 
-  constructor(userIdHash: string, id?: bigint, version?: number) {
+  constructor(userIdHash: string, admits: Caller['admits'] = nowhere, id?: bigint, version?: number) {
     this.userIdHash = userIdHash;
+    this.admits = admits;
     this.id = id;
     this.version = version;
   }
 }
+
+/** A call of which nobody says where it comes from. */
+const nowhere = () => false;
 
 /** The number of an account, where it is known. */
 export const numberOf = (account: unknown): bigint | undefined =>

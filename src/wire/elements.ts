@@ -51,10 +51,13 @@ export function scalarWriter(type: Scalar, name: string, attributes: string, lay
 
 /** The elements of a record's fields, in their order. */
 export function fieldsWriter(fields: Fields, layout: Layout, depth: number, field = scalarWriter): Writer {
-  const writers = Object.entries(fields).map(([name, type]) => [name, field(type, name, '', layout, depth)] as const);
+  const names = Object.keys(fields);
+  const writers = Object.entries(fields).map(([name, type]) => field(type, name, '', layout, depth));
   return (values: Record<string, unknown>) => {
     let text = '';
-    for (const [name, write] of writers) text += write(values[name]);
+    for (let index = 0; index < names.length; index++) {
+      text += (writers[index] as Writer)(values[names[index] as string]);
+    }
     return text;
   };
 }

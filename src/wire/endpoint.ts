@@ -3,7 +3,7 @@ import type { DateContext } from '../contract/dates.ts';
 import type { Contract, Group } from '../contract/types.ts';
 import type { Reply, Request } from '../exchange.ts';
 import { Problem, type ProblemKind, toProblem } from '../problem.ts';
-import { type Call, type Form, type FormName, plainProblem, xmlReply } from './form.ts';
+import { type Call, type Form, type FormName, plainProblem, type WireLimits, xmlReply } from './form.ts';
 import { createPages } from './help.ts';
 import type { Kept } from './kept.ts';
 import { createPairs } from './pairs.ts';
@@ -16,11 +16,15 @@ export interface EndpointSettings {
   readonly contract: Contract;
   readonly namespace: string;
   readonly dates: () => DateContext;
+  readonly limits: WireLimits;
   readonly operations: (call: Call, client: string) => Promise<Outcome>;
+  /** Whether a client, and then an account, may call now: throw Problem `too-many`, or do so later. */
+  readonly admitClient?: (client: string) => void | Promise<void>;
+  readonly admitAccount?: (account: unknown) => void | Promise<void>;
   /** Keeps answers as long as they hold. Without it, each is made anew. */
   readonly kept?: Kept;
-  /** Told of every problem that is not the client's doing. */
-  readonly report: (problem: Problem, reference: string) => void;
+  /** Told of every problem that is not the client's doing, and of the call, where it was decoded. */
+  readonly report: (problem: Problem, reference: string, request: Request, call: Call | undefined) => void;
   /** Told of every request that was answered: for tests, metrics, logs. */
   readonly observe?: (exchange: Exchange) => void;
 }
@@ -40,43 +44,55 @@ export interface Exchange {
   readonly operation: string | undefined;
   readonly account: unknown;
   /** Unless the answer was a kept one. */
-  readonly call?: Call;
+  readonly call?: Call | undefined;
+  /** Until the answer was ready to be sent, or its first piece. */
+  readonly durationMs: number;
 }
 export type Endpoint = (request: Request) => Promise<Reply>;
 
 export function createEndpoint(settings: EndpointSettings): Endpoint {
-  const { contract, namespace, dates, kept } = settings;
+  const { contract, namespace, kept } = settings;
   const pages = createPages(contract, namespace);
-  const groups = new Map(
-    Object.entries(contract).map(([name, group]) => [name, compileGroup(name, group, namespace, dates)]),
-  );
+  const groups = new Map(Object.entries(contract).map(([name, group]) => [name, compileGroup(name, group, settings)]));
   const routes = new Map([...groups.values()].flatMap((group) => group.addresses.map((path) => [path, find(path)])));
 
   return async (request) => {
-    let seen: Partial<Exchange> = {};
+    const startedAt = performance.now();
+    let route: Route = NOWHERE;
+    let received: FormName | undefined;
+    let seen: Seen | undefined;
     const answer = (reply: Reply, kind: Exchange['kind']): Reply => {
-      settings.observe?.({ ...UNKNOWN, ...seen, request, reply, kind });
+      if (!settings.observe) return reply;
+      const { form, group, operation, account, call } = seen ?? guess(route, request.method, received);
+      const durationMs = performance.now() - startedAt;
+      settings.observe({ request, reply, kind, form, group, operation, account, call, durationMs });
       return reply;
     };
     let encodeProblem: (problem: Problem) => Reply = plainProblem;
     try {
-      const { group, path } = routes.get(request.path) ?? find(request.path);
+      if (request.refused) throw request.refused;
+      route = routes.get(request.path) ?? find(request.path);
+      const { group, path } = route;
       if (!group) return answer(pages.outside(request), 'ok');
-      seen = group;
       if (path === undefined && isReading(request)) return answer(describe(group, request), 'ok');
 
+      const admittedClient = settings.admitClient?.(request.client);
+      if (admittedClient) await admittedClient;
       const form = formOf(group, request.method, path !== undefined);
       encodeProblem = (problem) => form.encodeProblem(problem, request);
       const body = request.method === 'GET' ? NO_BYTES : await request.body();
       const key = kept ? keyOf(request, body) : '';
       const known = kept?.find(key);
       if (known) {
+        const admitted = settings.admitAccount?.(known.account);
+        if (admitted) await admitted;
         seen = known;
         return answer(known.reply, 'ok');
       }
 
       const message = form.receive(request, path ?? '', body);
       encodeProblem = message.encodeProblem;
+      received = message.form;
       const call = message.decode();
       seen = { form: message.form, group: call.group, operation: call.operation, call };
       const { value, account, version } = await settings.operations(call, request.client);
@@ -88,7 +104,9 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     } catch (thrown) {
       const reference = randomUUID();
       const problem = toProblem(thrown, reference);
-      if (problem.kind === 'internal' || problem.kind === 'unavailable') settings.report(problem, reference);
+      if (problem.kind === 'internal' || problem.kind === 'unavailable') {
+        settings.report(problem, reference, request, seen?.call);
+      }
       return answer(encodeProblem(problem), problem.kind);
     }
   };
@@ -112,11 +130,21 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   }
 }
 
-const UNKNOWN = { form: undefined, group: undefined, operation: undefined, account: undefined };
+type Seen = Partial<Exchange>;
+
+/** What the address tells of a request that is no call, or none that could be read. */
+function guess({ group, path }: Route, method: string, received: FormName | undefined): Seen {
+  if (!group || path === undefined) return { group: group?.group, form: received };
+  const form = received ?? (method === 'GET' ? 'get' : method === 'POST' ? 'post' : undefined);
+  return { group: group.group, form, operation: group.operations.has(path) ? path : undefined };
+}
+
 const NO_BYTES = new Uint8Array();
 
 // /api/<group>.asmx and what follows it. IIS did not mind the letter case of a file name.
 const ADDRESS = /^\/api\/([a-z]+)\.asmx(?:\/(.*))?$/i;
+
+const NOWHERE: Route = { group: undefined, path: undefined };
 
 interface Route {
   readonly group: CompiledGroup | undefined;
@@ -134,7 +162,8 @@ interface CompiledGroup {
   readonly group: string;
   /** Its own and those of its operations, as most clients write them. */
   readonly addresses: readonly string[];
-  /** The operations whose arguments mean the same at any time: a time of day without a date is one of today. */
+  readonly operations: ReadonlySet<string>;
+  /** Those whose arguments mean the same at any time: a time of day without a date is one of today. */
   readonly timeless: ReadonlySet<string>;
   readonly wsdl: (address: string) => string;
   readonly disco: (address: string) => string;
@@ -150,8 +179,8 @@ function formOf({ soap, get, post }: CompiledGroup, method: string, namesOperati
   throw new Problem('method', `This address takes ${allowed} only.`, { headers: { Allow: allowed } });
 }
 
-function compileGroup(name: string, group: Group, namespace: string, dates: () => DateContext): CompiledGroup {
-  const settings = { groupName: name, group, namespace, dates };
+function compileGroup(name: string, group: Group, { namespace, dates, limits }: EndpointSettings): CompiledGroup {
+  const settings = { groupName: name, group, namespace, dates, limits };
   const address = `/api/${name}.asmx`;
   const isTimeless = (operation: string) =>
     Object.values(group[operation]?.parameters ?? {}).every(
@@ -160,6 +189,7 @@ function compileGroup(name: string, group: Group, namespace: string, dates: () =
   return {
     group: name,
     addresses: [address, ...Object.keys(group).map((operation) => `${address}/${operation}`)],
+    operations: new Set(Object.keys(group)),
     timeless: new Set(Object.keys(group).filter(isTimeless)),
     wsdl: wsdl(name, group, namespace),
     disco: disco(name, namespace),

@@ -5,14 +5,26 @@
  * XML 1.0 cannot carry (control codes, U+FFFE, U+FFFF, half a surrogate pair) becomes U+FFFD.
  */
 export function escapeText(text: string): string {
-  return NEEDS_ESCAPE.test(text) ? text.replace(SPECIAL, (character) => ESCAPES[character] ?? '\uFFFD') : text;
+  const whole = text.isWellFormed() ? text : text.toWellFormed();
+  let escaped = '';
+  let done = 0;
+  // By hand: the same by a regular expression takes five times as long.
+  for (let at = 0; at < whole.length; at++) {
+    const code = whole.charCodeAt(at);
+    if (code > 0x3e && code < 0xfffe) continue;
+    const replacement = code > 0x3e ? '\uFFFD' : REPLACEMENTS[code];
+    if (replacement === undefined) continue;
+    escaped += whole.slice(done, at) + replacement;
+    done = at + 1;
+  }
+  return done === 0 ? whole : escaped + whole.slice(done);
 }
 
 export const escapeAttribute = (text: string): string =>
   escapeText(text).replace(/["\n\t]/g, (character) => `&#${character.charCodeAt(0)};`);
 
-const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '\r': '&#xD;' };
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what XML 1.0 cannot carry (production Char)
-const NEEDS_ESCAPE = /[&<>\r\0-\x08\x0B\x0C\x0E-\x1F\uD800-\uDFFF\uFFFE\uFFFF]/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the same, with whole surrogate pairs left alone
-const SPECIAL = /[&<>\r\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF\p{Surrogate}]/gu;
+/** By code, up to that of `>`: markup, and what XML 1.0 cannot carry (production Char). */
+const REPLACEMENTS: readonly (string | undefined)[] = Array.from({ length: 0x3f }, (_, code) => {
+  const named: Record<number, string> = { 38: '&amp;', 60: '&lt;', 62: '&gt;', 13: '&#xD;' };
+  return named[code] ?? (code < 0x20 && code !== 0x09 && code !== 0x0a ? '\uFFFD' : undefined);
+});

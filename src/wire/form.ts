@@ -3,6 +3,7 @@ import { scalarText } from '../contract/scalars.ts';
 import type { Group, Scalar } from '../contract/types.ts';
 import type { Reply, Request } from '../exchange.ts';
 import { badArgument, type Problem, type ProblemKind } from '../problem.ts';
+import type { XmlLimits } from './xml.ts';
 
 export type FormName = 'soap11' | 'soap12' | 'get' | 'post';
 
@@ -34,6 +35,12 @@ export interface FormSettings {
   readonly group: Group;
   readonly namespace: string;
   readonly dates: () => DateContext;
+  readonly limits: WireLimits;
+}
+
+export interface WireLimits extends XmlLimits {
+  /** name=value pairs. */
+  readonly parametersMax: number;
 }
 
 const STATUS: Record<ProblemKind, number> = {

@@ -40,6 +40,17 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** For browsers: what is not ours is neither loaded nor let in, and nothing of the machine is asked for. */
+const PROTECTION = {
+  'Content-Security-Policy': POLICY,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), usb=()',
+  'Referrer-Policy': 'no-referrer', // in a GET the user_id is part of the address
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY', // frame-ancestors, for browsers that do not know it
+};
+
 export interface Page {
   readonly title: string;
   /** Where the reader is: names with their relative addresses, the page itself last and without one. */
@@ -80,9 +91,7 @@ ${main}
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
       'Cache-Control': 'private, max-age=0',
-      'Content-Security-Policy': POLICY,
-      'Referrer-Policy': 'no-referrer',
-      'X-Content-Type-Options': 'nosniff',
+      ...PROTECTION,
     },
     body: whole.html,
   };

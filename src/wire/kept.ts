@@ -17,6 +17,8 @@ export interface Kept {
   find(key: string): Answered | undefined;
   /** `version` is that of the account before anything was read. */
   keep(key: string, answered: Answered, version: number): void;
+  /** Since the start, and what is kept now. */
+  readonly figures: { readonly hits: number; readonly misses: number; readonly bytes: number };
 }
 
 interface Entry {
@@ -33,9 +35,19 @@ const ANSWER_BYTES_MAX = 64 * 1024;
 // What an entry takes besides its key and its answer: objects, header fields, its place in the map.
 const ENTRY_BYTES = 500;
 
-export function createKept(bytesMax: number, versionOf: (account: unknown) => number | undefined): Kept {
+export function createKept(bytesMax: number, askVersion: (account: unknown) => number | undefined): Kept {
+  /** A database that cannot say is none to keep anything for; what was done is done all the same. */
+  const versionOf = (account: unknown): number | undefined => {
+    try {
+      return askVersion(account);
+    } catch {
+      return undefined;
+    }
+  };
   const entries = new Map<string, Entry>();
   let bytes = 0;
+  let hits = 0;
+  let misses = 0;
 
   function drop(key: string, entry: Entry): void {
     entries.delete(key);
@@ -57,9 +69,16 @@ export function createKept(bytesMax: number, versionOf: (account: unknown) => nu
   }
 
   return {
+    get figures() {
+      return { hits, misses, bytes };
+    },
     find(key) {
       const entry = entries.get(key);
-      if (!entry || versionOf(entry.answered.account) !== entry.version) return undefined;
+      if (!entry || versionOf(entry.answered.account) !== entry.version) {
+        misses += 1;
+        return undefined;
+      }
+      hits += 1;
       entry.used = true;
       return entry.answered;
     },
@@ -68,6 +87,7 @@ export function createKept(bytesMax: number, versionOf: (account: unknown) => nu
       if (typeof reply.body !== 'string' || key.length > KEY_LENGTH_MAX) return;
       if (reply.body.length > ANSWER_BYTES_MAX || versionOf(account) !== version) return;
       const body = Buffer.from(reply.body);
+      if (body.length > ANSWER_BYTES_MAX) return;
       const before = entries.get(key);
       if (before) drop(key, before);
       const size = key.length + body.length + ENTRY_BYTES;

@@ -4,12 +4,23 @@ import type { ParameterType, ResultType } from '../contract/types.ts';
 import { header, type Request } from '../exchange.ts';
 import { badArgument, Problem } from '../problem.ts';
 import { indented, XML_DECLARATION } from './elements.ts';
-import { type Form, type FormSettings, type Message, plainProblem, readArgument, xmlReply } from './form.ts';
+import {
+  type Form,
+  type FormSettings,
+  type Message,
+  plainProblem,
+  readArgument,
+  type WireLimits,
+  xmlReply,
+} from './form.ts';
 import { knownDecoder, latin1, parseMediaType } from './text.ts';
 import { type FramedWriter, framed, resultWriter, rootAttributes, rootName, SCHEMA_NAMESPACES } from './values.ts';
 
 /** HTTP GET and HTTP POST: one form, two sources of name=value pairs. */
-export function createPairs(source: 'get' | 'post', { groupName, group, namespace, dates }: FormSettings): Form {
+export function createPairs(
+  source: 'get' | 'post',
+  { groupName, group, namespace, dates, limits }: FormSettings,
+): Form {
   const operations = new Map(
     Object.entries(group).map(([name, { parameters, result }]) => [
       name,
@@ -22,7 +33,7 @@ export function createPairs(source: 'get' | 'post', { groupName, group, namespac
       const name = decodeText(operationPath, UTF8, false);
       const operation = operations.get(name);
       if (!operation) throw new Problem('unknown-operation', `There is no such operation in ${groupName}.`);
-      const pairs = source === 'get' ? readPairs(request.query, UTF8) : readForm(request, body);
+      const pairs = source === 'get' ? readPairs(request.query, UTF8, limits) : readForm(request, body, limits);
       return {
         form: source,
         decode: () => ({
@@ -40,12 +51,10 @@ export function createPairs(source: 'get' | 'post', { groupName, group, namespac
 
 type Pairs = ReadonlyMap<string, readonly string[]>;
 
-// A list of 1,000 and every scalar there is, with room for what others add.
-const PAIRS_MAX = 2_000;
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-function readForm(request: Request, body: Uint8Array): Pairs {
+function readForm(request: Request, body: Uint8Array, limits: WireLimits): Pairs {
   const media = parseMediaType(header(request, 'content-type'));
   if (media.type !== FORM_TYPE)
     throw new Problem('unsupported-media', `The Content-Type of this call is ${FORM_TYPE}.`);
@@ -53,26 +62,31 @@ function readForm(request: Request, body: Uint8Array): Pairs {
   const decoder = /^(utf-?16|ucs-?2)/i.test(media.parameters.charset ?? '')
     ? UTF8
     : knownDecoder(media.parameters.charset ?? '', { ignoreBOM: true });
-  return readPairs(latin1(body), decoder ?? UTF8);
+  return readPairs(latin1(body), decoder ?? UTF8, limits);
 }
 
 /** Names in lower case, since ASMX takes them in any; a name without `=` is no pair. */
-function readPairs(text: string, decoder: TextDecoder): Pairs {
+function readPairs(text: string, decoder: TextDecoder, limits: WireLimits): Pairs {
+  const { parametersMax, nameLengthMax, textLengthMax } = limits;
   const pairs = new Map<string, string[]>();
   let count = 0;
   for (const pair of text.split('&')) {
     const equals = pair.indexOf('=');
     if (equals < 0) continue;
     count += 1;
-    if (count > PAIRS_MAX) throw new Problem('too-large', `There are more than ${PAIRS_MAX} parameters.`);
+    if (count > parametersMax) throw tooLarge(`There are more than ${parametersMax} parameters.`);
     const name = decodeText(pair.slice(0, equals), decoder, true).toLowerCase();
     const value = decodeText(pair.slice(equals + 1), decoder, true);
+    if (name.length > nameLengthMax) throw tooLarge(`A name has more than ${nameLengthMax} characters.`);
+    if (value.length > textLengthMax) throw tooLarge(`A value has more than ${textLengthMax} characters.`);
     const values = pairs.get(name);
     if (values) values.push(value);
     else pairs.set(name, [value]);
   }
   return pairs;
 }
+
+const tooLarge = (message: string): Problem => new Problem('too-large', message);
 
 /**
  * Percent-decoding as ASP.NET does it: %XX are bytes in the decoder's encoding, %uXXXX is a UTF-16 unit, anything else
@@ -84,6 +98,7 @@ function decodeText(text: string, decoder: TextDecoder, plusIsBlank: boolean): s
   const blank = plusIsBlank ? text.replaceAll('+', ' ') : text;
   const pieces = blank.split(/%u([0-9A-Fa-f]{4})/); // odd ones are units
   const decoded = pieces.map((piece, index) => {
+    if (piece === '') return piece;
     if (index % 2 === 1) return String.fromCharCode(Number.parseInt(piece, 16));
     const bytes = piece.replace(/%([0-9A-Fa-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
     return decoder.decode(Buffer.from(bytes, 'latin1'));

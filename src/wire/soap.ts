@@ -11,7 +11,7 @@ import { type FramedWriter, framed, resultWriter } from './values.ts';
 import { attribute, readXml, type XmlElement } from './xml.ts';
 
 /** SOAP 1.1 and SOAP 1.2: one form, two records of constants. */
-export function createSoap({ groupName, group, namespace, dates }: FormSettings): Form {
+export function createSoap({ groupName, group, namespace, dates, limits }: FormSettings): Form {
   const operations = new Map(
     Object.entries(group).map(([name, row]) => [name, compileOperation(name, row, namespace)]),
   );
@@ -22,7 +22,7 @@ export function createSoap({ groupName, group, namespace, dates }: FormSettings)
       if (!MEDIA_TYPES.includes(media.type)) {
         throw new Problem('unsupported-media', `The Content-Type of a SOAP call is ${MEDIA_TYPES.join(' or ')}.`);
       }
-      const root = readXml(decodeXml(body, media.parameters.charset));
+      const root = readXml(decodeXml(body, media.parameters.charset), limits);
       const version = versionOf(root);
       const action = version === SOAP11 ? header(request, 'soapaction') : media.parameters.action;
       return {

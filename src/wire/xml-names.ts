@@ -3,8 +3,23 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what XML 1.0 cannot carry, apart from halves of surrogate pairs
 export const FORBIDDEN = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
-/** The character of a reference, where XML 1.0 has it (production Char). */
-export const character = (code: number): string | undefined => {
+const ENTITIES = new Map([
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['apos', "'"],
+  ['quot', '"'],
+]);
+const CODE = /^#(?:x([0-9A-Fa-f]+)|([0-9]+))$/;
+
+/** What a reference stands for, by what is between its `&` and `;`. Without a DTD there are five names. */
+export function referenced(name: string): string | undefined {
+  const code = CODE.exec(name);
+  return code ? character(code[1] ? Number.parseInt(code[1], 16) : Number(code[2])) : ENTITIES.get(name);
+}
+
+/** The character of a code, where XML 1.0 has it (production Char). */
+const character = (code: number): string | undefined => {
   if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return undefined;
   const text = String.fromCodePoint(code);
   return FORBIDDEN.test(text) ? undefined : text;

@@ -1,6 +1,14 @@
 import { Problem } from '../problem.ts';
-import { character, FORBIDDEN, LOCAL, NAME, NAME_PART, NAME_START } from './xml-names.ts';
-import { declare, lookUp, ROOT_SCOPE, type Scope, XMLNS_URI } from './xml-scope.ts';
+import { FORBIDDEN, NAME, NAME_PART, NAME_START, referenced } from './xml-names.ts';
+import {
+  declare,
+  ROOT_SCOPE,
+  resolve,
+  resolveAttributes,
+  type Scope,
+  XMLNS_URI,
+  type XmlAttribute,
+} from './xml-scope.ts';
 
 /**
  * XML in: a reader of our own, strict, with namespaces, bounded. XML 1.0 (fifth edition) with Namespaces, without DTD: what
@@ -17,30 +25,33 @@ export interface XmlElement {
   /** A comment or processing instruction was directly inside. */
   commented: boolean;
 }
-export interface XmlAttribute {
-  readonly uri: string;
-  readonly local: string;
-  readonly value: string;
+
+/** Lengths are in characters. */
+export interface XmlLimits {
+  readonly xmlDepthMax: number;
+  readonly xmlElementsMax: number;
+  /** Of one element. */
+  readonly xmlAttributesMax: number;
+  /** Of an element or attribute, with its prefix. */
+  readonly nameLengthMax: number;
+  /** Of the text directly inside an element, and of an attribute's value. */
+  readonly textLengthMax: number;
 }
 
-/** A call is at most 7 deep and 1,010 elements long (a list of 1,000); headers of strange toolkits need some room. */
-const DEPTH_MAX = 64;
-const ELEMENTS_MAX = 10_000;
-const ATTRIBUTES_MAX = 256;
-
-export function readXml(text: string): XmlElement {
-  return new Reader(text).document();
+export function readXml(text: string, limits: XmlLimits): XmlElement {
+  return new Reader(text, limits).document();
 }
 
 const NO_ATTRIBUTES: readonly XmlAttribute[] = [];
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', apos: "'", quot: '"' };
 
 class Reader {
   readonly #text: string;
+  readonly #limits: XmlLimits;
   #at = 0;
   #elements = 0;
 
-  constructor(text: string) {
+  constructor(text: string, limits: XmlLimits) {
+    this.#limits = limits;
     // §2.11: line ends become line feeds before anything else is looked at.
     this.#text = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
   }
@@ -77,16 +88,16 @@ class Reader {
   /** At its `<`. */
   #element(depth: number, outer: Scope): XmlElement {
     if (this.#text.charCodeAt(this.#at) !== LESS) this.#malformed();
-    if (++this.#elements > ELEMENTS_MAX)
-      throw new Problem('too-large', `The request has more than ${ELEMENTS_MAX} elements.`);
-    if (depth >= DEPTH_MAX) throw new Problem('too-large', `The request nests elements deeper than ${DEPTH_MAX}.`);
+    const { xmlElementsMax, xmlDepthMax } = this.#limits;
+    if (++this.#elements > xmlElementsMax) tooLarge(`The request has more than ${xmlElementsMax} elements.`);
+    if (depth >= xmlDepthMax) tooLarge(`The request nests elements deeper than ${xmlDepthMax}.`);
     this.#at += 1;
     const name = this.#name();
     const given = this.#attributes();
     const scope = given ? (declare(given, outer) ?? this.#malformed()) : outer;
-    const { uri, local } = this.#resolve(name, scope, true);
+    const { uri, local } = resolve(name, scope, true) ?? this.#malformed();
     if (uri === XMLNS_URI) this.#malformed(); // Namespaces 1.0 §3: no element has the prefix xmlns
-    const attributes = given ? this.#resolveAttributes(given, scope) : NO_ATTRIBUTES;
+    const attributes = given ? (resolveAttributes(given, scope) ?? this.#malformed()) : NO_ATTRIBUTES;
     const element: XmlElement = { uri, local, attributes, children: [], text: '', commented: false };
     if (this.#text.charCodeAt(this.#at) === SLASH) {
       this.#at += 1;
@@ -104,7 +115,7 @@ class Reader {
     for (;;) {
       const mark = text.indexOf('<', this.#at);
       if (mark < 0) this.#malformed();
-      if (mark > this.#at) element.text += this.#characters(mark);
+      if (mark > this.#at) this.#append(element, this.#characters(mark));
       const next = text.charCodeAt(mark + 1);
       if (next === SLASH) {
         this.#at = mark + 2;
@@ -116,7 +127,7 @@ class Reader {
       if (next === EXCLAMATION && text.startsWith('<![CDATA[', mark)) {
         const end = text.indexOf(']]>', mark);
         if (end < 0) this.#malformed();
-        element.text += text.slice(mark + 9, end);
+        this.#append(element, text.slice(mark + 9, end));
         this.#at = end + 3;
       } else if (next === EXCLAMATION) {
         this.#comment();
@@ -128,6 +139,16 @@ class Reader {
         element.children.push(this.#element(depth + 1, scope));
       }
     }
+  }
+
+  #append(element: XmlElement, piece: string): void {
+    element.text += piece;
+    this.#checkLength(element.text);
+  }
+
+  #checkLength(value: string): void {
+    const { textLengthMax } = this.#limits;
+    if (value.length > textLengthMax) tooLarge(`A value in the request has more than ${textLengthMax} characters.`);
   }
 
   /** Character data from here to `end`. */
@@ -143,11 +164,8 @@ class Reader {
   /** `raw` begins where we are. */
   #references(raw: string): string {
     return raw.replace(/&([^;&]*)(;?)/g, (_, name: string, end: string, offset: number) => {
-      const code = CODE.exec(name);
-      const value = code
-        ? character(code[1] ? Number.parseInt(code[1], 16) : Number(code[2]))
-        : ownValue(ENTITIES, name);
-      return value === undefined || end === '' ? this.#malformed(this.#at + offset) : value;
+      const value = end === '' ? undefined : referenced(name);
+      return value ?? this.#malformed(this.#at + offset);
     });
   }
 
@@ -166,8 +184,8 @@ class Reader {
       given ??= new Map();
       if (given.has(name)) this.#malformed();
       given.set(name, this.#attributeValue());
-      if (given.size > ATTRIBUTES_MAX) {
-        throw new Problem('too-large', `An element of the request has more than ${ATTRIBUTES_MAX} attributes.`);
+      if (given.size > this.#limits.xmlAttributesMax) {
+        tooLarge(`An element of the request has more than ${this.#limits.xmlAttributesMax} attributes.`);
       }
     }
   }
@@ -183,27 +201,9 @@ class Reader {
     // §3.3.3: a line end or tab is a blank, unless it was written as a reference.
     const blank = /[\t\n]/.test(raw) ? raw.replace(/[\t\n]/g, ' ') : raw;
     const value = blank.includes('&') ? this.#references(blank) : blank;
+    this.#checkLength(value);
     this.#at = end + 1;
     return value;
-  }
-
-  #resolve(name: string, scope: Scope, useDefault: boolean): { uri: string; local: string } {
-    const colon = name.indexOf(':');
-    if (colon < 0) return { uri: useDefault ? (lookUp('', scope) as string) : '', local: name };
-    const local = name.slice(colon + 1);
-    const uri = lookUp(name.slice(0, colon), scope);
-    if (uri === undefined || colon === 0 || !LOCAL.test(local)) this.#malformed();
-    return { uri: uri as string, local };
-  }
-
-  #resolveAttributes(given: Map<string, string>, scope: Scope): XmlAttribute[] {
-    const attributes: XmlAttribute[] = [];
-    for (const [name, value] of given) {
-      const { uri, local } = name === 'xmlns' ? { uri: XMLNS_URI, local: name } : this.#resolve(name, scope, false);
-      if (uri !== '' && attributes.some((other) => other.local === local && other.uri === uri)) this.#malformed();
-      attributes.push({ uri, local, value });
-    }
-    return attributes;
   }
 
   #comment(): void {
@@ -224,6 +224,13 @@ class Reader {
 
   #name(): string {
     const start = this.#at;
+    const name = this.#nameHere(start);
+    const { nameLengthMax } = this.#limits;
+    if (name.length > nameLengthMax) tooLarge(`A name in the request has more than ${nameLengthMax} characters.`);
+    return name;
+  }
+
+  #nameHere(start: number): string {
     let code = this.#text.charCodeAt(start);
     if (code < 128 && NAME_START[code]) {
       do code = this.#text.charCodeAt(++this.#at);
@@ -256,13 +263,13 @@ class Reader {
   }
 }
 
-const ownValue = (record: Readonly<Record<string, string>>, name: string): string | undefined =>
-  Object.hasOwn(record, name) ? record[name] : undefined;
+function tooLarge(message: string): never {
+  throw new Problem('too-large', message);
+}
 
 const [LESS, GREATER, SLASH, EXCLAMATION, QUESTION] = [0x3c, 0x3e, 0x2f, 0x21, 0x3f];
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x09 || code === 0x0d;
 
-const CODE = /^#(?:x([0-9A-Fa-f]+)|([0-9]+))$/;
 const DECLARATION =
   /^<\?xml[ \t\n]+version[ \t\n]*=[ \t\n]*(?:"(1\.[0-9]+)"|'(1\.[0-9]+)')(?:[ \t\n]+encoding[ \t\n]*=[ \t\n]*(?:"[A-Za-z][\w.-]*"|'[A-Za-z][\w.-]*'))?(?:[ \t\n]+standalone[ \t\n]*=[ \t\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>/;
 

@@ -6,7 +6,7 @@ import * as contacts from '../../src/store/contacts.ts';
 import * as inbox from '../../src/store/inbox.ts';
 import * as outbox from '../../src/store/outbox.ts';
 import * as purge from '../../src/store/purge.ts';
-import { sqliteDialect } from '../../src/store/sqlite.ts';
+import { sqliteDialect } from '../../src/store/sqlite-connection.ts';
 import { render, type Statement } from '../../src/store/statement.ts';
 import { engines } from '../support/engines.ts';
 import { openStore, pathOf } from './opening.ts';

@@ -9,6 +9,7 @@ import type { Config } from '../../src/server/config.ts';
 import { readXml, type XmlElement } from '../../src/wire/xml.ts';
 import { type Engine, engines } from './engines.ts';
 import { type Arguments, ENVELOPES, FORMS, type Form, NAMESPACE } from './forms.ts';
+import { LIMITS } from './limits.ts';
 import { ACME, type Answer, type Service, startService } from './service.ts';
 
 /** Answers as a client understands them: values out of replies, read strictly and held against the contract's types. */
@@ -150,7 +151,7 @@ export function readResult(form: Form, operation: string, type: ResultType, answ
 }
 
 function resultElement(form: Form, operation: string, text: string): XmlElement | undefined {
-  const root = readXml(text);
+  const root = readXml(text, LIMITS);
   if (form === 'get' || form === 'post') return root;
   const response = only(only(root, ENVELOPES[form], 'Body'), NAMESPACE, `${operation}Response`);
   return response.children.length === 0 ? undefined : only(response, NAMESPACE, `${operation}Result`);
@@ -199,7 +200,7 @@ export function readRefusal(form: Form, { status, headers, text }: Answer): Refu
     return { kind: KINDS[status] ?? `status ${status}`, message: text.replace(/\n$/, '') };
   }
   assert.equal(status, 500, text);
-  const fault = only(only(readXml(text), ENVELOPES[form], 'Body'), ENVELOPES[form], 'Fault');
+  const fault = only(only(readXml(text, LIMITS), ENVELOPES[form], 'Body'), ENVELOPES[form], 'Fault');
   const error = [...descendants(fault)].find(({ uri, local }) => uri === NAMESPACE && local === 'error');
   const { code = '', message = '' } = error ? rowOf(error) : assert.fail(`a fault without error: ${text}`);
   return { kind: code, message };

@@ -1,0 +1,71 @@
+import { BlockList, isIP } from 'node:net';
+
+/** Addresses and networks as people write them: 10.0.0.1, 10.0.0.0/8, 2001:db8::/32. */
+
+/** The entries of a list with commas; throws an Error that says what would be right. */
+export function readNetworks(text: string): string[] {
+  const items = text.split(',').map((item) => item.trim());
+  return items.filter((item) => {
+    const [address = '', bits = '0', more] = item.split('/');
+    const right = isIP(address) > 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 6 ? 128 : 32);
+    if (item !== '' && (!right || more !== undefined)) throw new Error(EXPECTED);
+    return item !== '';
+  });
+}
+
+const EXPECTED = 'expected addresses or networks such as 10.0.0.1 or 10.0.0.0/8';
+
+/** At least one: a list that names nothing must not open what it is there to close. */
+export function readSomeNetworks(text: string): string[] {
+  const networks = readNetworks(text);
+  if (networks.length === 0) throw new Error(EXPECTED);
+  return networks;
+}
+
+/** Whether an address is in one of them. */
+export function networkList(entries: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/');
+    const type = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(address, type);
+    else list.addSubnet(address, Number(bits), type);
+  }
+  return (address) => {
+    const family = isIP(address);
+    return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  };
+}
+
+/**
+ * The network that one customer of a provider usually has: a guesser has as many addresses as it holds. '' for what is no
+ * address.
+ */
+export function neighbourhood(address: string): string {
+  if (isIP(address) === 4) return `${address.slice(0, address.lastIndexOf('.'))}.0/24`;
+  if (isIP(address) !== 6) return '';
+  const groups = groupsOf(address);
+  const [, , , , , mark, high = 0, low = 0] = groups;
+  const isMapped = mark === 0xffff && groups.slice(0, 5).every((group) => group === 0);
+  if (isMapped) return `${high >> 8}.${high & 255}.${low >> 8}.0/24`; // RFC 4291 §2.5.5.2
+  return `${hex(groups[0])}:${hex(groups[1])}:${hex(groups[2])}:${hex(groups[3])}::/64`;
+}
+
+const hex = (number = 0): string => number.toString(16);
+
+/** The eight numbers of an IPv6 address, in whatever notation it is written. */
+function groupsOf(address: string): number[] {
+  let text = address.includes('%') ? address.slice(0, address.indexOf('%')) : address;
+  if (text.includes('.')) {
+    const at = text.lastIndexOf(':') + 1;
+    const [a = 0, b = 0, c = 0, d = 0] = text.slice(at).split('.').map(Number);
+    text = `${text.slice(0, at)}${hex(a * 256 + b)}:${hex(c * 256 + d)}`;
+  }
+  const gap = text.indexOf('::');
+  const head = numbersOf(gap < 0 ? text : text.slice(0, gap));
+  const tail = numbersOf(gap < 0 ? '' : text.slice(gap + 2));
+  return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+}
+
+const numbersOf = (text: string): number[] =>
+  text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));

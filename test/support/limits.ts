@@ -1,0 +1,5 @@
+import { readConfig } from '../../src/server/config.ts';
+import type { WireLimits } from '../../src/wire/form.ts';
+
+/** The limits of the wire as the settings have them where nothing else is said. */
+export const LIMITS: WireLimits = readConfig({});
