@@ -1,132 +1,114 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { ACCOUNTS, MESSAGES, messageIdOf, userIdOf, writeData } from './data.ts';
-import { drive } from './load.ts';
-import { type Figures, rounds, table } from './rounds.ts';
+import { copyFileSync } from 'node:fs';
+import { importData, NOTHING_KEPT, startColumba } from './columba.ts';
+import { ACCOUNTS, MESSAGES } from './data.ts';
+import { openConnection } from './load.ts';
+import { CONNECTIONS, callOf, driveOperation, NAMES, type Name } from './operations.ts';
+import { type Peer, startPeers } from './peers.ts';
+import { endAll, type Running, temporaryFolder } from './processes.ts';
+import { heading, print, printTable, say } from './report.ts';
+import { type Form, requestBytes } from './requests.ts';
+import { comparison, median, type Results, ratios, rounds, withSpread } from './rounds.ts';
+import { startServer } from './servers.ts';
+import { numberFrom, ROUNDS, WITH_PEERS } from './settings.ts';
 
 /**
- * CPU per call of four operations: Columba over SOAP 1.1 and GET, npm soap, and the floor, a bare node:http server that
- * answers as many bytes. One process each, 32 keep-alive connections, durability on.
+ * CPU per call of four operations: Columba, the floor, which is a bare node:http server that answers as many bytes, and
+ * servers on other toolkits. One process each, keep-alive connections, durability on.
  */
-const CONNECTIONS = 32;
-const REQUESTS = Number(process.env.REQUESTS ?? 4_000);
-const NAMESPACE = 'http://sms.example/api';
-const here = fileURLToPath(new URL('.', import.meta.url));
+const REQUESTS = numberFrom('REQUESTS', 10_000);
 
-interface Operation {
-  readonly name: string;
-  readonly group: string;
-  readonly args: (number: number) => Record<string, string>;
-}
-const user = (number: number) => ({ user_id: userIdOf((number * 7919) % ACCOUNTS) });
-const OPERATIONS: readonly Operation[] = [
-  { name: 'Profile', group: 'account', args: user },
-  { name: 'Unread', group: 'inbox', args: (number) => ({ ...user(number), max_count: '20' }) },
-  { name: 'CountUnread', group: 'inbox', args: user },
-  {
-    name: 'MarkMessageAsRead',
-    group: 'inbox',
-    args: (number) => ({ ...user(number), message_id: String(messageIdOf((number * 104_729) % MESSAGES)) }),
-  },
-];
+const FLOOR = 'floor: node:http, fixed bytes';
+const SOAP = 'Columba, SOAP 1.1';
+const UNKEPT = 'Columba, SOAP 1.1, nothing kept';
+const NPM_SOAP = 'npm soap, SOAP 1.1';
+const nameOf = ({ name, version }: Peer) => `${name} ${version}, SOAP 1.1`;
 
-const bytes = (head: string, body: string) =>
-  Buffer.from(`${head}\r\nHost: 127.0.0.1\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+/** How near to the floor Columba is to come. */
+const TARGETS: Readonly<Record<Name, number>> = {
+  ...{ Profile: 0.6, Unread: 0.45, CountUnread: 0.55, MarkMessageAsRead: 0.4 },
+};
+const TIMES_NPM_SOAP = 4;
 
-function soapRequest({ name, group, args }: Operation, path = `/api/${group}.asmx`) {
-  return (number: number): Buffer => {
-    const parameters = Object.entries(args(number)).map(([key, value]) => `<${key}>${value}</${key}>`);
-    const body = `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><${name} xmlns="${NAMESPACE}">${parameters.join('')}</${name}></soap:Body></soap:Envelope>`;
-    return bytes(
-      `POST ${path} HTTP/1.1\r\nContent-Type: text/xml; charset=utf-8\r\nSOAPAction: "${NAMESPACE}/${name}"`,
-      body,
-    );
-  };
-}
-const getRequest =
-  ({ name, group, args }: Operation) =>
-  (number: number): Buffer =>
-    Buffer.from(
-      `GET /api/${group}.asmx/${name}?${new URLSearchParams(args(number))} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`,
-    );
+say(`importing ${ACCOUNTS} accounts with ${MESSAGES} messages each`);
+const database = await importData(temporaryFolder());
+copyFileSync(database.slice('sqlite:'.length), `${database.slice('sqlite:'.length)}-copy`);
+say('starting the servers');
+const columba = await startColumba({ database });
+const unkept = await startColumba({ database: `${database}-copy`, flags: NOTHING_KEPT });
+const floor = await startServer('floor.ts');
+const npmSoap = await startServer('npm-soap.ts');
+const peers = WITH_PEERS ? await startPeers() : [];
+if (2 * REQUESTS * (ROUNDS + 1) > ACCOUNTS * MESSAGES) say('there are too few messages: some are marked again');
 
-async function start(command: string, args: string[]): Promise<{ child: ChildProcess; port: number }> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const port = await new Promise<number>((resolve) => child.stdout.once('data', (line) => resolve(Number(line))));
-  return { child, port };
-}
+const measures = (server: Running, form: Form) =>
+  Object.fromEntries(
+    NAMES.map((operation) => [
+      operation,
+      async () => (await driveOperation({ server, form, operation, requests: REQUESTS })).cpuUs,
+    ]),
+  );
 
-async function startColumba(folder: string): Promise<{ child: ChildProcess; port: number }> {
-  const database = `sqlite:${join(folder, 'bench.db')}`;
-  await writeData(join(folder, 'data.ndjson'));
-  execFileSync(join(here, '../columba'), ['import', join(folder, 'data.ndjson'), '--database', database]);
-  const port = await freePort();
-  const args = ['serve', '--database', database, '--port', String(port), '--log-level', 'warn'];
-  const child = spawn(join(here, '../columba'), args, { stdio: ['ignore', 'ignore', 'inherit'] });
-  for (let tries = 0; ; tries++) {
-    const up = await fetch(`http://127.0.0.1:${port}/health/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (up) return { child, port };
-    if (tries === 100) throw new Error('Columba did not start');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+/** As many bytes as Columba answers, heads included: theirs differ. */
+async function floorMeasures() {
+  const [ours, bare] = [await openConnection(columba.port), await openConnection(floor.port)];
+  const measured: Record<string, () => Promise<number>> = {};
+  for (const operation of NAMES) {
+    const call = callOf(operation, 0);
+    const { headBytes, bytes } = await ours.ask(requestBytes('SOAP 1.1', call));
+    const own = await bare.ask(requestBytes('SOAP 1.1', call, `/${bytes}`));
+    const path = `/${bytes + headBytes - own.headBytes}`;
+    measured[operation] = async () =>
+      (await driveOperation({ server: floor, form: 'SOAP 1.1', operation, requests: REQUESTS, path })).cpuUs;
   }
+  for (const connection of [ours, bare]) connection.close();
+  return measured;
 }
 
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
+const results = await rounds({
+  [FLOOR]: await floorMeasures(),
+  [SOAP]: measures(columba, 'SOAP 1.1'),
+  'Columba, GET': measures(columba, 'GET'),
+  [UNKEPT]: measures(unkept, 'SOAP 1.1'),
+  [NPM_SOAP]: measures(npmSoap, 'SOAP 1.1'),
+  ...Object.fromEntries(peers.map((peer) => [nameOf(peer), measures(peer, 'SOAP 1.1')])),
+});
+for (const peer of peers) await peer.stop();
+await endAll();
+report(results);
 
-const folder = mkdtempSync(join(tmpdir(), 'columba-bench-'));
-const node = (script: string) =>
-  start(process.execPath, ['--disable-warning=ExperimentalWarning', join(here, 'servers', script)]);
-const columba = await startColumba(folder);
-const floor = await node('floor.ts');
-const npmSoap = await node('npm-soap.ts');
-const servers = [columba, floor, npmSoap];
-process.stderr.write(`${ACCOUNTS} accounts with ${MESSAGES} messages each, ${REQUESTS} requests a round\n`);
+function report(found: Results<number>): void {
+  heading(
+    'Calls',
+    `${ACCOUNTS} accounts with ${MESSAGES} messages each, ${CONNECTIONS} keep-alive connections, ${ROUNDS} rounds of ${REQUESTS} calls.`,
+    'CPU of the server per call, in µs; then how many times better than the floor (between which values in the rounds).',
+  );
+  const { head, rows } = comparison(found, FLOOR);
+  printTable(head, rows);
+  print('How many times better than npm soap:');
+  const times = Object.entries(found).map(([name, figures]) => [
+    name,
+    ...NAMES.map((operation) => withSpread(ratios(found[NPM_SOAP]?.[operation], figures[operation]))),
+  ]);
+  printTable(head, times);
+  print('Targets of Columba, SOAP 1.1:');
+  const gsoap = peers.find(({ name }) => name === 'gSOAP');
+  printTable(
+    ['target', 'reached', '', 'with nothing kept', ''],
+    NAMES.flatMap((operation) => [
+      target(
+        found,
+        FLOOR,
+        operation,
+        TARGETS[operation],
+        `${operation}: ${TARGETS[operation].toFixed(2)} of the floor`,
+      ),
+      ...(gsoap ? [target(found, nameOf(gsoap), operation, 1, `${operation}: ahead of gSOAP`)] : []),
+      target(found, NPM_SOAP, operation, TIMES_NPM_SOAP, `${operation}: ${TIMES_NPM_SOAP} times npm soap`),
+    ]),
+  );
+}
 
-try {
-  /** How many bytes Columba answers, for the floor to answer as many. */
-  const sizes = new Map<string, number>();
-  for (const operation of OPERATIONS) {
-    const url = `http://127.0.0.1:${columba.port}/api/${operation.group}.asmx`;
-    const [, body = ''] = soapRequest(operation)(0).toString().split('\r\n\r\n');
-    const reply = await fetch(url, { method: 'POST', headers: { 'content-type': 'text/xml' }, body });
-    sizes.set(operation.name, (await reply.arrayBuffer()).byteLength);
-  }
-  const measure =
-    (
-      { child, port }: { child: ChildProcess; port: number },
-      phrase: (operation: Operation) => (number: number) => Buffer,
-    ) =>
-    async (): Promise<Figures> => {
-      const figures: Record<string, number> = {};
-      for (const operation of OPERATIONS) {
-        const load = { port, pid: child.pid as number, connections: CONNECTIONS, requests: REQUESTS };
-        figures[operation.name] = await drive({ ...load, request: phrase(operation) });
-      }
-      return figures;
-    };
-  const results = await rounds({
-    'floor: node:http, fixed bytes': measure(floor, (operation) =>
-      soapRequest(operation, `/${sizes.get(operation.name)}`),
-    ),
-    'Columba, SOAP 1.1': measure(columba, (operation) => soapRequest(operation)),
-    'Columba, HTTP GET': measure(columba, getRequest),
-    'npm soap, SOAP 1.1': measure(npmSoap, (operation) => soapRequest(operation)),
-  });
-  process.stdout.write(table(results, 'floor: node:http, fixed bytes'));
-} finally {
-  for (const { child } of servers) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
+function target(found: Results<number>, base: string, operation: Name, least: number, words: string): string[] {
+  const reached = [SOAP, UNKEPT].map((name) => ratios(found[base]?.[operation], found[name]?.[operation]));
+  return [words, ...reached.flatMap((each) => [withSpread(each), median(each) >= least ? 'met' : 'not met'])];
 }

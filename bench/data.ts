@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
+import { numberFrom } from './settings.ts';
 
 /** Accounts with messages, the same for every server that is measured. */
-export const ACCOUNTS = Number(process.env.ACCOUNTS ?? 100);
-export const MESSAGES = Number(process.env.MESSAGES ?? 1_000);
+export const ACCOUNTS = numberFrom('ACCOUNTS', 1_000);
+export const MESSAGES = numberFrom('MESSAGES', 1_000);
 
 export const userIdOf = (account: number): string => `bench-user-${String(account).padStart(6, '0')}`;
 export const messageIdOf = (message: number): bigint => 1_000_000n + BigInt(message);

@@ -1,51 +1,139 @@
-import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { cpuUs } from './proc.ts';
 
-/** Keeps a server busy over keep-alive connections, each with one request after the other, and reads what CPU it took. */
+/** Keeps a server busy over keep-alive connections, each with one request after the other. */
 export interface Load {
-  readonly port: number;
-  readonly pid: number;
+  readonly server: { readonly port: number; pids(): number[] };
+  /** Processes that work for the server, such as those of a database. */
+  readonly behind?: () => number[];
   readonly connections: number;
   readonly requests: number;
   /** The bytes of the nth request. */
   readonly request: (number: number) => Buffer;
 }
 
-// Clock ticks of /proc are 100 a second on every Linux there is.
-const TICK_US = 10_000;
+export interface Driven {
+  /** CPU of the server for each request. */
+  readonly cpuUs: number;
+  /** And of what is behind it. */
+  readonly behindUs: number;
+  readonly perSecond: number;
+  /** Of every request, in milliseconds. */
+  readonly latencies: Float64Array;
+}
 
-const cpuUs = (pid: number): number => {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * TICK_US;
-};
-
-/** Microseconds of the server's CPU per request; throws where an answer is not 200. */
-export async function drive({ port, pid, connections, requests, request }: Load): Promise<number> {
+/** Throws where an answer is not 200. Connecting does not count: clients keep their connections. */
+export async function drive({ server, behind = () => [], connections, requests, request }: Load): Promise<Driven> {
+  const bytes = Array.from({ length: requests }, (_, number) => request(number));
+  const latencies = new Float64Array(requests);
+  const open = await Promise.all(Array.from({ length: connections }, () => openConnection(server.port)));
   let sent = 0;
-  const before = cpuUs(pid);
-  const one = () =>
-    new Promise<void>((resolve, reject) => {
-      const socket: Socket = connect(port, '127.0.0.1');
-      socket.setNoDelay(true);
-      let received = '';
-      const next = () => {
-        if (sent >= requests) socket.end(resolve);
-        else socket.write(request(sent++));
-      };
-      socket.setEncoding('latin1');
-      socket.on('error', reject);
-      socket.on('connect', next);
-      socket.on('data', (chunk: string) => {
-        received += chunk;
-        const head = received.indexOf('\r\n\r\n');
-        if (head < 0) return;
-        const length = Number(/content-length: (\d+)/i.exec(received.slice(0, head))?.[1]);
-        if (received.length < head + 4 + length) return;
-        if (!received.startsWith('HTTP/1.1 200')) reject(new Error(received.slice(0, 500)));
-        received = '';
-        next();
-      });
-    });
-  await Promise.all(Array.from({ length: connections }, one));
-  return (cpuUs(pid) - before) / requests;
+  const one = async (connection: Connection) => {
+    while (sent < requests) {
+      const number = sent++;
+      latencies[number] = (await connection.ask(bytes[number] as Buffer)).totalMs;
+    }
+  };
+  try {
+    const before = [cpuUs(server.pids()), cpuUs(behind())] as const;
+    const startedAt = performance.now();
+    await Promise.all(open.map(one));
+    const seconds = (performance.now() - startedAt) / 1_000;
+    // Before the connections are closed: a server may have a thread for each, whose time would be gone with it.
+    const after = [cpuUs(server.pids()), cpuUs(behind())] as const;
+    return {
+      cpuUs: (after[0] - before[0]) / requests,
+      behindUs: (after[1] - before[1]) / requests,
+      perSecond: requests / seconds,
+      latencies,
+    };
+  } finally {
+    for (const connection of open) connection.close();
+  }
+}
+
+export interface Answered {
+  readonly headBytes: number;
+  /** Of the body, as it came. */
+  readonly bytes: number;
+  /** From when the request was sent, to the first byte and to the last. */
+  readonly firstMs: number;
+  readonly totalMs: number;
+}
+
+export interface Connection {
+  ask(request: Buffer): Promise<Answered>;
+  close(): void;
+}
+
+const LENGTH = /content-length: (\d+)/i;
+const CHUNKED = /transfer-encoding: chunked/i;
+const LAST_CHUNK = '\r\n0\r\n\r\n';
+
+/** Where an answer ends: told of each piece of the body, it says whether that was the last. */
+function bodyEnd(head: string): ((piece: Buffer) => boolean) | undefined {
+  const length = LENGTH.exec(head);
+  if (length) {
+    let missing = Number(length[1]);
+    return (piece) => {
+      missing -= piece.length;
+      return missing <= 0;
+    };
+  }
+  let tail = '';
+  return CHUNKED.test(head)
+    ? (piece) => {
+        tail = (tail + piece.toString('latin1', Math.max(0, piece.length - LAST_CHUNK.length))).slice(
+          -LAST_CHUNK.length,
+        );
+        return tail === LAST_CHUNK;
+      }
+    : undefined;
+}
+
+export async function openConnection(port: number): Promise<Connection> {
+  const socket = await new Promise<Socket>((resolve, reject) => {
+    const opened = connect(port, '127.0.0.1', () => resolve(opened)).once('error', reject);
+  });
+  socket.setNoDelay(true);
+  let answered: (answer: Answered) => void = () => {};
+  let failed: (error: Error) => void = () => {};
+  let head: Buffer | undefined;
+  let isLast: ((piece: Buffer) => boolean) | undefined;
+  let headBytes = 0;
+  let bytes = 0;
+  let sentAt = 0;
+  let firstMs = 0;
+  const takeBody = (piece: Buffer) => {
+    bytes += piece.length;
+    if (!isLast?.(piece)) return;
+    isLast = undefined;
+    answered({ headBytes, bytes, firstMs, totalMs: performance.now() - sentAt });
+  };
+  socket.on('error', (error) => failed(error));
+  socket.on('close', () => failed(new Error('the server closed the connection')));
+  socket.on('data', (chunk) => {
+    if (isLast) return takeBody(chunk);
+    if (!head) firstMs = performance.now() - sentAt;
+    const received = head ? Buffer.concat([head, chunk]) : chunk;
+    const end = received.indexOf('\r\n\r\n');
+    head = end < 0 ? received : undefined;
+    if (end < 0) return;
+    const text = received.toString('latin1', 0, end);
+    isLast = text.startsWith('HTTP/1.1 200') ? bodyEnd(text) : undefined;
+    headBytes = end + 4;
+    bytes = 0;
+    if (isLast) takeBody(received.subarray(end + 4));
+    else failed(new Error(received.toString('utf8')));
+  });
+  return {
+    ask: (request) =>
+      new Promise((resolve, reject) => {
+        answered = resolve;
+        failed = reject;
+        sentAt = performance.now();
+        socket.write(request);
+      }),
+    close: () => socket.destroy(),
+  };
 }

@@ -1,23 +1,17 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { childrenOf } from './proc.ts';
+import { freePort, type Running, removeFolder } from './processes.ts';
 import { APACHE, phpModule, startPhp } from './servers/php/start.ts';
 
 /** Servers on toolkits of others, which are Debian packages: the same four operations with the same data. */
-export interface Peer {
+export interface Peer extends Running {
   readonly name: string;
   readonly version: string;
   readonly child: ChildProcess;
-  readonly port: number;
-  /** False where every answer ends its connection. */
-  readonly keepAlive: boolean;
-  /** Every process that has part in answering. */
-  pids(): number[];
-  /** Ends it and removes its folder. */
-  stop(): Promise<void>;
 }
 
 interface Toolkit {
@@ -66,7 +60,7 @@ export const toolkits: readonly Toolkit[] = [
 
 export async function startPeer(toolkit: Toolkit, version: string): Promise<Peer> {
   const folder = mkdtempSync(join(tmpdir(), 'columba-peer-'));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
+  const remove = () => removeFolder(folder);
   try {
     const { child, port } = await toolkit.start(folder);
     const abandon = () => {
@@ -75,7 +69,8 @@ export async function startPeer(toolkit: Toolkit, version: string): Promise<Peer
     };
     process.once('exit', abandon);
     return {
-      ...{ name: toolkit.name, version, child, port, keepAlive: true, pids: () => toolkit.pids(child) },
+      ...{ name: toolkit.name, version, child, port, pids: () => toolkit.pids(child) },
+      /** Ends it and removes its folder. */
       async stop() {
         process.off('exit', abandon);
         const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -89,9 +84,8 @@ export async function startPeer(toolkit: Toolkit, version: string): Promise<Peer
   }
 }
 
-/** Those that are installed. Says which are not. Stopped from outside, nothing stays behind. */
+/** Those that are installed. Says which are not. */
 export async function startPeers(): Promise<Peer[]> {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const peers: Peer[] = [];
   for (const toolkit of toolkits) {
     const version = toolkit.version();
@@ -106,17 +100,6 @@ function printed(command: string, args: string[]): string | null {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
   return status === 0 ? (stdout || stderr).trim() || null : null;
 }
-
-const childrenOf = (pid: number): number[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 
 const TRIES_MAX = 100;
 

@@ -1,48 +1,72 @@
+import { say } from './report.ts';
+import { ROUNDS } from './settings.ts';
+
 /**
- * Measuring on machines that are never quiet: candidates take turns, round by round, and only ratios within one run count.
- * Median of the rounds, and how far they were apart.
+ * Measuring on machines that are never quiet: candidates take turns, figure by figure, each round in the other direction,
+ * and only ratios within one run count. Median of the rounds, and between which values they lay.
  */
-export type Figures = Readonly<Record<string, number>>;
-export type Candidates = Readonly<Record<string, () => Promise<Figures>>>;
-export type Results = Readonly<Record<string, readonly Figures[]>>;
+export type Candidates<T> = Readonly<Record<string, Readonly<Record<string, () => Promise<T>>>>>;
+/** By candidate and figure, round by round. */
+export type Results<T> = Readonly<Record<string, Readonly<Record<string, readonly T[]>>>>;
 
-export const ROUNDS = Number(process.env.ROUNDS ?? 7);
-
-export async function rounds(candidates: Candidates, count = ROUNDS): Promise<Results> {
-  const results: Record<string, Figures[]> = {};
+export async function rounds<T>(
+  candidates: Candidates<T>,
+  before: () => void | Promise<void> = () => {},
+  count = ROUNDS,
+): Promise<Results<T>> {
+  const names = Object.keys(candidates);
+  const figures = [...new Set(Object.values(candidates).flatMap(Object.keys))];
+  const results: Record<string, Record<string, T[]>> = Object.fromEntries(names.map((name) => [name, {}]));
   for (let round = 0; round <= count; round++) {
-    for (const [name, measure] of Object.entries(candidates)) {
-      const figures = await measure();
-      results[name] ??= [];
-      if (round > 0) results[name].push(figures); // the first one warms up
+    await before();
+    for (const figure of figures) {
+      for (const name of round % 2 === 0 ? names : names.toReversed()) {
+        const value = await candidates[name]?.[figure]?.();
+        if (value === undefined || round === 0) continue; // the first round warms up
+        const own = results[name] as Record<string, T[]>;
+        own[figure] ??= [];
+        own[figure].push(value);
+      }
     }
-    process.stderr.write(`round ${round} of ${count}\n`);
+    say(`round ${round} of ${count}`);
   }
   return results;
 }
 
-const median = (values: readonly number[]): number => {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1
-    ? (sorted[middle] as number)
-    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
-};
+/** One of the numbers of each measurement. */
+export const pick = <T>(results: Results<T>, number: (value: T) => number): Results<number> =>
+  mapped(results, (figures) => mapped(figures, (values) => values.map(number)));
 
-/** Figures in which less is better, and how many times better than `base` each candidate was, round by round. */
-export function table(results: Results, base: string): string {
-  const names = Object.keys(results);
-  const figures = Object.keys(results[base]?.[0] ?? {});
-  const of = (name: string, figure: string) => (results[name] ?? []).map((each) => each[figure] ?? Number.NaN);
+const mapped = <A, B>(from: Readonly<Record<string, A>>, convert: (each: A) => B): Record<string, B> =>
+  Object.fromEntries(Object.entries(from).map(([name, each]) => [name, convert(each)]));
+
+export const quantile = (values: ArrayLike<number>, part: number): number => {
+  const sorted = Float64Array.from(values).sort();
+  const place = (sorted.length - 1) * part;
+  const below = sorted[Math.floor(place)] ?? Number.NaN;
+  return below + ((sorted[Math.ceil(place)] ?? Number.NaN) - below) * (place % 1);
+};
+export const median = (values: ArrayLike<number>): number => quantile(values, 0.5);
+
+/** How many times better than `base` in the same round; less is better. */
+export const ratios = (base: readonly number[] = [], own: readonly number[] = []): number[] =>
+  own.map((value, round) => (base[round] as number) / value);
+
+/** The median, and between which values they lay. */
+export const withSpread = (values: readonly number[], digits = 2): string =>
+  values.length === 0
+    ? '–'
+    : `${median(values).toFixed(digits)} (${Math.min(...values).toFixed(digits)}–${Math.max(...values).toFixed(digits)})`;
+
+/** Of figures in which less is better: the median, and how many times better than `base` each candidate was. */
+export function comparison(results: Results<number>, base: string, digits = 1): { head: string[]; rows: string[][] } {
+  const figures = Object.keys(results[base] ?? {});
   const cell = (name: string, figure: string) => {
-    const ratios = of(name, figure).map((value, round) => (of(base, figure)[round] as number) / value);
-    const spread = `${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}`;
-    return `${median(of(name, figure)).toFixed(1)}; ${median(ratios).toFixed(2)} (${spread})`;
+    const own = results[name]?.[figure];
+    return own ? `${median(own).toFixed(digits)}; ${withSpread(ratios(results[base]?.[figure], own))}` : '–';
   };
-  const lines = [
-    `| | ${figures.join(' | ')} |`,
-    `|---|${figures.map(() => '---|').join('')}`,
-    ...names.map((name) => `| ${name} | ${figures.map((figure) => cell(name, figure)).join(' | ')} |`),
-  ];
-  return `${lines.join('\n')}\n`;
+  return {
+    head: ['', ...figures],
+    rows: Object.keys(results).map((name) => [name, ...figures.map((figure) => cell(name, figure))]),
+  };
 }

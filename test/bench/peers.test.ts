@@ -6,6 +6,7 @@ import type { Operation } from '../../src/contract/types.ts';
 import { readXml } from '../../src/wire/xml.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { type Arguments, requestOf } from '../support/forms.ts';
+import { LIMITS } from '../support/limits.ts';
 import { testWith } from '../support/peers.ts';
 import { adopt, readResult } from '../support/reading.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
@@ -118,6 +119,6 @@ function connect(port: number) {
 }
 
 function faultOf({ text }: Answer): string | undefined {
-  const [fault] = readXml(text).children[0]?.children ?? [];
+  const [fault] = readXml(text, LIMITS).children[0]?.children ?? [];
   return fault?.children.find(({ local }) => local === 'faultstring')?.text;
 }

@@ -162,7 +162,7 @@ int api__MarkMessageAsRead(soap *soap, char *user, char *message, api__MarkMessa
 int main() {
   signal(SIGPIPE, SIG_IGN);
   const size_t messages = number("MESSAGES", 1'000);
-  for (size_t at = 0, count = number("ACCOUNTS", 100); at < count; at++) {
+  for (size_t at = 0, count = number("ACCOUNTS", 1'000); at < count; at++) {
     auto account = makeAccount(at, messages);
     const std::string_view user = account->detail.userID;
     accounts.emplace(user, std::move(account));

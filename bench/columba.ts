@@ -1,0 +1,59 @@
+import { type ChildProcess, execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { writeData } from './data.ts';
+import { answers, end, freePort, launch, type Running, untilReady } from './processes.ts';
+
+/** Columba as an operator runs it, in a process of its own. */
+export interface Columba extends Running {
+  readonly child: ChildProcess;
+  readonly pid: number;
+}
+
+export interface ColumbaOptions {
+  /** As a setting: sqlite: and a path, or postgres://… */
+  readonly database: string;
+  /** Further flags, such as ['--kept-bytes-max', '0']. */
+  readonly flags?: readonly string[];
+  /** Options of Node. */
+  readonly node?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly messages?: boolean;
+}
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+/** With nothing kept it is the work that is measured, and not the memory of work. */
+export const NOTHING_KEPT = ['--kept-bytes-max', '0'];
+
+/** On a machine that is busy with other things too, nobody is refused because it took its time. */
+const PATIENT = ['--turn-max-ms', '60000'];
+
+/** Only started: whether it serves yet is for the caller to find out. */
+export async function launchColumba(options: ColumbaOptions): Promise<Columba> {
+  const { database, flags = [], node = [], env, messages = false } = options;
+  const port = await freePort();
+  const own = ['--database', database, '--port', String(port), '--log-level', 'warn', '--drain-timeout-ms', '0'];
+  const args = [...node, MAIN, 'serve', ...own, ...PATIENT, ...flags];
+  const child = launch({ args, messages, ...(env && { env }) });
+  const pid = child.pid as number;
+  return { child, pid, port, pids: () => [pid], stop: () => end(child) };
+}
+
+export async function startColumba(options: ColumbaOptions): Promise<Columba> {
+  const columba = await launchColumba(options);
+  await untilReady(columba.child, () => answers(columba.port, '/health/ready'));
+  return columba;
+}
+
+/** The data of data.ts, by the operator's own way in: a setting that names the database. */
+export async function importData(folder: string): Promise<string> {
+  const database = `sqlite:${join(folder, 'bench.db')}`;
+  const file = join(folder, 'data.ndjson');
+  await writeData(file);
+  const args = ['--disable-warning=ExperimentalWarning', MAIN, 'import', file, '--database', database];
+  execFileSync(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  rmSync(file);
+  return database;
+}
