@@ -10,8 +10,8 @@ export interface Connections {
    * calls). Meanwhile nothing more is read: who sends ahead keeps what is sent.
    */
   asked(incoming: IncomingMessage, response: ServerResponse): void;
-  /** The answer to the request that is being served is about to be sent. */
-  answering(socket: Socket, response: ServerResponse): void;
+  /** The answer to the request that is being served is about to be sent. True where it is the connection's last one. */
+  answering(socket: Socket, response: ServerResponse): boolean;
   /** Nothing more can be read from a connection: it is closed after the answers that it is owed, and with these words. */
   end(socket: Socket, lastWords: string): void;
   /** Closes those on which nothing is under way, now and when what is under way has been sent. */
@@ -22,6 +22,8 @@ export interface Connections {
 export interface ConnectionLimits {
   readonly connectionsMax: number;
   readonly connectionsPerClientMax: number;
+  /** 0 for any number. */
+  readonly requestsPerConnectionMax: number;
 }
 
 type Asked = readonly [IncomingMessage, ServerResponse];
@@ -32,6 +34,7 @@ interface State {
   /** Those before it that are not being served yet, and it. */
   readonly waiting: Asked[];
   serving: boolean;
+  served: number;
   /** The latest answer that was sent. */
   response: ServerResponse | undefined;
   /** When it was. */
@@ -40,7 +43,7 @@ interface State {
 }
 
 export function createConnections(
-  { connectionsMax, connectionsPerClientMax }: ConnectionLimits,
+  { connectionsMax, connectionsPerClientMax, requestsPerConnectionMax }: ConnectionLimits,
   serve: (incoming: IncomingMessage, response: ServerResponse) => void,
 ): Connections {
   const open = new Map<Socket, State>();
@@ -50,6 +53,7 @@ export function createConnections(
 
   function start(state: State, [incoming, response]: Asked): void {
     state.serving = true;
+    state.served += 1;
     state.response = undefined;
     serve(incoming, response);
   }
@@ -84,7 +88,7 @@ export function createConnections(
       if (open.size >= connectionsMax || own >= connectionsPerClientMax) return false;
       if (client !== null) counts.set(client, own + 1);
       open.set(socket, {
-        ...{ latest: undefined, waiting: [], serving: false, response: undefined, bytesRead: 0 },
+        ...{ latest: undefined, waiting: [], serving: false, served: 0, response: undefined, bytesRead: 0 },
         lastWords: undefined,
       });
       socket.once('close', () => {
@@ -113,13 +117,14 @@ export function createConnections(
 
     answering(socket, response) {
       const state = open.get(socket);
-      if (!state) return;
+      if (!state) return true;
       state.response = response;
       state.bytesRead = socket.bytesRead;
       if (state.waiting.length > 0 || state.lastWords !== undefined) {
         response.once('close', () => goOn(socket, state));
       }
       if (overdue) closeIfIdle(socket, state);
+      return state.served === requestsPerConnectionMax;
     },
 
     end(socket, lastWords) {

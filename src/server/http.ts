@@ -19,8 +19,6 @@ export interface HttpSettings extends AddressRules, ConnectionLimits, OverloadSe
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly sendTimeoutMs: number;
-  /** 0 for any number. */
-  readonly requestsPerConnectionMax: number;
   readonly drainTimeoutMs: number;
 }
 
@@ -55,7 +53,6 @@ export async function listen(
   const { addresses, toRequest } = createRequests(settings, { began: overload.ended, ended: overload.started });
   const connections = createConnections(settings, serve);
   const server = createServer(limitsOf(settings), connections.asked);
-  server.maxRequestsPerSocket = settings.requestsPerConnectionMax;
   server.on('clientError', (error, socket) => {
     const words = socket.writable ? wordsFor(error, settings.headerBytesMax) : undefined;
     if (words) connections.end(socket as Socket, words);
@@ -71,28 +68,32 @@ export async function listen(
   function serve(incoming: IncomingMessage, response: ServerResponse): void {
     const id = requestIdOf(incoming.headers['x-request-id']);
     const answer = (reply: Reply) => {
-      connections.answering(incoming.socket, response);
+      const isLast = connections.answering(incoming.socket, response) || closing;
       // node:http loses what came in one packet with a request that asks for an upgrade: what follows cannot be trusted.
-      const last =
-        closing || incoming.headers.upgrade !== undefined
-          ? { ...reply, headers: { ...reply.headers, Connection: 'close' } }
-          : reply;
+      const ends = isLast || incoming.headers.upgrade !== undefined;
+      const last = ends ? { ...reply, headers: { ...reply.headers, Connection: 'close' } } : reply;
       send(incoming, response, last, id, sending);
     };
     const packed = (reply: Reply) => {
       const ready = pack(reply, incoming.headers['accept-encoding'] as string | undefined);
-      return ready instanceof Promise ? ready.then(answer) : answer(ready);
+      if (ready instanceof Promise) ready.then(answer, () => response.destroy());
+      else answer(ready);
     };
     if (!isProbe(incoming) && overload.refuses()) {
       answer(BUSY);
       return;
     }
     overload.started();
-    // The endpoint answers everything; the last one is for what cannot be answered.
-    handle(toRequest(incoming, id))
-      .finally(overload.ended)
-      .then(packed)
-      .catch(() => response.destroy());
+    handle(toRequest(incoming, id)).then(
+      (reply) => {
+        overload.ended();
+        packed(reply);
+      },
+      () => {
+        overload.ended();
+        response.destroy(); // the endpoint answers everything: this is for what cannot be answered
+      },
+    );
   }
 
   await new Promise<void>((resolve, reject) => {

@@ -38,6 +38,9 @@ export function createMetrics(sources: Sources, version: string): Metrics {
   const refusals = new Count({});
 
   collectDefaultMetrics({ register: registry });
+  for (const { name } of registry.getMetricsAsArray()) {
+    if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name); // we have one of our own
+  }
   for (const metric of [
     counterOf(
       { name: 'columba_requests_total', help: 'Requests that were answered, by what became of them.' },

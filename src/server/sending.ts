@@ -35,7 +35,7 @@ export function send(
   sent(content.length);
   if (headers.Connection !== 'close' || incoming.complete) {
     response.end(content, 'latin1');
-    if (!response.writableFinished) cutOffAfter(response, sendTimeoutMs); // mostly the system has taken it all by now
+    if (response.writableLength > 0) cutOffAfter(response, sendTimeoutMs); // mostly the system has taken it all by now
     return;
   }
   // A client that writes all before it reads would lose the answer if we closed while it writes (RFC 9112 §9.6).
@@ -65,10 +65,18 @@ async function sendPieces(
   for await (const piece of pieces) {
     if (response.destroyed) return;
     sent(Buffer.byteLength(piece));
-    if (response.write(piece)) await new Promise(setImmediate);
-    else await drained(response);
+    if (!response.write(piece)) await drained(response); // comes at once, while the system takes all
+    await turn();
   }
   response.end();
+}
+
+let turns: Promise<unknown> = Promise.resolve();
+
+/** Of all answers under way one makes a piece in each turn of the event loop, so that many hold up others no more than one. */
+function turn(): Promise<unknown> {
+  turns = turns.then(() => new Promise(setImmediate));
+  return turns;
 }
 
 const drained = (response: ServerResponse) =>

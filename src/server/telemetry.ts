@@ -47,7 +47,7 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
     const { addStock, createMetrics } = await import('./metrics.ts');
     metrics = createMetrics({ ...sources, linesLost: () => output.lost }, version);
     if (isWorker) tell = (await import('./gathering.ts')).tellMetrics(metrics.registry);
-    else addStock(metrics.registry, parts.stock);
+    else addStock(metrics.registry, complaining(parts.stock, log));
   }
   let tracing: Tracing | undefined;
   if (tracesAreWanted(environment)) {
@@ -104,6 +104,17 @@ export function tracesAreWanted(environment: TelemetryParts['environment']): boo
   return given('OTEL_EXPORTER_OTLP_ENDPOINT') !== '' || given('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') !== '';
 }
 
+/** Once for each time that the database was asked in vain. */
+function complaining(stock: () => Promise<Stock>, log: Log): () => Promise<Stock> {
+  let latest: Promise<Stock> | undefined;
+  return () => {
+    const asked = stock();
+    if (asked !== latest) asked.catch((err) => log.warn({ err }, 'the metrics lack what is in the database'));
+    latest = asked;
+    return asked;
+  };
+}
+
 /** In the first process of several: the metrics of all of them, and how much there is in the database. */
 export async function serveGathered(
   settings: MetricsSettings,
@@ -114,7 +125,7 @@ export async function serveGathered(
   const { addStock } = await import('./metrics.ts');
   const gather = (await import('./gathering.ts')).gatherMetrics();
   const registry = new Registry();
-  addStock(registry, stock);
+  addStock(registry, complaining(stock, log));
   const text = async () => (await Promise.all([gather(), registry.metrics()])).join('\n');
   const server = await serveMetrics(settings, registry.contentType, text);
   log.info({ metrics: server.address }, 'serving metrics');

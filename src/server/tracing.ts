@@ -31,7 +31,8 @@ export interface TracingSettings {
 // What is still to be sent when the process is to end may take so long, and no longer.
 const LAST_EXPORT_MS = 3_000;
 
-export function createTracing({ engine, version, failed }: TracingSettings): Tracing {
+export function createTracing({ engine, version, failed: complain }: TracingSettings): Tracing {
+  const failed = seldom(complain);
   const own = resourceFromAttributes({
     ...{ 'service.name': 'columba', 'service.version': version, 'process.pid': process.pid },
   });
@@ -106,17 +107,22 @@ function parentOf({ traceparent }: Request): Context {
 
 const COMPLAINT_EACH_MS = 60_000;
 
+function seldom(complain: (thrown: unknown) => void): (thrown: unknown) => void {
+  let complainedAt = Number.NEGATIVE_INFINITY;
+  return (thrown) => {
+    if (performance.now() - complainedAt < COMPLAINT_EACH_MS) return;
+    complainedAt = performance.now();
+    complain(thrown);
+  };
+}
+
 /** OTLP over HTTP in JSON. Where it is sent and how comes from the variables. */
 function createExporter(failed: (thrown: unknown) => void): OTLPTraceExporter {
   const exporter = new OTLPTraceExporter();
   const send = exporter.export.bind(exporter);
-  let complainedAt = Number.NEGATIVE_INFINITY;
   exporter.export = (spans, done) =>
     send(spans, (result) => {
-      if (result.error && performance.now() - complainedAt > COMPLAINT_EACH_MS) {
-        complainedAt = performance.now();
-        failed(result.error);
-      }
+      if (result.error) failed(result.error);
       done(result);
     });
   return exporter;
