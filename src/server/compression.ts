@@ -47,7 +47,7 @@ const compress = promisify(gzip);
 /** gzip for a client that asks for it by name, and for no other: old ones send `none`, `compress` or `identity`. */
 export function pack(reply: Reply, acceptEncoding: string | undefined): Reply | Promise<Reply> {
   const { body } = reply;
-  if (isWhole(body) && body.length < BYTES_MIN) return reply;
+  if (isWhole(body) && body.length < BYTES_MIN && Buffer.byteLength(body) < BYTES_MIN) return reply;
   const headers = { ...reply.headers, Vary: 'Accept-Encoding' };
   if (!asksForGzip(acceptEncoding)) return { ...reply, headers };
   const packed = { ...reply, headers: { ...headers, 'Content-Encoding': 'gzip' } };

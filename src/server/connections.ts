@@ -129,7 +129,8 @@ export function createConnections(
 
     end(socket, lastWords) {
       const state = open.get(socket);
-      if (!state || state.lastWords !== undefined) {
+      if (state?.lastWords !== undefined) return; // more of what cannot be read
+      if (!state) {
         socket.destroy();
         return;
       }

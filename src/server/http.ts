@@ -53,6 +53,8 @@ export async function listen(
   const { addresses, toRequest } = createRequests(settings, { began: overload.ended, ended: overload.started });
   const connections = createConnections(settings, serve);
   const server = createServer(limitsOf(settings), connections.asked);
+  // A client that says that it sends no more still waits for its answers; Node has this and does not document it.
+  Object.assign(server, { httpAllowHalfOpen: true });
   server.on('clientError', (error, socket) => {
     const words = socket.writable ? wordsFor(error, settings.headerBytesMax) : undefined;
     if (words) connections.end(socket as Socket, words);

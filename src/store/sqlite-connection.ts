@@ -88,14 +88,21 @@ export class Connection implements Migratable, Writing, Transactional {
       return true;
     } catch (thrown) {
       if (codeOf(thrown) === BUSY) return false;
-      throw UNAVAILABLE.has(codeOf(thrown)) ? unavailable(thrown) : thrown;
+      throw toUnavailable(thrown);
     }
   }
 
   /** Another number after another connection has committed something: https://www.sqlite.org/pragma.html#pragma_data_version */
   dataVersion(): number {
-    this.#dataVersion ??= this.#database.prepare('pragma data_version');
-    return guarded(() => this.#dataVersion?.get()?.data_version as number);
+    if (!this.#dataVersion) {
+      this.#dataVersion = this.#database.prepare('pragma data_version');
+      this.#dataVersion.setReturnArrays(true);
+    }
+    try {
+      return (this.#dataVersion.get() as unknown as [number])[0];
+    } catch (cause) {
+      throw toUnavailable(cause);
+    }
   }
 
   get inTransaction(): boolean {
@@ -152,10 +159,12 @@ const UNAVAILABLE = new Set([BUSY, 6, 8, 10, 13, 14]);
 
 const codeOf = (thrown: unknown): number => ((thrown as { errcode?: number }).errcode ?? 0) & 0xff;
 
+const toUnavailable = (cause: unknown): unknown => (UNAVAILABLE.has(codeOf(cause)) ? unavailable(cause) : cause);
+
 function guarded<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    throw UNAVAILABLE.has(codeOf(cause)) ? unavailable(cause) : cause;
+    throw toUnavailable(cause);
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DateContext } from '../contract/dates.ts';
 import type { Contract, Group } from '../contract/types.ts';
-import type { Reply, Request } from '../exchange.ts';
+import { isWhole, type Reply, type Request } from '../exchange.ts';
 import { Problem, type ProblemKind, toProblem } from '../problem.ts';
 import { type Call, type Form, type FormName, plainProblem, type WireLimits, xmlReply } from './form.ts';
 import { createPages } from './help.ts';
@@ -96,7 +96,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       const call = message.decode();
       seen = { form: message.form, group: call.group, operation: call.operation, call };
       const { value, account, version } = await settings.operations(call, request.client);
-      const reply = message.encode(call, value);
+      const reply = watched(message.encode(call, value), request, call);
       const answered = { form: message.form, group: call.group, operation: call.operation, account, reply };
       if (version !== undefined && group.timeless.has(call.operation)) kept?.keep(key, answered, version);
       seen = { ...answered, call };
@@ -110,6 +110,18 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       return answer(encodeProblem(problem), problem.kind);
     }
   };
+
+  /** What goes wrong while pieces are sent can be told to nobody but the log. */
+  function watched(reply: Reply, request: Request, call: Call): Reply {
+    const { body } = reply;
+    if (isWhole(body)) return reply;
+    return {
+      ...reply,
+      body: reporting(body, (thrown, reference) =>
+        settings.report(toProblem(thrown, reference), reference, request, call),
+      ),
+    };
+  }
 
   function find(address: string): Route {
     const target = ADDRESS.exec(address);
@@ -145,6 +157,18 @@ const NO_BYTES = new Uint8Array();
 const ADDRESS = /^\/api\/([a-z]+)\.asmx(?:\/(.*))?$/i;
 
 const NOWHERE: Route = { group: undefined, path: undefined };
+
+async function* reporting(
+  pieces: AsyncIterable<string | Uint8Array>,
+  report: (thrown: unknown, reference: string) => void,
+): AsyncGenerator<string | Uint8Array> {
+  try {
+    yield* pieces;
+  } catch (thrown) {
+    report(thrown, randomUUID());
+    throw thrown;
+  }
+}
 
 interface Route {
   readonly group: CompiledGroup | undefined;

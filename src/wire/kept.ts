@@ -33,7 +33,7 @@ interface Entry {
 const KEY_LENGTH_MAX = 4_096;
 const ANSWER_BYTES_MAX = 64 * 1024;
 // What an entry takes besides its key and its answer: objects, header fields, its place in the map.
-const ENTRY_BYTES = 500;
+const ENTRY_BYTES = 1_200;
 
 export function createKept(bytesMax: number, askVersion: (account: unknown) => number | undefined): Kept {
   /** A database that cannot say is none to keep anything for; what was done is done all the same. */
@@ -86,8 +86,10 @@ export function createKept(bytesMax: number, askVersion: (account: unknown) => n
       const { reply, account } = answered;
       if (typeof reply.body !== 'string' || key.length > KEY_LENGTH_MAX) return;
       if (reply.body.length > ANSWER_BYTES_MAX || versionOf(account) !== version) return;
-      const body = Buffer.from(reply.body);
-      if (body.length > ANSWER_BYTES_MAX) return;
+      const length = Buffer.byteLength(reply.body);
+      if (length > ANSWER_BYTES_MAX) return;
+      const body = Buffer.allocUnsafeSlow(length); // of its own: a part of a shared one would keep all of that
+      body.write(reply.body);
       const before = entries.get(key);
       if (before) drop(key, before);
       const size = key.length + body.length + ENTRY_BYTES;

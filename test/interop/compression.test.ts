@@ -76,7 +76,7 @@ onEveryEngine('compression, over a socket', (engine) => {
   let service: Service;
   let address: string;
   before(async () => {
-    service = await startService(engine, 'sample', { bodyBytesMax: BODY_BYTES_MAX });
+    service = await startService(engine, 'sample', { inflatedBytesMax: BODY_BYTES_MAX });
     address = await service.app.start();
   });
   after(() => service.stop());

@@ -4,6 +4,7 @@ import { readXml, type XmlElement } from '../../src/wire/xml.ts';
 import type { HttpMessage } from '../support/cases.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { type Arguments, ENVELOPES, envelope, NAMESPACE, operationElement } from '../support/forms.ts';
+import { LIMITS } from '../support/limits.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 
@@ -56,7 +57,7 @@ onEveryEngine('WS-I Basic Profile 1.1: messages, over a socket', (engine) => {
     for (const [group, operation, args] of RESULTS) results.push(await post(call(operation, args), [], group));
     faults = [];
     for (const body of Object.values(FAULTS)) faults.push(await post(body));
-    roots = [...results, ...faults].map((answer) => readXml(textOf(answer)));
+    roots = [...results, ...faults].map((answer) => readXml(textOf(answer), LIMITS));
   });
   after(() => service.stop());
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { contract } from '../../src/contract/contract.ts';
 import { type Config, readConfig } from '../../src/server/config.ts';
 import { createEndpoint } from '../../src/wire/endpoint.ts';
+import { LIMITS } from '../support/limits.ts';
 import { parse } from '../support/validate.ts';
 import { anyText, runs, xmlText } from './arbitraries.ts';
 
@@ -18,6 +19,7 @@ function accepted(variable: string, value: string): Config | null {
 
 const get = async ({ namespace, baseUrl }: Config, query: string, path = '/api/account.asmx'): Promise<string> => {
   const endpoint = createEndpoint({
+    limits: LIMITS,
     ...{ contract, namespace, operations: async () => ({ value: true, account: 0, version: undefined }) },
     dates: () => ({ now: 0, zone: 'UTC' }),
     report: (problem) => assert.fail(problem),

@@ -48,26 +48,27 @@ onEveryEngine('addresses', (engine) => {
     'evil.example/path',
     'user@evil.example',
     'a&b',
-    '',
     'a:b',
     'x:123456',
     '<evil>',
   ];
-  test('a Host that is none is never repeated: the address that was connected to stands for it', () =>
+  test('a Host that is none is refused and never repeated', () =>
     listening({}, async (address) => {
       for (const host of HOSTILE) {
         for (const query of ['WSDL', 'disco', '', 'op=Read', 'wsdl=']) {
-          const { start, body } = await get(address, `/api/inbox.asmx?${query}`, [`Host: ${host}`]);
-          assert.match(start, / (200|404) /);
-          if (host.length > 3) assert.ok(!body.toString('utf8').includes(host), `${host} in ?${query}`);
+          for (const version of ['1.0', '1.1']) {
+            const { start, body } = await get(address, `/api/inbox.asmx?${query}`, [`Host: ${host}`], version);
+            assert.match(start, / 400 /, `${host} in ?${query}`);
+            assert.ok(!body.toString('utf8').includes(host), `${host} in ?${query}`);
+          }
         }
-        assert.equal(await baseIn(address, [`Host: ${host}`]), address, host);
       }
     }));
 
-  test('HTTP/1.0 without a Host gets the address that was connected to', () =>
+  test('an empty Host, and HTTP/1.0 without one, get the address that was connected to', () =>
     listening({}, async (address) => {
       assert.equal(await baseIn(address, [], '1.0'), address);
+      assert.equal(await baseIn(address, ['Host:']), address);
     }));
 
   test('over IPv6 the address is in brackets', () =>

@@ -3,6 +3,7 @@ import type { Request } from '../../src/exchange.ts';
 import { createEndpoint } from '../../src/wire/endpoint.ts';
 import type { Call } from '../../src/wire/form.ts';
 import { NAMESPACE } from '../support/forms.ts';
+import { LIMITS } from '../support/limits.ts';
 import { type Answer, textOf } from '../support/service.ts';
 
 /** The wire alone, with operations of the test's own behind it instead of a service. */
@@ -19,6 +20,7 @@ export function createCodec(operations: (call: Call) => Promise<unknown> = async
   const reported: Codec['reported'] = [];
   let called: Call | undefined;
   const endpoint = createEndpoint({
+    limits: LIMITS,
     contract,
     namespace: NAMESPACE,
     dates: () => ({ now: NOW, zone }),

@@ -1,0 +1,117 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { Finding } from './target.ts';
+
+/** What goes over one connection: in which pieces it is sent, and how the client ends it. */
+export interface Talk {
+  /** One character a byte. The server has read each before the next is sent. */
+  readonly pieces: readonly string[];
+  /**
+   * end: when there is nothing more to expect, it says that it sends no more. end at once: it says so with the last piece.
+   * break off: it is gone after the last piece.
+   */
+  readonly ending: 'end' | 'end at once' | 'break off';
+}
+
+export interface Heard {
+  readonly bytes: string;
+  /** The methods of the requests that the server took off the connection. */
+  readonly methods: readonly string[];
+  /** The server did not want to hear the rest, and what it said may have been lost. */
+  readonly isReset: boolean;
+}
+
+/** Both sides of the connections of one server in this process: ours, and through diagnostics channels what Node does on its. */
+export interface Wire {
+  talk(talk: Talk): Promise<Heard>;
+  close(): void;
+}
+
+interface Side {
+  readonly socket: Socket;
+  readonly exchanges: { request: IncomingMessage; response: ServerResponse; isDone: boolean }[];
+}
+
+// No rule about time: twice what the server's own time-outs can take, and longer than any answer on a busy machine.
+const PATIENCE_MS = 15_000;
+
+export function createWire(port: number): Wire {
+  const sides = new Map<number, Side>();
+  const connected = (message: unknown) => {
+    const { socket } = message as { socket: Socket };
+    if (socket.localPort === port) sides.set(socket.remotePort as number, { socket, exchanges: [] });
+  };
+  const started = (message: unknown) => {
+    const { request, response, socket } = message as {
+      request: IncomingMessage;
+      response: ServerResponse;
+      socket: Socket;
+    };
+    const exchange = { request, response, isDone: false };
+    sides.get(socket.remotePort as number)?.exchanges.push(exchange);
+    response.once('close', () => {
+      exchange.isDone = true;
+    });
+  };
+  subscribe('net.server.socket', connected);
+  subscribe('http.server.request.start', started);
+
+  return {
+    async talk({ pieces, ending }) {
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+      const chunks: Buffer[] = [];
+      let isReset = false;
+      let isEnded = false;
+      socket.on('data', (chunk) => chunks.push(chunk));
+      socket.on('error', () => {
+        isReset = true;
+      });
+      socket.on('end', () => {
+        isEnded = true;
+      });
+      await once(socket, 'connect');
+      const own = socket.localPort as number;
+      await until(() => sides.has(own), 'accepts no connection');
+      const side = sides.get(own) as Side;
+      const isOver = () => side.socket.destroyed || isEnded || isReset;
+
+      let sent = 0;
+      for (const [index, piece] of pieces.entries()) {
+        if (isOver()) break;
+        sent += piece.length;
+        const isLast = index === pieces.length - 1;
+        const bytes = Buffer.from(piece, 'latin1');
+        if (isLast && ending === 'end at once') socket.end(bytes);
+        else socket.write(bytes);
+        if (isLast && ending !== 'end') break;
+        await until(() => isOver() || side.socket.bytesRead >= sent, 'does not read what is sent');
+      }
+      if (ending === 'break off') socket.destroy();
+      else {
+        // A request whose body is still to come is not waited for.
+        const isAnswered = () => side.exchanges.every(({ request, isDone }) => isDone || !request.complete);
+        await until(() => isOver() || (side.socket.bytesRead >= sent && isAnswered()), 'does not answer');
+        socket.end();
+        await until(() => socket.destroyed, 'keeps a connection that has ended');
+      }
+      await until(() => side.socket.destroyed, 'keeps a connection that is gone');
+      sides.delete(own);
+      const methods = side.exchanges.map(({ request }) => request.method ?? '');
+      return { bytes: Buffer.concat(chunks).toString('latin1'), methods, isReset };
+    },
+    close() {
+      unsubscribe('net.server.socket', connected);
+      unsubscribe('http.server.request.start', started);
+    },
+  };
+}
+
+async function until(holds: () => boolean, otherwise: string): Promise<void> {
+  const startedAt = Date.now();
+  while (!holds()) {
+    if (Date.now() - startedAt > PATIENCE_MS) throw new Finding('the server hangs', `it ${otherwise}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { describe, type TestContext, test } from 'node:test';
+import type { Reply, Request } from '../../src/exchange.ts';
+import { readConfig } from '../../src/server/config.ts';
+import { type HttpServer, listen } from '../../src/server/http.ts';
+import { until, within } from '../durability/program.ts';
+import { openReceiver, textOf } from './receiving.ts';
+
+/** Answers that come in pieces, and clients that do not take them. */
+const PIECE_BYTES = 64 * 1024;
+const PIECES = 10_000;
+// The buffers between two sockets hold some MB, and up to 38 MB where a system gives them all it may.
+const AHEAD_MAX = 1_000;
+
+/** Pieces that are counted as they are asked for, and told of when nobody asks any more. */
+function createPieces(count: number, piece: (index: number) => string | Buffer, failsAt = -1) {
+  let asked = 0;
+  let done = false;
+  let finish = () => {};
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  async function* pieces() {
+    try {
+      for (let index = 0; index < count; index++) {
+        asked += 1;
+        if (index === failsAt) throw new Error('a page that cannot be read');
+        yield piece(index);
+      }
+    } finally {
+      done = true;
+      finish();
+    }
+  }
+  const reply: Reply = { status: 200, headers: { 'Content-Type': 'text/plain' }, body: pieces() };
+  return {
+    ...{ reply, asked: () => asked },
+    finished: () => within('nobody asks for pieces any more', finished),
+    /** Nobody ever asked, or nobody does any more. */
+    isOver: () => asked === 0 || done,
+  };
+}
+const text = (index: number): string => `${index} `.padEnd(PIECE_BYTES, 'x');
+const wholeText = (count: number): string => Array.from({ length: count }, (_, index) => text(index)).join('');
+
+const live: Reply = { status: 200, headers: {}, body: 'live\n' };
+
+async function start(t: TestContext, replies: Readonly<Record<string, Reply>>, settings = {}): Promise<HttpServer> {
+  const handle = async ({ path }: Request) => replies[path] ?? live;
+  const server = await listen(
+    { ...readConfig({ COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' }), ...settings },
+    handle,
+  );
+  t.after(() => server.close());
+  return server;
+}
+
+const get = (path: string, ...fields: string[]) =>
+  `GET ${path} HTTP/1.1\r\n${['Host: h', ...fields, '', ''].join('\r\n')}`;
+
+async function isLive({ address }: HttpServer): Promise<void> {
+  const other = openReceiver(address);
+  other.send(get('/live'));
+  const [answer] = await other.answers(1);
+  assert.equal(answer?.body.toString(), 'live\n');
+  other.leave();
+}
+
+describe('answers in pieces', () => {
+  test('all of them come, in their order, and the connection can be used again', async (t) => {
+    const { reply, asked } = createPieces(50, text);
+    const server = await start(t, { '/long': reply });
+    const client = openReceiver(server.address);
+    client.send(get('/long'));
+    client.send(get('/live'));
+    const [long, next] = await client.answers(2);
+    assert.deepEqual([long?.headers['transfer-encoding'], long?.headers['content-length']], ['chunked', undefined]);
+    assert.ok(long?.body.toString() === wholeText(50));
+    assert.equal(next?.body.toString(), 'live\n');
+    assert.equal(asked(), 50);
+    client.leave();
+  });
+
+  for (const [how, fields, piece] of [
+    ['plain', [], text],
+    ['in gzip', ['Accept-Encoding: gzip'], () => randomBytes(PIECE_BYTES)],
+  ] as const) {
+    test(`a client that takes nothing gets no more than it can hold, is cut off, and nobody asks for the rest (${how})`, async (t) => {
+      const { reply, asked, finished } = createPieces(PIECES, piece);
+      const server = await start(t, { '/long': reply }, { sendTimeoutMs: 1_000 });
+      const client = openReceiver(server.address);
+      client.send(get('/long', ...fields));
+      await client.started();
+      client.pause();
+      await isLive(server);
+      await finished();
+      assert.ok(asked() < AHEAD_MAX, `${asked()} pieces were asked for`);
+      client.resume();
+      const [answer] = await client.ended();
+      assert.equal(answer?.isWhole, false);
+      await isLive(server);
+    });
+
+    test(`a client that is slow but goes on gets all of it (${how})`, async (t) => {
+      const count = 200;
+      const { reply, asked } = createPieces(count, text);
+      const server = await start(t, { '/long': reply });
+      const client = openReceiver(server.address);
+      client.send(get('/long', ...fields));
+      await client.started();
+      for (let pauses = 0; pauses < 20; pauses++) {
+        client.pause();
+        await isLive(server);
+        client.resume();
+        await isLive(server);
+      }
+      const [answer] = await client.answers(1);
+      assert.ok(answer && textOf(answer) === wholeText(count));
+      assert.equal(asked(), count);
+      client.leave();
+    });
+
+    test(`a client that goes away ends what is made for it (${how})`, async (t) => {
+      const { reply, asked, finished } = createPieces(PIECES, piece);
+      const server = await start(t, { '/long': reply });
+      const client = openReceiver(server.address);
+      client.send(get('/long', ...fields));
+      await client.started();
+      client.leave();
+      await finished();
+      assert.ok(asked() < PIECES);
+      await isLive(server);
+    });
+
+    test(`an answer that cannot be finished ends without its end, and the connection with it (${how})`, async (t) => {
+      const { reply, finished } = createPieces(20, piece, 5);
+      const server = await start(t, { '/long': reply });
+      const client = openReceiver(server.address);
+      client.send(get('/long', ...fields));
+      client.send(get('/live'));
+      const answers = await client.ended();
+      await finished();
+      assert.deepEqual(
+        answers.map(({ status, isWhole }) => [status, isWhole]),
+        [[200, false]],
+      );
+      await isLive(server);
+    });
+  }
+
+  test('nobody who asks on the same connection, behind one that takes nothing, costs more than that one', async (t) => {
+    const [first, second] = [createPieces(PIECES, text), createPieces(PIECES, text)];
+    const server = await start(t, { '/first': first.reply, '/second': second.reply }, { sendTimeoutMs: 1_000 });
+    const client = openReceiver(server.address);
+    client.send(get('/first') + get('/second'));
+    await client.started();
+    client.pause();
+    await first.finished();
+    assert.ok(second.asked() < AHEAD_MAX, `${second.asked()} pieces were asked for`);
+    await until('nobody asks for the second', second.isOver);
+    client.leave();
+  });
+
+  test('a client that goes away ends what waits behind the answer that it was getting', async (t) => {
+    const [first, second] = [createPieces(PIECES, text), createPieces(PIECES, text)];
+    const server = await start(t, { '/first': first.reply, '/second': second.reply });
+    const client = openReceiver(server.address);
+    client.send(get('/first') + get('/second'));
+    await client.started();
+    client.leave();
+    await first.finished();
+    await until('nobody asks for the second', second.isOver);
+    await isLive(server);
+  });
+
+  test('the time for an answer is over with it: the connection is not cut off later', async (t) => {
+    const { reply, finished } = createPieces(3, text);
+    const server = await start(t, { '/long': reply }, { sendTimeoutMs: 100 });
+    const client = openReceiver(server.address);
+    client.send(get('/long'));
+    await client.answers(1);
+    await finished();
+    // Three times the time, in steps that keep the connection from being idle.
+    for (let count = 2; count < 8; count++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      client.send(get('/live'));
+      await client.answers(count);
+    }
+    client.leave();
+  });
+
+  test('a server that closes sends what is under way whole', async (t) => {
+    const { reply } = createPieces(200, text);
+    const server = await start(t, { '/long': reply });
+    const client = openReceiver(server.address);
+    client.send(get('/long'));
+    await client.started();
+    client.pause();
+    const closed = server.close();
+    client.resume();
+    const [answer] = await client.answers(1);
+    assert.ok(answer?.body.toString() === wholeText(200));
+    await within('it closes', closed);
+    await client.ended();
+  });
+
+  test('a server that closes does not wait for a client that takes nothing any longer than for others', async (t) => {
+    const { reply, finished } = createPieces(PIECES, text);
+    const server = await start(t, { '/long': reply }, { sendTimeoutMs: 500 });
+    const client = openReceiver(server.address);
+    client.send(get('/long'));
+    await client.started();
+    client.pause();
+    await within('it closes', server.close());
+    await finished();
+    client.leave();
+  });
+});
