@@ -9,6 +9,7 @@ import { API, apiReference, OPERATIONS, withSettings } from '../docs/api.ts';
 import { commands, help } from '../src/commands.ts';
 import { accountUsage } from '../src/operator/account-commands.ts';
 import { readAccount } from '../src/operator/format.ts';
+import { bounds } from '../src/server/bounds.ts';
 import { settings } from '../src/server/config.ts';
 import { onEveryEngine } from './support/engines.ts';
 import { startService } from './support/service.ts';
@@ -165,6 +166,14 @@ describe('numbers', () => {
     assert.ok(rows.length > 10);
     for (const [what, most = '', place = ''] of rows) {
       assert.equal(Number(most.replaceAll(',', '')), boundAt(place.replaceAll('`', '')), what);
+    }
+  });
+
+  test('every setting that is a bound is in SECURITY.md, with the test that goes to it', () => {
+    const rows = tablesOf('SECURITY.md').get('Bounds') ?? [];
+    for (const { variable } of Object.values(bounds)) {
+      const [, , , tests = ''] = rows.find(([, , place]) => place === `setting \`${variable}\``) ?? [];
+      assert.match(tests, /^`test\/[\w/-]+\.test\.ts`/, variable);
     }
   });
 

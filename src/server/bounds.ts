@@ -14,6 +14,12 @@ export const bounds = {
     'Largest request body that was compressed, after decompression.',
     bytes,
   ),
+  receivingBytesMax: setting(
+    'COLUMBA_RECEIVING_BYTES_MAX',
+    '268435456',
+    'Request bodies of a process that are under way, all together. Beyond that, one of more than 64 KiB gets 429.',
+    wholeNumber(2 ** 16, 2 ** 40),
+  ),
   headerBytesMax: setting(
     'COLUMBA_HEADER_BYTES_MAX',
     '65536',

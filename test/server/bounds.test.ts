@@ -22,12 +22,12 @@ import { assertRefusal, said } from './talking.ts';
 
 describe('the settings of bounds', () => {
   for (const [name, { variable, fallback }] of Object.entries(bounds)) {
-    test(`${variable} is a whole number, ${fallback} where nothing is said, and not too small to serve`, () => {
+    test(`${variable} is a whole number, ${fallback} where nothing is said`, () => {
       const read = (value: string) => readConfig({ [variable]: value })[name as keyof typeof bounds];
       assert.equal(readConfig({})[name as keyof typeof bounds], Number(fallback));
       assert.equal(read(String(Number(fallback) + 1)), Number(fallback) + 1);
       assert.equal(readConfig({}, { [flagOf(name)]: fallback })[name as keyof typeof bounds], Number(fallback));
-      for (const value of ['', '-1', '1.5', '1e3', 'many', '99999999999', ' 1']) {
+      for (const value of ['', '-1', '1.5', '1e3', 'many', '9'.repeat(20), ' 1']) {
         assert.throws(() => read(value), { message: new RegExp(`^${variable}: expected a whole number from`) }, value);
       }
     });

@@ -98,6 +98,30 @@ onEveryEngine('crowds', (engine) => {
       await neighbour.call(); // and a third time in the end
     }));
 
+  test('of large bodies only so many are taken at once as receivingBytesMax says; small ones always', () =>
+    scene(engine, { receivingBytesMax: 200_000 }, async ({ address, neighbour }) => {
+      const start = 'POST /api/account.asmx/Profile HTTP/1.1';
+      const fields = ['Host: h', 'Content-Type: application/x-www-form-urlencoded'];
+      const large = (bytes: number) =>
+        requestBytes(start, [...fields, 'Content-Length: 100000'], `user_id=${ACME}&filler=`.padEnd(bytes, 'x'));
+      const small = requestBytes(start, [...fields, 'Connection: close'], `user_id=${ACME}`);
+      const [first, second] = [await openConnection(address), await openConnection(address)];
+      await first.send(large(90_000));
+      await second.send(large(90_000));
+      await neighbour.call();
+      const [answer] = await stranger(address, large(99_999)).told;
+      assertRefusal(answer, 429, 'Too much is being sent at the same time. Try again later.');
+      assert.equal(answer?.headers['retry-after'], '1');
+      assert.deepEqual((await stranger(address, small).told).map(statusOf), [200]);
+
+      await first.send('x'.repeat(10_000));
+      assert.equal(statusOf(await first.receive()), 200);
+      const third = await openConnection(address);
+      await third.send(large(100_000));
+      assert.equal(statusOf(await third.receive()), 200);
+      for (const connection of [first, second, third]) connection.close();
+    }));
+
   test('calls that are sent at once are done in their order', () =>
     scene(engine, {}, async ({ address }) => {
       const template = (operation: string) =>
