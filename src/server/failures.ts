@@ -8,6 +8,8 @@ export interface Described {
 }
 
 const MESSAGE_LENGTH_MAX = 500;
+// Of a longer one the end is not looked at: some of the patterns take the square of the length.
+const LOOKED_AT_MAX = 2_000;
 const FRAMES_MAX = 20;
 const CAUSES_MAX = 3;
 
@@ -52,6 +54,7 @@ export function withoutValues(message: string, values: readonly string[]): strin
   for (const value of [...values].sort((a, b) => b.length - a.length)) {
     if (value.length > 2) text = text.replaceAll(value, '…');
   }
+  text = text.slice(0, LOOKED_AT_MAX);
   for (const [pattern, mark] of VALUES) text = text.replace(pattern, mark);
   return text.slice(0, MESSAGE_LENGTH_MAX);
 }

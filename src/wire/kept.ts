@@ -33,7 +33,7 @@ interface Entry {
 const KEY_LENGTH_MAX = 4_096;
 const ANSWER_BYTES_MAX = 64 * 1024;
 // What an entry takes besides its key and its answer: objects, header fields, its place in the map.
-const ENTRY_BYTES = 1_200;
+const ENTRY_BYTES = 1_000;
 
 export function createKept(bytesMax: number, askVersion: (account: unknown) => number | undefined): Kept {
   /** A database that cannot say is none to keep anything for; what was done is done all the same. */

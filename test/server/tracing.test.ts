@@ -3,7 +3,6 @@ import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createLogOutput } from '../../src/server/log-output.ts';
-import { tracesAreWanted } from '../../src/server/telemetry.ts';
 import { unavailable } from '../../src/store/unavailable.ts';
 import { until } from '../durability/program.ts';
 import { serve } from '../durability/serving.ts';
@@ -151,25 +150,6 @@ onEveryEngine('spans', (engine) => {
 
 describe('the variables of OpenTelemetry', () => {
   const engine = engines[0] as Engine;
-  const CASES: [environment: Record<string, string>, isWanted: boolean][] = [
-    [{}, false],
-    [{ OTEL_SERVICE_NAME: 'sms' }, false],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.example:4318' }, true],
-    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector.example:4318/v1/traces' }, true],
-    [{ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://collector.example:4318/v1/metrics' }, false],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: '' }, false],
-    [{ OTEL_TRACES_EXPORTER: 'otlp' }, true],
-    [{ OTEL_TRACES_EXPORTER: 'console, otlp' }, true],
-    [{ OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.example:4318' }, false],
-    [{ OTEL_SDK_DISABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.example:4318' }, false],
-    [{ OTEL_SDK_DISABLED: 'TRUE', OTEL_TRACES_EXPORTER: 'otlp' }, false],
-    [{ OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' }, true],
-  ];
-  for (const [environment, isWanted] of CASES) {
-    test(`${JSON.stringify(environment)}: ${isWanted ? 'spans are sent' : 'none are made'}`, () =>
-      assert.equal(tracesAreWanted(environment), isWanted));
-  }
-
   test('say what the service is called', async () => {
     const plain = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}));
     assert.match(plain.collector.bodies[0] ?? '', /"service\.name","value":\{"stringValue":"columba"\}/);
