@@ -61,7 +61,7 @@ const FIELDS_MAX = 1_000;
 
 const REQUEST_LINE = /^([A-Z-]+) ([!-~]+) HTTP\/(\d)\.(\d)$/;
 /** HTTP/0.9, of which RFC 9112 does not speak any more, and blanks too many, which it leaves open (§3). */
-const SIMPLE = /[A-Z-]+ +[!-~]+(?:\r?\n| {2,}HTTP)/y;
+const SIMPLE = /[A-Z-]+(?: {2,}[!-~]| +[!-~]+(?:\r?\n| {2,}HTTP))/y;
 /** §3.2: what a server that is no proxy is asked for. */
 const TARGET = /^(?:\/|\*$|https?:\/\/[\w.-]+(?::\d+)?(?:[/?]|$))/i;
 const FIELD = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t -~\x80-\xFF]*?)[ \t]*$/;
@@ -110,7 +110,7 @@ function readHead(bytes: string, at: number): Head | 'unfinished' | 'refused' | 
   };
 }
 
-const HOST = /^[\w.-]*(?::\d{1,5})?$/;
+const HOST = /^(?:[\w.-]+(?::\d{0,5})?)?$/;
 const EXTENSIONS = /^(?:;[\w.-]+(?:=(?:[\w.-]+|"[^"\\]*"))?)*$/;
 /** §6.1: the last coding is `chunked`, and it is not applied twice. */
 const CHUNKED_LAST = /^(?!.*chunked[ \t]*,)(?:.*,)?[ \t]*chunked$/i;

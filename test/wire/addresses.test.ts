@@ -41,17 +41,7 @@ onEveryEngine('addresses', (engine) => {
       }
     }));
 
-  const HOSTILE = [
-    'a"b<c',
-    'a b',
-    "a'b",
-    'evil.example/path',
-    'user@evil.example',
-    'a&b',
-    'a:b',
-    'x:123456',
-    '<evil>',
-  ];
+  const HOSTILE = ['a"b<c', 'a b', "a'b", 'evil.example/path', 'user@evil.example', 'a&b', 'a:b', 'x:123456', '<evil>'];
   test('a Host that is none is refused and never repeated', () =>
     listening({}, async (address) => {
       for (const host of HOSTILE) {
