@@ -153,7 +153,7 @@ export const settings = {
   ),
   turnMaxMs: setting(
     'COLUMBA_TURN_MAX_MS',
-    '200',
+    '500',
     'Overload: how long requests that came together may keep the process busy, before the rest of them get 503.',
     wholeNumber(1, 60_000),
   ),

@@ -113,7 +113,7 @@ function readHead(bytes: string, at: number): Head | 'unfinished' | 'refused' | 
 const HOST = /^(?:[\w.-]+(?::\d{0,5})?)?$/;
 const EXTENSIONS = /^(?:;[\w.-]+(?:=(?:[\w.-]+|"[^"\\]*"))?)*$/;
 /** §6.1: the last coding is `chunked`, and it is not applied twice. */
-const CHUNKED_LAST = /^(?!.*chunked[ \t]*,)(?:.*,)?[ \t]*chunked$/i;
+const CHUNKED_LAST = /^(?!(?:.*,)?[ \t]*chunked[ \t]*,)(?:.*,)?[ \t]*chunked$/i;
 const CHUNK = /^(0*[0-9A-Fa-f]{1,16})(;[\t -~\x80-\xFF]*)?$/;
 
 /** §7.1: where a body in chunks ends, its trailer included. */

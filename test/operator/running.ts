@@ -47,7 +47,11 @@ export interface Server {
 
 /** `columba serve` on a free port, when it serves. */
 export async function serving(args: readonly string[], surroundings: Surroundings = {}): Promise<Server> {
-  const { child, output, ended } = launch(['serve', '--port', '0', '--drain-timeout-ms', '0', ...args], surroundings);
+  const { child, output, ended } = launch(
+    // Nobody is refused here because the machine was busy with other tests.
+    ['serve', '--port', '0', '--drain-timeout-ms', '0', '--turn-max-ms', '60000', ...args],
+    surroundings,
+  );
   const address = new Promise<string>((resolve) => {
     const read = () => {
       const match = /"address":"(http:[^"]+)"|Pages +(http:\S+)\/\n[\s\S]*\n$/.exec(output.stderr + output.stdout);
