@@ -34,6 +34,8 @@ interface Job<C> {
 
 // Bounds how long the first of them waits for the others; more than a process has connections that write at once.
 const BATCH_MAX = 256;
+// A turn of a busy process takes about a millisecond.
+const GATHER_TURNS_MAX = 8;
 // Another process may hold the write lock: an import of a large account takes a few seconds.
 const LOCK_WAIT_MS = 5_000;
 const LOCK_RETRY_MS = 5;
@@ -50,10 +52,22 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
   }
 
   async function runAll(): Promise<void> {
-    // After the sockets that are readable now have been read: their writes come along.
-    await new Promise(setImmediate);
-    while (waiting.length > 0) await runBatch(waiting.splice(0, BATCH_MAX));
+    while (waiting.length > 0) {
+      await gather();
+      await runBatch(waiting.splice(0, BATCH_MAX));
+    }
     running = undefined;
+  }
+
+  /**
+   * After the sockets that are readable now have been read, their writes come along; and as long as every turn brings more,
+   * so do those. A disk that takes its time takes it once for all of them.
+   */
+  async function gather(): Promise<void> {
+    for (let turn = 0, before = 0; turn < GATHER_TURNS_MAX && waiting.length > before; turn++) {
+      before = waiting.length;
+      await new Promise(setImmediate);
+    }
   }
 
   /** SQLite would wait for the lock by blocking the process; this way others are served meanwhile. */
