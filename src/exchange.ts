@@ -17,8 +17,8 @@ export interface Request {
   readonly traceparent?: string | undefined;
   /** A Problem for which it is to be refused before anything in it is looked at: how it is framed, which Host it names. */
   readonly refused?: Error | undefined;
-  /** Reads the whole body; throws Problem `too-large` past the limit. */
-  body(): Promise<Uint8Array>;
+  /** Whole, at once or when it is decompressed; throws Problem, such as `too-large` past the limit. */
+  body(): Uint8Array | Promise<Uint8Array>;
 }
 
 export interface Reply {

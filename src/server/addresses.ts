@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import { neighbourhood, networkList } from '../networks.ts';
 import type { Problem } from '../problem.ts';
+import type { Head } from './heads.ts';
 import { createHostCheck, HOST, targetHost } from './hosts.ts';
 
 /** Who calls, and under which address they reach us: asked of a proxy only where the operator trusts it. */
@@ -13,40 +13,46 @@ export interface AddressRules {
   readonly hosts: readonly string[];
 }
 
+/** The other end of a connection. */
+export interface Peer {
+  readonly socket: Socket;
+  readonly address: string;
+}
+
 export interface Addresses {
-  of(incoming: IncomingMessage): { base: string; basePath: string; client: string };
+  /** What is asked of a socket at the beginning, while it is open. */
+  peer(socket: Socket): Peer;
+  of(head: Head, peer: Peer): { base: string; basePath: string; client: string };
   /** What is wrong with the Host, if anything is. */
-  hostProblem(incoming: IncomingMessage): Problem | undefined;
+  hostProblem(head: Head, peer: Peer): Problem | undefined;
   /** As whose a connection counts; null for a trusted proxy, which stands for many. */
-  countedAs(socket: Socket): string | null;
+  countedAs(peer: Peer): string | null;
 }
 
 export function createAddresses({ baseUrl, trustedProxies, hosts }: AddressRules): Addresses {
   const isTrusted = networkList(trustedProxies);
   const checkHost = createHostCheck(hosts);
-  const peerOf = ({ remoteAddress }: Socket) => plainAddress(remoteAddress ?? '');
-  const forwardedBy = (peer: string, { headers }: IncomingMessage): Headers => (isTrusted(peer) ? headers : {});
+  const forwardedBy = ({ address }: Peer, { headers }: Head): Headers => (isTrusted(address) ? headers : {});
 
   const basePath = pathOf(baseUrl);
   return {
-    of(incoming) {
-      const peer = peerOf(incoming.socket);
+    peer: (socket) => ({ socket, address: plainAddress(socket.remoteAddress ?? '') }),
+    of(head, peer) {
       if (trustedProxies.length === 0) {
-        return baseUrl ? { base: baseUrl, basePath, client: peer } : new Unforwarded(incoming, peer);
+        return baseUrl ? { base: baseUrl, basePath, client: peer.address } : new Unforwarded(head, peer);
       }
-      const headers = forwardedBy(peer, incoming);
+      const headers = forwardedBy(peer, head);
       const prefix = safe(firstOf(headers['x-forwarded-prefix']), PREFIX) ?? '';
-      const base = baseUrl || `${schemeOf(headers)}://${hostOf(incoming, headers)}${prefix.replace(/\/+$/, '')}`;
-      return { base, basePath: pathOf(base), client: clientOf(peer, headers, isTrusted) };
+      const base = baseUrl || `${schemeOf(headers)}://${hostOf(head, peer, headers)}${prefix.replace(/\/+$/, '')}`;
+      return { base, basePath: pathOf(base), client: clientOf(peer.address, headers, isTrusted) };
     },
-    hostProblem(incoming) {
-      if (trustedProxies.length === 0) return checkHost(incoming, undefined);
-      return checkHost(incoming, forwardedHost(forwardedBy(peerOf(incoming.socket), incoming)));
+    hostProblem(head, peer) {
+      if (trustedProxies.length === 0) return checkHost(head, undefined);
+      return checkHost(head, forwardedHost(forwardedBy(peer, head)));
     },
-    countedAs(socket) {
-      const peer = peerOf(socket);
-      if (isTrusted(peer)) return null;
-      return isIP(peer) === 6 ? neighbourhood(peer) : peer;
+    countedAs({ address }) {
+      if (isTrusted(address)) return null;
+      return isIP(address) === 6 ? neighbourhood(address) : address;
     },
   };
 }
@@ -55,27 +61,28 @@ export function createAddresses({ baseUrl, trustedProxies, hosts }: AddressRules
 class Unforwarded {
   readonly basePath = '';
   readonly client: string;
-  readonly #incoming: IncomingMessage;
+  readonly #head: Head;
+  readonly #peer: Peer;
 
-  constructor(incoming: IncomingMessage, client: string) {
-    this.#incoming = incoming;
-    this.client = client;
+  constructor(head: Head, peer: Peer) {
+    this.#head = head;
+    this.#peer = peer;
+    this.client = peer.address;
   }
 
   get base(): string {
-    return `http://${hostOf(this.#incoming, {})}`;
+    return `http://${hostOf(this.#head, this.#peer, {})}`;
   }
 }
 
-type Headers = IncomingMessage['headers'];
+type Headers = Head['headers'];
 
 const PREFIX = /^\/[\w./~-]*$/;
 
 const safe = (text: string | undefined, pattern: RegExp): string | undefined =>
   text !== undefined && pattern.test(text) ? text : undefined;
 
-const firstOf = (field: string | string[] | undefined): string | undefined =>
-  (Array.isArray(field) ? field[0] : field)?.split(',', 1)[0]?.trim();
+const firstOf = (field: string | undefined): string | undefined => field?.split(',', 1)[0]?.trim();
 
 const schemeOf = (headers: Headers): string =>
   firstOf(headers['x-forwarded-proto'])?.toLowerCase() === 'https' ? 'https' : 'http';
@@ -83,8 +90,8 @@ const schemeOf = (headers: Headers): string =>
 const forwardedHost = (headers: Headers): string | undefined => safe(firstOf(headers['x-forwarded-host']), HOST);
 
 /** HTTP/1.0 needs no Host, and a strange one is not repeated: then it is the address that was connected to. */
-function hostOf({ headers: own, socket, url = '' }: IncomingMessage, forwarded: Headers): string {
-  const given = forwardedHost(forwarded) ?? safe(targetHost(url) ?? own.host, HOST);
+function hostOf({ headers, target }: Head, { socket }: Peer, forwarded: Headers): string {
+  const given = forwardedHost(forwarded) ?? safe(targetHost(target) ?? headers.host, HOST);
   if (given) return given.replace(/:$/, '');
   const address = plainAddress(socket.localAddress ?? 'localhost');
   return `${isIP(address) === 6 ? `[${address}]` : address}:${socket.localPort}`;
@@ -94,7 +101,7 @@ function hostOf({ headers: own, socket, url = '' }: IncomingMessage, forwarded: 
 function clientOf(peer: string, headers: Headers, isTrusted: (address: string) => boolean): string {
   const field = headers['x-forwarded-for'];
   if (field === undefined) return peer;
-  const hops = (Array.isArray(field) ? field.join(',') : field).split(',').map((hop) => plainAddress(hop.trim()));
+  const hops = field.split(',').map((hop) => plainAddress(hop.trim()));
   let client = peer;
   for (const hop of hops.reverse()) {
     if (!isTrusted(client) || isIP(hop) === 0) break;

@@ -1,86 +1,72 @@
-import type { IncomingMessage } from 'node:http';
 import { Problem } from '../problem.ts';
-import { unpack } from './compression.ts';
 
-/** The bodies of requests, whole: each within its bounds, and all that are under way together within theirs. */
+/** The bodies of requests while they come: each within its bounds, and all that are under way together within theirs. */
 export interface BodyLimits {
   readonly bodyBytesMax: number;
-  readonly inflatedBytesMax: number;
   readonly receivingBytesMax: number;
 }
 
-/** Told when a body is waited for, and when it is there or will not come: the client's time, not ours. */
 export interface Receiving {
-  began(): void;
-  ended(): void;
+  /** What has come, or why no more of it is taken. */
+  readonly bytes: Buffer;
+  readonly problem: Problem | undefined;
+  add(chunk: Buffer): void;
+  /** It is whole, or will not be any more. */
+  end(): void;
 }
 
 // The largest call there is has 40 KB: calls are served however much others send.
 const SMALL_BYTES = 65_536;
 
-export function createBodies(limits: BodyLimits, receiving: Receiving) {
-  const { bodyBytesMax, inflatedBytesMax, receivingBytesMax } = limits;
+export function createBodies({ bodyBytesMax, receivingBytesMax }: BodyLimits) {
   /** Of all that are under way. */
   let held = 0;
 
-  /** By events: reading a stream as an async iterator costs as much as the rest of a small call. */
-  function receive(incoming: IncomingMessage): Promise<Buffer> {
-    receiving.began();
-    return new Promise((resolve, reject) => {
-      // Mostly one chunk. Where there are more they are copied together: each of them takes more than its bytes.
-      let gathered = NOTHING;
-      let bytes = 0;
-      let settled = false;
-      const settle = () => {
-        settled = true;
-        held -= bytes;
-        receiving.ended();
-      };
-      const refuse = (problem: Problem) => {
-        settle();
-        gathered = NOTHING;
-        reject(problem);
-      };
-      incoming.on('data', (chunk: Buffer) => {
-        if (settled) return;
-        const start = bytes;
-        bytes += chunk.length;
-        held += chunk.length;
-        if (bytes > bodyBytesMax) {
-          refuse(tooLarge(bodyBytesMax));
-        } else if (bytes > SMALL_BYTES && held > receivingBytesMax) {
-          refuse(crowded());
-        } else if (start === 0) {
-          gathered = chunk;
-        } else {
-          if (bytes > gathered.length) gathered = enlarged(gathered, start, Math.min(2 * bytes, bodyBytesMax));
-          chunk.copy(gathered, start);
-        }
-      });
-      incoming.on('end', () => {
-        if (settled) return;
-        settle();
-        resolve(gathered.subarray(0, bytes));
-      });
-      const brokenOff = (cause?: Error) => {
-        // Every request is closed in the end, and making an error takes a tenth of a call.
-        if (!settled) refuse(new Problem('malformed', 'The request body broke off.', { cause }));
-      };
-      incoming.on('error', brokenOff);
-      incoming.on('close', () => brokenOff());
-    });
+  /** Chunks are copied together: each of them takes more than its bytes. */
+  class Gathering implements Receiving {
+    #gathered: Buffer = NOTHING;
+    #length = 0;
+    problem: Problem | undefined;
+
+    get bytes(): Buffer {
+      return this.#gathered.subarray(0, this.#length);
+    }
+
+    add(chunk: Buffer): void {
+      if (this.problem) return;
+      const start = this.#length;
+      const length = start + chunk.length;
+      if (length > bodyBytesMax) this.problem = tooLarge();
+      else if (length > SMALL_BYTES && held + chunk.length > receivingBytesMax) this.problem = crowded();
+      if (this.problem) {
+        this.end();
+        return;
+      }
+      held += chunk.length;
+      this.#length = length;
+      if (start === 0) {
+        this.#gathered = chunk;
+        return;
+      }
+      if (length > this.#gathered.length) {
+        this.#gathered = enlarged(this.#gathered, start, Math.min(2 * length, bodyBytesMax));
+      }
+      chunk.copy(this.#gathered, start);
+    }
+
+    end(): void {
+      held -= this.#length;
+      this.#length = 0;
+    }
   }
 
-  return (incoming: IncomingMessage): Promise<Uint8Array> => {
-    if (Number(incoming.headers['content-length'] ?? 0) > bodyBytesMax) return Promise.reject(tooLarge(bodyBytesMax));
-    const coding = incoming.headers['content-encoding'];
-    const received = receive(incoming);
-    return coding === undefined ? received : received.then((bytes) => unpack(bytes, coding, inflatedBytesMax));
-  };
+  const tooLarge = (): Problem =>
+    new Problem('too-large', `A request body has at most ${bodyBytesMax} bytes.`, { headers: { Connection: 'close' } });
+
+  return { receive: (): Receiving => new Gathering(), tooLarge, bytesMax: bodyBytesMax };
 }
 
-const tooLarge = (bytesMax: number): Problem =>
-  new Problem('too-large', `A request body has at most ${bytesMax} bytes.`, { headers: { Connection: 'close' } });
+export type Bodies = ReturnType<typeof createBodies>;
 
 const crowded = (): Problem =>
   new Problem('too-many', 'Too much is being sent at the same time. Try again later.', {

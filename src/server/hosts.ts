@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import { Problem } from '../problem.ts';
+import type { Head } from './heads.ts';
 
 /** The Host of a request, which names the service it is meant for. */
 
@@ -22,39 +22,28 @@ export const targetHost = (url: string): string | undefined =>
   url.startsWith('/') ? undefined : /^https?:\/\/([^/?]*)/i.exec(url)?.[1];
 
 /** What is wrong with the Host of a request, if anything is (RFC 9112 §3.2). */
-export type HostCheck = (incoming: IncomingMessage, forwarded: string | undefined) => Problem | undefined;
+export type HostCheck = (head: Head, forwarded: string | undefined) => Problem | undefined;
 
 /** Probes of load balancers and supervisors know a process by its address, not by our names. */
-export const isProbe = ({ url = '' }: IncomingMessage): boolean => url.startsWith('/health/');
+export const isProbe = ({ target }: Head): boolean => target.startsWith('/health/');
 
 /** `hosts` are ours; any is where there are none. One without a port stands for every port. */
 export function createHostCheck(hosts: readonly string[]): HostCheck {
   const ours = new Set(hosts);
   const isOurs = (host: string) => ours.has(host) || ours.has(host.replace(/:\d*$/, ''));
-  return (incoming, forwarded) => {
-    const { headers, rawHeaders, url = '', httpVersion } = incoming;
-    const own = headers.host;
-    if (own === undefined && httpVersion !== '1.0') return refused('A request of HTTP/1.1 has a Host.');
-    if (own !== undefined && isRepeated(rawHeaders)) return refused('A request has one Host.');
-    const target = targetHost(url);
+  return (head, forwarded) => {
+    const { target: address, version, hosts: count } = head;
+    const own = head.headers.host;
+    if (own === undefined && version !== '1.0') return refused('A request of HTTP/1.1 has a Host.');
+    if (count > 1) return refused('A request has one Host.');
+    const target = targetHost(address);
     // An empty one is allowed: the client knows no name (RFC 9110 §7.2).
     if ((own && !HOST.test(own)) || (target !== undefined && !HOST.test(target))) {
       return refused('The Host of this request is no name of a machine with a port or without.');
     }
-    if (ours.size === 0 || isProbe(incoming) || isOurs((forwarded ?? target ?? own ?? '').toLowerCase()))
-      return undefined;
+    if (ours.size === 0 || isProbe(head) || isOurs((forwarded ?? target ?? own ?? '').toLowerCase())) return undefined;
     return refused('There is no service under the Host of this request.');
   };
-}
-
-/** Names and values take turns. Node keeps the first Host only. */
-function isRepeated(rawHeaders: readonly string[]): boolean {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
-  }
-  return count > 1;
 }
 
 /** Who mixes up hosts may mix up requests too: the connection is not used any further. */

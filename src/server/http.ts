@@ -1,18 +1,15 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Reply, Request } from '../exchange.ts';
-import type { AddressRules } from './addresses.ts';
-import { pack } from './compression.ts';
-import { type ConnectionLimits, type Connections, createConnections } from './connections.ts';
-import { requestIdOf } from './correlation.ts';
-import { isProbe } from './hosts.ts';
-import { noRoom, noTunnel, wordsFor } from './last-words.ts';
+import { type AddressRules, createAddresses } from './addresses.ts';
+import { type BodyLimits, createBodies } from './bodies.ts';
+import { Connection, type Host } from './connection.ts';
+import { noRoom } from './last-words.ts';
 import { createOverload, type OverloadSettings } from './overload.ts';
 import { createRequests, type RequestLimits } from './requests.ts';
-import { send } from './sending.ts';
+import { IDLE_MS } from './sending.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
-export interface HttpSettings extends AddressRules, ConnectionLimits, OverloadSettings, RequestLimits {
+export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings, RequestLimits {
   readonly host: string;
   readonly port: number;
   readonly headerBytesMax: number;
@@ -20,6 +17,10 @@ export interface HttpSettings extends AddressRules, ConnectionLimits, OverloadSe
   readonly requestTimeoutMs: number;
   readonly sendTimeoutMs: number;
   readonly drainTimeoutMs: number;
+  readonly connectionsMax: number;
+  readonly connectionsPerClientMax: number;
+  /** 0 for any number. */
+  readonly requestsPerConnectionMax: number;
 }
 
 export interface HttpServer {
@@ -38,133 +39,115 @@ export interface HttpServer {
 
 export async function listen(
   settings: HttpSettings,
-  handle: (request: Request) => Promise<Reply>,
+  handle: (request: Request) => Reply | Promise<Reply>,
 ): Promise<HttpServer> {
   let closing = false;
   let bytesSent = 0;
-  const sending = {
-    sendTimeoutMs: settings.sendTimeoutMs,
-    sent: (bytes: number) => {
+  const overload = createOverload(settings);
+  const addresses = createAddresses(settings);
+  const clock = createClock(settings);
+  const open = new Set<Connection>();
+  /** Of each client with a connection, so there are never more than connections. */
+  const counts = new Map<string, number>();
+  const host: Host = {
+    ...{ handle, overload, requests: createRequests(settings, addresses), bodies: createBodies(settings) },
+    ...{ headerBytesMax: settings.headerBytesMax, requestsPerConnectionMax: settings.requestsPerConnectionMax },
+    ...{ patience: clock.patience, now: clock.now, isClosing: () => closing },
+    sent: (bytes) => {
       bytesSent += bytes;
     },
   };
-  const overload = createOverload(settings);
-  // A request whose body is still on its way keeps us from nothing.
-  const { addresses, toRequest } = createRequests(settings, { began: overload.ended, ended: overload.started });
-  const connections = createConnections(settings, serve);
-  const server = createServer(limitsOf(settings), connections.asked);
-  // A client that says that it sends no more still waits for its answers; Node has this and does not document it.
-  Object.assign(server, { httpAllowHalfOpen: true });
-  server.on('clientError', (error, socket) => {
-    const words = socket.writable ? wordsFor(error, settings.headerBytesMax) : undefined;
-    if (words) connections.end(socket as Socket, words);
-    else socket.destroy();
-  });
-  server.on('connect', (_, socket) => {
-    socket.on('error', () => {}); // node:http has let go of it
-    connections.end(socket as Socket, noTunnel());
-  });
-  server.on('checkExpectation', connections.asked); // RFC 9110 §10.1.1: what is expected of us besides 100 may be ignored
-  admitOnly(server, (socket) => connections.admit(socket, addresses.countedAs(socket)));
 
-  function serve(incoming: IncomingMessage, response: ServerResponse): void {
-    const id = requestIdOf(incoming.headers['x-request-id']);
-    const answer = (reply: Reply) => {
-      const isLast = connections.answering(incoming.socket, response) || closing;
-      // node:http loses what came in one packet with a request that asks for an upgrade: what follows cannot be trusted.
-      const ends = isLast || incoming.headers.upgrade !== undefined;
-      const last = ends ? { ...reply, headers: { ...reply.headers, Connection: 'close' } } : reply;
-      send(incoming, response, last, id, sending);
-    };
-    const packed = (reply: Reply) => {
-      const ready = pack(reply, incoming.headers['accept-encoding'] as string | undefined);
-      if (ready instanceof Promise) ready.then(answer, () => response.destroy());
-      else answer(ready);
-    };
-    if (!isProbe(incoming) && overload.refuses()) {
-      answer(BUSY);
+  function accept(socket: Socket): void {
+    const peer = addresses.peer(socket);
+    const client = addresses.countedAs(peer);
+    const own = client === null ? 0 : (counts.get(client) ?? 0);
+    if (open.size >= settings.connectionsMax || own >= settings.connectionsPerClientMax) {
+      socket.on('error', () => {}); // whoever is gone already need not be told
+      socket.write(noRoom());
+      socket.destroySoon();
       return;
     }
-    overload.started();
-    handle(toRequest(incoming, id)).then(
-      (reply) => {
-        overload.ended();
-        packed(reply);
-      },
-      () => {
-        overload.ended();
-        response.destroy(); // the endpoint answers everything: this is for what cannot be answered
-      },
-    );
+    if (client !== null) counts.set(client, own + 1);
+    const connection = new Connection(peer, host);
+    open.add(connection);
+    socket.once('close', () => {
+      open.delete(connection);
+      if (client === null) return;
+      const left = (counts.get(client) ?? 0) - 1;
+      if (left > 0) counts.set(client, left);
+      else counts.delete(client);
+    });
   }
 
+  // A client that says that it sends no more still waits for its answers.
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(settings.port, settings.host, resolve);
   });
+  clock.start(() => {
+    for (const connection of open) connection.check();
+  });
   return {
     address: addressOf(server),
     get traffic() {
-      return { connectionsOpen: connections.size, bytesSent, refused: overload.refused };
+      return { connectionsOpen: open.size, bytesSent, refused: overload.refused };
     },
     async holdBack(wait) {
       overload.ended();
       await wait().finally(overload.started);
     },
-    close: () => {
-      closing = true;
-      return drain(server, connections, settings.drainTimeoutMs);
-    },
+    close: () =>
+      new Promise((resolve) => {
+        closing = true;
+        const closeIdle = () => {
+          for (const connection of open) connection.closeIfIdle();
+        };
+        const timer = setTimeout(closeIdle, settings.drainTimeoutMs);
+        server.close(() => {
+          clearTimeout(timer);
+          clock.stop();
+          resolve();
+        });
+      }),
   };
 }
 
-const BUSY: Reply = {
-  status: 503,
-  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', 'Retry-After': '1' },
-  body: 'There is more to do than can be done in time. Try again later.\n',
-};
+// How long a client may still talk after it has got its last answer.
+const LINGER_MS = 1_000;
+const TICK_MS_MAX = 500;
 
-const limitsOf = ({ headerBytesMax, headersTimeoutMs, requestTimeoutMs }: HttpSettings) => {
-  const headersTimeout = Math.min(headersTimeoutMs, requestTimeoutMs);
+/**
+ * One clock for the time-outs of all connections, as a timer for each of them would cost every request. It counts ticks: when
+ * the process stood still, its clients are not to blame.
+ */
+function createClock({ headersTimeoutMs, requestTimeoutMs, sendTimeoutMs }: HttpSettings) {
+  const shortest = Math.min(headersTimeoutMs, requestTimeoutMs, sendTimeoutMs);
+  const tickMs = Math.min(TICK_MS_MAX, Math.ceil(shortest / 4));
+  const ticks = (ms: number) => Math.ceil(ms / tickMs);
+  let now = 0;
+  let timer: NodeJS.Timeout | undefined;
   return {
-    maxHeaderSize: headerBytesMax,
-    requestTimeout: requestTimeoutMs,
-    headersTimeout,
-    connectionsCheckingInterval: Math.min(headersTimeout, 5_000),
-    requireHostHeader: false, // we ask for it ourselves, and say so in words
+    now: () => now,
+    patience: {
+      head: ticks(Math.min(headersTimeoutMs, requestTimeoutMs)),
+      body: ticks(requestTimeoutMs),
+      idle: ticks(IDLE_MS),
+      sending: ticks(sendTimeoutMs),
+      last: ticks(LINGER_MS),
+    },
+    start(tick: () => void) {
+      timer = setInterval(() => {
+        now += 1;
+        tick();
+      }, tickMs).unref();
+    },
+    stop: () => clearInterval(timer),
   };
-};
-
-/** A connection for which there is no room never gets to node:http. */
-function admitOnly(server: Server, admit: (socket: Socket) => boolean): void {
-  const [accept] = server.listeners('connection') as [(this: Server, socket: Socket) => void];
-  server.removeListener('connection', accept);
-  server.on('connection', (socket: Socket) => {
-    if (admit(socket)) {
-      accept.call(server, socket);
-      return;
-    }
-    socket.on('error', () => {}); // whoever is gone already need not be told
-    socket.write(noRoom());
-    socket.destroySoon();
-  });
 }
 
 function addressOf(server: Server): string {
   const { address, family, port } = server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
-}
-
-/**
- * http.Server.close would cut idle connections at once, and with them a request that is on its way: only the listening
- * socket is closed, and the connections end by themselves or when the time is over.
- */
-function drain(server: Server, connections: Connections, timeoutMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(connections.closeIdle, timeoutMs);
-    NetServer.prototype.close.call(server, () => {
-      clearTimeout(timer);
-      server.close(() => resolve()); // ends the timers that http has of its own
-    });
-  });
 }

@@ -1,61 +1,87 @@
-import type { IncomingMessage } from 'node:http';
 import type { Request } from '../exchange.ts';
 import { Problem } from '../problem.ts';
-import { type AddressRules, createAddresses } from './addresses.ts';
-import { type BodyLimits, createBodies, type Receiving } from './bodies.ts';
-import { traceparentOf } from './correlation.ts';
+import type { Addresses, Peer } from './addresses.ts';
+import { unpack } from './compression.ts';
+import { requestIdOf, traceparentOf } from './correlation.ts';
+import type { Head } from './heads.ts';
 
-/** Requests as they come off a socket, as plain data. */
-export interface RequestLimits extends BodyLimits {
+/** Requests as they come off a connection, as plain data. */
+export interface RequestLimits {
   readonly urlLengthMax: number;
+  readonly inflatedBytesMax: number;
 }
 
-export type Addresses = ReturnType<typeof createAddresses>;
+export type Requests = ReturnType<typeof createRequests>;
 
-export function createRequests(
-  settings: RequestLimits & AddressRules,
-  receiving: Receiving,
-): { addresses: Addresses; toRequest(incoming: IncomingMessage, id: string): Request } {
-  const addresses = createAddresses(settings);
-  const readBody = createBodies(settings, receiving);
-  return {
-    addresses,
-    toRequest(incoming, id) {
-      const place = addresses.of(incoming);
-      const { basePath, client } = place;
-      const url = incoming.url ?? '/';
+export function createRequests({ urlLengthMax, inflatedBytesMax }: RequestLimits, addresses: Addresses) {
+  class Arrived implements Request {
+    readonly method: string;
+    readonly path: string;
+    readonly query: string;
+    readonly headers: Head['headers'];
+    readonly client: string;
+    readonly id: string;
+    readonly traceparent: string | undefined;
+    readonly refused: Problem | undefined;
+    readonly #head: Head;
+    readonly #peer: Peer;
+    #body: Uint8Array | Problem | Promise<Uint8Array>;
+    #isPacked: boolean;
+
+    constructor(head: Head, peer: Peer, refused: Problem | undefined, body: Uint8Array | Problem) {
+      const { method, target, headers } = head;
+      const { basePath, client } = addresses.of(head, peer);
       // The absolute form of RFC 9112 §3.2.2, which servers must accept.
-      const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '');
-      const mark = target.indexOf('?');
-      const path = (mark < 0 ? target : target.slice(0, mark)) || '/';
-      return {
-        method: incoming.method ?? '',
-        path: basePath && `${path}/`.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path,
-        query: mark < 0 ? '' : target.slice(mark + 1),
-        headers: incoming.headers,
-        get base() {
-          return place.base;
-        },
-        client,
-        id,
-        traceparent: traceparentOf(incoming.headers.traceparent),
-        refused: framingProblem(incoming, settings) ?? addresses.hostProblem(incoming),
-        body: () => readBody(incoming),
-      };
-    },
-  };
-}
+      const own = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '');
+      const mark = own.indexOf('?');
+      const path = (mark < 0 ? own : own.slice(0, mark)) || '/';
+      this.method = method;
+      this.path = basePath && `${path}/`.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path;
+      this.query = mark < 0 ? '' : own.slice(mark + 1);
+      this.headers = headers;
+      this.client = client;
+      this.id = requestIdOf(headers['x-request-id']);
+      this.traceparent = traceparentOf(headers.traceparent);
+      this.refused = refused;
+      this.#head = head;
+      this.#peer = peer;
+      this.#body = body;
+      this.#isPacked = headers['content-encoding'] !== undefined;
+    }
 
-/** What the parser lets through, and others on the way may have read differently. */
-function framingProblem({ url = '', headers, httpVersion }: IncomingMessage, { urlLengthMax }: RequestLimits) {
-  if (url.length > urlLengthMax) {
-    return closing('too-large', `The address of a request has at most ${urlLengthMax} characters.`);
+    get base(): string {
+      return addresses.of(this.#head, this.#peer).base;
+    }
+
+    body(): Uint8Array | Promise<Uint8Array> {
+      if (this.#body instanceof Problem) throw this.#body;
+      if (!this.#isPacked || this.#body instanceof Promise) return this.#body;
+      this.#body = unpack(this.#body, this.headers['content-encoding'], inflatedBytesMax);
+      return this.#body;
+    }
   }
-  if (httpVersion !== '1.1' && httpVersion !== '1.0')
-    return closing('malformed', 'HTTP/1.1 and HTTP/1.0 are understood.');
-  const coding = headers['transfer-encoding'];
-  if (coding === undefined || (httpVersion !== '1.0' && coding.trim().toLowerCase() === 'chunked')) return undefined;
-  return closing('malformed', 'The Transfer-Encoding of a request is chunked, in HTTP/1.1, or there is none.');
+
+  return {
+    /** Why it is refused, whatever is asked for: others on the way may have read it differently. */
+    problemOf(head: Head, peer: Peer): Problem | undefined {
+      if (head.target.length > urlLengthMax) {
+        return closing('too-large', `The address of a request has at most ${urlLengthMax} characters.`);
+      }
+      if (head.version !== '1.1' && head.version !== '1.0') {
+        return closing('malformed', 'HTTP/1.1 and HTTP/1.0 are understood.');
+      }
+      if (Number.isNaN(head.length) || (head.length === 'chunked' && head.version === '1.0')) {
+        return closing('malformed', 'The Transfer-Encoding of a request is chunked, in HTTP/1.1, or there is none.');
+      }
+      return addresses.hostProblem(head, peer);
+    },
+    make: (
+      head: Head,
+      peer: Peer,
+      refused: Problem | undefined,
+      body: Uint8Array | Problem,
+    ): Request & { id: string } => new Arrived(head, peer, refused, body),
+  };
 }
 
 const closing = (kind: 'malformed' | 'too-large', message: string): Problem =>

@@ -1,74 +1,71 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isWhole, type Reply } from '../exchange.ts';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Reply } from '../exchange.ts';
 
 /** Replies on their way out. */
 
-export interface Sending {
-  readonly sendTimeoutMs: number;
-  /** Told how many bytes of a body go out. */
-  readonly sent: (bytes: number) => void;
+/** How long a connection is kept that nobody uses; clients are told, that they need not find out. */
+export const IDLE_MS = 5_000;
+const STAYS_OPEN = `Connection: keep-alive\r\nKeep-Alive: timeout=${IDLE_MS / 1_000}\r\n`;
+const ENDS = 'Connection: close\r\n';
+
+/** How the end of an answer is told: by its length, by its last chunk, or by the end of the connection. */
+export type Framing = number | 'chunked' | 'closed';
+
+// RFC 9110 §5.5: with anything else in it, it would be another field, or another answer.
+const UNSENDABLE = /[^\t -~\x80-\xff]/g;
+
+/** Everything before the body. `id` is the request's, and goes with every answer. */
+export function headOf({ status, headers }: Reply, id: string, framing: Framing, isLast: boolean): string {
+  let fields = '';
+  for (const name in headers) {
+    if (name !== 'Connection') fields += `${name}: ${headers[name]?.replace(UNSENDABLE, '')}\r\n`;
+  }
+  const length = typeof framing === 'number' ? `Content-Length: ${framing}\r\n` : '';
+  const coding = framing === 'chunked' ? 'Transfer-Encoding: chunked\r\n' : '';
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields}X-Request-Id: ${id}\r\n${length}Date: ${date()}\r\n${isLast ? ENDS : STAYS_OPEN}${coding}\r\n`;
 }
 
-// How long a client may still talk after it was told that its body is too large.
-const LINGER_MS = 1_000;
+let second = 0;
+let text = '';
 
-/** `id` is the request's, and goes with every answer. */
-export function send(
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  reply: Reply,
-  id: string,
-  { sendTimeoutMs, sent }: Sending,
-): void {
-  const { status, headers, body } = reply;
-  if (!isWhole(body)) {
-    cutOffAfter(response, sendTimeoutMs);
-    response.writeHead(status, { ...headers, 'X-Request-Id': id });
-    sendPieces(response, body, sent).catch(() => response.destroy());
-    return;
+/** Writing it takes 1 µs, and it is the same for a second. */
+export function date(): string {
+  const now = Math.floor(Date.now() / 1_000);
+  if (now !== second) {
+    second = now;
+    text = new Date(now * 1_000).toUTCString();
   }
-  // As a text of one character a byte it goes out in one write with the head; encoding it there would cost several times as much.
-  const bytes =
-    typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  response.writeHead(status, { ...headers, 'X-Request-Id': id, 'Content-Length': bytes.length });
-  const content = incoming.method === 'HEAD' ? '' : bytes.toString('latin1');
-  sent(content.length);
-  if (headers.Connection !== 'close' || incoming.complete) {
-    response.end(content, 'latin1');
-    if (response.writableLength > 0) cutOffAfter(response, sendTimeoutMs); // mostly the system has taken it all by now
-    return;
-  }
-  // A client that writes all before it reads would lose the answer if we closed while it writes (RFC 9112 §9.6).
-  response.write(content, 'latin1');
-  incoming.resume();
-  const end = () => response.end();
-  incoming.once('end', end).once('close', end);
-  setTimeout(end, LINGER_MS).unref();
-}
-
-/** A client that does not take its answer must not hold it, and its connection, for ever. */
-function cutOffAfter(response: ServerResponse, timeoutMs: number): void {
-  if (response.closed) return;
-  const timer = setTimeout(() => response.destroy(), timeoutMs);
-  response.once('close', () => clearTimeout(timer));
+  return text;
 }
 
 /**
- * Piece by piece, each made when the client has taken most of the one before; others are served in between. One that does
- * not get it all in time is cut off, as is one whose answer cannot be finished: it must not take a part for the whole.
+ * Piece by piece, each made when the client has taken most of the one before; others are served in between. Where the client
+ * is gone, nobody asks for more.
  */
-async function sendPieces(
-  response: ServerResponse,
+export async function sendPieces(
+  socket: Socket,
+  head: string,
   pieces: AsyncIterable<string | Uint8Array>,
-  sent: Sending['sent'],
+  inChunks: boolean,
+  sent: (bytes: number) => void,
 ): Promise<void> {
+  let before = head;
   for await (const piece of pieces) {
-    if (response.destroyed) return;
-    sent(Buffer.byteLength(piece));
-    if (!response.write(piece)) await drained(response); // comes at once, while the system takes all
+    if (socket.destroyed) return;
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+    if (bytes.length === 0) continue; // as a chunk it would be the last one
+    sent(bytes.length);
+    socket.cork();
+    socket.write(inChunks ? `${before}${bytes.length.toString(16)}\r\n` : before, 'latin1');
+    socket.write(bytes);
+    if (inChunks) socket.write('\r\n', 'latin1');
+    socket.uncork();
+    before = '';
+    if (socket.writableNeedDrain) await drained(socket); // comes at once, while the system takes all
     await turn();
   }
-  response.end();
+  socket.write(inChunks ? `${before}0\r\n\r\n` : before, 'latin1');
 }
 
 let turns: Promise<unknown> = Promise.resolve();
@@ -79,11 +76,11 @@ function turn(): Promise<unknown> {
   return turns;
 }
 
-const drained = (response: ServerResponse) =>
+const drained = (socket: Socket) =>
   new Promise<void>((resolve) => {
     const go = () => {
-      response.off('drain', go).off('close', go);
+      socket.off('drain', go).off('close', go);
       resolve();
     };
-    response.on('drain', go).on('close', go);
+    socket.on('drain', go).on('close', go);
   });

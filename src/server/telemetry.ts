@@ -19,7 +19,7 @@ export interface Telemetry {
   stop(): Promise<void>;
 }
 
-type Handle = (request: Request) => Promise<Reply>;
+type Handle = (request: Request) => Reply | Promise<Reply>;
 
 export interface TelemetrySettings extends MetricsSettings {
   readonly logKey: string;

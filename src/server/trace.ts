@@ -7,9 +7,11 @@ import { header, isWhole, type Reply, type Request } from '../exchange.ts';
  * a test by copying. The user_id is masked by as many x: lengths stay true, and nothing secret is in the file.
  */
 export interface Trace {
-  around(handle: (request: Request) => Promise<Reply>): (request: Request) => Promise<Reply>;
+  around(handle: Handle): Handle;
   close(): Promise<void>;
 }
+
+type Handle = (request: Request) => Reply | Promise<Reply>;
 
 export function createTrace(file: string, now: () => number, failed: (thrown: Error) => void): Trace {
   // Opened at once, so that a wrong path is told at the start; a file that was there may have been open to others.
@@ -19,14 +21,8 @@ export function createTrace(file: string, now: () => number, failed: (thrown: Er
   output.on('error', failed); // a full disk ends the trace, not the service
   return {
     around: (handle) => async (request) => {
-      let body: Uint8Array = new Uint8Array();
-      const reply = await handle({
-        ...request,
-        body: async () => {
-          body = await request.body();
-          return body;
-        },
-      });
+      const reply = await handle(request);
+      const body = await bodyOf(request);
       const start = `##### ${new Date(now()).toISOString()}\n=== request ===\n`;
       const write = (content: string | Uint8Array) => {
         const parts = [start, requestBytes(request, body), '\n=== response ===\n', replyBytes(reply, content), '\n'];
@@ -39,6 +35,15 @@ export function createTrace(file: string, now: () => number, failed: (thrown: Er
     },
     close: () => new Promise((resolve) => output.end(resolve)),
   };
+}
+
+/** None where it was not taken. */
+async function bodyOf(request: Request): Promise<Uint8Array> {
+  try {
+    return await request.body();
+  } catch {
+    return new Uint8Array();
+  }
 }
 
 /** The same pieces, and in the end all of them. */

@@ -13,7 +13,7 @@ import type { Watch, Watched } from './watch.ts';
  * names of ours and no value of anybody's: no address, since the query is part of it, and no parameter.
  */
 export interface Tracing {
-  around(handle: (request: Request) => Promise<Reply>): (request: Request) => Promise<Reply>;
+  around(handle: Handle): Handle;
   /** What became of the request that is being answered. */
   observe(observed: Observed, account: string | undefined): void;
   /** Of the request that is being answered. */
@@ -21,6 +21,8 @@ export interface Tracing {
   readonly watch: Watch;
   stop(): Promise<void>;
 }
+
+type Handle = (request: Request) => Reply | Promise<Reply>;
 
 export interface TracingSettings {
   readonly engine: string;
@@ -62,7 +64,12 @@ export function createTracing({ engine, version, failed: complain }: TracingSett
   return {
     around: (handle) => (request) => {
       const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, parentOf(request));
-      return current.run(span, () => handle(request).finally(() => span.end()));
+      return current.run(span, () => {
+        const reply = handle(request);
+        if (reply instanceof Promise) return reply.finally(() => span.end());
+        span.end();
+        return reply;
+      });
     },
     observe({ request, reply, kind, form, group, operation }, account) {
       const span = current.getStore();

@@ -3,7 +3,7 @@ import type { DateContext } from '../contract/dates.ts';
 import type { Contract, Group } from '../contract/types.ts';
 import { isWhole, type Reply, type Request } from '../exchange.ts';
 import { Problem, type ProblemKind, toProblem } from '../problem.ts';
-import { type Call, type Form, type FormName, plainProblem, type WireLimits, xmlReply } from './form.ts';
+import { type Call, type Form, type FormName, type Message, plainProblem, type WireLimits, xmlReply } from './form.ts';
 import { createPages } from './help.ts';
 import type { Kept } from './kept.ts';
 import { createPairs } from './pairs.ts';
@@ -48,7 +48,8 @@ export interface Exchange {
   /** Until the answer was ready to be sent, or its first piece. */
   readonly durationMs: number;
 }
-export type Endpoint = (request: Request) => Promise<Reply>;
+/** At once, where nothing has to be waited for. */
+export type Endpoint = (request: Request) => Reply | Promise<Reply>;
 
 export function createEndpoint(settings: EndpointSettings): Endpoint {
   const { contract, namespace, kept } = settings;
@@ -56,58 +57,88 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   const groups = new Map(Object.entries(contract).map(([name, group]) => [name, compileGroup(name, group, settings)]));
   const routes = new Map([...groups.values()].flatMap((group) => group.addresses.map((path) => [path, find(path)])));
 
-  return async (request) => {
-    const startedAt = performance.now();
-    let route: Route = NOWHERE;
-    let received: FormName | undefined;
-    let seen: Seen | undefined;
-    const answer = (reply: Reply, kind: Exchange['kind']): Reply => {
-      if (!settings.observe) return reply;
-      const { form, group, operation, account, call } = seen ?? guess(route, request.method, received);
-      const durationMs = performance.now() - startedAt;
-      settings.observe({ request, reply, kind, form, group, operation, account, call, durationMs });
-      return reply;
-    };
-    let encodeProblem: (problem: Problem) => Reply = plainProblem;
-    try {
+  /** One request, from its arrival to its answer. */
+  class Turn {
+    readonly #request: Request;
+    readonly #startedAt = performance.now();
+    #route = NOWHERE;
+    /** Of a request that could be read as a call of that form, at least. */
+    #form: FormName | undefined;
+    #seen: Seen | undefined;
+    #encodeProblem: (problem: Problem) => Reply = plainProblem;
+
+    constructor(request: Request) {
+      this.#request = request;
+    }
+
+    begin(): Reply | Promise<Reply> {
+      const request = this.#request;
       if (request.refused) throw request.refused;
-      route = routes.get(request.path) ?? find(request.path);
-      const { group, path } = route;
-      if (!group) return answer(pages.outside(request), 'ok');
-      if (path === undefined && isReading(request)) return answer(describe(group, request), 'ok');
+      this.#route = routes.get(request.path) ?? find(request.path);
+      const { group, path } = this.#route;
+      if (!group) return this.#tell(pages.outside(request), 'ok');
+      if (path === undefined && isReading(request)) return this.#tell(describe(group, request), 'ok');
+      const admitted = settings.admitClient?.(request.client);
+      return admitted ? admitted.then(() => this.#receive(group, path)) : this.#receive(group, path);
+    }
 
-      const admittedClient = settings.admitClient?.(request.client);
-      if (admittedClient) await admittedClient;
+    #receive(group: CompiledGroup, path: string | undefined): Reply | Promise<Reply> {
+      const request = this.#request;
       const form = formOf(group, request.method, path !== undefined);
-      encodeProblem = (problem) => form.encodeProblem(problem, request);
-      const body = request.method === 'GET' ? NO_BYTES : await request.body();
-      const key = kept ? keyOf(request, body) : '';
-      const known = kept?.find(key);
-      if (known) {
-        const admitted = settings.admitAccount?.(known.account);
-        if (admitted) await admitted;
-        seen = known;
-        return answer(known.reply, 'ok');
-      }
+      this.#encodeProblem = (problem) => form.encodeProblem(problem, request);
+      const body = request.method === 'GET' ? NO_BYTES : request.body();
+      const answer = (bytes: Uint8Array) => this.#answer(group, form, path ?? '', bytes);
+      return body instanceof Promise ? body.then(answer) : answer(body);
+    }
 
-      const message = form.receive(request, path ?? '', body);
-      encodeProblem = message.encodeProblem;
-      received = message.form;
+    #answer(group: CompiledGroup, form: Form, path: string, body: Uint8Array): Reply | Promise<Reply> {
+      const key = kept ? keyOf(this.#request, body) : '';
+      const known = kept?.find(key);
+      if (!known) return this.#perform(group, form.receive(this.#request, path, body), key);
+      const admitted = settings.admitAccount?.(known.account);
+      if (admitted) return admitted.then(() => this.#tell(known.reply, 'ok', known));
+      return this.#tell(known.reply, 'ok', known);
+    }
+
+    async #perform({ timeless }: CompiledGroup, message: Message, key: string): Promise<Reply> {
+      this.#encodeProblem = message.encodeProblem;
+      this.#form = message.form;
       const call = message.decode();
-      seen = { form: message.form, group: call.group, operation: call.operation, call };
-      const { value, account, version } = await settings.operations(call, request.client);
-      const reply = watched(message.encode(call, value), request, call);
-      const answered = { form: message.form, group: call.group, operation: call.operation, account, reply };
-      if (version !== undefined && group.timeless.has(call.operation)) kept?.keep(key, answered, version);
-      seen = { ...answered, call };
-      return answer(reply, 'ok');
-    } catch (thrown) {
+      const { group, operation } = call;
+      this.#seen = { form: message.form, group, operation, call };
+      const { value, account, version } = await settings.operations(call, this.#request.client);
+      const reply = watched(message.encode(call, value), this.#request, call);
+      const answered = { form: message.form, group, operation, account, reply };
+      if (version !== undefined && timeless.has(operation)) kept?.keep(key, answered, version);
+      return this.#tell(reply, 'ok', { ...answered, call });
+    }
+
+    fail(thrown: unknown): Reply {
       const reference = randomUUID();
       const problem = toProblem(thrown, reference);
       if (problem.kind === 'internal' || problem.kind === 'unavailable') {
-        settings.report(problem, reference, request, seen?.call);
+        settings.report(problem, reference, this.#request, this.#seen?.call);
       }
-      return answer(encodeProblem(problem), problem.kind);
+      return this.#tell(this.#encodeProblem(problem), problem.kind, this.#seen);
+    }
+
+    #tell(reply: Reply, kind: Exchange['kind'], seen?: Seen): Reply {
+      if (!settings.observe) return reply;
+      const request = this.#request;
+      const { form, group, operation, account, call } = seen ?? guess(this.#route, request.method, this.#form);
+      const durationMs = performance.now() - this.#startedAt;
+      settings.observe({ request, reply, kind, form, group, operation, account, call, durationMs });
+      return reply;
+    }
+  }
+
+  return (request) => {
+    const turn = new Turn(request);
+    try {
+      const reply = turn.begin();
+      return reply instanceof Promise ? reply.catch((thrown) => turn.fail(thrown)) : reply;
+    } catch (thrown) {
+      return turn.fail(thrown);
     }
   };
 

@@ -1,6 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Finding } from './target.ts';
 
@@ -23,7 +22,7 @@ export interface Heard {
   readonly isReset: boolean;
 }
 
-/** Both sides of the connections of one server in this process: ours, and through diagnostics channels what Node does on its. */
+/** Both sides of the connections of one server in this process: ours, and through diagnostics channels what is done on its. */
 export interface Wire {
   talk(talk: Talk): Promise<Heard>;
   close(): void;
@@ -31,7 +30,9 @@ export interface Wire {
 
 interface Side {
   readonly socket: Socket;
-  readonly exchanges: { request: IncomingMessage; response: ServerResponse; isDone: boolean }[];
+  /** Of the requests that the server took off the connection. */
+  readonly methods: string[];
+  answered: number;
 }
 
 // No rule about time: twice what the server's own time-outs can take, and longer than any answer on a busy machine.
@@ -41,22 +42,20 @@ export function createWire(port: number): Wire {
   const sides = new Map<number, Side>();
   const connected = (message: unknown) => {
     const { socket } = message as { socket: Socket };
-    if (socket.localPort === port) sides.set(socket.remotePort as number, { socket, exchanges: [] });
+    if (socket.localPort === port) sides.set(socket.remotePort as number, { socket, methods: [], answered: 0 });
   };
-  const started = (message: unknown) => {
-    const { request, response, socket } = message as {
-      request: IncomingMessage;
-      response: ServerResponse;
-      socket: Socket;
-    };
-    const exchange = { request, response, isDone: false };
-    sides.get(socket.remotePort as number)?.exchanges.push(exchange);
-    response.once('close', () => {
-      exchange.isDone = true;
-    });
+  const sideOf = (message: unknown) => {
+    const { socket } = message as { socket: Socket };
+    return [...sides.values()].find((side) => side.socket === socket);
+  };
+  const started = (message: unknown) => void sideOf(message)?.methods.push((message as { method: string }).method);
+  const answered = (message: unknown) => {
+    const side = sideOf(message);
+    if (side) side.answered += 1;
   };
   subscribe('net.server.socket', connected);
-  subscribe('http.server.request.start', started);
+  subscribe('columba.request', started);
+  subscribe('columba.answered', answered);
 
   return {
     async talk({ pieces, ending }) {
@@ -90,20 +89,19 @@ export function createWire(port: number): Wire {
       }
       if (ending === 'break off') socket.destroy();
       else {
-        // A request whose body is still to come is not waited for.
-        const isAnswered = () => side.exchanges.every(({ request, isDone }) => isDone || !request.complete);
+        const isAnswered = () => side.answered === side.methods.length;
         await until(() => isOver() || (side.socket.bytesRead >= sent && isAnswered()), 'does not answer');
         socket.end();
         await until(() => socket.destroyed, 'keeps a connection that has ended');
       }
       await until(() => side.socket.destroyed, 'keeps a connection that is gone');
       sides.delete(own);
-      const methods = side.exchanges.map(({ request }) => request.method ?? '');
-      return { bytes: Buffer.concat(chunks).toString('latin1'), methods, isReset };
+      return { bytes: Buffer.concat(chunks).toString('latin1'), methods: side.methods, isReset };
     },
     close() {
       unsubscribe('net.server.socket', connected);
-      unsubscribe('http.server.request.start', started);
+      unsubscribe('columba.request', started);
+      unsubscribe('columba.answered', answered);
     },
   };
 }

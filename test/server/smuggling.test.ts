@@ -15,6 +15,7 @@ const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
 /** What an attacker hides behind or in a request. */
 const HIDDEN = `GET /api/account.asmx/SaveMessageTemplate?${save('hidden')} HTTP/1.1\r\nHost: h\r\n\r\n`;
 const TARGET = '/api/account.asmx/SaveMessageTemplate';
+const COUNT = `GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1\r\nHost: h\r\n`;
 const post = (fields: string, body: string, version = '1.1') =>
   `POST ${TARGET} HTTP/${version}\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded\r\n${fields}\r\n${body}${HIDDEN}`;
 const get = (fields: string, version = '1.1') =>
@@ -129,7 +130,7 @@ onEveryEngine('requests in doubt', (engine) => {
   }
 
   test('a request before the one in doubt is answered first', async () => {
-    const first = `GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1\r\nHost: h\r\n\r\n`;
+    const first = `${COUNT}\r\n`;
     for (const bytes of [`${first}\x01\x02`, first + length('+3'), first + first + chunks('zz\r\n')]) {
       const answers = await said(address, bytes);
       for (const answer of answers.slice(0, -1)) assert.match(textOf(answer), />4<\/long>/);
@@ -158,19 +159,29 @@ onEveryEngine('requests in doubt', (engine) => {
     await assertNothingSaved();
   });
 
+  test('behind a request that asks to close nothing is read', async () => {
+    const answers = await said(address, `${COUNT}Connection: close\r\n\r\n${HIDDEN}`);
+    assert.equal(answers.length, 1);
+    assert.match(textOf(answers[0] as never), />4<\/long>/);
+    assert.equal(answers[0]?.headers.connection, 'close');
+    await assertNothingSaved();
+  });
+
   for (const [name, fields] of Object.entries({
-    'asks to close': 'Connection: close\r\n',
-    'asks for an upgrade': 'Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n',
-    'asks for a web socket':
-      'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n',
+    HTTP2: 'Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n',
+    'a web socket': 'Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n',
   })) {
-    test(`behind a request that ${name} nothing is read`, async () => {
-      const bytes = `GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1\r\nHost: h\r\n${fields}\r\n${HIDDEN}`;
+    test(`who would rather speak ${name} is answered in HTTP/1.1, and so is what follows`, async () => {
+      const bytes = `${COUNT}Connection: Upgrade\r\n${fields}\r\n${COUNT}Connection: close\r\n\r\n`;
       const answers = await said(address, bytes);
-      assert.equal(answers.length, 1);
-      assert.match(textOf(answers[0] as never), />4<\/long>/);
-      assert.equal(answers[0]?.headers.connection, 'close');
-      await assertNothingSaved();
+      assert.deepEqual(
+        answers.map(({ headers }) => [headers.connection, headers.upgrade]),
+        [
+          ['keep-alive', undefined],
+          ['close', undefined],
+        ],
+      );
+      for (const answer of answers) assert.match(textOf(answer), />4<\/long>/);
     });
   }
 

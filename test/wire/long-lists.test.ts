@@ -40,7 +40,7 @@ async function agree(service: Service, form: Form, question: Question, many: Man
   for (const [index, row] of rows.entries()) assert.deepEqual(row.slice(1), [`${index + 1}`, `${index}`], what);
 }
 
-function answered({ app }: Service, { bytes, ...phrased }: Phrased): Promise<Reply> {
+function answered({ app }: Service, { bytes, ...phrased }: Phrased): Reply | Promise<Reply> {
   const body = async () => Buffer.from(bytes);
   return app.endpoint({ ...phrased, base: 'http://sms.example', client: '192.0.2.1', body });
 }

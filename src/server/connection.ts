@@ -1,0 +1,269 @@
+import { channel } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { isWhole, type Reply, type Request } from '../exchange.ts';
+import type { Peer } from './addresses.ts';
+import type { Bodies } from './bodies.ts';
+import { pack } from './compression.ts';
+import type { Head } from './heads.ts';
+import { isProbe } from './hosts.ts';
+import { late, noRequest } from './last-words.ts';
+import type { Overload } from './overload.ts';
+import { type Arrival, type LastWords, Reading } from './reading.ts';
+import type { Requests } from './requests.ts';
+import { headOf, sendPieces } from './sending.ts';
+
+/** What all connections of a server have in common. */
+export interface Host {
+  readonly handle: (request: Request) => Reply | Promise<Reply>;
+  readonly requests: Requests;
+  readonly bodies: Bodies;
+  readonly overload: Overload;
+  readonly headerBytesMax: number;
+  /** 0 for any number. */
+  readonly requestsPerConnectionMax: number;
+  /** How many ticks of the server's clock each may take. */
+  readonly patience: { readonly [S in 'head' | 'body' | 'idle' | 'sending' | 'last']: number };
+  /** The clock, which a server that stands still does not advance. */
+  readonly now: () => number;
+  /** Whether every answer is the last one of its connection. */
+  readonly isClosing: () => boolean;
+  /** Told how many bytes of a body go out. */
+  readonly sent: (bytes: number) => void;
+}
+
+/** For who watches from outside: a request is there, and its answer has been handed to the system. */
+const began = channel('columba.request');
+const answered = channel('columba.answered');
+
+const NOTHING: Buffer = Buffer.alloc(0);
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+
+/**
+ * One connection, on which requests are answered one after the other (RFC 9112 §9.3.2 forbids another order for most calls).
+ * While one is answered nothing more is read: who sends ahead keeps what is sent.
+ */
+export class Connection {
+  readonly #socket: Socket;
+  readonly #peer: Peer;
+  readonly #host: Host;
+  readonly #reading: Reading;
+  /** `last`: it has got its last answer. */
+  #state: 'reading' | 'busy' | 'sending' | 'last' = 'reading';
+  /** When what is waited for began. */
+  #since: number;
+  #isPaused = false;
+  /** The client has said that it sends no more. */
+  #isEnded = false;
+  #served = 0;
+  /** A part of the request that is answered was not read. */
+  #isCut = false;
+
+  constructor(peer: Peer, host: Host) {
+    this.#peer = peer;
+    this.#socket = peer.socket;
+    this.#host = host;
+    this.#since = host.now();
+    this.#reading = new Reading({
+      ...{ bodies: host.bodies, headerBytesMax: host.headerBytesMax },
+      problemOf: (head) => host.requests.problemOf(head, peer),
+      expected: () => void this.#socket.write(CONTINUE),
+    });
+    this.#socket.on('data', (chunk: Buffer) => this.#came(chunk));
+    this.#socket.on('end', () => {
+      this.#isEnded = true;
+      if (this.#state === 'reading') this.#read();
+    });
+    this.#socket.on('error', () => {}); // it is closed after it
+    this.#socket.on('close', () => this.#reading.drop());
+  }
+
+  /** Called at every tick of the clock. */
+  check(): void {
+    const { patience, now } = this.#host;
+    const waited = now() - this.#since;
+    if (this.#state === 'reading') {
+      const { stage } = this.#reading;
+      if (stage === 'nothing' && this.#served > 0) {
+        if (waited > patience.idle) this.closeIfIdle();
+      } else if (waited > (stage === 'body' ? patience.body : patience.head)) this.#end(late());
+    } else if (this.#state === 'sending' || this.#socket.writableLength > 0) {
+      if (waited > patience.sending) this.#socket.destroy(); // it must not hold its answer, and its connection, for ever
+    } else if (this.#state === 'last' && waited > patience.last) {
+      this.#socket.destroy();
+    }
+  }
+
+  closeIfIdle(): void {
+    if (this.#state === 'reading' && this.#reading.stage === 'nothing') this.#socket.destroySoon();
+  }
+
+  #came(chunk: Buffer): void {
+    if (this.#state === 'last') return; // it is only taken off the line
+    if (this.#state === 'reading') {
+      if (this.#served > 0 && this.#reading.stage === 'nothing') this.#since = this.#host.now();
+      this.#reading.add(chunk);
+      this.#read();
+    } else {
+      this.#reading.add(chunk);
+      this.#isPaused = true;
+      this.#socket.pause();
+    }
+  }
+
+  #read(): void {
+    const next = this.#reading.next();
+    if (typeof next === 'string') this.#end(next);
+    else if (next) this.#serve(next);
+    else this.#wait();
+  }
+
+  /** What has come is not enough. */
+  #wait(): void {
+    if (this.#isEnded && this.#reading.stage !== 'nothing') this.#end(noRequest());
+    else if (this.#isEnded) this.#socket.end();
+    else if (this.#isPaused) {
+      this.#isPaused = false;
+      this.#socket.resume();
+    }
+  }
+
+  #serve({ head, refused, body, isCut }: Arrival): void {
+    const { requests, overload, handle } = this.#host;
+    this.#state = 'busy';
+    this.#isCut = isCut;
+    this.#served += 1;
+    const request = requests.make(head, this.#peer, refused, body);
+    if (began.hasSubscribers) began.publish({ socket: this.#socket, method: head.method });
+    if (!isProbe(head) && overload.refuses()) {
+      this.#answer(head, request.id, BUSY);
+      return;
+    }
+    overload.started();
+    let reply: Reply | Promise<Reply>;
+    try {
+      reply = handle(request);
+    } catch {
+      this.#fail();
+      return;
+    }
+    if (reply instanceof Promise) {
+      reply.then(
+        (ready) => this.#pack(head, request.id, ready),
+        () => this.#fail(),
+      );
+    } else this.#pack(head, request.id, reply);
+  }
+
+  /** Everything is answered: this is for what cannot be answered. */
+  #fail(): void {
+    this.#host.overload.ended();
+    this.#socket.destroy();
+  }
+
+  #pack(head: Head, id: string, reply: Reply): void {
+    this.#host.overload.ended();
+    const packed = pack(reply, head.headers['accept-encoding']);
+    if (packed instanceof Promise) {
+      packed.then(
+        (ready) => this.#answer(head, id, ready),
+        () => this.#socket.destroy(),
+      );
+    } else this.#answer(head, id, packed);
+  }
+
+  #answer(head: Head, id: string, reply: Reply): void {
+    if (this.#socket.destroyed) return;
+    const { requestsPerConnectionMax, isClosing, sent } = this.#host;
+    const isLast =
+      this.#isCut || // the rest of it must not be taken for a request
+      !head.persists ||
+      reply.headers.Connection === 'close' ||
+      this.#served === requestsPerConnectionMax ||
+      isClosing();
+    const { body } = reply;
+    if (!isWhole(body)) {
+      this.#answerInPieces(head, id, reply, body, isLast);
+      return;
+    }
+    // As a text of one character a byte it goes out in one write with the head; encoding it there would cost several times as much.
+    const bytes =
+      typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    const content = head.method === 'HEAD' ? '' : bytes.toString('latin1');
+    sent(content.length);
+    this.#socket.write(headOf(reply, id, bytes.length, isLast) + content, 'latin1');
+    this.#handedOver(isLast);
+  }
+
+  #answerInPieces(head: Head, id: string, reply: Reply, pieces: Pieces, isLast: boolean): void {
+    const inChunks = head.version !== '1.0';
+    const closes = isLast || !inChunks;
+    const start = headOf(reply, id, inChunks ? 'chunked' : 'closed', closes);
+    if (head.method === 'HEAD') {
+      this.#socket.write(start, 'latin1');
+      this.#handedOver(closes);
+      return;
+    }
+    this.#state = 'sending';
+    this.#since = this.#host.now();
+    sendPieces(this.#socket, start, pieces, inChunks, this.#host.sent).then(
+      () => this.#handedOver(closes),
+      () => this.#socket.destroy(), // a part must not be taken for the whole
+    );
+  }
+
+  #handedOver(isLast: boolean): void {
+    if (answered.hasSubscribers) answered.publish({ socket: this.#socket });
+    if (isLast) {
+      this.#close(this.#isCut || this.#reading.stage !== 'nothing');
+    } else if (this.#socket.writableLength === 0) {
+      this.#goOn(); // mostly the system has taken it all by now
+    } else {
+      if (this.#state === 'busy') this.#since = this.#host.now();
+      this.#state = 'sending';
+      this.#socket.write(NOTHING, () => this.#goOn());
+    }
+  }
+
+  #goOn(): void {
+    this.#state = 'reading';
+    this.#since = this.#host.now();
+    if (this.#reading.stage === 'nothing') {
+      this.#wait();
+      return;
+    }
+    // In a turn of its own, so that who sends many at once holds up nobody.
+    setImmediate(() => {
+      if (this.#state === 'reading') this.#read();
+    });
+  }
+
+  /** Nothing more can be read from it. */
+  #end(lastWords: LastWords): void {
+    this.#socket.write(lastWords);
+    this.#close(true);
+  }
+
+  /**
+   * A client that writes all before it reads would lose the answer if we closed while it writes (RFC 9112 §9.6): then it is
+   * listened to a little longer.
+   */
+  #close(mayStillTalk: boolean): void {
+    if (this.#state !== 'sending') this.#since = this.#host.now();
+    this.#state = 'last';
+    this.#reading.drop();
+    if (!mayStillTalk) {
+      this.#socket.destroySoon();
+      return;
+    }
+    this.#socket.end();
+    this.#socket.resume();
+  }
+}
+
+type Pieces = Exclude<Reply['body'], string | Uint8Array>;
+
+const BUSY: Reply = {
+  status: 503,
+  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', 'Retry-After': '1' },
+  body: 'There is more to do than can be done in time. Try again later.\n',
+};
