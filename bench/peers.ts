@@ -26,13 +26,16 @@ interface Toolkit {
 export const toolkits: readonly Toolkit[] = [
   {
     name: 'gSOAP',
-    packages: 'gsoap libgsoap-dev g++',
+    packages: 'gsoap libgsoap-dev libsqlite3-dev g++',
     version: () =>
-      existsSync('/usr/include/stdsoap2.h') && printed('g++', ['--version']) ? printed('soapcpp2', ['-V']) : null,
+      ['stdsoap2.h', 'sqlite3.h'].every((header) => existsSync(`/usr/include/${header}`)) &&
+      printed('g++', ['--version'])
+        ? printed('soapcpp2', ['-V'])
+        : null,
     async start(folder) {
       const here = fileURLToPath(new URL('servers/gsoap', import.meta.url));
       execFileSync(join(here, 'build.sh'), [folder], { stdio: ['ignore', 'ignore', 'inherit'] });
-      const child = spawn(join(folder, 'server'), { stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = spawn(join(folder, 'server'), [folder], { stdio: ['ignore', 'pipe', 'inherit'] });
       const line = await new Promise((resolve) => child.stdout.once('data', resolve).once('close', resolve));
       if (!line) throw new Error('the gSOAP server did not start');
       return { child, port: Number(line) };
