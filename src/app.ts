@@ -51,7 +51,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   const figures = createFigures(untimed);
   const engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
   let server: HttpServer | undefined;
-  const kept = createKept(config.keptBytesMax, (account) => untimed.version(account as Caller));
+  const kept = createKept(config.keptBytesMax, (account, look) => untimed.version(account as Caller, look));
   const telemetry =
     surroundings.telemetry &&
     (await createTelemetry(config, {
@@ -95,7 +95,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     operations,
     admitClient: (client) => guard.admitClient(client),
     admitAccount: (account) => guard.admitAccount(account as Caller),
-    kept,
+    ...(config.keptBytesMax > 0 && { kept }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
       const err = describeError(details.cause, textsOf(call?.arguments));
       log.error({ err, kind, reference, request_id }, message);

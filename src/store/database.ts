@@ -24,9 +24,10 @@ export interface Database extends Queries {
   identify(userIdHash: string, admits?: Caller['admits']): Promise<Caller | undefined>;
   /**
    * A number that is another one after anything about the account has changed, whichever process did it: what was read
-   * while it was the same still holds. Undefined where the engine cannot tell.
+   * while it was the same still holds. Undefined where the engine cannot tell. Without a look it is as of the last one, as
+   * far as other processes are concerned.
    */
-  version(account: Caller): number | undefined;
+  version(account: Caller, look?: boolean): number | undefined;
   /** Finds out now, if no statement about the account has. */
   confirm(account: AccountKey): Promise<void> | undefined;
   /**

@@ -2,54 +2,76 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Problem } from '../problem.ts';
 import { identify } from './accounts.ts';
-import type { Database, Writing } from './database.ts';
+import { createCheckpoints } from './checkpoints.ts';
+import type { Database } from './database.ts';
+import { createIdentities } from './identities.ts';
 import { migrate } from './schema.ts';
 import { Connection, sqliteDialect } from './sqlite-connection.ts';
 import { Caller, numberOf } from './statement.ts';
 import { createVersions } from './versions.ts';
 import { createWriteQueue } from './write-queue.ts';
 
-/** The embedded database. One connection writes, one reads: with a write-ahead log neither waits for the other. */
+/**
+ * The embedded database. One connection does everything, because it keeps the pages that it has read and written: another one
+ * would read them anew after each commit. Only while a transaction is open on it, what is not part of that is read by the
+ * other, which sees the time before.
+ */
 export async function openSqlite(path: string, now: () => number): Promise<Database> {
   mkdirSync(dirname(path), { recursive: true });
   const writer = new Connection(path);
   await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
   writer.exec('pragma busy_timeout = 0'); // from here on the queue does the waiting
-  const reader = new Connection(path);
-  const writes = createWriteQueue(writer);
+  const aside = new Connection(path);
+  const reader = () => (writer.inTransaction ? aside : writer);
+  const checkpoints = createCheckpoints(path);
+  const writes = createWriteQueue(writer, () => checkpoints.wrote(writer.rowsChanged));
   const versions = createVersions(() => writer.dataVersion());
-  const write = <T>(account: unknown, oneStatement: boolean, work: (queries: Writing) => Promise<T>) =>
-    writes.add(work, { oneStatement, decided: () => versions.changed(numberOf(account)) });
-  const writeOne = <T>(parameters: object, work: (queries: Writing) => Promise<T>) =>
-    write((parameters as { account?: unknown }).account, true, work);
+  const identities = createIdentities((hash) => {
+    const found = reader().firstNow(identify, { hash });
+    return found && { id: found.account_id, networks: found.allowed_networks };
+  });
+  const decided = (account: unknown) => {
+    versions.changed(numberOf(account));
+    if (!writer.changedCallers) return;
+    writer.changedCallers = false;
+    identities.forget();
+  };
+  const lookAround = () => {
+    if (versions.lookAround()) identities.forget();
+  };
+  const writeOne = <T>(parameters: object, work: () => T) =>
+    writes.add(work, {
+      oneStatement: true,
+      decided: () => decided((parameters as { account?: unknown }).account),
+    });
 
   return {
     // Nothing is awaited from the look at what others have written to the account's own version: it is the one before.
     identify: async (userIdHash, admits) => {
-      versions.lookAround();
-      const found = reader.firstNow(identify, { hash: userIdHash });
+      lookAround();
+      const found = identities.of(userIdHash);
       if (!found) return undefined;
-      const { account_id: id, allowed_networks: networks } = found;
+      const { id, networks } = found;
       if (networks === null) return new Caller(userIdHash, admits, id, versions.own(id));
       const caller = new Caller(userIdHash, admits, id); // without a version: its answers depend on who asks
       return caller.admits(networks) ? caller : undefined;
     },
     confirm: () => undefined,
-    version: ({ id, version }) => {
+    version: ({ id, version }, look = true) => {
       if (id === undefined) return undefined;
-      if (versions.own(id) === version) versions.lookAround(); // else it is another one anyway
+      if (look && versions.own(id) === version) lookAround(); // else it is another one anyway
       return versions.own(id);
     },
     all: (statement, parameters) =>
       statement.writes
-        ? writeOne(parameters, (queries) => queries.all(statement, parameters))
-        : reader.all(statement, parameters),
+        ? writeOne(parameters, () => writer.allNow(statement, parameters))
+        : reader().all(statement, parameters),
     first: (statement, parameters) =>
       statement.writes
-        ? writeOne(parameters, (queries) => queries.first(statement, parameters))
-        : reader.first(statement, parameters),
-    run: (statement, parameters) => writeOne(parameters, (queries) => queries.run(statement, parameters)),
-    transaction: (account, work) => write(account, false, work),
+        ? writeOne(parameters, () => writer.firstNow(statement, parameters))
+        : reader().first(statement, parameters),
+    run: (statement, parameters) => writeOne(parameters, () => writer.runNow(statement, parameters)),
+    transaction: (account, work) => writes.add(work, { decided: () => decided(account) }),
     snapshot: async (work) => {
       const connection = new Connection(path);
       try {
@@ -58,7 +80,7 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
         connection.close();
       }
     },
-    check: async () => reader.exec('select 1'),
+    check: async () => reader().exec('select 1'),
     backup: async (to) => {
       if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
       const connection = new Connection(path);
@@ -70,7 +92,8 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
     },
     close: async () => {
       await writes.empty();
-      reader.close();
+      await checkpoints.close();
+      aside.close();
       writer.close();
     },
   };

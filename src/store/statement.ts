@@ -9,6 +9,8 @@ export interface Statement<P = never, R = unknown> {
   readonly parameters: readonly (keyof P & string)[];
   /** Changes data, so it belongs on the connection that writes. */
   readonly writes: boolean;
+  /** Changes accounts or their secrets, and with them perhaps whom a user_id names. */
+  readonly changesCallers: boolean;
   readonly row?: R;
 }
 
@@ -59,8 +61,11 @@ export type Fragment = 'binary' | 'clustered' | 'elements' | 'rare';
 
 export function statement<P extends Record<keyof P, Value>, R = never>(name: string, text: string): Statement<P, R> {
   const parameters = [...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as keyof P & string))];
-  return { name, text, parameters, writes: !/^\s*select\b/i.test(text) };
+  const writes = !/^\s*select\b/i.test(text);
+  return { name, text, parameters, writes, changesCallers: writes && CALLERS.test(text) };
 }
+
+const CALLERS = /\b(?:into|update|from)\s+(?:account|credential)\b/i;
 
 // Not the :: of a cast.
 const PARAMETER = /(?<!:):([a-z][A-Za-z]*)/g;

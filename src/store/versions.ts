@@ -3,8 +3,8 @@
  * what another process writes, for all of them, since nobody says whose it was.
  */
 export interface Versions {
-  /** Sees what other processes have written. */
-  lookAround(): void;
+  /** Sees what other processes have written: whether it was anything. */
+  lookAround(): boolean;
   /** As of the last look around. */
   own(account: bigint): number;
   /** A write about the account is decided; about any account, where it is not known about which. */
@@ -22,9 +22,10 @@ export function createVersions(others: () => number): Versions {
   return {
     lookAround() {
       const now = others();
-      if (now === seen) return;
+      if (now === seen) return false;
       seen = now;
       all += 1;
+      return true;
     },
     own: (account) => all + (own[slotOf(account)] as number), // both only grow: the sum is new when one of them is
     changed(account) {

@@ -6,13 +6,13 @@ import { unavailable } from './unavailable.ts';
  * transaction, and with it one wait for the disk; each is still whole or nothing, and is answered only after the commit.
  */
 export interface WriteQueue<C> {
-  add<T>(work: (connection: C) => Promise<T>, options?: WriteOptions): Promise<T>;
+  add<T>(work: (connection: C) => T | Promise<T>, options?: WriteOptions): Promise<T>;
   /** Resolves when everything that was asked for is done. */
   empty(): Promise<void>;
 }
 
 export interface WriteOptions {
-  /** One statement is undone by itself where it fails. */
+  /** One statement, done at once, which is undone by itself where it fails. */
   readonly oneStatement?: boolean;
   /** Called when it has been committed or is known not to be, before anybody is answered. */
   readonly decided?: () => void;
@@ -26,7 +26,7 @@ export interface Transactional {
 }
 
 interface Job<C> {
-  readonly work: (connection: C) => Promise<unknown>;
+  readonly work: (connection: C) => unknown;
   readonly options: WriteOptions;
   readonly resolve: (result: never) => void;
   readonly reject: (thrown: unknown) => void;
@@ -40,11 +40,12 @@ const GATHER_TURNS_MAX = 8;
 const LOCK_WAIT_MS = 5_000;
 const LOCK_RETRY_MS = 5;
 
-export function createWriteQueue<C extends Transactional>(connection: C): WriteQueue<C> {
+/** `committed` is told of every commit, after its answers. */
+export function createWriteQueue<C extends Transactional>(connection: C, committed = () => {}): WriteQueue<C> {
   const waiting: Job<C>[] = [];
   let running: Promise<void> | undefined;
 
-  function add<T>(work: (connection: C) => Promise<T>, options: WriteOptions = {}): Promise<T> {
+  function add<T>(work: (connection: C) => T | Promise<T>, options: WriteOptions = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       waiting.push({ work, options, resolve, reject });
       running ??= runAll();
@@ -82,7 +83,10 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
     const answers: (() => void)[] = [];
     try {
       await begin();
-      for (const job of jobs) answers.push(await run(job, jobs.length > 1));
+      for (const job of jobs) {
+        const answer = job.options.oneStatement ? runOne(job, jobs.length > 1) : await run(job, jobs.length > 1);
+        answers.push(answer);
+      }
       connection.exec('commit');
     } catch (thrown) {
       rollBack();
@@ -91,6 +95,7 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
     }
     for (const { options } of jobs) options.decided?.();
     for (const answer of answers) answer();
+    committed();
   }
 
   /** A connection that cannot even do this has lost its transaction anyway. */
@@ -100,20 +105,28 @@ export function createWriteQueue<C extends Transactional>(connection: C): WriteQ
     } catch {}
   }
 
-  /** What it did is undone if it fails, and only that; a failure that SQLite has answered by undoing all fails all. */
-  async function run({ work, options, resolve, reject }: Job<C>, hasCompany: boolean): Promise<() => void> {
-    const needsSavepoint = hasCompany && !options.oneStatement;
-    if (needsSavepoint) connection.exec('savepoint job');
+  /** Is undone by itself where it fails, and only that; a failure that SQLite has answered by undoing all fails all. */
+  function runOne({ work, resolve, reject }: Job<C>, hasCompany: boolean): () => void {
     try {
-      const result = await work(connection);
-      if (needsSavepoint) connection.exec('release job');
+      const result = work(connection);
       return () => resolve(result as never);
     } catch (thrown) {
       if (!hasCompany || !connection.inTransaction) throw thrown;
-      if (needsSavepoint) {
-        connection.exec('rollback to job');
-        connection.exec('release job');
-      }
+      return () => reject(thrown);
+    }
+  }
+
+  /** Several statements are undone together. */
+  async function run({ work, resolve, reject }: Job<C>, hasCompany: boolean): Promise<() => void> {
+    if (hasCompany) connection.exec('savepoint job');
+    try {
+      const result = await work(connection);
+      if (hasCompany) connection.exec('release job');
+      return () => resolve(result as never);
+    } catch (thrown) {
+      if (!hasCompany || !connection.inTransaction) throw thrown;
+      connection.exec('rollback to job');
+      connection.exec('release job');
       return () => reject(thrown);
     }
   }

@@ -60,7 +60,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   /** One request, from its arrival to its answer. */
   class Turn {
     readonly #request: Request;
-    readonly #startedAt = performance.now();
+    readonly #startedAt = settings.observe ? performance.now() : 0;
     #route = NOWHERE;
     /** Of a request that could be read as a call of that form, at least. */
     #form: FormName | undefined;

@@ -15,7 +15,7 @@ export interface Answered {
 
 export interface Kept {
   find(key: string): Answered | undefined;
-  /** `version` is that of the account before anything was read. */
+  /** `version` is that of the account before anything was read: after a change, nothing under it is found any more. */
   keep(key: string, answered: Answered, version: number): void;
   /** Since the start, and what is kept now. */
   readonly figures: { readonly hits: number; readonly misses: number; readonly bytes: number };
@@ -35,11 +35,14 @@ const ANSWER_BYTES_MAX = 64 * 1024;
 // What an entry takes besides its key and its answer: objects, header fields, its place in the map.
 const ENTRY_BYTES = 1_000;
 
-export function createKept(bytesMax: number, askVersion: (account: unknown) => number | undefined): Kept {
+/** The version of an account, now or as of the last look; undefined where there is nothing to keep for it. */
+export type AskVersion = (account: unknown, look: boolean) => number | undefined;
+
+export function createKept(bytesMax: number, askVersion: AskVersion): Kept {
   /** A database that cannot say is none to keep anything for; what was done is done all the same. */
-  const versionOf = (account: unknown): number | undefined => {
+  const versionOf = (account: unknown, look: boolean): number | undefined => {
     try {
-      return askVersion(account);
+      return askVersion(account, look);
     } catch {
       return undefined;
     }
@@ -74,7 +77,7 @@ export function createKept(bytesMax: number, askVersion: (account: unknown) => n
     },
     find(key) {
       const entry = entries.get(key);
-      if (!entry || versionOf(entry.answered.account) !== entry.version) {
+      if (!entry || versionOf(entry.answered.account, true) !== entry.version) {
         misses += 1;
         return undefined;
       }
@@ -85,7 +88,7 @@ export function createKept(bytesMax: number, askVersion: (account: unknown) => n
     keep(key, answered, version) {
       const { reply, account } = answered;
       if (typeof reply.body !== 'string' || key.length > KEY_LENGTH_MAX) return;
-      if (reply.body.length > ANSWER_BYTES_MAX || versionOf(account) !== version) return;
+      if (reply.body.length > ANSWER_BYTES_MAX || versionOf(account, false) !== version) return;
       const length = Buffer.byteLength(reply.body);
       if (length > ANSWER_BYTES_MAX) return;
       const body = Buffer.allocUnsafeSlow(length); // of its own: a part of a shared one would keep all of that
