@@ -25,7 +25,11 @@ export function createCheckpoints(path: string): Checkpoints {
     started.on('message', () => {
       isBusy = false;
     });
-    started.on('error', () => {}); // without it the connection itself moves the log, when it is much longer
+    // Without it the connection itself moves the log, when it is much longer.
+    started.on('error', () => {});
+    started.on('exit', () => {
+      worker = undefined;
+    });
     return started;
   }
 
@@ -38,11 +42,11 @@ export function createCheckpoints(path: string): Checkpoints {
       worker.postMessage('move');
     },
     async close() {
-      if (!worker) return;
-      const ended = new Promise((resolve) => worker?.once('exit', resolve));
-      worker.ref();
-      worker.postMessage('end');
-      await ended;
+      const ending = worker;
+      if (!ending) return;
+      ending.ref();
+      ending.postMessage('end');
+      await new Promise((resolve) => ending.once('exit', resolve));
     },
   };
 }
