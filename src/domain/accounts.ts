@@ -66,12 +66,11 @@ export function createAccounts(database: Database, now: () => number, defaultReg
      * The account that a user_id names. Unknown, empty, too long, revoked, disabled: all the same, and all the same work.
      * A database that is asked over the network may find out only with the first statement, or with `confirm`.
      */
-    async identify(userId: string | null, client: string): Promise<Caller> {
+    identify(userId: string | null, client: string): Caller | Promise<Caller> {
       const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
       const hash = hashUserId(plausible ? userId : '-');
-      const account = await database.identify(plausible ? hash : NOBODY, (networks) => isIn(networks, client));
-      if (account === undefined) throw denied();
-      return account;
+      const found = database.identify(plausible ? hash : NOBODY, (networks) => isIn(networks, client));
+      return found instanceof Promise ? found.then(known) : known(found);
     },
 
     /** Throws unless the account is known by now to be the one that was identified. */
@@ -149,6 +148,11 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       }
     },
   };
+}
+
+function known(account: Caller | undefined): Caller {
+  if (account === undefined) throw denied();
+  return account;
 }
 
 export async function accountNamed(queries: Queries, username: string): Promise<sql.AccountRow> {

@@ -33,12 +33,13 @@ export function createOperations(services: Services): Operations {
     const handler = untyped[group]?.[operation];
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
     try {
-      const account = await accounts.identify(call.user_id as string | null, client);
+      const identified = accounts.identify(call.user_id as string | null, client);
+      const account = identified instanceof Promise ? await identified : identified;
       if (guard.limitsAccounts) {
         await accounts.confirm(account); // what strangers try is not to be counted as the account's
         await guard.admitAccount(account);
       }
-      const value = await confirmed(account, () => handler(account, call));
+      const value = await perform(account, () => handler(account, call));
       return { value, account, version: account.version };
     } catch (thrown) {
       if (thrown instanceof Problem && thrown.kind === 'denied') await guard.failed(client);
@@ -47,10 +48,11 @@ export function createOperations(services: Services): Operations {
   };
 
   /** Whoever is not known learns nothing else, neither an answer nor what is wrong with an argument. */
-  async function confirmed<T>(account: AccountKey, work: () => Promise<T>): Promise<T> {
+  async function perform<T>(account: AccountKey, work: () => Promise<T>): Promise<T> {
     try {
       const value = await work();
-      await accounts.confirm(account);
+      const confirming = accounts.confirm(account);
+      if (confirming) await confirming;
       return value;
     } catch (thrown) {
       if (thrown instanceof Problem && thrown.kind === 'bad-argument') await accounts.confirm(account);

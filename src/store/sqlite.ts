@@ -47,7 +47,7 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
 
   return {
     // Nothing is awaited from the look at what others have written to the account's own version: it is the one before.
-    identify: async (userIdHash, admits) => {
+    identify: (userIdHash, admits) => {
       lookAround();
       const found = identities.of(userIdHash);
       if (!found) return undefined;

@@ -32,7 +32,7 @@ export function createTimed(database: Database, engine: Dialect['engine'], watch
   };
 }
 
-async function timed<T>(watched: Watched, work: () => Promise<T>): Promise<T> {
+async function timed<T>(watched: Watched, work: () => T | Promise<T>): Promise<T> {
   let failed = true;
   try {
     const result = await work();

@@ -57,6 +57,14 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   const groups = new Map(Object.entries(contract).map(([name, group]) => [name, compileGroup(name, group, settings)]));
   const routes = new Map([...groups.values()].flatMap((group) => group.addresses.map((path) => [path, find(path)])));
 
+  /** What has been asked for and was worth keeping: for all else, nothing is looked for. */
+  const polled = new Set<string>();
+  function note(what: string): void {
+    if (polled.has(what) || what.length > WHAT_LENGTH_MAX) return;
+    if (polled.size >= POLLED_MAX) polled.clear();
+    polled.add(Buffer.from(what, 'latin1').toString('latin1')); // a copy: a part of a head would keep all of it
+  }
+
   /** One request, from its arrival to its answer. */
   class Turn {
     readonly #request: Request;
@@ -92,15 +100,14 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     }
 
     #answer(group: CompiledGroup, form: Form, path: string, body: Uint8Array): Reply | Promise<Reply> {
-      const key = kept ? keyOf(this.#request, body) : '';
-      const known = kept?.find(key);
-      if (!known) return this.#perform(group, form.receive(this.#request, path, body), key);
+      const known = kept && polled.has(whatOf(this.#request)) ? kept.find(keyOf(this.#request, body)) : undefined;
+      if (!known) return this.#perform(group, form.receive(this.#request, path, body), body);
       const admitted = settings.admitAccount?.(known.account);
       if (admitted) return admitted.then(() => this.#tell(known.reply, 'ok', known));
       return this.#tell(known.reply, 'ok', known);
     }
 
-    async #perform({ timeless }: CompiledGroup, message: Message, key: string): Promise<Reply> {
+    async #perform({ timeless }: CompiledGroup, message: Message, body: Uint8Array): Promise<Reply> {
       this.#encodeProblem = message.encodeProblem;
       this.#form = message.form;
       const call = message.decode();
@@ -109,7 +116,9 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       const { value, account, version } = await settings.operations(call, this.#request.client);
       const reply = watched(message.encode(call, value), this.#request, call);
       const answered = { form: message.form, group, operation, account, reply };
-      if (version !== undefined && timeless.has(operation)) kept?.keep(key, answered, version);
+      if (kept && version !== undefined && timeless.has(operation)) {
+        if (kept.keep(() => keyOf(this.#request, body), answered, version)) note(whatOf(this.#request));
+      }
       return this.#tell(reply, 'ok', { ...answered, call });
     }
 
@@ -208,6 +217,13 @@ interface Route {
 }
 
 const isReading = ({ method }: Request) => method === 'GET' || method === 'HEAD';
+
+// There are 96 ways to name an operation, and clients that name them strangely.
+const POLLED_MAX = 1_000;
+const WHAT_LENGTH_MAX = 200;
+
+/** How the operation is named, as a rule; short, and no secret. */
+const whatOf = ({ path, headers }: Request): string => (headers.soapaction as string | undefined) ?? path;
 
 /** Everything of a request that its answer depends on, besides the data. */
 const keyOf = ({ method, path, query, headers }: Request, body: Uint8Array): string =>

@@ -15,8 +15,11 @@ export interface Answered {
 
 export interface Kept {
   find(key: string): Answered | undefined;
-  /** `version` is that of the account before anything was read: after a change, nothing under it is found any more. */
-  keep(key: string, answered: Answered, version: number): void;
+  /**
+   * Whether it is worth it. `version` is that of the account before anything was read: after a change, nothing under it is
+   * found any more.
+   */
+  keep(key: () => string, answered: Answered, version: number): boolean;
   /** Since the start, and what is kept now. */
   readonly figures: { readonly hits: number; readonly misses: number; readonly bytes: number };
 }
@@ -85,12 +88,13 @@ export function createKept(bytesMax: number, askVersion: AskVersion): Kept {
       entry.used = true;
       return entry.answered;
     },
-    keep(key, answered, version) {
+    keep(keyOf, answered, version) {
       const { reply, account } = answered;
-      if (typeof reply.body !== 'string' || key.length > KEY_LENGTH_MAX) return;
-      if (reply.body.length > ANSWER_BYTES_MAX || versionOf(account, false) !== version) return;
+      if (typeof reply.body !== 'string' || reply.body.length > ANSWER_BYTES_MAX) return false;
+      if (versionOf(account, false) !== version) return false;
+      const key = keyOf();
       const length = Buffer.byteLength(reply.body);
-      if (length > ANSWER_BYTES_MAX) return;
+      if (key.length > KEY_LENGTH_MAX || length > ANSWER_BYTES_MAX) return false;
       const body = Buffer.allocUnsafeSlow(length); // of its own: a part of a shared one would keep all of that
       body.write(reply.body);
       const before = entries.get(key);
@@ -99,6 +103,7 @@ export function createKept(bytesMax: number, askVersion: AskVersion): Kept {
       entries.set(key, { answered: { ...answered, reply: { ...reply, body } }, version, bytes: size, used: false });
       bytes += size;
       if (bytes > bytesMax) makeRoom();
+      return true;
     },
   };
 }

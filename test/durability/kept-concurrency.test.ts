@@ -85,7 +85,7 @@ const slowed =
       ...opened,
       all: (statement, parameters) => around(() => opened.all(statement, parameters)),
       first: (statement, parameters) => around(() => opened.first(statement, parameters)),
-      identify: (...caller) => around(() => opened.identify(...caller)),
+      identify: (...caller) => around(async () => opened.identify(...caller)),
     };
   };
 
