@@ -5,7 +5,8 @@ export type ChunkProblem = 'malformed' | 'long extensions' | 'long trailer';
 
 // Nobody uses them; with as many as node:http allows, they are no way to make us read for ever.
 const EXTENSION_BYTES_MAX = 16_384;
-const SIZE = /^0*([0-9A-Fa-f]{1,16})(?:;[\t -~\x80-\xff]*)?$/;
+const SIZE =
+  /^0*[0-9A-Fa-f]{1,16}(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"[\t !#-[\]-~\x80-\xff]*"))?)*$/;
 const SIZE_SO_FAR = /^[0-9A-Fa-f]*(?:(?<=.);[\t -~\x80-\xff]*)?\r?$/;
 const LINE_END = Buffer.from('\r\n');
 

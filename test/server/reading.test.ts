@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { duplexPair } from 'node:stream';
+import { describe, test } from 'node:test';
+import { Problem } from '../../src/problem.ts';
+import { createBodies } from '../../src/server/bodies.ts';
+import type { Head } from '../../src/server/heads.ts';
+import { Reading } from '../../src/server/reading.ts';
+import { createRandom, type Random } from '../durability/random.ts';
+import { talkOf } from '../fuzz/http-grammar.ts';
+
+/** Requests out of bytes: the same in whichever pieces they come, and the same that node:http makes of them. */
+
+type Seen = readonly [method: string, target: string, body: string, contentType: string, host: string];
+interface Read {
+  readonly requests: Seen[];
+  readonly isRefused: boolean;
+  /** A request ended the connection: what is behind it is not read. */
+  readonly isOver?: boolean;
+}
+
+const HEADER_BYTES_MAX = 65_536;
+const LENGTH_MAX = 4_000;
+const LIMITS = { bodyBytesMax: 2 ** 20, receivingBytesMax: 2 ** 20 };
+
+/** Up to what ends the connection. */
+function readHere(pieces: readonly Buffer[]): Read {
+  const rules = {
+    ...{ headerBytesMax: HEADER_BYTES_MAX, bodies: createBodies(LIMITS), expected: () => {} },
+    problemOf: ({ length }: Head) => (Number.isNaN(length) ? new Problem('malformed', 'codings') : undefined),
+  };
+  const reading = new Reading(rules);
+  const requests: Seen[] = [];
+  for (const piece of pieces) {
+    reading.add(piece);
+    for (let next = reading.next(); next; next = reading.next()) {
+      if (typeof next === 'string') return { requests, isRefused: true };
+      const { head, body } = next;
+      const { 'content-type': type = '', host = '' } = head.headers;
+      const text = body instanceof Problem ? body.kind : Buffer.from(body).toString('latin1');
+      requests.push([head.method, head.target, text, type, host]);
+      if (!head.persists || next.isCut || Number.isNaN(head.length))
+        return { requests, isRefused: false, isOver: true };
+    }
+  }
+  return { requests, isRefused: reading.stage !== 'nothing' };
+}
+
+// CI judges the change and not the dice.
+const random = createRandom('reading', process.env.CI ? 20_261_115 : undefined);
+const talk = () => talkOf(random).pieces.map((piece) => Buffer.from(piece, 'latin1'));
+
+function cut({ below }: Random, bytes: Buffer): Buffer[] {
+  const places = Array.from({ length: below(6) }, () => below(bytes.length + 1)).sort((a, b) => a - b);
+  return [...places, bytes.length].map((end, index) => bytes.subarray(places[index - 1] ?? 0, end));
+}
+
+describe('requests out of bytes', () => {
+  test('they are the same in whichever pieces they come, byte by byte too', () => {
+    for (let count = 0; count < 300; count++) {
+      const bytes = Buffer.concat(talk());
+      const whole = readHere([bytes]);
+      for (const pieces of [cut(random, bytes), Array.from(bytes, (byte) => Buffer.from([byte]))]) {
+        assert.deepEqual(readHere(pieces), whole, JSON.stringify(bytes.toString('latin1')));
+      }
+    }
+  });
+
+  test('they are what node:http reads, and what it refuses is refused', async () => {
+    let compared = 0;
+    for (let count = 0; count < 3_000; count++) {
+      const bytes = Buffer.concat(talk());
+      const what = JSON.stringify(bytes.toString('latin1'));
+      const [ours, theirs] = [readHere([bytes]), await readByNode(bytes)];
+      // Node calls for a request when it has its head.
+      const heads = (requests: readonly Seen[]) =>
+        requests.map(([method, target, , ...fields]) => [method, target, ...fields]);
+      const [here, there] = [heads(ours.requests), heads(theirs.requests)];
+      // Long ones are for the tests of bounds: each counts in its own way.
+      if (bytes.length > LENGTH_MAX || ours.isOver || there.some(isAbsolute) || here.some(isAbsolute))
+        continue;
+      compared += 1;
+      assert.deepEqual(here, there.slice(0, here.length), what);
+      assert.ok(there.length <= here.length + (ours.isRefused ? 1 : 0), `Node reads more of ${what}`);
+      assert.equal(ours.isRefused, theirs.isRefused, what);
+      for (const [index, request] of theirs.requests.entries()) {
+        if (request[2] !== UNFINISHED) assert.deepEqual(ours.requests[index], request, what);
+      }
+    }
+    assert.ok(compared > 1_000, `only ${compared} were compared`);
+  });
+});
+
+const UNFINISHED = 'unfinished';
+/** Of what comes before the path Node wants more than we do, who look at it later: src/server/hosts.ts. */
+const isAbsolute = ([, target = '']: readonly string[]) => !target.startsWith('/');
+
+/** What a server of Node's takes for requests, and whether it refuses what follows them. */
+function readByNode(bytes: Buffer): Promise<Read> {
+  return new Promise((resolve) => {
+    const requests: Seen[] = [];
+    let isRefused = false;
+    const server = createServer({ requireHostHeader: false, maxHeaderSize: HEADER_BYTES_MAX });
+    Object.assign(server, { httpAllowHalfOpen: true });
+    const [client, side] = duplexPair();
+    const take = (request: IncomingMessage, response: ServerResponse) => {
+      const parts: Buffer[] = [];
+      const { 'content-type': type = '', host = '' } = request.headers;
+      const { method = '', url = '' } = request;
+      const index = requests.push([method, url, UNFINISHED, type, host]) - 1;
+      request.on('data', (part: Buffer) => parts.push(part));
+      request.on('end', () => {
+        requests[index] = [method, url, Buffer.concat(parts).toString('latin1'), type, host];
+        response.end();
+      });
+      request.on('error', () => {});
+    };
+    for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, take);
+    const refuse = () => {
+      isRefused = true;
+      side.destroy();
+    };
+    server.on('clientError', refuse);
+    server.on('connect', refuse);
+    side.on('error', () => {});
+    client.on('error', () => {});
+    client.on('close', () => resolve({ requests, isRefused }));
+    client.resume();
+    server.emit('connection', side);
+    client.end(bytes);
+    setTimeout(() => client.destroy(), 200).unref();
+  });
+}
