@@ -100,7 +100,8 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     }
 
     #answer(group: CompiledGroup, form: Form, path: string, body: Uint8Array): Reply | Promise<Reply> {
-      const known = kept && polled.has(whatOf(this.#request)) ? kept.find(keyOf(this.#request, body)) : undefined;
+      const key = polled.has(whatOf(this.#request)) ? keyOf(this.#request, body) : undefined;
+      const known = kept?.find(key);
       if (!known) return this.#perform(group, form.receive(this.#request, path, body), body);
       const admitted = settings.admitAccount?.(known.account);
       if (admitted) return admitted.then(() => this.#tell(known.reply, 'ok', known));

@@ -14,7 +14,8 @@ export interface Answered {
 }
 
 export interface Kept {
-  find(key: string): Answered | undefined;
+  /** Without a key there is nothing that could be kept, and it is made anew all the same. */
+  find(key: string | undefined): Answered | undefined;
   /**
    * Whether it is worth it. `version` is that of the account before anything was read: after a change, nothing under it is
    * found any more.
@@ -79,7 +80,7 @@ export function createKept(bytesMax: number, askVersion: AskVersion): Kept {
       return { hits, misses, bytes };
     },
     find(key) {
-      const entry = entries.get(key);
+      const entry = key === undefined ? undefined : entries.get(key);
       if (!entry || versionOf(entry.answered.account, true) !== entry.version) {
         misses += 1;
         return undefined;
