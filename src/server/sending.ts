@@ -51,6 +51,8 @@ export async function sendPieces(
   sent: (bytes: number) => void,
 ): Promise<void> {
   let before = head;
+  await turn();
+  if (socket.destroyed) return;
   for await (const piece of pieces) {
     if (socket.destroyed) return;
     const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
@@ -64,6 +66,7 @@ export async function sendPieces(
     before = '';
     if (socket.writableNeedDrain) await drained(socket); // comes at once, while the system takes all
     await turn();
+    if (socket.destroyed) return; // before another one is asked for
   }
   socket.write(inChunks ? `${before}0\r\n\r\n` : before, 'latin1');
 }

@@ -9,7 +9,7 @@ import { openReceiver, type Received, textOf } from './receiving.ts';
 
 /** Long lists of the whole service, as they come over a connection. */
 const COUNT = 5_000;
-const PAGES = COUNT / 500;
+const PAGES = COUNT / 200;
 const PATH = `/api/inbox.asmx/InboxDS?user_id=many&max_count=${COUNT}`;
 const COUNTING = '/api/inbox.asmx/CountUnread?user_id=many';
 

@@ -77,8 +77,7 @@ describe('requests out of bytes', () => {
         requests.map(([method, target, , ...fields]) => [method, target, ...fields]);
       const [here, there] = [heads(ours.requests), heads(theirs.requests)];
       // Long ones are for the tests of bounds: each counts in its own way.
-      if (bytes.length > LENGTH_MAX || ours.isOver || there.some(isAbsolute) || here.some(isAbsolute))
-        continue;
+      if (bytes.length > LENGTH_MAX || ours.isOver || there.some(isAbsolute) || here.some(isAbsolute)) continue;
       compared += 1;
       assert.deepEqual(here, there.slice(0, here.length), what);
       assert.ok(there.length <= here.length + (ours.isRefused ? 1 : 0), `Node reads more of ${what}`);

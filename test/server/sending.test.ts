@@ -174,6 +174,25 @@ describe('answers in pieces', () => {
     await isLive(server);
   });
 
+  test('no piece is asked for when the connection is closed already: by then the database may be, too', async (t) => {
+    let late = 0;
+    let opened: HttpServer | undefined;
+    const watched = (index: number) => {
+      if (opened?.traffic.connectionsOpen === 0) late += 1;
+      return text(index);
+    };
+    const { reply, finished } = createPieces(PIECES, watched);
+    const server = await start(t, { '/long': reply }, { sendTimeoutMs: 200 });
+    opened = server;
+    const client = openReceiver(server.address);
+    client.send(get('/long'));
+    await client.started();
+    client.pause();
+    await finished();
+    assert.equal(late, 0);
+    client.leave();
+  });
+
   test('the time for an answer is over with it: the connection is not cut off later', async (t) => {
     const { reply, finished } = createPieces(3, text);
     const server = await start(t, { '/long': reply }, { sendTimeoutMs: 100 });
