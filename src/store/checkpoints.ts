@@ -38,8 +38,10 @@ export function createCheckpoints(path: string): Checkpoints {
       if (isBusy || rows - moved < ROWS) return;
       moved = rows;
       isBusy = true;
-      worker ??= start();
-      worker.postMessage('move');
+      try {
+        worker ??= start();
+        worker.postMessage('move');
+      } catch {} // no room for a thread
     },
     async close() {
       const ending = worker;

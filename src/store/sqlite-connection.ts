@@ -1,4 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { Problem } from '../problem.ts';
 import type { Writing } from './database.ts';
 import type { Migratable } from './schema.ts';
 import { Caller, type Dialect, render, type Statement, type Value } from './statement.ts';
@@ -171,7 +172,11 @@ const inputOf = (value: unknown) => (value instanceof Caller ? value.id : value)
 const BUSY = 5;
 const UNAVAILABLE = new Set([BUSY, 6, 8, 10, 13, 14]);
 
-const codeOf = (thrown: unknown): number => ((thrown as { errcode?: number }).errcode ?? 0) & 0xff;
+const codeOf = (thrown: unknown): number => ((thrown as { errcode?: number } | undefined)?.errcode ?? 0) & 0xff;
+
+/** Another one has what it needed: whoever waits may get it. */
+export const isLocked = (thrown: unknown): boolean =>
+  thrown instanceof Problem && codeOf(thrown.details.cause) === BUSY;
 
 const toUnavailable = (cause: unknown): unknown => (UNAVAILABLE.has(codeOf(cause)) ? unavailable(cause) : cause);
 

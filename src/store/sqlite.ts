@@ -6,7 +6,7 @@ import { createCheckpoints } from './checkpoints.ts';
 import type { Database } from './database.ts';
 import { createIdentities } from './identities.ts';
 import { migrate } from './schema.ts';
-import { Connection, sqliteDialect } from './sqlite-connection.ts';
+import { Connection, isLocked, sqliteDialect } from './sqlite-connection.ts';
 import { Caller, numberOf } from './statement.ts';
 import { createVersions } from './versions.ts';
 import { createWriteQueue } from './write-queue.ts';
@@ -22,12 +22,21 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
   await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
   writer.exec('pragma busy_timeout = 0'); // from here on the queue does the waiting
   const aside = new Connection(path);
-  const reader = () => (writer.inTransaction ? aside : writer);
+  /** The one that writes does not wait for a lock, which is hardly ever in the way of reading: then the other one does. */
+  function read<T>(work: (connection: Connection) => T): T {
+    if (writer.inTransaction) return work(aside);
+    try {
+      return work(writer);
+    } catch (thrown) {
+      if (isLocked(thrown)) return work(aside);
+      throw thrown;
+    }
+  }
   const checkpoints = createCheckpoints(path);
   const writes = createWriteQueue(writer, () => checkpoints.wrote(writer.rowsChanged));
   const versions = createVersions(() => writer.dataVersion());
   const identities = createIdentities((hash) => {
-    const found = reader().firstNow(identify, { hash });
+    const found = read((connection) => connection.firstNow(identify, { hash }));
     return found && { id: found.account_id, networks: found.allowed_networks };
   });
   const decided = (account: unknown) => {
@@ -62,14 +71,14 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
       if (look && versions.own(id) === version) lookAround(); // else it is another one anyway
       return versions.own(id);
     },
-    all: (statement, parameters) =>
+    all: async (statement, parameters) =>
       statement.writes
         ? writeOne(parameters, () => writer.allNow(statement, parameters))
-        : reader().all(statement, parameters),
-    first: (statement, parameters) =>
+        : read((connection) => connection.allNow(statement, parameters)),
+    first: async (statement, parameters) =>
       statement.writes
         ? writeOne(parameters, () => writer.firstNow(statement, parameters))
-        : reader().first(statement, parameters),
+        : read((connection) => connection.firstNow(statement, parameters)),
     run: (statement, parameters) => writeOne(parameters, () => writer.runNow(statement, parameters)),
     transaction: (account, work) => writes.add(work, { decided: () => decided(account) }),
     snapshot: async (work) => {
@@ -80,7 +89,7 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
         connection.close();
       }
     },
-    check: async () => reader().exec('select 1'),
+    check: async () => read((connection) => connection.exec('select 1')),
     backup: async (to) => {
       if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
       const connection = new Connection(path);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, StatementSync } from 'node:sqlite';
 import { afterEach, describe, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
 import { engines } from '../support/engines.ts';
 import { FORMS } from '../support/forms.ts';
 import { exportOf } from '../support/reading.ts';
 import { ACME, startService } from '../support/service.ts';
-import { openStore, pathOf } from './opening.ts';
+import { openStore, pathOf, sql } from './opening.ts';
 
 /** What the program does to the connections of the embedded database, seen by watching the driver. */
 const sqlite = engines[0] as (typeof engines)[number];
@@ -53,7 +53,7 @@ describe('connections of the embedded database', () => {
     const database = await openStore(setting);
     await database.snapshot(async () => {
       const open = [...connections].filter(({ isOpen }) => isOpen);
-      assert.equal(open.length, 3, 'one that writes, one that reads, one for the snapshot');
+      assert.equal(open.length, 3, 'one for everything, one that reads meanwhile, one for the snapshot');
       for (const connection of open) {
         assert.equal(connection.location(), pathOf(setting));
         assert.equal(pragma(connection, 'journal_mode'), 'wal');
@@ -96,6 +96,34 @@ describe('connections of the embedded database', () => {
       assert.deepEqual(prepared.slice(first), []);
     } finally {
       await service.stop();
+    }
+  });
+
+  test('a read with a lock in its way is done again by the connection that waits for locks; another failure is not', async () => {
+    const store = await openStore(await sqlite.fresh('sample'));
+    const { all } = StatementSync.prototype;
+    const failures: number[] = [];
+    StatementSync.prototype.all = function (...values: SQLInputValue[]) {
+      const errcode = failures.shift();
+      if (errcode !== undefined) throw Object.assign(new Error('no'), { errcode });
+      return Reflect.apply(all, this, values);
+    } as typeof all;
+    try {
+      const usernames = sql<Record<string, never>, { username: string }>(
+        'select username from account order by username',
+      );
+      const before = await store.all(usernames, {});
+      assert.ok(before.length > 0);
+      failures.push(261); // SQLITE_BUSY_RECOVERY: another process puts the log in order after a crash
+      assert.deepEqual(await store.all(usernames, {}), before);
+      failures.push(5, 5);
+      await assert.rejects(store.all(usernames, {}), { kind: 'unavailable' });
+      failures.push(10);
+      await assert.rejects(store.all(usernames, {}), { kind: 'unavailable' });
+      assert.deepEqual(await store.all(usernames, {}), before);
+    } finally {
+      StatementSync.prototype.all = all;
+      await store.close();
     }
   });
 
