@@ -103,7 +103,7 @@ describe('connections of the embedded database', () => {
     const store = await openStore(await sqlite.fresh('sample'));
     const { all } = StatementSync.prototype;
     const failures: number[] = [];
-    StatementSync.prototype.all = function (...values: SQLInputValue[]) {
+    StatementSync.prototype.all = function (this: StatementSync, ...values: SQLInputValue[]) {
       const errcode = failures.shift();
       if (errcode !== undefined) throw Object.assign(new Error('no'), { errcode });
       return Reflect.apply(all, this, values);
