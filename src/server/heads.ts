@@ -27,9 +27,12 @@ const methods = new Set(METHODS);
 const BROKEN = /[^\t\r\n -~\x80-\xff]|\r(?!\n)|(?<!\r)\n/;
 const BROKEN_SO_FAR = /[^\t\r\n -~\x80-\xff]|\r(?!\n|$)|(?<!\r)\n/;
 const BEGINNING = /^[A-Z-]{1,20}(?: |$)/;
+export const BEGINNING_BYTES = 21;
 
-/** Whether the beginning of a head can become none any more. */
-export const isHopeless = (text: string): boolean => !BEGINNING.test(text) || BROKEN_SO_FAR.test(text);
+/** Whether a part of a head has something in it that is in none. */
+export const isBroken = (part: string): boolean => BROKEN_SO_FAR.test(part);
+/** Whether the first bytes that have come may be those of a head. */
+export const isBeginning = (text: string): boolean => BEGINNING.test(text);
 
 /** Without the empty line at its end. Undefined where it is none, or leaves in doubt where its body ends. */
 export function readHead(text: string): Head | undefined {

@@ -1,7 +1,7 @@
 import type { Problem } from '../problem.ts';
 import type { Bodies, Receiving } from './bodies.ts';
 import { Chunks } from './chunks.ts';
-import { type Head, isHopeless, readHead } from './heads.ts';
+import { BEGINNING_BYTES, type Head, isBeginning, isBroken, readHead } from './heads.ts';
 import { longHead, noChunks, noRequest, noTunnel } from './last-words.ts';
 
 /** Requests out of the bytes of a connection, one at a time. */
@@ -43,6 +43,8 @@ export class Reading {
   readonly #rules: ReadingRules;
   /** What has come and was not read yet. */
   #unread = NOTHING;
+  /** How much of it has no end of a head in it, and nothing that is in none. */
+  #scanned = 0;
   /** The body that is being read. */
   #receipt: Receipt | undefined;
 
@@ -78,15 +80,23 @@ export class Reading {
     while (this.#unread[start] === CR || this.#unread[start] === LF) start += 1; // §2.2: some send a line end after a body
     this.#take(start);
     if (this.#unread.length === 0) return undefined;
-    const end = this.#unread.indexOf(HEAD_END);
+    const end = this.#unread.indexOf(HEAD_END, Math.max(0, this.#scanned - HEAD_END.length));
     const length = end < 0 ? this.#unread.length : end;
     if (length > headerBytesMax) return longHead(headerBytesMax);
-    const text = this.#unread.toString('latin1', 0, length);
-    if (end < 0) return isHopeless(text) ? noRequest() : undefined;
+    if (end < 0) return this.#isHopeless() ? noRequest() : undefined;
+    const head = readHead(this.#unread.toString('latin1', 0, length));
     this.#take(end + HEAD_END.length);
-    const head = readHead(text);
     if (!head) return noRequest();
     return head.method === 'CONNECT' ? noTunnel() : this.#begin(head);
+  }
+
+  /** Looks at what is new, and at no byte again and again: heads may come byte by byte. */
+  #isHopeless(): boolean {
+    const before = this.#scanned;
+    this.#scanned = this.#unread.length;
+    const from = this.#unread[before - 1] === CR ? before - 1 : before; // a line end may come in two parts
+    if (isBroken(this.#unread.toString('latin1', from))) return true;
+    return before < BEGINNING_BYTES && !isBeginning(this.#unread.toString('latin1', 0, BEGINNING_BYTES));
   }
 
   #begin(head: Head): Arrival | LastWords | undefined {
@@ -129,6 +139,7 @@ export class Reading {
     const taken = this.#unread.subarray(0, bytes);
     // A part of a packet would keep all of it.
     this.#unread = bytes === this.#unread.length ? NOTHING : this.#unread.subarray(bytes);
+    if (bytes > 0) this.#scanned = 0;
     return taken;
   }
 }

@@ -21,9 +21,9 @@ export const sqliteDialect: Dialect = {
 const BUSY_TIMEOUT_MS = 5_000;
 
 /**
- * FULL: a commit is on disk before it is answered, also when the machine loses power. Up to 64 MB of pages are held:
- * with a million accounts that takes a tenth less CPU than 16 MB. The log is moved
- * by checkpoints.ts, and only where that does not by the connection that makes it 256 MB long.
+ * FULL: a commit is on disk before it is answered, also when the machine loses power. Up to 64 MB of pages are held: with a
+ * million accounts that takes a tenth less CPU than 16 MB. The log is moved by checkpoints.ts, and only where that does not by
+ * the connection that makes it 256 MB long.
  */
 const SETTINGS = `
   pragma journal_mode = wal;
