@@ -24,14 +24,17 @@ const folder = mkdtempSync(join(tmpdir(), 'columba-test-'));
 let count = 0;
 const nextPath = () => join(folder, `${++count}.db`);
 
+/** Before the time that the clocks of the tests show: what a test makes is newer, whatever the day is. */
+const LOADED_AT = Date.UTC(2026, 10, 1);
+
 /** The sample is imported once an engine and copied after that: hashing its passwords takes longer than everything else. */
 async function importSample(database: string): Promise<void> {
   const app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
-    now: Date.now,
+    now: () => LOADED_AT,
     sleep: async () => {},
     log: pino({ level: 'silent' }),
   });
-  await importFile(SAMPLE, app.archive, Date.now);
+  await importFile(SAMPLE, app.archive, () => LOADED_AT);
   await app.stop();
 }
 
