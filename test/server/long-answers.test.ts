@@ -121,17 +121,17 @@ onEveryEngine('long answers, over a socket', (engine) => {
     for (const fields of [[], ['Accept-Encoding: gzip']]) {
       const how = fields.length > 0 ? 'in gzip' : 'plain';
       test(`${what} in the middle of it ends the connection without an end, and the service goes on (${how})`, async () => {
-        Object.assign(pages, { read: 0, failsAt: 4, thrown });
+        Object.assign(pages, { read: 0, failsAt: 12, thrown });
         const answer = await alone(get(PATH, ...fields));
         pages.failsAt = Number.POSITIVE_INFINITY;
         assert.deepEqual([answer.status, answer.isWhole], [200, false]);
-        assert.equal(pages.read, 4);
+        assert.equal(pages.read, 12);
         isExpected(await alone(get(PATH, 'Connection: close', ...fields)));
       });
     }
 
     test(`${what} in the middle of it is told to the log`, async () => {
-      Object.assign(pages, { read: 0, failsAt: 4, thrown });
+      Object.assign(pages, { read: 0, failsAt: 12, thrown });
       const before = serving.logged.length;
       await alone(get(PATH));
       pages.failsAt = Number.POSITIVE_INFINITY;
@@ -144,7 +144,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
   }
 
   test('without the length, what HTTP/1.0 gets of an answer that broke off is no document', async () => {
-    Object.assign(pages, { read: 0, failsAt: 4 });
+    Object.assign(pages, { read: 0, failsAt: 12 });
     const answer = await alone(request(`GET ${PATH} HTTP/1.0`));
     pages.failsAt = Number.POSITIVE_INFINITY;
     assert.doesNotMatch(textOf(answer), /<\/DataSet>\s*$/);
