@@ -44,14 +44,11 @@ interface Head {
   readonly length: number;
   readonly chunked: boolean;
   readonly closes: boolean;
-  /** It has a length that nobody can tell: Node calls us before it says so. */
+  /** It has a length that nobody can tell. */
   readonly isRefused: boolean;
   /** CONNECT, and codings besides `chunked`: a server may not have them. */
   readonly isOdd: boolean;
-  /**
-   * What is behind it may or may not be read. Without Host, or with two, or with one that is none (§3.2) it is refused; where it asks for an upgrade, another
-   * protocol may begin there, and Node drops what came in the same packet.
-   */
+  /** What is behind it may or may not be read: without Host, or with two, or with one that is none (§3.2), it is refused. */
   readonly endsHere: boolean;
 }
 
@@ -103,10 +100,7 @@ function readHead(bytes: string, at: number): Head | 'unfinished' | 'refused' | 
     closes: !persists || (minor === '0' && codings.length > 0),
     isRefused: codings.length > 0 && !isLast,
     isOdd: method === 'CONNECT' || (codings.length > 0 && isLast && !/^chunked$/i.test(coding)),
-    endsHere:
-      hosts.length > 1 ||
-      (hosts[0] === undefined ? minor === '1' : !HOST.test(hosts[0])) ||
-      values('upgrade').length > 0,
+    endsHere: hosts.length > 1 || (hosts[0] === undefined ? minor === '1' : !HOST.test(hosts[0])),
   };
 }
 
