@@ -12,6 +12,7 @@ import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createOperations } from './operations/handlers.ts';
+import { createBursts } from './server/bursts.ts';
 import type { Config } from './server/config.ts';
 import { describeError, textsOf } from './server/failures.ts';
 import { createHealth } from './server/health.ts';
@@ -46,7 +47,8 @@ export type App = Awaited<ReturnType<typeof createApp>>;
 /** Settings in, service out: the only place where the layers meet. */
 export async function createApp(config: Config, surroundings: Surroundings) {
   const { now, sleep, log, observe, database: around, authority } = surroundings;
-  const opened = await openDatabase(config, now);
+  const bursts = createBursts();
+  const opened = await openDatabase(config, now, () => bursts.current);
   const untimed = around?.(opened) ?? opened;
   const figures = createFigures(untimed);
   const engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
@@ -120,7 +122,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
       trace = traceFile === undefined ? undefined : createTrace(traceFile, now, failed);
       purge.wake(); // a process before this one may have left something
       await telemetry?.start();
-      server = await listen(config, trace?.around(handle) ?? handle);
+      server = await listen(config, trace?.around(handle) ?? handle, bursts);
       return server.address;
     },
     /** Finishes what was accepted, then lets go of everything. */
@@ -135,8 +137,8 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   };
 }
 
-async function openDatabase(config: Config, now: () => number): Promise<Database> {
-  if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now);
+async function openDatabase(config: Config, now: () => number, burst: () => number | undefined): Promise<Database> {
+  if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, burst);
   const { openPostgres } = await import('./store/postgres.ts'); // its driver is loaded only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
   return openPostgres({ url, connectionsMax, timeoutMs }, now);

@@ -3,12 +3,13 @@ import type { Socket } from 'node:net';
 import { isWhole, type Reply, type Request } from '../exchange.ts';
 import type { Peer } from './addresses.ts';
 import type { Bodies } from './bodies.ts';
+import type { Bursts } from './bursts.ts';
 import { pack } from './compression.ts';
 import type { Head } from './heads.ts';
 import { isProbe } from './hosts.ts';
 import { late, noRequest } from './last-words.ts';
 import type { Overload } from './overload.ts';
-import { type Arrival, type LastWords, Reading } from './reading.ts';
+import { type Arrival, isLineEnd, type LastWords, Reading } from './reading.ts';
 import type { Requests } from './requests.ts';
 import { headOf, sendPieces } from './sending.ts';
 
@@ -18,6 +19,7 @@ export interface Host {
   readonly requests: Requests;
   readonly bodies: Bodies;
   readonly overload: Overload;
+  readonly bursts: Bursts;
   readonly headerBytesMax: number;
   /** 0 for any number. */
   readonly requestsPerConnectionMax: number;
@@ -52,6 +54,8 @@ export class Connection {
   /** When what is waited for began. */
   #since: number;
   #isPaused = false;
+  /** What comes was read from the system while it was paused. */
+  #isResuming = false;
   /** The client has said that it sends no more. */
   #isEnded = false;
   #served = 0;
@@ -68,7 +72,14 @@ export class Connection {
       problemOf: (head) => host.requests.problemOf(head, peer),
       expected: () => void this.#socket.write(CONTINUE),
     });
-    this.#socket.on('data', (chunk: Buffer) => this.#came(chunk));
+    this.#socket.on('data', (chunk: Buffer) => {
+      if (this.#isInBurst(chunk)) host.bursts.enter();
+      try {
+        this.#came(chunk);
+      } finally {
+        host.bursts.leave();
+      }
+    });
     this.#socket.on('end', () => {
       this.#isEnded = true;
       if (this.#state === 'reading') this.#read();
@@ -97,6 +108,12 @@ export class Connection {
     if (this.#state === 'reading' && this.#reading.stage === 'nothing') this.#socket.destroySoon();
   }
 
+  /** Whether the request in it had begun to come when the system said that there is something to read. */
+  #isInBurst(chunk: Buffer): boolean {
+    const isInside = this.#reading.stage !== 'nothing' || !isLineEnd(chunk[0]);
+    return isInside && !this.#isResuming;
+  }
+
   #came(chunk: Buffer): void {
     if (this.#state === 'last') return; // it is only taken off the line
     if (this.#state === 'reading') {
@@ -123,7 +140,11 @@ export class Connection {
     else if (this.#isEnded) this.#socket.end();
     else if (this.#isPaused) {
       this.#isPaused = false;
-      this.#socket.resume();
+      this.#isResuming = true;
+      this.#socket.resume(); // hands over what it holds in the next tick
+      process.nextTick(() => {
+        this.#isResuming = false;
+      });
     }
   }
 

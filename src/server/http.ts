@@ -2,6 +2,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import type { Reply, Request } from '../exchange.ts';
 import { type AddressRules, createAddresses } from './addresses.ts';
 import { type BodyLimits, createBodies } from './bodies.ts';
+import { type Bursts, createBursts } from './bursts.ts';
 import { Connection, type Host } from './connection.ts';
 import { noRoom } from './last-words.ts';
 import { createOverload, type OverloadSettings } from './overload.ts';
@@ -40,6 +41,7 @@ export interface HttpServer {
 export async function listen(
   settings: HttpSettings,
   handle: (request: Request) => Reply | Promise<Reply>,
+  bursts: Bursts = createBursts(),
 ): Promise<HttpServer> {
   let closing = false;
   let bytesSent = 0;
@@ -50,7 +52,7 @@ export async function listen(
   /** Of each client with a connection, so there are never more than connections. */
   const counts = new Map<string, number>();
   const host: Host = {
-    ...{ handle, overload, requests: createRequests(settings, addresses), bodies: createBodies(settings) },
+    ...{ handle, bursts, overload, requests: createRequests(settings, addresses), bodies: createBodies(settings) },
     ...{ headerBytesMax: settings.headerBytesMax, requestsPerConnectionMax: settings.requestsPerConnectionMax },
     ...{ patience: clock.patience, now: clock.now, isClosing: () => closing },
     sent: (bytes) => {
@@ -59,6 +61,8 @@ export async function listen(
   };
 
   function accept(socket: Socket): void {
+    bursts.opened();
+    socket.once('close', bursts.closed);
     const peer = addresses.peer(socket);
     const client = addresses.countedAs(peer);
     const own = client === null ? 0 : (counts.get(client) ?? 0);

@@ -31,6 +31,9 @@ const NOTHING: Buffer = Buffer.alloc(0);
 const HEAD_END = Buffer.from('\r\n\r\n');
 const [CR, LF] = [13, 10];
 
+/** §2.2: before a request it means nothing. */
+export const isLineEnd = (byte: number | undefined): boolean => byte === CR || byte === LF;
+
 interface Receipt {
   readonly head: Head;
   readonly receiving: Receiving;
@@ -77,7 +80,7 @@ export class Reading {
   #readHead(): Arrival | LastWords | undefined {
     const { headerBytesMax } = this.#rules;
     let start = 0;
-    while (this.#unread[start] === CR || this.#unread[start] === LF) start += 1; // §2.2: some send a line end after a body
+    while (isLineEnd(this.#unread[start])) start += 1; // some send one after a body
     this.#take(start);
     if (this.#unread.length === 0) return undefined;
     const end = this.#unread.indexOf(HEAD_END, Math.max(0, this.#scanned - HEAD_END.length));

@@ -14,9 +14,14 @@ import { createWriteQueue } from './write-queue.ts';
 /**
  * The embedded database. One connection does everything, because it keeps the pages that it has read and written: another one
  * would read them anew after each commit. Only while a transaction is open on it, what is not part of that is read by the
- * other, which sees the time before.
+ * other, which sees the time before. `burst` is the number of those calls that were all under way before the first of them
+ * asked something, undefined for a call by itself: they look around together.
  */
-export async function openSqlite(path: string, now: () => number): Promise<Database> {
+export async function openSqlite(
+  path: string,
+  now: () => number,
+  burst: () => number | undefined = () => undefined,
+): Promise<Database> {
   mkdirSync(dirname(path), { recursive: true });
   const writer = new Connection(path);
   await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
@@ -45,8 +50,12 @@ export async function openSqlite(path: string, now: () => number): Promise<Datab
     writer.changedCallers = false;
     identities.forget();
   };
+  let lookedIn: number | undefined;
   const lookAround = () => {
+    const current = burst();
+    if (current !== undefined && current === lookedIn) return;
     if (versions.lookAround()) identities.forget();
+    lookedIn = current;
   };
   const writeOne = <T>(parameters: object, work: () => T) =>
     writes.add(work, {

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
 import { hashUserId } from '../../src/domain/secrets.ts';
 import type { Caller, Database } from '../../src/store/database.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
 import { CALLS, changes, serve } from '../durability/serving.ts';
 import { columba, freshPath } from '../operator/running.ts';
 import { engines } from '../support/engines.ts';
@@ -129,6 +130,33 @@ describe('the version of an account in the embedded database', () => {
       await writer.run(sql(touch), {});
       assert.notEqual(reader.version(acme), acme.version);
     }
+  });
+
+  test('calls of one burst look around together, the next one and a call by itself see what has been written since', async (t) => {
+    const { setting, store } = await open(t);
+    let burst: number | undefined;
+    const second = await openSqlite(
+      pathOf(setting),
+      () => 0,
+      () => burst,
+    );
+    t.after(() => second.close());
+    const touched = () => store.run(sql(touch), {});
+    const versionNow = async () => ((await second.identify(hashUserId(ACME))) as Caller).version;
+
+    burst = 1;
+    const first = await versionNow();
+    await touched();
+    assert.equal(await versionNow(), first);
+    burst = 2;
+    const next = await versionNow();
+    assert.notEqual(next, first);
+    await touched();
+    burst = undefined;
+    const alone = await versionNow();
+    assert.notEqual(alone, next);
+    await touched();
+    assert.notEqual(await versionNow(), alone);
   });
 
   test('a command in a process of its own is noticed', async (t) => {
