@@ -7,7 +7,7 @@ import { type Peer, startPeers } from './peers.ts';
 import { endAll, type Running, temporaryFolder } from './processes.ts';
 import { heading, print, printTable, say } from './report.ts';
 import { type Form, requestBytes } from './requests.ts';
-import { comparison, median, type Results, ratios, rounds, withSpread } from './rounds.ts';
+import { comparison, mean, median, type Results, ratios, rounds, withSpread } from './rounds.ts';
 import { startServer } from './servers.ts';
 import { numberFrom, ROUNDS, WITH_PEERS } from './settings.ts';
 
@@ -17,6 +17,8 @@ import { numberFrom, ROUNDS, WITH_PEERS } from './settings.ts';
  */
 // Each of a thousand accounts asks twenty times before a message of it is marked, which drops what is kept for it.
 const REQUESTS = numberFrom('REQUESTS', 20_000);
+const SLICES = 10;
+const SLICE = Math.ceil(REQUESTS / SLICES);
 
 const FLOOR = 'floor: node:http, fixed bytes';
 const SOAP = 'Columba, SOAP 1.1';
@@ -45,7 +47,7 @@ const measures = (server: Running, form: Form) =>
   Object.fromEntries(
     NAMES.map((operation) => [
       operation,
-      async () => (await driveOperation({ server, form, operation, requests: REQUESTS })).cpuUs,
+      async () => (await driveOperation({ server, form, operation, requests: SLICE })).cpuUs,
     ]),
   );
 
@@ -59,20 +61,21 @@ async function floorMeasures() {
     const own = await bare.ask(requestBytes('SOAP 1.1', call, `/${bytes}`));
     const path = `/${bytes + headBytes - own.headBytes}`;
     measured[operation] = async () =>
-      (await driveOperation({ server: floor, form: 'SOAP 1.1', operation, requests: REQUESTS, path })).cpuUs;
+      (await driveOperation({ server: floor, form: 'SOAP 1.1', operation, requests: SLICE, path })).cpuUs;
   }
   for (const connection of [ours, bare]) connection.close();
   return measured;
 }
 
-const results = await rounds({
+const candidates = {
   [FLOOR]: await floorMeasures(),
   [SOAP]: measures(columba, 'SOAP 1.1'),
   'Columba, GET': measures(columba, 'GET'),
   [UNKEPT]: measures(unkept, 'SOAP 1.1'),
   [NPM_SOAP]: measures(npmSoap, 'SOAP 1.1'),
   ...Object.fromEntries(peers.map((peer) => [nameOf(peer), measures(peer, 'SOAP 1.1')])),
-});
+};
+const results = await rounds(candidates, () => {}, ROUNDS, { count: SLICES, join: mean });
 for (const peer of peers) await peer.stop();
 await endAll();
 report(results);
@@ -80,7 +83,7 @@ report(results);
 function report(found: Results<number>): void {
   heading(
     'Calls',
-    `${ACCOUNTS} accounts with ${MESSAGES} messages each, ${CONNECTIONS} keep-alive connections, ${ROUNDS} rounds of ${REQUESTS} calls.`,
+    `${ACCOUNTS} accounts with ${MESSAGES} messages each, ${CONNECTIONS} keep-alive connections, ${ROUNDS} rounds of ${REQUESTS} calls in ${SLICES} slices.`,
     'CPU of the server per call, in µs; then how many times better than the floor (between which values in the rounds).',
   );
   const { head, rows } = comparison(found, FLOOR);

@@ -13,6 +13,7 @@ export async function rounds<T>(
   candidates: Candidates<T>,
   before: () => void | Promise<void> = () => {},
   count = ROUNDS,
+  slices: Slices<T> = { count: 1, join: ([only]) => only as T },
 ): Promise<Results<T>> {
   const names = Object.keys(candidates);
   const figures = [...new Set(Object.values(candidates).flatMap(Object.keys))];
@@ -20,18 +21,38 @@ export async function rounds<T>(
   for (let round = 0; round <= count; round++) {
     await before();
     for (const figure of figures) {
-      for (const name of round % 2 === 0 ? names : names.toReversed()) {
-        const value = await candidates[name]?.[figure]?.();
-        if (value === undefined || round === 0) continue; // the first round warms up
+      const parts = await takeTurns(candidates, figure, round % 2 === 0 ? names : names.toReversed(), slices.count);
+      if (round === 0) continue; // it warms up
+      for (const [name, values] of parts) {
         const own = results[name] as Record<string, T[]>;
         own[figure] ??= [];
-        own[figure].push(value);
+        own[figure].push(slices.join(values));
       }
     }
     say(`round ${round} of ${count}`);
   }
   return results;
 }
+
+/** A round in parts, for each of which all candidates have their turn: a machine's speed changes within seconds. */
+export interface Slices<T> {
+  readonly count: number;
+  readonly join: (parts: readonly T[]) => T;
+}
+
+async function takeTurns<T>(candidates: Candidates<T>, figure: string, names: readonly string[], slices: number) {
+  const parts = new Map<string, T[]>();
+  for (let slice = 0; slice < slices; slice++) {
+    for (const name of names) {
+      const value = await candidates[name]?.[figure]?.();
+      if (value !== undefined) parts.set(name, [...(parts.get(name) ?? []), value]);
+    }
+  }
+  return parts;
+}
+
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** One of the numbers of each measurement. */
 export const pick = <T>(results: Results<T>, number: (value: T) => number): Results<number> =>
