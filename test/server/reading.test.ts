@@ -55,6 +55,13 @@ function cut({ below }: Random, bytes: Buffer): Buffer[] {
   return [...places, bytes.length].map((end, index) => bytes.subarray(places[index - 1] ?? 0, end));
 }
 
+/** As the system hands them over: a part of a larger buffer is not remembered. */
+const ownBytes = (bytes: string | Buffer): Buffer => {
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  own.set(Buffer.from(bytes as string, 'latin1'));
+  return own;
+};
+
 describe('requests out of bytes', () => {
   test('they are the same in whichever pieces they come, byte by byte too', () => {
     for (let count = 0; count < 300; count++) {
@@ -63,6 +70,22 @@ describe('requests out of bytes', () => {
       for (const pieces of [cut(random, bytes), Array.from(bytes, (byte) => Buffer.from([byte]))]) {
         assert.deepEqual(readHere(pieces), whole, JSON.stringify(bytes.toString('latin1')));
       }
+    }
+  });
+
+  test('a head that is like the one before is not taken for it', () => {
+    const post = (fields: readonly string[], body = '') =>
+      [`POST /a HTTP/1.1`, 'Host: h', ...fields, `Content-Length: ${body.length}`, '', body].join('\r\n');
+    const similar = [
+      ...[post([], 'one'), post([], 'two'), post([], 'longer'), post([])],
+      ...[post(['Host: h']), post(['Content-Type: text/xml'], 'two'), post(['Content-Type: text/xmlx'], 'two')],
+      ...[post([], 'one').replace('/a', '/b'), post([], 'one').replace('Host: h', 'host: h'), post([], post([]))],
+    ];
+    const alone = (request: string) => readHere([ownBytes(request)]).requests;
+    for (let count = 0; count < 2_000; count++) {
+      const requests = Array.from({ length: 2 + random.below(5) }, () => random.pick(similar));
+      const pieces = random.below(2) === 0 ? requests : cut(random, Buffer.from(requests.join('')));
+      assert.deepEqual(readHere(pieces.map(ownBytes)).requests, requests.flatMap(alone), JSON.stringify(requests));
     }
   });
 
