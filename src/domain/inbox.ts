@@ -40,12 +40,10 @@ export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
     },
 
     /** False where there is no such message. */
-    async markRead(account: AccountKey, id: bigint): Promise<boolean> {
-      return (await database.run(sql.markRead, { account, id })) > 0;
-    },
-    async delete(account: AccountKey, id: bigint): Promise<boolean> {
-      return (await database.run(sql.deleteReceived, { account, id })) > 0;
-    },
+    markRead: (account: AccountKey, id: bigint): Promise<boolean> =>
+      database.run(sql.markRead, { account, id }).then(isAny),
+    delete: (account: AccountKey, id: bigint): Promise<boolean> =>
+      database.run(sql.deleteReceived, { account, id }).then(isAny),
     /** At once, however many they are: what is left of them on disk goes later. */
     async deleteAll(account: AccountKey): Promise<void> {
       await database.run(sql.deleteAllReceived, { account });
@@ -53,6 +51,8 @@ export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
     },
   };
 }
+
+const isAny = (rows: number): boolean => rows > 0;
 
 export const toReceived = (row: sql.ReceivedRow): ReceivedMessage => ({
   id: row.message_id,

@@ -54,17 +54,17 @@ export function accountHandlers({
     },
     FetchGroups: (account) => contacts.groups(account),
 
-    async RemoveContactFromGroup(account, { contact_id, group_id }) {
+    RemoveContactFromGroup(account, { contact_id, group_id }) {
       const ids = idsOf('contact_id', contact_id, listItemsMax);
       const group = idOf(group_id);
       return ids !== null && group !== null && contacts.removeFromGroup(account, ids, group);
     },
-    async MoveContactToNewGroup(account, { contact_id, group_id }) {
+    MoveContactToNewGroup(account, { contact_id, group_id }) {
       const ids = idsOf('contact_id', contact_id, listItemsMax);
       const group = idOf(group_id);
       return ids !== null && group !== null && contacts.moveToGroup(account, ids, group);
     },
-    async DeleteContact(account, { contact_id }) {
+    DeleteContact(account, { contact_id }) {
       const ids = idsOf('contact_id', contact_id, listItemsMax);
       return ids !== null && contacts.delete(account, ids);
     },
@@ -75,7 +75,7 @@ export function accountHandlers({
       await about('message', () => templates.save(account, message ?? ''));
       return true;
     },
-    DeleteMessageTemplate: async (account, { message }) => message !== null && templates.delete(account, message),
+    DeleteMessageTemplate: (account, { message }) => message !== null && templates.delete(account, message),
 
     async BlackListNumber(account, { mobile, sample_message }) {
       await about('mobile', () => blacklist.add(account, mobile ?? '', sample_message));

@@ -1,6 +1,6 @@
 import type { contract } from '../contract/contract.ts';
 import type { AccountKey, Caller } from '../domain/accounts.ts';
-import { Problem } from '../problem.ts';
+import { Problem, type ProblemKind } from '../problem.ts';
 import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';
 import { inboxHandlers } from './inbox.ts';
@@ -26,37 +26,40 @@ export function createOperations(services: Services): Operations {
   // The forms decode by the same table that types the handlers, so this one cast holds.
   const untyped = handlers as unknown as Record<
     string,
-    Record<string, (account: AccountKey, call: unknown) => Promise<unknown>>
+    Record<string, (account: AccountKey, call: unknown) => unknown>
   >;
 
   return async ({ group, operation, arguments: call }, client) => {
     const handler = untyped[group]?.[operation];
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
+    let account: Caller | undefined;
     try {
       const identified = accounts.identify(call.user_id as string | null, client);
-      const account = identified instanceof Promise ? await identified : identified;
+      account = identified instanceof Promise ? await identified : identified;
       if (guard.limitsAccounts) {
         await accounts.confirm(account); // what strangers try is not to be counted as the account's
         await guard.admitAccount(account);
       }
-      const value = await perform(account, () => handler(account, call));
+      const value = await handler(account, call);
+      const confirming = accounts.confirm(account);
+      if (confirming) await confirming;
       return { value, account, version: account.version };
     } catch (thrown) {
-      if (thrown instanceof Problem && thrown.kind === 'denied') await guard.failed(client);
-      throw thrown;
+      const told = account && isProblem(thrown, 'bad-argument') ? await unlessStrange(account, thrown) : thrown;
+      if (isProblem(told, 'denied')) await guard.failed(client);
+      throw told;
     }
   };
 
   /** Whoever is not known learns nothing else, neither an answer nor what is wrong with an argument. */
-  async function perform<T>(account: AccountKey, work: () => Promise<T>): Promise<T> {
+  async function unlessStrange(account: Caller, problem: unknown): Promise<unknown> {
     try {
-      const value = await work();
-      const confirming = accounts.confirm(account);
-      if (confirming) await confirming;
-      return value;
-    } catch (thrown) {
-      if (thrown instanceof Problem && thrown.kind === 'bad-argument') await accounts.confirm(account);
-      throw thrown;
+      await accounts.confirm(account);
+      return problem;
+    } catch (denied) {
+      return denied;
     }
   }
 }
+
+const isProblem = (thrown: unknown, kind: ProblemKind): boolean => thrown instanceof Problem && thrown.kind === kind;

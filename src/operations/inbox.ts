@@ -6,20 +6,20 @@ import type { Handlers, Services } from './services.ts';
 export function inboxHandlers({ inbox, listLimit }: Services): Handlers<'inbox'> {
   const wanted = (max_count: number) => cap('max_count', max_count, listLimit);
   return {
-    Read: async (account, { from, to, max_count }) =>
+    Read: (account, { from, to, max_count }) =>
       listed(wanted(max_count), (limit, after) => inbox.between(account, from, to, limit, after), toReceivedMessage),
-    Unread: async (account, { max_count }) =>
+    Unread: (account, { max_count }) =>
       listed(wanted(max_count), (limit, after) => inbox.unread(account, limit, after), toReceivedMessage),
-    InboxDS: async (account, { max_count }) =>
+    InboxDS: (account, { max_count }) =>
       listed(wanted(max_count), (limit, after) => inbox.newest(account, limit, after), toReceivedMessage),
     CountRead: (account) => inbox.countRead(account),
     CountUnread: (account) => inbox.countUnread(account),
 
-    async MarkMessageAsRead(account, { message_id }) {
+    MarkMessageAsRead(account, { message_id }) {
       const id = idOf(message_id);
       return id !== null && inbox.markRead(account, id);
     },
-    async DeleteMessage(account, { message_id }) {
+    DeleteMessage(account, { message_id }) {
       const id = idOf(message_id);
       return id !== null && inbox.delete(account, id);
     },

@@ -6,13 +6,13 @@ import type { Handlers, Services } from './services.ts';
 export function sentHandlers({ outbox, listLimit }: Services): Handlers<'sent'> {
   const wanted = (max: number) => cap('max', max, listLimit);
   return {
-    FetchUnmarkedDeliveryStatus: async (account, { max }) =>
+    FetchUnmarkedDeliveryStatus: (account, { max }) =>
       listed(wanted(max), (limit, after) => outbox.unmarked(account, limit, after), toSentMessage),
     CountUnMarkedDeliveryStatus: (account) => outbox.countUnmarked(account),
-    FetchSentDS: async (account, { max }) =>
+    FetchSentDS: (account, { max }) =>
       listed(wanted(max), (limit, after) => outbox.newestSent(account, limit, after), toSentMessage),
     MarkMessageAsRead: (account, { id }) => outbox.mark(account, id),
-    async DeleteSentMessage(account, { message_id }) {
+    DeleteSentMessage(account, { message_id }) {
       const id = idOf(message_id);
       return id !== null && outbox.deleteSent(account, id);
     },

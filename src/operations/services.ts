@@ -25,7 +25,9 @@ export interface Services {
 
 type Contract = typeof contract;
 type Handler<O> =
-  O extends Operation<infer P, infer R> ? (account: AccountKey, call: Arguments<P>) => Promise<ResultValue<R>> : never;
+  O extends Operation<infer P, infer R>
+    ? (account: AccountKey, call: Arguments<P>) => ResultValue<R> | Promise<ResultValue<R>>
+    : never;
 
 /** One handler for each row of the table, with the types of that row. */
 export type Handlers<G extends keyof Contract> = { readonly [O in keyof Contract[G]]: Handler<Contract[G][O]> };

@@ -87,7 +87,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       if (!group) return this.#tell(pages.outside(request), 'ok');
       if (path === undefined && isReading(request)) return this.#tell(describe(group, request), 'ok');
       const admitted = settings.admitClient?.(request.client);
-      return admitted ? admitted.then(() => this.#receive(group, path)) : this.#receive(group, path);
+      return admitted ? this.#after(admitted, () => this.#receive(group, path)) : this.#receive(group, path);
     }
 
     #receive(group: CompiledGroup, path: string | undefined): Reply | Promise<Reply> {
@@ -96,7 +96,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       this.#encodeProblem = (problem) => form.encodeProblem(problem, request);
       const body = request.method === 'GET' ? NO_BYTES : request.body();
       const answer = (bytes: Uint8Array) => this.#answer(group, form, path ?? '', bytes);
-      return body instanceof Promise ? body.then(answer) : answer(body);
+      return body instanceof Promise ? this.#after(body, answer) : answer(body);
     }
 
     #answer(group: CompiledGroup, form: Form, path: string, body: Uint8Array): Reply | Promise<Reply> {
@@ -104,23 +104,31 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       const known = kept?.find(key);
       if (!known) return this.#perform(group, form.receive(this.#request, path, body), body);
       const admitted = settings.admitAccount?.(known.account);
-      if (admitted) return admitted.then(() => this.#tell(known.reply, 'ok', known));
+      if (admitted) return this.#after(admitted, () => this.#tell(known.reply, 'ok', known));
       return this.#tell(known.reply, 'ok', known);
+    }
+
+    #after<T>(ready: Promise<T>, go: (value: T) => Reply | Promise<Reply>): Promise<Reply> {
+      return ready.then(go).catch((thrown) => this.fail(thrown));
     }
 
     async #perform({ timeless }: CompiledGroup, message: Message, body: Uint8Array): Promise<Reply> {
       this.#encodeProblem = message.encodeProblem;
       this.#form = message.form;
-      const call = message.decode();
-      const { group, operation } = call;
-      this.#seen = { form: message.form, group, operation, call };
-      const { value, account, version } = await settings.operations(call, this.#request.client);
-      const reply = watched(message.encode(call, value), this.#request, call);
-      const answered = { form: message.form, group, operation, account, reply };
-      if (kept && version !== undefined && timeless.has(operation)) {
-        if (kept.keep(() => keyOf(this.#request, body), answered, version)) note(whatOf(this.#request));
+      try {
+        const call = message.decode();
+        const { group, operation } = call;
+        this.#seen = { form: message.form, group, operation, call };
+        const { value, account, version } = await settings.operations(call, this.#request.client);
+        const reply = watched(message.encode(call, value), this.#request, call);
+        const answered = { form: message.form, group, operation, account, reply };
+        if (kept && version !== undefined && timeless.has(operation)) {
+          if (kept.keep(() => keyOf(this.#request, body), answered, version)) note(whatOf(this.#request));
+        }
+        return this.#tell(reply, 'ok', { ...answered, call });
+      } catch (thrown) {
+        return this.fail(thrown);
       }
-      return this.#tell(reply, 'ok', { ...answered, call });
     }
 
     fail(thrown: unknown): Reply {
@@ -145,8 +153,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   return (request) => {
     const turn = new Turn(request);
     try {
-      const reply = turn.begin();
-      return reply instanceof Promise ? reply.catch((thrown) => turn.fail(thrown)) : reply;
+      return turn.begin();
     } catch (thrown) {
       return turn.fail(thrown);
     }
