@@ -3,7 +3,7 @@ import { scalarText } from '../contract/scalars.ts';
 import type { Group, Scalar } from '../contract/types.ts';
 import type { Reply, Request } from '../exchange.ts';
 import { badArgument, type Problem, type ProblemKind } from '../problem.ts';
-import type { XmlLimits } from './xml.ts';
+import type { XmlLimits } from './xml-limits.ts';
 
 export type FormName = 'soap11' | 'soap12' | 'get' | 'post';
 

@@ -1,4 +1,5 @@
 import { Problem } from '../problem.ts';
+import { checkAttributes, checkElement, checkName, checkValue, type XmlLimits } from './xml-limits.ts';
 import { FORBIDDEN, NAME, NAME_PART, NAME_START, referenced } from './xml-names.ts';
 import {
   declare,
@@ -9,6 +10,7 @@ import {
   XMLNS_URI,
   type XmlAttribute,
 } from './xml-scope.ts';
+import { KnownTags, type StartTag } from './xml-tags.ts';
 
 /**
  * XML in: a reader of our own, strict, with namespaces, bounded. XML 1.0 (fifth edition) with Namespaces, without DTD: what
@@ -26,20 +28,16 @@ export interface XmlElement {
   commented: boolean;
 }
 
-/** Lengths are in characters. */
-export interface XmlLimits {
-  readonly xmlDepthMax: number;
-  readonly xmlElementsMax: number;
-  /** Of one element. */
-  readonly xmlAttributesMax: number;
-  /** Of an element or attribute, with its prefix. */
-  readonly nameLengthMax: number;
-  /** Of the text directly inside an element, and of an attribute's value. */
-  readonly textLengthMax: number;
-}
+/** What was read within these limits is within them again. */
+const known = new WeakMap<XmlLimits, KnownTags>();
 
 export function readXml(text: string, limits: XmlLimits): XmlElement {
-  return new Reader(text, limits).document();
+  let tags = known.get(limits);
+  if (!tags) {
+    tags = new KnownTags();
+    known.set(limits, tags);
+  }
+  return new Reader(text, limits, tags).document();
 }
 
 const NO_ATTRIBUTES: readonly XmlAttribute[] = [];
@@ -47,11 +45,13 @@ const NO_ATTRIBUTES: readonly XmlAttribute[] = [];
 class Reader {
   readonly #text: string;
   readonly #limits: XmlLimits;
+  readonly #tags: KnownTags;
   #at = 0;
   #elements = 0;
 
-  constructor(text: string, limits: XmlLimits) {
+  constructor(text: string, limits: XmlLimits, tags: KnownTags) {
     this.#limits = limits;
+    this.#tags = tags;
     // §2.11: line ends become line feeds before anything else is looked at.
     this.#text = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
   }
@@ -88,9 +88,30 @@ class Reader {
   /** At its `<`. */
   #element(depth: number, outer: Scope): XmlElement {
     if (this.#text.charCodeAt(this.#at) !== LESS) this.#malformed();
-    const { xmlElementsMax, xmlDepthMax } = this.#limits;
-    if (++this.#elements > xmlElementsMax) tooLarge(`The request has more than ${xmlElementsMax} elements.`);
-    if (depth >= xmlDepthMax) tooLarge(`The request nests elements deeper than ${xmlDepthMax}.`);
+    checkElement(this.#limits, ++this.#elements, depth);
+    const { name, uri, local, attributes, scope, isEmpty } = this.#startTag(outer);
+    const element: XmlElement = { uri, local, attributes, children: [], text: '', commented: false };
+    if (!isEmpty) this.#content(element, name, depth, scope);
+    return element;
+  }
+
+  /** Up to and with its `>`. */
+  #startTag(outer: Scope): StartTag {
+    const start = this.#at;
+    const end = this.#text.indexOf('>', start) + 1;
+    const text = this.#text.slice(start, end);
+    const known = this.#tags.find(text, outer);
+    if (known) {
+      this.#at = end;
+      return known;
+    }
+    const tag = this.#readStartTag(outer);
+    if (this.#at !== end) return tag; // the first one stood for itself, in an attribute
+    const read = (copy: string) => new Reader(copy, this.#limits, this.#tags).#readStartTag(outer);
+    return this.#tags.add(text, outer, read) ?? tag;
+  }
+
+  #readStartTag(outer: Scope): StartTag {
     this.#at += 1;
     const name = this.#name();
     const given = this.#attributes();
@@ -98,15 +119,10 @@ class Reader {
     const { uri, local } = resolve(name, scope, true) ?? this.#malformed();
     if (uri === XMLNS_URI) this.#malformed(); // Namespaces 1.0 §3: no element has the prefix xmlns
     const attributes = given ? (resolveAttributes(given, scope) ?? this.#malformed()) : NO_ATTRIBUTES;
-    const element: XmlElement = { uri, local, attributes, children: [], text: '', commented: false };
-    if (this.#text.charCodeAt(this.#at) === SLASH) {
-      this.#at += 1;
-      this.#expect('>');
-    } else {
-      this.#expect('>');
-      this.#content(element, name, depth, scope);
-    }
-    return element;
+    const isEmpty = this.#text.charCodeAt(this.#at) === SLASH;
+    if (isEmpty) this.#at += 1;
+    this.#expect('>');
+    return { name, uri, local, attributes, scope, isEmpty };
   }
 
   /** Up to and with the end tag. */
@@ -143,12 +159,7 @@ class Reader {
 
   #append(element: XmlElement, piece: string): void {
     element.text += piece;
-    this.#checkLength(element.text);
-  }
-
-  #checkLength(value: string): void {
-    const { textLengthMax } = this.#limits;
-    if (value.length > textLengthMax) tooLarge(`A value in the request has more than ${textLengthMax} characters.`);
+    checkValue(this.#limits, element.text);
   }
 
   /** Character data from here to `end`. */
@@ -173,7 +184,6 @@ class Reader {
   #attributes(): string[] | null {
     let given: string[] | null = null;
     let names: Set<string> | null = null; // of many, not every pair is compared
-    const { xmlAttributesMax } = this.#limits;
     for (;;) {
       const before = this.#at;
       this.#space();
@@ -189,9 +199,7 @@ class Reader {
       if (names ? names.has(name) : isGiven(given, name)) this.#malformed();
       names?.add(name);
       given.push(name, this.#attributeValue());
-      if (given.length > 2 * xmlAttributesMax) {
-        tooLarge(`An element of the request has more than ${xmlAttributesMax} attributes.`);
-      }
+      checkAttributes(this.#limits, given.length / 2);
     }
   }
 
@@ -206,7 +214,7 @@ class Reader {
     // §3.3.3: a line end or tab is a blank, unless it was written as a reference.
     const blank = raw.includes('\n') || raw.includes('\t') ? raw.replace(/[\t\n]/g, ' ') : raw;
     const value = blank.includes('&') ? this.#references(blank) : blank;
-    this.#checkLength(value);
+    checkValue(this.#limits, value);
     this.#at = end + 1;
     return value;
   }
@@ -228,10 +236,8 @@ class Reader {
   }
 
   #name(): string {
-    const start = this.#at;
-    const name = this.#nameHere(start);
-    const { nameLengthMax } = this.#limits;
-    if (name.length > nameLengthMax) tooLarge(`A name in the request has more than ${nameLengthMax} characters.`);
+    const name = this.#nameHere(this.#at);
+    checkName(this.#limits, name);
     return name;
   }
 
@@ -273,10 +279,6 @@ const FEW = 16;
 function isGiven(given: readonly string[], name: string): boolean {
   for (let at = 0; at < given.length; at += 2) if (given[at] === name) return true;
   return false;
-}
-
-function tooLarge(message: string): never {
-  throw new Problem('too-large', message);
 }
 
 const [LESS, GREATER, SLASH, EXCLAMATION, QUESTION] = [0x3c, 0x3e, 0x2f, 0x21, 0x3f];
