@@ -8,7 +8,7 @@ import { CONNECTIONS } from './operations.ts';
 import { endAll } from './processes.ts';
 import { heading, print, printTable, say } from './report.ts';
 import { requestBytes } from './requests.ts';
-import { median, pick, type Results, ratios, rounds, withSpread } from './rounds.ts';
+import { mean, median, pick, type Results, ratios, rounds, withSpread } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
@@ -18,6 +18,7 @@ import { numberFrom, ROUNDS } from './settings.ts';
  */
 const REQUESTS = numberFrom('REQUESTS', 5_000);
 const WRITES = Math.ceil(REQUESTS / 2);
+const SLICES = 5;
 const TIMES_MAX = 1.5;
 
 const sizesUpTo = (largest: number) => [...[10, 10_000].filter((size) => size < largest), largest];
@@ -39,6 +40,8 @@ interface Candidate {
   readonly population: Population;
   readonly filled: Filled;
   readonly columba: Columba;
+  /** How many calls of each operation it has had in this round: each call that changes something has a message of its own. */
+  readonly called: Map<string, number>;
 }
 
 async function grow(engine: Engine, title: string, unit: string, sizes: number[], of: (size: number) => Population) {
@@ -49,13 +52,16 @@ async function grow(engine: Engine, title: string, unit: string, sizes: number[]
     const population = of(size);
     const filled = await engine.create(population.filling);
     const flags = [...NOTHING_KEPT, '--database-connections', String(CONNECTIONS)];
-    candidates[name] = { population, filled, columba: await startColumba({ database: filled.database, flags }) };
+    const columba = await startColumba({ database: filled.database, flags });
+    candidates[name] = { population, filled, columba, called: new Map() };
   }
   const results = await rounds(
     Object.fromEntries(Object.entries(candidates).map(([name, each]) => [name, measures(engine, each)])),
     async () => {
       for (const candidate of Object.values(candidates)) await prepare(engine, candidate);
     },
+    ROUNDS,
+    { count: SLICES, join: joined },
   );
   for (const candidate of Object.values(candidates)) {
     await candidate.columba.stop();
@@ -70,22 +76,33 @@ const isWrite = (operation: string) => /^(Mark|Delete)/.test(operation);
 function measures(engine: Engine, candidate: Candidate): Record<string, () => Promise<Driven>> {
   const entries = Object.keys(growthCalls(candidate.population)).map((operation) => [
     operation,
-    () => measure(engine, candidate, operation, isWrite(operation) ? WRITES : REQUESTS),
+    () => measure(engine, candidate, operation, sliceOf(engine, isWrite(operation) ? WRITES : REQUESTS)),
   ]);
   return Object.fromEntries(entries);
 }
 
-function measure(engine: Engine, { population, columba }: Candidate, operation: string, requests: number) {
+function measure(engine: Engine, { population, columba, called }: Candidate, operation: string, requests: number) {
   const call = growthCalls(population)[operation] as ReturnType<typeof growthCalls>[string];
-  const request = (number: number) => requestBytes('SOAP 1.1', call(number));
-  const load = { server: columba, requests: countOf(engine, requests), request };
+  const first = called.get(operation) ?? 0;
+  called.set(operation, first + requests);
+  const request = (number: number) => requestBytes('SOAP 1.1', call(first + number));
+  const load = { server: columba, requests, request };
   return engine.isRemote
     ? drive({ ...load, behind: engine.pids, connections: 1 })
     : drive({ ...load, connections: CONNECTIONS });
 }
 
+const joined = (parts: readonly Driven[]): Driven => ({
+  cpuUs: mean(parts.map(({ cpuUs }) => cpuUs)),
+  behindUs: mean(parts.map(({ behindUs }) => behindUs)),
+  perSecond: mean(parts.map(({ perSecond }) => perSecond)),
+  latencies: Float64Array.from(parts.flatMap(({ latencies }) => [...latencies])),
+});
+
 /** With PostgreSQL it is how long one client waits that counts, and fewer calls tell as much. */
-const countOf = (engine: Engine, calls: number): number => Math.ceil(calls / (engine.isRemote ? 5 : 1));
+const sliceOf = (engine: Engine, calls: number): number => Math.ceil(calls / (engine.isRemote ? 5 : 1) / SLICES);
+/** Of a round. */
+const countOf = (engine: Engine, calls: number): number => SLICES * sliceOf(engine, calls);
 
 /** Every call of the last round has changed what it named: else something else was measured. */
 async function check(engine: Engine, { population, filled }: Candidate): Promise<void> {
@@ -102,15 +119,16 @@ async function check(engine: Engine, { population, filled }: Candidate): Promise
 async function prepare(engine: Engine, candidate: Candidate): Promise<void> {
   await restore(candidate.filled, candidate.population);
   for (const operation of ['Profile', 'Unread', 'CountUnread']) {
-    await measure(engine, candidate, operation, Math.ceil(REQUESTS / 5));
+    await measure(engine, candidate, operation, countOf(engine, Math.ceil(REQUESTS / 5)));
   }
+  candidate.called.clear();
 }
 
 function report(engine: Engine, title: string, results: Results<Driven>): void {
   const [calls, writes] = [REQUESTS, WRITES].map((count) => countOf(engine, count));
   heading(
     `${title}, ${engine.name}`,
-    `SOAP 1.1, nothing kept, ${ROUNDS} rounds of ${calls} calls, ${writes} of those that change something.`,
+    `SOAP 1.1, nothing kept, ${ROUNDS} rounds of ${calls} calls in ${SLICES} slices, ${writes} of those that change something.`,
   );
   print('', `CPU of Columba${engine.isRemote ? ' and PostgreSQL' : ''} per call, in µs:`);
   printGrowth(pick(results, ({ cpuUs, behindUs }) => cpuUs + behindUs));
