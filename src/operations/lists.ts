@@ -4,6 +4,8 @@ import type { Items } from '../contract/types.ts';
 const PAGE = 200;
 // As many or more are not put together before they are sent.
 const MANY = 500;
+// More than that wait until there is time for them.
+const FEW = 50;
 
 type Read<M> = (limit: number, after?: M) => Promise<M[]>;
 
@@ -15,15 +17,33 @@ export async function listed<M, T>(limit: number, read: Read<M>, convert: (thing
   const first: M[] = [];
   for (;;) {
     const wanted = Math.min(limit, MANY) - first.length;
-    const page = await read(Math.min(wanted, PAGE), first.at(-1));
+    const next = () => read(Math.min(wanted, PAGE), first.at(-1));
+    const page = await (limit > FEW ? whenThereIsTime(next) : next());
     first.push(...page);
     if (page.length < PAGE || first.length === limit) break;
-    await othersTurn();
+    await nextTurn();
   }
   return first.length < MANY || first.length === limit ? first.map(convert) : pages(first, limit, read, convert);
 }
 
-const othersTurn = () => new Promise(setImmediate);
+const nextTurn = () => new Promise(setImmediate);
+
+// In which nobody else is served, and then until the page is read that was begun.
+const TURN_MS = 2;
+let turnStartedAt: number | undefined;
+const endTurn = () => {
+  turnStartedAt = undefined;
+};
+
+/** Many that ask for much at the same moment must not keep everybody else waiting: those that come late wait a turn. */
+async function whenThereIsTime<T>(read: () => Promise<T>): Promise<T> {
+  while (turnStartedAt !== undefined && performance.now() - turnStartedAt > TURN_MS) await nextTurn();
+  if (turnStartedAt === undefined) {
+    turnStartedAt = performance.now();
+    setImmediate(endTurn);
+  }
+  return read();
+}
 
 async function* pages<M, T>(
   first: M[],
