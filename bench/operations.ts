@@ -10,8 +10,8 @@ export const NAMES: readonly Name[] = ['Profile', 'Unread', 'CountUnread', 'Mark
 export const CONNECTIONS = 32;
 
 /**
- * The nth call. Consecutive ones are about different accounts. Those that mark name each message once before any comes
- * again: every account in turn, and of each the next message, where 7,919 and 104,729 are primes that spread them.
+ * The nth call. Consecutive ones are about different accounts, which the prime 7,919 spreads. Those that mark name each
+ * message once before any comes again: every account in turn, and of each the oldest that is unread, as clients that poll do.
  */
 export function callOf(operation: Name, number: number): Call {
   const account = (number * 7_919) % ACCOUNTS;
@@ -19,7 +19,7 @@ export function callOf(operation: Name, number: number): Call {
   if (operation === 'Profile') return { group: 'account', operation, args: { user_id } };
   if (operation === 'Unread') return { group: 'inbox', operation, args: { user_id, max_count: '20' } };
   if (operation === 'CountUnread') return { group: 'inbox', operation, args: { user_id } };
-  const message = ((Math.floor(number / ACCOUNTS) + account) * 104_729) % MESSAGES;
+  const message = Math.floor(number / ACCOUNTS) % MESSAGES;
   return { group: 'inbox', operation, args: { user_id, message_id: String(messageIdOf(message)) } };
 }
 
