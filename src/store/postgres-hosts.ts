@@ -72,10 +72,18 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
       clients.add(client);
       client.on('end', () => clients.delete(client));
       client.on('error', () => {}); // lent and broken: its query fails, and without a listener the whole process would
+      client.query(PLANNING).catch(() => {}); // it goes along with the first statement
     });
     return pool;
   }
 }
+
+/**
+ * Every statement has an index that is made for it, and is planned by that, once a connection. Else lists would be planned at each
+ * call, which takes longer than reading them, and a plan from when a table was small would read all of it when it is large.
+ */
+const PLANNING =
+  'set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off';
 
 /** What the types of the driver do not tell. */
 interface WithStream {

@@ -5,6 +5,9 @@ import * as accounts from '../../src/store/accounts.ts';
 import * as contacts from '../../src/store/contacts.ts';
 import * as inbox from '../../src/store/inbox.ts';
 import * as outbox from '../../src/store/outbox.ts';
+import { postgresDialect } from '../../src/store/postgres.ts';
+import { withCaller } from '../../src/store/postgres-caller.ts';
+import { createHosts } from '../../src/store/postgres-hosts.ts';
 import * as purge from '../../src/store/purge.ts';
 import { sqliteDialect } from '../../src/store/sqlite-connection.ts';
 import { render, type Statement } from '../../src/store/statement.ts';
@@ -83,5 +86,52 @@ describe('query plans of the embedded database', () => {
       [],
     );
     assert.match(plan.join('\n'), /SEARCH credential USING INDEX \w+ \(user_id_hash=\?\)/);
+  });
+});
+
+describe('query plans of PostgreSQL', () => {
+  let hosts: ReturnType<typeof createHosts>;
+  let client: Awaited<ReturnType<ReturnType<typeof createHosts>['connect']>>;
+  before(async () => {
+    const setting = (await engines[1]?.fresh('sample')) as string;
+    await (await openStore(setting)).close();
+    hosts = createHosts({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
+    client = await hosts.connect();
+  });
+  after(async () => {
+    client.release();
+    await hosts.close();
+  });
+
+  /** As it is for all values, however little is in the tables, and whether it is asked with the caller or without. */
+  async function plansOf(statement: Statement<never>): Promise<string[]> {
+    const texts = [
+      render(statement.text, statement.parameters, postgresDialect),
+      withCaller(statement, postgresDialect)?.text ?? [],
+    ].flat();
+    return Promise.all(
+      texts.map(async (text) => {
+        const { rows } = await client.query(`explain (generic_plan) ${text}`);
+        return rows.map((row) => row['QUERY PLAN']).join('\n');
+      }),
+    );
+  }
+
+  for (const statement of [inbox, outbox, contacts, purge].flatMap(statementsOf).filter((each) => !isInsert(each))) {
+    test(`${statement.name} reads by an index and needs no sorting`, async () => {
+      for (const plan of await plansOf(statement as unknown as Statement<never>)) {
+        assert.doesNotMatch(plan, /Seq Scan/, plan);
+        if (!SORTED.includes(statement.name)) assert.doesNotMatch(plan, /\bSort\b/, plan);
+      }
+    });
+  }
+
+  test('a list is planned once, not at each call', async () => {
+    const unread = { name: 'plans.unread', text: render(inbox.unread.text, inbox.unread.parameters, postgresDialect) };
+    for (let call = 0; call < 20; call++) await client.query({ ...unread, values: [1, 0, 0, 10] });
+    const { rows } = await client.query(
+      `select generic_plans, custom_plans from pg_prepared_statements where name = 'plans.unread'`,
+    );
+    assert.deepEqual(rows, [{ generic_plans: 20n, custom_plans: 0n }]);
   });
 });
