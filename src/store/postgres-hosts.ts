@@ -82,8 +82,10 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
  * Every statement has an index that is made for it, and is planned by that, once a connection. Else lists would be planned at each
  * call, which takes longer than reading them, and a plan from when a table was small would read all of it when it is large.
  */
-const PLANNING =
-  'set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off';
+const PLANNING = [
+  'set plan_cache_mode = force_generic_plan',
+  ...['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin'].map((way) => `set enable_${way} = off`),
+].join('; ');
 
 /** What the types of the driver do not tell. */
 interface WithStream {
