@@ -12,7 +12,7 @@ interface ProfileNode {
   readonly children?: readonly number[];
 }
 
-const SOCKETS = 'node:http and sockets';
+const SOCKETS = 'sockets, streams, the event loop';
 const SQLITE = 'SQLite';
 const XML = 'reading XML';
 const ENCODING = 'encoding';
