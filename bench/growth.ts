@@ -115,7 +115,7 @@ async function check(engine: Engine, { population, filled }: Candidate): Promise
   }
 }
 
-/** Writes from the outside have emptied the cache of SQLite's connections: every account calls again before anything counts. */
+/** Writes from the outside have emptied the cache of SQLite's connections: who is to call has called again before anything counts. */
 async function prepare(engine: Engine, candidate: Candidate): Promise<void> {
   await restore(candidate.filled, candidate.population);
   for (const operation of ['Profile', 'Unread', 'CountUnread']) {

@@ -26,10 +26,9 @@ describe('start tags that were read before', () => {
       `<a xmlns:p="urn:1" xmlns:q="urn:2"><p:b q:c="1" c="2" xmlns:p="urn:4"><d/></p:b>${inside}</a>`,
       `<p:a xmlns:p="urn:1"><p:a xmlns:p="urn:2"><p:a xmlns:p="urn:1"/></p:a></p:a>`,
     ]);
-    for (const text of ['<a xmlns:p="urn:1"><p:b/></a>', '<p:b/>']) {
-      if (text === '<p:b/>') assert.throws(() => readXml(text, LIMITS), { kind: 'malformed' });
-      else readXml(text, LIMITS);
-    }
+    const own = { ...LIMITS };
+    readXml('<a xmlns:p="urn:1"><p:b/></a>', own);
+    assert.throws(() => readXml('<p:b/>', own), { kind: 'malformed' });
   });
 
   test('whichever they are: empty, with blanks, references and signs in their attributes, long, in any script', () => {
