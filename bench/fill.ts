@@ -75,9 +75,9 @@ function statements({ accounts, every, messages, others = 0, sent = false }: Fil
     `insert into credential (account_id, user_id_hash, created_at)
      select ${ACCOUNT_ID}, ${dialect.sha256(name('bench-user-'))} as hash, 0
      from ${dialect.numbers(accounts)} as accounts order by hash`,
-    receivedFrom(full, dialect),
+    ...receivedFrom(full, dialect),
     ...(sent ? [sentFrom(full, dialect)] : []),
-    ...(others > 0 ? [receivedFrom(owned(`number % ${every} <> 0`, others), dialect)] : []),
+    ...(others > 0 ? receivedFrom(owned(`number % ${every} <> 0`, others), dialect) : []),
   ];
 }
 
@@ -85,10 +85,15 @@ const TEXT = `'Message ' || number || ' of account ' || account || ': is the mar
 const AT = `${FIRST_AT} + number * 60000`;
 const phone = ({ padded }: Dialect) => `'+2782555' || ${padded('number % 10000', 4)}`;
 
-/** Of rows with the id and the number of an account and the number of a message. */
-export const receivedFrom = (rows: string, dialect: Dialect): string =>
-  `insert into received (account_id, message_id, sender, text, short_code, received_at, is_read)
-   select id, ${FIRST_ID} + number, ${phone(dialect)}, ${TEXT}, '31000', ${AT}, 0 from ${rows}`;
+/** Unread messages, of rows with the id and the number of an account and the number of a message; `rest` of both statements. */
+export const receivedFrom = (rows: string, dialect: Dialect, rest = ''): string[] => [
+  `insert into received (account_id, message_id, sender, text, short_code, received_at)
+   select id, ${FIRST_ID} + number, ${phone(dialect)}, ${TEXT}, '31000', ${AT} from ${rows} ${rest}`,
+  unreadFrom(rows, rest),
+];
+export const unreadFrom = (rows: string, rest = ''): string =>
+  `insert into unread_message (account_id, generation, received_at, message_id)
+   select id, 0, ${AT}, ${FIRST_ID} + number from ${rows} ${rest}`;
 const sentFrom = (rows: string, dialect: Dialect): string =>
   `insert into sent (account_id, message_id, recipient, text, status, sent_at, updated_at, is_marked)
    select id, ${FIRST_ID} + number, ${phone(dialect)}, ${TEXT}, 'DELIVERED', ${AT}, ${AT}, 0 from ${rows}`;

@@ -1,5 +1,5 @@
 import { userIdOf } from './data.ts';
-import { ACCOUNT_ID, FIRST_AT, FIRST_ID, type Filled, type Filling, receivedFrom } from './fill.ts';
+import { ACCOUNT_ID, FIRST_AT, FIRST_ID, type Filled, type Filling, receivedFrom, unreadFrom } from './fill.ts';
 import type { Call } from './requests.ts';
 
 /** The calls whose cost should not grow with the data, and the same data again for those that change it. */
@@ -58,7 +58,11 @@ export async function restore({ query, dialect }: Filled, population: Population
         ((nth + ${first}) / ${users} * 104729) % ${filling.messages} as message
       from (select number as nth from ${dialect.numbers(writes)} as numbers) as calls
     ) as places) as touched`;
-  await query(`update received set is_read = 0 from ${touched(0)}
-    where received.account_id = touched.id and received.message_id = ${FIRST_ID} + touched.number`);
-  await query(`${receivedFrom(touched(writes), dialect)} where true on conflict do nothing`);
+  const unlessThere = 'where true on conflict do nothing';
+  for (const statement of [
+    unreadFrom(touched(0), unlessThere),
+    ...receivedFrom(touched(writes), dialect, unlessThere),
+  ]) {
+    await query(statement);
+  }
 }

@@ -77,10 +77,10 @@ function loadAll(database: Database, archive: AccountArchive, region: string | n
     group: contact.groupId,
   }));
   const blocked = archive.blocked.map((each) => ({ ...each, key: numberKey(each.number, region) }));
-  const received = archive.received.map(({ read, ...message }) => ({
-    ...message,
-    ...{ isRead: read ? 1 : 0, generation: 0 },
-  }));
+  const received = archive.received.map(({ read, ...message }) => ({ ...message, generation: 0 }));
+  const unread = archive.received.flatMap(({ read, id, receivedAt }) =>
+    read ? [] : { id, receivedAt, generation: 0 },
+  );
   const sent = archive.sent.map(({ marked, ...message }) => ({ ...message, isMarked: marked ? 1 : 0 }));
   const scheduled = archive.scheduled.map((message) => ({
     ...message,
@@ -94,6 +94,7 @@ function loadAll(database: Database, archive: AccountArchive, region: string | n
     for (const text of archive.templates) await addTemplate(queries, account, text);
     await queries.runAll(contactSql.addBlocked, of(blocked));
     await queries.runAll(inboxSql.addReceived, of(received));
+    await queries.runAll(inboxSql.addUnread, of(unread));
     await queries.runAll(outboxSql.addSent, of(sent));
     await queries.runAll(outboxSql.addScheduled, of(scheduled));
   });

@@ -39,9 +39,11 @@ export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
       return (await database.first(sql.counts, { account }))?.unread ?? 0n;
     },
 
-    /** False where there is no such message. */
+    /** False where there is no such message: one that is read already can be marked again. */
     markRead: (account: AccountKey, id: bigint): Promise<boolean> =>
-      database.run(sql.markRead, { account, id }).then(isAny),
+      database
+        .run(sql.markRead, { account, id })
+        .then((marked) => marked > 0 || database.first(sql.find, { account, id }).then((found) => found !== undefined)),
     delete: (account: AccountKey, id: bigint): Promise<boolean> =>
       database.run(sql.deleteReceived, { account, id }).then(isAny),
     /** At once, however many they are: what is left of them on disk goes later. */
@@ -60,5 +62,5 @@ export const toReceived = (row: sql.ReceivedRow): ReceivedMessage => ({
   text: row.text,
   shortCode: row.short_code,
   receivedAt: Number(row.received_at),
-  read: row.is_read === 1n,
+  read: row.is_unread === null,
 });

@@ -7,14 +7,19 @@ export interface ReceivedRow {
   text: string | null;
   short_code: string | null;
   received_at: bigint;
-  is_read: bigint;
+  is_unread: bigint | number | null;
 }
 type One = { account: AccountKey };
 type Message = { account: AccountKey; id: bigint };
 
 /** The inbox as it is since it was last emptied, see tally.ts. */
-const current = 'account_id = :account and generation = (select generation from tally where account_id = :account)';
-const message = `select message_id, sender, text, short_code, received_at, is_read from received where ${current}`;
+const generation = '(select generation from tally where account_id = :account)';
+const current = `account_id = :account and generation = ${generation}`;
+const columns = 'received.message_id, sender, text, short_code, received.received_at';
+/** Unread is what stands in `unread_message`, see unread.ts. */
+const sameMessage = `unread_message.account_id = received.account_id and unread_message.generation = received.generation
+  and unread_message.received_at = received.received_at and unread_message.message_id = received.message_id`;
+const message = `select ${columns}, (select 1 from unread_message where ${sameMessage}) as is_unread from received where ${current}`;
 
 type Page = { account: AccountKey; at: number; id: bigint; limit: number };
 
@@ -26,7 +31,11 @@ export const receivedBetween = statement<Page & { to: number }, ReceivedRow>(
 );
 export const unread = statement<Page, ReceivedRow>(
   'inbox.unread',
-  `${message} and is_read = 0 and (received_at, message_id) >= (:at, :id) order by received_at, message_id limit :limit`,
+  `select ${columns}, 1 as is_unread from unread_message join received
+     on received.account_id = unread_message.account_id and received.message_id = unread_message.message_id
+   where unread_message.account_id = :account and unread_message.generation = ${generation}
+     and (unread_message.received_at, unread_message.message_id) >= (:at, :id)
+   order by unread_message.received_at, unread_message.message_id limit :limit`,
 );
 export const newest = statement<Page, ReceivedRow>(
   'inbox.newest',
@@ -41,9 +50,15 @@ export const counts = statement<One, { unread: bigint; read: bigint }>(
   'inbox.counts',
   'select unread, read from tally where account_id = :account',
 );
+/** No row where it is read already, or does not exist. */
 export const markRead = statement<Message>(
   'inbox.markRead',
-  `update received set is_read = 1 where ${current} and message_id = :id`,
+  `delete from unread_message where ${current} and message_id = :id
+     and received_at = (select received_at from received where account_id = :account and message_id = :id)`,
+);
+export const find = statement<Message, { message_id: bigint }>(
+  'inbox.find',
+  `select message_id from received where ${current} and message_id = :id`,
 );
 export const deleteReceived = statement<Message>(
   'inbox.deleteReceived',
@@ -60,11 +75,16 @@ export const addReceived = statement<
     text: string | null;
     shortCode: string | null;
     receivedAt: number;
-    isRead: number;
     generation: number;
   }
 >(
   'inbox.addReceived',
-  `insert into received (account_id, message_id, sender, text, short_code, received_at, is_read, generation)
-   values (:account, :id, :sender, :text, :shortCode, :receivedAt, :isRead, :generation)`,
+  `insert into received (account_id, message_id, sender, text, short_code, received_at, generation)
+   values (:account, :id, :sender, :text, :shortCode, :receivedAt, :generation)`,
+);
+/** In the same transaction: of itself what was received counts as read. */
+export const addUnread = statement<Message & { receivedAt: number; generation: number }>(
+  'inbox.addUnread',
+  `insert into unread_message (account_id, generation, received_at, message_id)
+   values (:account, :generation, :receivedAt, :id)`,
 );

@@ -84,7 +84,7 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
  */
 const PLANNING = [
   'set plan_cache_mode = force_generic_plan',
-  ...['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin'].map((way) => `set enable_${way} = off`),
+  ...['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin', 'memoize'].map((way) => `set enable_${way} = off`),
 ].join('; ');
 
 /** What the types of the driver do not tell. */

@@ -2,6 +2,7 @@ import { Problem } from '../problem.ts';
 import type { Queries } from './database.ts';
 import { type Dialect, render, statement } from './statement.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
+import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
 /**
  * The tables. Every key starts with the account, so that the data can be spread by account. Instants are milliseconds
@@ -115,6 +116,7 @@ export const migrations: readonly Migration[] = [
   },
   { version: 2, name: 'tally', sql: tallyTables, own: { sqlite: sqliteTriggers, postgres: postgresTriggers } },
   { version: 3, name: 'allowed networks', sql: 'alter table account add column allowed_networks text' },
+  { version: 4, name: 'unread', sql: unreadTable, own: { sqlite: sqliteUnread, postgres: postgresUnread } },
 ];
 
 /** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */

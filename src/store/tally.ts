@@ -28,15 +28,20 @@ export const tallyTables = `
     from account;
 `;
 
-const sqliteTrigger = (event: string, table: string, changes: Readonly<Record<string, string>>, which: string) => `
+export const sqliteTrigger = (
+  event: string,
+  table: string,
+  changes: Readonly<Record<string, string>>,
+  which: string,
+) => `
   create trigger ${table}_${event.replaceAll(' ', '_')} after ${event} on ${table} begin
     update tally set ${Object.entries(changes)
       .map(([column, change]) => `${column} = ${column} + ${change}`)
       .join(', ')} where ${which};
   end;`;
 
-const newInbox = 'account_id = new.account_id and generation = new.generation';
-const oldInbox = 'account_id = old.account_id and generation = old.generation';
+export const newInbox = 'account_id = new.account_id and generation = new.generation';
+export const oldInbox = 'account_id = old.account_id and generation = old.generation';
 
 /** SQLite has triggers for each row only, which cost it next to nothing. */
 export const sqliteTriggers = `
@@ -61,7 +66,7 @@ export const sqliteTriggers = `
   )}
 `;
 
-const postgresTrigger = (name: string, when: string, body: string) => `
+export const postgresTrigger = (name: string, when: string, body: string) => `
   create or replace function tally_${name}() returns trigger language plpgsql as $$ begin ${body} return null; end $$;
   create trigger tally_${name} after ${when} execute function tally_${name}();`;
 

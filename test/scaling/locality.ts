@@ -35,7 +35,7 @@ function blocksOf(text: string): string[] {
 }
 
 function blockStrayings(block: string, tables: readonly string[]): string[] {
-  const read = [...block.matchAll(/\b(?:from|join|update|into|using|,) (\w+)\b/g)]
+  const read = [...block.matchAll(/\b(?:from|join|update|into|using|,) (\w+)\b(?!\.)/g)]
     .map(([, name]) => name as string)
     .filter((name) => tables.includes(name));
   if (read.length === 0) return [];

@@ -23,8 +23,8 @@ const generation = sql<Account, { generation: bigint }>(
 const tally = sql<Account, Counts>('select unread, read, unmarked from tally where account_id = :account');
 const current = 'account_id = :account and generation = (select generation from tally where account_id = :account)';
 const counted = sql<Account, Counts>(`select
-  (select count(*) from received where ${current} and is_read = 0) as unread,
-  (select count(*) from received where ${current} and is_read = 1) as read,
+  (select count(*) from unread_message where ${current}) as unread,
+  (select count(*) from received where ${current} and message_id not in (select message_id from unread_message where ${current})) as read,
   (select count(*) from sent where account_id = :account and is_marked = 0) as unmarked`);
 const ids = sql<{ username: string }, { account_id: bigint }>(
   'select account_id from account where username = :username',
@@ -35,9 +35,9 @@ export const stored = sql<Account, { total: bigint }>(
 
 export const ALL = 1_000_000;
 
-/** The domain on a database of its own; nothing is purged unless the test does it. */
-export async function openDomain(engine: Engine, t: TestContext) {
-  const database = await openStore(await engine.fresh('empty'));
+/** The domain on a database of its own, or on that one; nothing is purged unless the test does it. */
+export async function openDomain(engine: Engine, t: TestContext, setting?: string) {
+  const database = await openStore(setting ?? (await engine.fresh('empty')));
   t.after(() => database.close());
   const [inbox, outbox] = [createInbox(database, { wake() {} }), createOutbox(database)];
   const archive = createArchive(database, null);
@@ -94,14 +94,16 @@ export async function arrive(
   queries: Writing,
   account: bigint,
   numbers: readonly number[],
-  isRead: number,
+  isRead: boolean,
 ): Promise<void> {
   const now = Number((await queries.first(generation, { account }))?.generation);
-  const texts = { sender: null, text: 'in', shortCode: null, receivedAt: 5 };
+  const texts = { sender: null, text: 'in', shortCode: null };
+  const messages = numbers.map((id) => ({ account, id: BigInt(id), generation: now, receivedAt: 5 }));
   await queries.runAll(
     inboxSql.addReceived,
-    numbers.map((id) => ({ account, id: BigInt(id), isRead, generation: now, ...texts })),
+    messages.map((message) => ({ ...message, ...texts })),
   );
+  if (!isRead) await queries.runAll(inboxSql.addUnread, messages);
 }
 export async function leave(
   queries: Writing,

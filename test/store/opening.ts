@@ -15,7 +15,9 @@ export const pathOf = (setting: string): string => setting.replace(/^sqlite:/, '
 
 /** The tables in an order in which they can be dropped. */
 export const TABLES =
-  'tally scheduled sent received blocked_number template contact contact_group credential account'.split(' ');
+  'unread_message tally scheduled sent received blocked_number template contact contact_group credential account'.split(
+    ' ',
+  );
 
 /** All that is stored, to be compared. */
 export async function contentOf(setting: string): Promise<string> {

@@ -49,7 +49,8 @@ describe('query plans of the embedded database', () => {
   }
 
   const COVERED: Record<string, string> = {
-    'inbox.unread': 'INDEX received_unread (account_id=? AND generation=? AND (received_at,message_id)>(?,?))',
+    'inbox.unread':
+      'SEARCH unread_message USING PRIMARY KEY (account_id=? AND generation=? AND (received_at,message_id)>(?,?))',
     'inbox.receivedBetween':
       'INDEX received_by_arrival (account_id=? AND generation=? AND (received_at,message_id)>(?,?) AND received_at<?)',
     'inbox.newest': 'INDEX received_by_arrival (account_id=? AND generation=? AND (received_at,message_id)<(?,?))',

@@ -92,9 +92,13 @@ export async function prepare(engine: Engine, t: TestContext, inboxes: Readonly<
         const rows = await outside.query('select account_id from tally where purged_generation < generation');
         return rows.length === 0;
       }),
-    receive: (username: string, id: number) =>
-      outside.query(`insert into received (account_id, message_id, text, received_at, is_read, generation)
-        select account_id, ${id}, 'new ${id}', 1790000000000, 0, generation from tally where account_id = ${idOf(username)}`),
+    async receive(username: string, id: number) {
+      const inbox = `from tally where account_id = ${idOf(username)}`;
+      await outside.query(`insert into received (account_id, message_id, text, received_at, generation)
+        select account_id, ${id}, 'new ${id}', 1790000000000, generation ${inbox}`);
+      await outside.query(`insert into unread_message (account_id, message_id, received_at, generation)
+        select account_id, ${id}, 1790000000000, generation ${inbox}`);
+    },
   };
 }
 

@@ -16,12 +16,15 @@ async function firstVersion(engine: Engine): Promise<string> {
   const [sample, outside] = [await openOutside(source), await openOutside(setting)];
   try {
     const content = await sample.content();
+    const isRead = ({ account_id, message_id }: Cells) =>
+      content.unread_message?.some((row) => row.account_id === account_id && row.message_id === message_id) ? 0 : 1;
     await outside.migrate(migrations.slice(0, 1));
     for (const table of TABLES.filter((name) => FIRST_TABLES.includes(name)).reverse()) {
-      // Later versions have columns more.
+      // Later versions have columns more, and in a table of its own what is unread.
       const columns = await outside.columns(table);
       const known = (row: Cells) => Object.fromEntries(Object.entries(row).filter(([name]) => columns.includes(name)));
-      await outside.insert(table, (content[table] ?? []).map(known));
+      const rows = (content[table] ?? []).map(known);
+      await outside.insert(table, table === 'received' ? rows.map((row) => ({ ...row, is_read: isRead(row) })) : rows);
     }
   } finally {
     await Promise.all([sample.close(), outside.close()]);

@@ -39,7 +39,7 @@ onEveryEngine('the tally', (engine) => {
         await check(account, name);
       },
       receive: (account) =>
-        database.transaction(account, (queries) => arrive(queries, account, news(), random.below(2))),
+        database.transaction(account, (queries) => arrive(queries, account, news(), random.below(2) === 1)),
       send: (account) => database.transaction(account, (queries) => leave(queries, account, news(), random.below(2))),
       markRead: (account) => inbox.markRead(account, known()),
       markReadAgain: async (account) => {
@@ -58,7 +58,7 @@ onEveryEngine('the tally', (engine) => {
       failing: (account) =>
         assert.rejects(
           database.transaction(account, async (queries) => {
-            await arrive(queries, account, news(), 0);
+            await arrive(queries, account, news(), false);
             await leave(queries, account, news(), 0);
             await queries.run(inboxSql.deleteAllReceived, { account });
             throw new Error('on purpose');
@@ -105,7 +105,7 @@ onEveryEngine('the tally', (engine) => {
     const { database, inbox, add, check } = await openDomain(engine, t);
     const account = await add('one', [received(1, false), received(2, true)]);
     await inbox.deleteAll(account);
-    await database.transaction(account, (queries) => arrive(queries, account, [3], 0));
+    await database.transaction(account, (queries) => arrive(queries, account, [3], false));
     for (const id of [1n, 2n]) {
       assert.equal(await inbox.markRead(account, id), false);
       assert.equal(await inbox.delete(account, id), false);
@@ -122,7 +122,7 @@ onEveryEngine('the tally', (engine) => {
     const account = await add('one', [received(1, false), received(2, true)], [sent(1, false)]);
     const before = await check(account, 'before');
     const works: ((queries: Writing) => Promise<unknown>)[] = [
-      (queries) => arrive(queries, account, [3, 4], 0),
+      (queries) => arrive(queries, account, [3, 4], false),
       (queries) => queries.run(inboxSql.markRead, { account, id: 1n }),
       (queries) => queries.run(inboxSql.deleteReceived, { account, id: 2n }),
       (queries) => queries.run(inboxSql.deleteAllReceived, { account }),
@@ -132,7 +132,7 @@ onEveryEngine('the tally', (engine) => {
     for (const work of works) {
       const failing = database.transaction(account, async (queries) => {
         await work(queries);
-        await arrive(queries, account, [1], 0); // there is one already
+        await arrive(queries, account, [1], false); // there is one already
       });
       await assert.rejects(failing);
       assert.deepEqual(await check(account, String(work)), before);

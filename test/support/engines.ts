@@ -67,6 +67,7 @@ const TABLES = [
   'template',
   'blocked_number',
   'received',
+  'unread_message',
   'sent',
   'scheduled',
 ];

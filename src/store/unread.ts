@@ -1,0 +1,74 @@
+import { newInbox, oldInbox, postgresTrigger, sqliteTrigger } from './tally.ts';
+
+/**
+ * A message is unread as long as it stands in `unread_message`, in the order in which Unread lists it. Marking takes it out of there and
+ * leaves the message alone: one page of the log less on SQLite, no further version of the row with its entries in every index on
+ * PostgreSQL. The tally goes along, see tally.ts: what is received counts as read, until it is put here.
+ *
+ * `is_read` goes at once, not one version later: no version that has it was ever released.
+ */
+export const unreadTable = `
+  create table unread_message (
+    account_id bigint not null references account on delete cascade,
+    generation bigint not null,
+    received_at bigint not null,
+    message_id bigint not null,
+    primary key (account_id, generation, received_at, message_id)
+  ) {clustered};
+  insert into unread_message (account_id, generation, received_at, message_id)
+    select account_id, generation, received_at, message_id from received where is_read = 0
+    order by account_id, generation, received_at, message_id;
+  drop index received_unread;
+`;
+
+const dropColumn = 'alter table received drop column is_read;';
+
+export const sqliteUnread = `
+  drop trigger received_insert;
+  drop trigger received_delete;
+  drop trigger received_update_of_is_read;
+  ${sqliteTrigger('insert', 'received', { read: '1' }, newInbox)}
+  ${sqliteTrigger('delete', 'received', { read: '-1' }, oldInbox)}
+  ${sqliteTrigger('insert', 'unread_message', { unread: '1', read: '-1' }, newInbox)}
+  ${sqliteTrigger('delete', 'unread_message', { unread: '-1', read: '1' }, oldInbox)}
+  create trigger received_gone after delete on received begin
+    delete from unread_message where ${oldInbox} and received_at = old.received_at and message_id = old.message_id;
+  end;
+  ${dropColumn}
+`;
+
+/** Once a statement, as all of them. */
+const count = (rows: string, changes: string) => `
+  update tally set ${changes} from (select account_id, generation, count(*) as messages from ${rows} group by account_id, generation) as changed
+  where tally.account_id = changed.account_id and tally.generation = changed.generation;`;
+const toUnread = 'unread = tally.unread + changed.messages, read = tally.read - changed.messages';
+const toRead = 'unread = tally.unread - changed.messages, read = tally.read + changed.messages';
+
+export const postgresUnread = `
+  ${['insert', 'delete', 'update']
+    .map((event) => `drop trigger tally_received_${event} on received; drop function tally_received_${event};`)
+    .join('\n')}
+  ${postgresTrigger(
+    'received_insert',
+    'insert on received referencing new table as added for each statement',
+    count('added', 'read = tally.read + changed.messages'),
+  )}
+  ${postgresTrigger(
+    'received_delete',
+    'delete on received referencing old table as gone for each statement',
+    `delete from unread_message using gone where unread_message.account_id = gone.account_id and unread_message.generation = gone.generation
+       and unread_message.received_at = gone.received_at and unread_message.message_id = gone.message_id;
+     ${count('gone', 'read = tally.read - changed.messages')}`,
+  )}
+  ${postgresTrigger(
+    'unread_insert',
+    'insert on unread_message referencing new table as added for each statement',
+    count('added', toUnread),
+  )}
+  ${postgresTrigger(
+    'unread_delete',
+    'delete on unread_message referencing old table as gone for each statement',
+    count('gone', toRead),
+  )}
+  ${dropColumn}
+`;
