@@ -16,7 +16,7 @@ import {
   toCredential,
 } from './accounts.ts';
 import type { Contact, ContactGroup } from './contacts.ts';
-import { type ReceivedMessage, toReceived } from './inbox.ts';
+import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 import { FIRST_ID, LAST_ID } from './places.ts';
 import { addTemplate } from './templates.ts';
@@ -29,7 +29,7 @@ export interface AccountArchive {
   readonly contacts: Contact[];
   readonly templates: string[];
   readonly blocked: BlockedNumber[];
-  readonly received: ReceivedMessage[];
+  readonly received: InboxMessage[];
   readonly sent: SentMessage[];
   readonly scheduled: ScheduledMessage[];
 }
@@ -41,7 +41,7 @@ export interface BlockedNumber {
 
 /** What is read out of an account: the messages in pages, since an inbox can be larger than memory. */
 export interface AccountReading extends Omit<AccountArchive, 'received' | 'sent' | 'scheduled'> {
-  readonly received: AsyncIterable<ReceivedMessage>;
+  readonly received: AsyncIterable<InboxMessage>;
   readonly sent: AsyncIterable<SentMessage>;
   readonly scheduled: AsyncIterable<ScheduledMessage>;
 }
@@ -115,7 +115,7 @@ async function reading(queries: Queries, row: accountSql.AccountRow): Promise<Ac
     blocked: (await queries.all(contactSql.blocked, { account })).map(({ number, sample, blocked_at }) => ({
       ...{ number, sample, blockedAt: Number(blocked_at) },
     })),
-    received: pages((from) => queries.all(inboxSql.receivedFrom, { account, from, limit: PAGE }), toReceived),
+    received: pages((from) => queries.all(inboxSql.receivedFrom, { account, from, limit: PAGE }), toInboxMessage),
     sent: pages((from) => queries.all(outboxSql.sentFrom, { account, from, limit: PAGE }), toSent),
     scheduled: pages((from) => queries.all(outboxSql.scheduledFrom, { account, from, limit: PAGE }), toScheduled),
   };

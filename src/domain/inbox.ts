@@ -9,6 +9,8 @@ export interface ReceivedMessage {
   readonly text: string | null;
   readonly shortCode: string | null;
   readonly receivedAt: number;
+}
+export interface InboxMessage extends ReceivedMessage {
   readonly read: boolean;
 }
 
@@ -30,7 +32,7 @@ export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
     /** Newest first: with nothing but a cap, the newest are the ones that matter. */
     async newest(account: AccountKey, limit: number, after?: ReceivedMessage) {
       const place = after ? before(after.receivedAt, after.id) : END;
-      return (await database.all(sql.newest, { account, ...place, limit })).map(toReceived);
+      return (await database.all(sql.newest, { account, ...place, limit })).map(toInboxMessage);
     },
     async countRead(account: AccountKey): Promise<bigint> {
       return (await database.first(sql.counts, { account }))?.read ?? 0n;
@@ -56,11 +58,15 @@ export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
 
 const isAny = (rows: number): boolean => rows > 0;
 
-export const toReceived = (row: sql.ReceivedRow): ReceivedMessage => ({
+const toReceived = (row: sql.ReceivedRow): ReceivedMessage => ({
   id: row.message_id,
   sender: row.sender,
   text: row.text,
   shortCode: row.short_code,
   receivedAt: Number(row.received_at),
+});
+
+export const toInboxMessage = (row: sql.InboxRow): InboxMessage => ({
+  ...toReceived(row),
   read: row.is_unread === null,
 });

@@ -1,4 +1,4 @@
-import type { ReceivedMessage } from '../domain/inbox.ts';
+import type { InboxMessage, ReceivedMessage } from '../domain/inbox.ts';
 import { cap, idOf } from './arguments.ts';
 import { listed } from './lists.ts';
 import type { Handlers, Services } from './services.ts';
@@ -11,7 +11,7 @@ export function inboxHandlers({ inbox, listLimit }: Services): Handlers<'inbox'>
     Unread: (account, { max_count }) =>
       listed(wanted(max_count), (limit, after) => inbox.unread(account, limit, after), toReceivedMessage),
     InboxDS: (account, { max_count }) =>
-      listed(wanted(max_count), (limit, after) => inbox.newest(account, limit, after), toReceivedMessage),
+      listed(wanted(max_count), (limit, after) => inbox.newest(account, limit, after), toInboxRow),
     CountRead: (account) => inbox.countRead(account),
     CountUnread: (account) => inbox.countUnread(account),
 
@@ -30,12 +30,13 @@ export function inboxHandlers({ inbox, listLimit }: Services): Handlers<'inbox'>
   };
 }
 
-/** A record of the lists, and with `read` a row of the DataSet. */
-const toReceivedMessage = ({ id, sender, text, shortCode, receivedAt, read }: ReceivedMessage) => ({
+const toReceivedMessage = ({ id, sender, text, shortCode, receivedAt }: ReceivedMessage) => ({
   id,
   sender,
   message: text,
   short_code: shortCode,
   timestamp: receivedAt,
-  read,
 });
+
+/** Of the DataSet. */
+const toInboxRow = (message: InboxMessage) => ({ ...toReceivedMessage(message), read: message.read });

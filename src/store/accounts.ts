@@ -50,7 +50,7 @@ export const accountByName = statement<{ username: string }, AccountRow>(
 /** In pages: the names after `after`. */
 export const accountsAfter = statement<{ after: string; limit: number }, AccountRow>(
   'accounts.accountsAfter',
-  `select ${columns} from account where username > :after order by username limit :limit`,
+  `select ${columns} from account where username > :after order by username {limit :limit}`,
 );
 export const addAccount = statement<
   {

@@ -29,11 +29,11 @@ type Page = { account: AccountKey; from: bigint; limit: number };
 /** In pages: the ids from `from` up. */
 export const contacts = statement<Page, ContactRow>(
   'contacts.contacts',
-  `${contact} and contact_id >= :from order by contact_id limit :limit`,
+  `${contact} and contact_id >= :from order by contact_id {limit :limit}`,
 );
 export const contactsOfGroup = statement<Page & { group: bigint }, ContactRow>(
   'contacts.contactsOfGroup',
-  `${contact} and {rare group_id = :group} and contact_id >= :from order by contact_id limit :limit`,
+  `${contact} and {rare group_id = :group} and contact_id >= :from order by contact_id {limit :limit}`,
 );
 export const contactsByNumber = statement<{ account: AccountKey; key: string }, ContactRow>(
   'contacts.contactsByNumber',

@@ -8,7 +8,7 @@ export const messages = statement<Record<string, never>, { unread: bigint; read:
 /** Up to a limit: nothing counts these, and there may be millions. */
 export const scheduled = statement<{ limit: number }, { total: bigint }>(
   'figures.scheduled',
-  'select count(*) as total from (select 1 from scheduled limit :limit) as counted',
+  'select count(*) as total from (select 1 from scheduled {limit :limit}) as counted',
 );
 export const toPurge = statement<Record<string, never>, { total: bigint }>(
   'figures.toPurge',

@@ -7,6 +7,8 @@ export interface ReceivedRow {
   text: string | null;
   short_code: string | null;
   received_at: bigint;
+}
+export interface InboxRow extends ReceivedRow {
   is_unread: bigint | number | null;
 }
 type One = { account: AccountKey };
@@ -16,10 +18,12 @@ type Message = { account: AccountKey; id: bigint };
 const generation = '(select generation from tally where account_id = :account)';
 const current = `account_id = :account and generation = ${generation}`;
 const columns = 'received.message_id, sender, text, short_code, received.received_at';
-/** Unread is what stands in `unread_message`, see unread.ts. */
+const message = `select ${columns} from received where ${current}`;
+/** Unread is what stands in `unread_message`, see unread.ts. Looking there takes a tenth of the time of a list. */
 const sameMessage = `unread_message.account_id = received.account_id and unread_message.generation = received.generation
   and unread_message.received_at = received.received_at and unread_message.message_id = received.message_id`;
-const message = `select ${columns}, (select 1 from unread_message where ${sameMessage}) as is_unread from received where ${current}`;
+const messageWithState = `select ${columns}, (select 1 from unread_message where ${sameMessage}) as is_unread
+  from received where ${current}`;
 
 type Page = { account: AccountKey; at: number; id: bigint; limit: number };
 
@@ -27,24 +31,24 @@ type Page = { account: AccountKey; at: number; id: bigint; limit: number };
 export const receivedBetween = statement<Page & { to: number }, ReceivedRow>(
   'inbox.receivedBetween',
   `${message} and (received_at, message_id) >= (:at, :id) and received_at <= :to
-   order by received_at, message_id limit :limit`,
+   order by received_at, message_id {limit :limit}`,
 );
 export const unread = statement<Page, ReceivedRow>(
   'inbox.unread',
-  `select ${columns}, 1 as is_unread from unread_message join received
+  `select ${columns} from unread_message join received
      on received.account_id = unread_message.account_id and received.message_id = unread_message.message_id
    where unread_message.account_id = :account and unread_message.generation = ${generation}
      and (unread_message.received_at, unread_message.message_id) >= (:at, :id)
-   order by unread_message.received_at, unread_message.message_id limit :limit`,
+   order by unread_message.received_at, unread_message.message_id {limit :limit}`,
 );
-export const newest = statement<Page, ReceivedRow>(
+export const newest = statement<Page, InboxRow>(
   'inbox.newest',
-  `${message} and (received_at, message_id) <= (:at, :id) order by received_at desc, message_id desc limit :limit`,
+  `${messageWithState} and (received_at, message_id) <= (:at, :id) order by received_at desc, message_id desc {limit :limit}`,
 );
 /** In pages: the ids from `from` up. */
-export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit: number }, ReceivedRow>(
+export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit: number }, InboxRow>(
   'inbox.receivedFrom',
-  `${message} and message_id >= :from order by message_id limit :limit`,
+  `${messageWithState} and message_id >= :from order by message_id {limit :limit}`,
 );
 export const counts = statement<One, { unread: bigint; read: bigint }>(
   'inbox.counts',

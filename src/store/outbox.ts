@@ -32,7 +32,7 @@ const scheduled =
 /** These in pages: each begins at a time, and at an id of that time. */
 export const unmarked = statement<TimePage, SentRow>(
   'outbox.unmarked',
-  `${sent} and is_marked = 0 and (updated_at, message_id) >= (:at, :id) order by updated_at, message_id limit :limit`,
+  `${sent} and is_marked = 0 and (updated_at, message_id) >= (:at, :id) order by updated_at, message_id {limit :limit}`,
 );
 export const countUnmarked = statement<One, { total: bigint }>(
   'outbox.countUnmarked',
@@ -40,12 +40,12 @@ export const countUnmarked = statement<One, { total: bigint }>(
 );
 export const newestSent = statement<TimePage, SentRow>(
   'outbox.newestSent',
-  `${sent} and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc limit :limit`,
+  `${sent} and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
 );
 /** In pages: the ids from `from` up. */
 export const sentFrom = statement<Page, SentRow>(
   'outbox.sentFrom',
-  `${sent} and message_id >= :from order by message_id limit :limit`,
+  `${sent} and message_id >= :from order by message_id {limit :limit}`,
 );
 export const mark = statement<Message>(
   'outbox.mark',
@@ -73,12 +73,12 @@ export const addSent = statement<
 
 export const soonest = statement<TimePage, ScheduledRow>(
   'outbox.soonest',
-  `${scheduled} and (scheduled_at, message_id) >= (:at, :id) order by scheduled_at, message_id limit :limit`,
+  `${scheduled} and (scheduled_at, message_id) >= (:at, :id) order by scheduled_at, message_id {limit :limit}`,
 );
 /** In pages: the ids from `from` up. */
 export const scheduledFrom = statement<Page, ScheduledRow>(
   'outbox.scheduledFrom',
-  `${scheduled} and message_id >= :from order by message_id limit :limit`,
+  `${scheduled} and message_id >= :from order by message_id {limit :limit}`,
 );
 export const deleteScheduled = statement<Message, { held_parts: bigint }>(
   'outbox.deleteScheduled',

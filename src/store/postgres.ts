@@ -82,6 +82,7 @@ export const postgresDialect: Dialect = {
     clustered: () => '',
     rare: (condition) => condition,
     elements: (argument) => `select value::bigint from json_array_elements_text(${argument}::json)`,
+    limit: (count) => `limit ${count}`,
   },
 };
 

@@ -9,7 +9,7 @@ export const next = statement<Record<string, never>, { account_id: bigint; gener
 export const deleteSome = statement<{ account: bigint; generation: bigint; limit: number }>(
   'purge.deleteSome',
   `delete from received where account_id = :account and message_id in
-     (select message_id from received where account_id = :account and generation < :generation limit :limit)`,
+     (select message_id from received where account_id = :account and generation < :generation {limit :limit})`,
 );
 /** Unless another process has taken some of them, and they are not gone yet. */
 export const done = statement<{ account: bigint; generation: bigint }>(

@@ -14,6 +14,8 @@ export const sqliteDialect: Dialect = {
     clustered: () => 'without rowid',
     rare: (condition) => `unlikely(${condition})`,
     elements: (argument) => `select value from json_each(${argument})`,
+    // A limit that is nothing but a parameter makes SQLite plan the statement anew at every call, which takes half as long as reading 20 rows.
+    limit: (count) => `limit cast(${count} as integer)`,
   },
 };
 

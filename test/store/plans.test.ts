@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
+import { constants, DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import * as accounts from '../../src/store/accounts.ts';
 import * as contacts from '../../src/store/contacts.ts';
+import * as figures from '../../src/store/figures.ts';
 import * as inbox from '../../src/store/inbox.ts';
 import * as outbox from '../../src/store/outbox.ts';
 import { postgresDialect } from '../../src/store/postgres.ts';
@@ -70,6 +71,35 @@ describe('query plans of the embedded database', () => {
       assert.ok(plan.includes(expected), plan);
     });
   }
+
+  /** SQLite asks what is allowed whenever it plans. */
+  function isPlannedAtEachCall(text: string, values: number[]): boolean {
+    let asked = 0;
+    database.setAuthorizer(() => {
+      asked += 1;
+      return constants.SQLITE_OK;
+    });
+    const prepared = database.prepare(text);
+    prepared.setReadBigInts(true);
+    prepared.all(...values);
+    const once = asked;
+    assert.ok(once > 0);
+    prepared.all(...values);
+    database.setAuthorizer(null);
+    return asked > once;
+  }
+
+  const all = [accounts, contacts, figures, inbox, outbox, purge].flatMap(statementsOf);
+  for (const { name, text, parameters } of all.filter(({ writes }) => !writes)) {
+    test(`${name} is planned once, not at each call`, () => {
+      const values = parameters.map(() => 1);
+      assert.ok(!isPlannedAtEachCall(render(text, parameters, sqliteDialect), values));
+    });
+  }
+
+  test('a limit that is only a parameter is planned at each call: else its fragment could go', () => {
+    assert.ok(isPlannedAtEachCall('select message_id from received limit ?1', [1]));
+  });
 
   test('purge.next looks at the inboxes that were emptied alone, purge.deleteSome at old generations alone', () => {
     const [next, deleteSome] = [purge.next, purge.deleteSome].map((each) =>

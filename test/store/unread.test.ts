@@ -54,16 +54,18 @@ onEveryEngine('what is unread', (engine) => {
   test('is listed, marked, deleted and counted on after the migration', async (t) => {
     const { setting, counts } = await fromVersion3(engine, t);
     const { database, inbox } = await openDomain(engine, t, setting);
-    const ids = (list: readonly { id: bigint; read: boolean }[]) => list.map(({ id, read }) => [Number(id), read]);
-    assert.deepEqual(ids(await inbox.unread(1n, 9)), [
-      [13, false],
-      [12, false],
-    ]);
-    assert.deepEqual(ids(await inbox.newest(1n, 9)), [
-      [14, true],
-      [12, false],
-      [13, false],
-    ]);
+    assert.deepEqual(
+      (await inbox.unread(1n, 9)).map(({ id }) => id),
+      [13n, 12n],
+    );
+    assert.deepEqual(
+      (await inbox.newest(1n, 9)).map(({ id, read }) => [id, read]),
+      [
+        [14n, true],
+        [12n, false],
+        [13n, false],
+      ],
+    );
     assert.equal(await inbox.markRead(1n, 12n), true);
     assert.equal(await inbox.delete(1n, 13n), true);
     assert.equal(await inbox.delete(1n, 14n), true);
