@@ -22,6 +22,12 @@ export function memoryBytes(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + kilobytesIn(`/proc/${pid}/smaps_rollup`, 'Pss') * 1_024, 0);
 }
 
+/** Of that what is in no file: the system cannot take it back. */
+export function ownBytes(pids: readonly number[]): number {
+  if (pids.length === 1) return kilobytesIn(`/proc/${pids[0]}/status`, 'RssAnon') * 1_024;
+  return pids.reduce((sum, pid) => sum + kilobytesIn(`/proc/${pid}/smaps_rollup`, 'Pss_Anon') * 1_024, 0);
+}
+
 /** The most that was resident since the last `resetPeak`. */
 export const peakBytes = (pid: number): number => kilobytesIn(`/proc/${pid}/status`, 'VmHWM') * 1_024;
 /** https://www.kernel.org/doc/html/latest/filesystems/proc.html: 5 resets the peak. */

@@ -55,12 +55,12 @@ export async function sendPieces(
   if (socket.destroyed) return;
   for await (const piece of pieces) {
     if (socket.destroyed) return;
-    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
-    if (bytes.length === 0) continue; // as a chunk it would be the last one
-    sent(bytes.length);
+    const length = Buffer.byteLength(piece);
+    if (length === 0) continue; // as a chunk it would be the last one
+    sent(length);
     socket.cork();
-    socket.write(inChunks ? `${before}${bytes.length.toString(16)}\r\n` : before, 'latin1');
-    socket.write(bytes);
+    socket.write(inChunks ? `${before}${length.toString(16)}\r\n` : before, 'latin1');
+    socket.write(piece); // as it is: what is only made for the system is freed at once, a buffer when garbage is collected
     if (inChunks) socket.write('\r\n', 'latin1');
     socket.uncork();
     before = '';

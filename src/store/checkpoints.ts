@@ -10,8 +10,8 @@ export interface Checkpoints {
   close(): Promise<void>;
 }
 
-// The longer the log, the oftener a page that changes often is written to it before it is moved once: after 6,000 messages that
-// were marked it has up to 60 MB, which takes a quarter less CPU than 16 MB, and is read in a fifth of a second after a crash.
+// The longer the log, the oftener a page that changes often is written to it before it is moved once, and the longer it is read after a
+// crash. After 6,000 messages that were marked it has 30 MB, after 6,000 that were deleted 80 MB, which is read in a quarter of a second.
 const ROWS = 6_000;
 
 export function createCheckpoints(path: string): Checkpoints {

@@ -25,7 +25,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 /**
  * FULL: a commit is on disk before it is answered, also when the machine loses power. The first 2 GB of the file, the most that
  * SQLite maps, are read where the system has them; copying them page by page makes Profile of a million accounts a third dearer.
- * Up to 64 MB of pages are held: those of the log, and those beyond. The log is moved by checkpoints.ts, and only where that does not by
+ * Up to 16 MB of pages are held: those of the log, and those beyond. The log is moved by checkpoints.ts, and only where that does not by
  * the connection that makes it 256 MB long.
  */
 const SETTINGS = `
@@ -33,7 +33,7 @@ const SETTINGS = `
   pragma synchronous = full;
   pragma foreign_keys = on;
   pragma mmap_size = 2147418112;
-  pragma cache_size = -64000;
+  pragma cache_size = -16000;
   pragma wal_autocheckpoint = 64000;
 `;
 
