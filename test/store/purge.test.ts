@@ -122,7 +122,8 @@ onEveryEngine('an inbox that is emptied', (engine) => {
       const batch = deleteSome.text
         .replaceAll(':account', '(select account_id from account)')
         .replaceAll(':generation', '1')
-        .replaceAll(':limit', String(BATCH));
+        .replaceAll(':limit', String(BATCH))
+        .replace(/[{}]/g, '');
       await killed.query(batch);
       emptying.allow(Number.POSITIVE_INFINITY);
       const waits = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
