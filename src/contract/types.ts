@@ -85,8 +85,8 @@ export type ResultValue<R extends ResultType> = R extends Scalar
         ? Items<FieldValues<F>>
         : never;
 
-/** All at once, or page by page where they are many. */
-export type Items<T> = readonly T[] | AsyncIterable<readonly T[]>;
+/** All at once, or page by page where they are many; a page belongs to whoever takes it. */
+export type Items<T> = readonly T[] | AsyncIterable<T[]>;
 
 /** A missing string or list is null; a missing number or dateTime never gets this far. */
 export type ArgumentValue<P extends ParameterType = ParameterType> = P extends ListType

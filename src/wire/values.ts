@@ -64,20 +64,22 @@ export function framed(write: Writer, items: ItemsWriter | undefined): FramedWri
     items && isPaged(value) ? pieces(before + start, value, items, end + after) : before + write(value) + after;
 }
 
-const isPaged = (value: unknown): value is AsyncIterable<readonly unknown[]> =>
+const isPaged = (value: unknown): value is AsyncIterable<unknown[]> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 
 async function* pieces(
   start: string,
-  pages: AsyncIterable<readonly unknown[]>,
+  pages: AsyncIterable<unknown[]>,
   items: ItemsWriter,
   end: string,
 ): AsyncGenerator<string> {
   let text = start;
   let count = 0;
   for await (const page of pages) {
-    yield text + items(page, count);
+    text += items(page, count);
     count += page.length;
+    page.length = 0; // ours, and not needed while the client takes what was written
+    yield text;
     text = '';
   }
   yield text + end;
