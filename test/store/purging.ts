@@ -10,7 +10,7 @@ import { openOutside } from './outside.ts';
 
 /** More than two batches. */
 export const MANY = 450;
-export const BATCH = 200;
+export const BATCH = 100;
 
 const messages = (count: number, text = 'old') =>
   Array.from({ length: count }, (_, id) => ({
