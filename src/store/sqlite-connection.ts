@@ -111,6 +111,13 @@ export class Connection implements Migratable, Writing, Transactional {
     }
   }
 
+  /** As far as nobody is in the way. */
+  moveLog(): void {
+    try {
+      this.#database.exec('pragma wal_checkpoint(passive)');
+    } catch {} // a full disk, which those who write find too
+  }
+
   /** Another number after another connection has committed something: https://www.sqlite.org/pragma.html#pragma_data_version */
   dataVersion(): number {
     if (!this.#dataVersion) {

@@ -25,7 +25,7 @@ export async function openSqlite(
   mkdirSync(dirname(path), { recursive: true });
   const writer = new Connection(path);
   await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
-  writer.exec('pragma wal_checkpoint(passive)'); // a migration, or a process that was killed, may have left a long log
+  writer.moveLog(); // a migration, or a process that was killed, may have left a long one
   writer.exec('pragma busy_timeout = 0'); // from here on the queue does the waiting
   const aside = new Connection(path);
   /** The one that writes does not wait for a lock, which is hardly ever in the way of reading: then the other one does. */

@@ -48,6 +48,19 @@ describe('the log of the embedded database', () => {
     assert.equal(inFile(pathOf(setting)), changed);
   });
 
+  test('what a process that was killed has left in it is moved at the start', async () => {
+    const setting = await sqlite.fresh('sample');
+    const store = await openStore(setting);
+    const changed = await store.run(mark, { text: TEXT });
+    const left = `${pathOf(setting)}-left`; // both files as they are at this moment
+    for (const end of ['', '-wal']) copyFileSync(`${pathOf(setting)}${end}`, `${left}${end}`);
+    await store.close();
+    assert.equal(inFile(left), 0);
+    const next = await openStore(`sqlite:${left}`);
+    assert.equal(inFile(left), changed);
+    await next.close();
+  });
+
   test('a file that cannot be opened leaves the log to the connection, and harms nobody', async () => {
     const checkpoints = createCheckpoints('/nowhere/at/all.db');
     for (const rows of [1_000_000, 2_000_000]) {
