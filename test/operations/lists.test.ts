@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listed } from '../../src/operations/lists.ts';
+import { framed } from '../../src/wire/values.ts';
 
 /** Keeps the process from everything else. */
 function work(ms: number): void {
@@ -42,4 +43,44 @@ test('many that ask for much at the same moment are not all served in one turn o
 test('those that ask for little do not wait, and neither do many whose lists take no time', async () => {
   assert.deepEqual(await askAtOnce(20, 50, 3), [20]);
   assert.ok((await askAtOnce(20, 150, 0)).length <= 2);
+});
+
+test('of a long list nothing is held that was sent, while the client takes its time', async () => {
+  const read: number[][] = [];
+  const list = await listed(
+    1_000,
+    async (wanted) => {
+      read.push(Array.from({ length: wanted }, (_, index) => index));
+      return read.at(-1) as number[];
+    },
+    String,
+  );
+  assert.ok(!Array.isArray(list));
+  const pieces = framed(
+    () => '\0',
+    (items) => `${items.length} `,
+  )(list, '', '') as AsyncIterable<string>;
+  const sent: string[] = [];
+  for await (const piece of pieces) {
+    sent.push(piece);
+    if (sent.length === 7)
+      assert.deepEqual(read.at(-1), [], 'both pieces of the first page after the beginning were sent');
+  }
+  assert.deepEqual(sent, [...Array(10).fill('100 '), '']);
+});
+
+test('a page is emptied by whoever has written it', async () => {
+  const pages = [[1, 2], [3]];
+  const pieces = framed(
+    () => '\0',
+    (items) => items.join(),
+  )(
+    (async function* () {
+      yield* pages;
+    })(),
+    '<',
+    '>',
+  ) as AsyncIterable<string>;
+  for await (const piece of pieces) if (piece === '<1,2') assert.deepEqual(pages, [[], [3]]);
+  assert.deepEqual(pages, [[], []]);
 });
