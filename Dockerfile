@@ -21,12 +21,17 @@ RUN groupadd --system --gid 10001 columba \
 WORKDIR /opt/columba
 COPY --from=packages /opt/columba/node_modules ./node_modules
 COPY LICENSE package.json columba ./
+COPY bin ./bin
 COPY src ./src
 COPY examples/sample.json ./examples/sample.json
 # A checkout under umask 077 would be unreadable for the user below.
-RUN chmod -R a+rX LICENSE package.json columba src examples
+RUN chmod -R a+rX LICENSE package.json columba bin src examples
+# One name for the Node of either architecture. The link of npm's own is not always there.
+RUN ln -s node_modules/node-linux-*/bin/node node
 
-ENV COLUMBA_HOST=0.0.0.0 \
+# The image is not written to, so that there is no place for a compile cache.
+ENV NODE_DISABLE_COMPILE_CACHE=1 \
+    COLUMBA_HOST=0.0.0.0 \
     COLUMBA_PORT=8080 \
     COLUMBA_DATABASE=sqlite:/data/columba.db
 VOLUME /data
@@ -37,7 +42,7 @@ STOPSIGNAL SIGTERM
 
 # Asks the port of the environment; set the port there, and not by a flag.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-  CMD ["/opt/columba/node_modules/.bin/node", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.COLUMBA_PORT, path: '/health/ready', timeout: 4000 }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('timeout', () => process.exit(1)).on('error', () => process.exit(1))"]
+  CMD ["/opt/columba/node", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.COLUMBA_PORT, path: '/health/ready', timeout: 4000 }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('timeout', () => process.exit(1)).on('error', () => process.exit(1))"]
 
 # Both are programs and not lines of a shell, and columba becomes node: signals arrive.
 ENTRYPOINT ["/opt/columba/columba"]

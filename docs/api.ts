@@ -15,7 +15,7 @@ const GROUPS: [string, Readonly<Record<string, Operation>>][] = Object.entries(c
 export function apiReference(): string {
   return `${[
     '# API',
-    'Made from `src/contract/contract.ts` by `node_modules/.bin/node docs/api.ts`. Do not edit it by hand.',
+    'Made from `src/contract/contract.ts` by `node bin/node.cjs docs/api.ts`. Do not edit it by hand.',
     [
       'Names are case-sensitive; only those of parameters in GET and POST are not. `{base_url}` is where your Columba answers,',
       'such as `http://127.0.0.1:8080`. `{namespace}` is the setting `COLUMBA_NAMESPACE`. What the operations mean in every corner is in',

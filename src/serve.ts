@@ -64,13 +64,14 @@ async function serveHere(
   { trace }: ServeOptions,
   ready: (address: string) => void = () => {},
 ): Promise<number> {
+  const signal = firstSignal(); // before the address is shown, after which one may come
   const app = await createApp(config, around);
   try {
     const address = await app.start(trace).catch(takenPort(config));
     around.log.info({ address, pid: process.pid }, 'serving');
     ready(address);
     if (!cluster.isWorker) process.on('SIGHUP', () => around.log.warn('SIGHUP restarts workers, and there are none'));
-    around.log.info({ signal: await firstSignal(), pid: process.pid }, 'stopping');
+    around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
   } finally {
     await app.stop();
     cluster.worker?.disconnect(); // its channel to the first process would keep it alive

@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
 /**
@@ -14,13 +15,18 @@ export interface Checkpoints {
 // crash. After 6,000 messages that were marked it has 30 MB, after 6,000 that were deleted 80 MB, which is read in a quarter of a second.
 const ROWS = 6_000;
 
+/** A neighbour of this file, with the same extension: `.ts` in a checkout, `.js` in the npm package. */
+const WORKER = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url);
+/** node:sqlite prints a warning at the start of every thread. */
+const WORKER_OPTIONS = ['--disable-warning=ExperimentalWarning'];
+
 export function createCheckpoints(path: string): Checkpoints {
   let worker: Worker | undefined;
   let isBusy = false;
   let moved = 0;
 
   function start(): Worker {
-    const started = new Worker(new URL('./checkpoint-worker.ts', import.meta.url), { workerData: path });
+    const started = new Worker(WORKER, { workerData: path, execArgv: WORKER_OPTIONS });
     started.unref();
     started.on('message', () => {
       isBusy = false;

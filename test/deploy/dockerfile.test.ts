@@ -135,7 +135,7 @@ describe('the image of Columba', () => {
     );
     assert.ok(beside.length > 1);
     assert.deepEqual(
-      ['src', 'columba', 'LICENSE', ...beside].filter((path) => !copied().includes(path)),
+      ['bin', 'src', 'columba', 'LICENSE', ...beside].filter((path) => !copied().includes(path)),
       [],
     );
   });

@@ -137,7 +137,7 @@ describe('npm run sbom', () => {
     assert.equal(dated.metadata.timestamp, '2025-10-09T08:53:20.000Z');
   });
 
-  test('is the command of package.json', () => assert.equal(own.scripts.sbom, 'node tools/sbom.ts'));
+  test('is the command of package.json', () => assert.equal(own.scripts.sbom, 'node bin/node.cjs tools/sbom.ts'));
 });
 
 describe('the bill of another lockfile', () => {
