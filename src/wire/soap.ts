@@ -3,7 +3,7 @@ import type { Operation, ParameterType, Scalar } from '../contract/types.ts';
 import { header, type Reply } from '../exchange.ts';
 import { badArgument, Problem } from '../problem.ts';
 import { below, compact, container } from './elements.ts';
-import { encodeFault, isFault } from './fault.ts';
+import { encodeFault, isFault, notUnderstood } from './fault.ts';
 import { type Call, type Form, type FormSettings, type Message, plainProblem, readArgument, xmlReply } from './form.ts';
 import { SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
 import { decodeXml, parseMediaType } from './text.ts';
@@ -139,9 +139,7 @@ function checkMandatoryHeaders(headers: XmlElement | undefined, version: SoapVer
     const role = attribute(block, version.uri, version.roleAttribute) ?? '';
     return isTrue(attribute(block, version.uri, 'mustUnderstand')) && version.ourRoles.includes(role);
   });
-  if (blocks.length === 0) return;
-  const names = blocks.map(({ local }) => local).join(', ');
-  throw new Problem('must-understand', `SOAP header ${names} was not understood.`, { blocks });
+  if (blocks.length > 0) throw notUnderstood(blocks);
 }
 
 /** "action", 'action' or action; percent signs decoded where they can be. */

@@ -3,6 +3,10 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what XML 1.0 cannot carry, apart from halves of surrogate pairs
 export const FORBIDDEN = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
+/** Production XMLDecl. */
+export const DECLARATION =
+  /^<\?xml[ \t\n]+version[ \t\n]*=[ \t\n]*(?:"(1\.[0-9]+)"|'(1\.[0-9]+)')(?:[ \t\n]+encoding[ \t\n]*=[ \t\n]*(?:"[A-Za-z][\w.-]*"|'[A-Za-z][\w.-]*'))?(?:[ \t\n]+standalone[ \t\n]*=[ \t\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>/;
+
 const ENTITIES = new Map([
   ['amp', '&'],
   ['lt', '<'],
@@ -10,20 +14,39 @@ const ENTITIES = new Map([
   ['apos', "'"],
   ['quot', '"'],
 ]);
-const CODE = /^#(?:x([0-9A-Fa-f]+)|([0-9]+))$/;
 
 /** What a reference stands for, by what is between its `&` and `;`. Without a DTD there are five names. */
 export function referenced(name: string): string | undefined {
-  const code = CODE.exec(name);
-  return code ? character(code[1] ? Number.parseInt(code[1], 16) : Number(code[2])) : ENTITIES.get(name);
+  if (!name.startsWith('#')) return ENTITIES.get(name);
+  const code = name.startsWith('x', 1) ? digits(name, 2, 16) : digits(name, 1, 10);
+  return isCharacter(code) ? String.fromCodePoint(code) : undefined;
 }
 
-/** The character of a code, where XML 1.0 has it (production Char). */
-const character = (code: number): string | undefined => {
-  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return undefined;
-  const text = String.fromCodePoint(code);
-  return FORBIDDEN.test(text) ? undefined : text;
-};
+/** The number that the digits from `start` on make; -1 where there are none, others than digits, or too many. */
+function digits(text: string, start: number, base: 10 | 16): number {
+  let number = text.length > start ? 0 : -1;
+  for (let at = start; at < text.length; at++) {
+    const digit = digitOf(text.charCodeAt(at));
+    if (digit >= base || number > 0x10ffff) return -1;
+    number = number * base + digit;
+  }
+  return number;
+}
+
+function digitOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20; // in lower case
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : Number.POSITIVE_INFINITY;
+}
+
+/** Production Char. */
+const isCharacter = (code: number): boolean =>
+  (code >= 0x20 && code <= 0xd7ff) ||
+  (code >= 0xe000 && code <= 0xfffd) ||
+  (code >= 0x10000 && code <= 0x10ffff) ||
+  code === 0x09 ||
+  code === 0x0a ||
+  code === 0x0d;
 
 const START =
   ':A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\u{10000}-\\u{EFFFF}';

@@ -1,11 +1,12 @@
 import { Problem } from '../problem.ts';
 import { checkAttributes, checkElement, checkName, checkValue, type XmlLimits } from './xml-limits.ts';
-import { FORBIDDEN, NAME, NAME_PART, NAME_START, referenced } from './xml-names.ts';
+import { DECLARATION, FORBIDDEN, NAME, NAME_PART, NAME_START, referenced } from './xml-names.ts';
 import {
+  Bindings,
   declare,
   ROOT_SCOPE,
-  resolve,
   resolveAttributes,
+  resolveElement,
   type Scope,
   XMLNS_URI,
   type XmlAttribute,
@@ -48,10 +49,14 @@ class Reader {
   readonly #tags: KnownTags;
   #at = 0;
   #elements = 0;
+  #attributeCount = 0;
+  /** Made for the first start tag that is not known. */
+  #bindings: Bindings | undefined;
 
-  constructor(text: string, limits: XmlLimits, tags: KnownTags) {
+  constructor(text: string, limits: XmlLimits, tags: KnownTags, bindings?: Bindings) {
     this.#limits = limits;
     this.#tags = tags;
+    this.#bindings = bindings;
     // §2.11: line ends become line feeds before anything else is looked at.
     this.#text = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
   }
@@ -107,7 +112,7 @@ class Reader {
     }
     const tag = this.#readStartTag(outer);
     if (this.#at !== end) return tag; // the first one stood for itself, in an attribute
-    const read = (copy: string) => new Reader(copy, this.#limits, this.#tags).#readStartTag(outer);
+    const read = (copy: string) => new Reader(copy, this.#limits, this.#tags, this.#bindings).#readStartTag(outer);
     return this.#tags.add(text, outer, read) ?? tag;
   }
 
@@ -116,9 +121,10 @@ class Reader {
     const name = this.#name();
     const given = this.#attributes();
     const scope = given ? (declare(given, outer) ?? this.#malformed()) : outer;
-    const { uri, local } = resolve(name, scope, true) ?? this.#malformed();
+    this.#bindings ??= new Bindings();
+    const { uri, local } = resolveElement(name, scope, this.#bindings) ?? this.#malformed();
     if (uri === XMLNS_URI) this.#malformed(); // Namespaces 1.0 §3: no element has the prefix xmlns
-    const attributes = given ? (resolveAttributes(given, scope) ?? this.#malformed()) : NO_ATTRIBUTES;
+    const attributes = given ? (resolveAttributes(given, scope, this.#bindings) ?? this.#malformed()) : NO_ATTRIBUTES;
     const isEmpty = this.#text.charCodeAt(this.#at) === SLASH;
     if (isEmpty) this.#at += 1;
     this.#expect('>');
@@ -172,12 +178,17 @@ class Reader {
     return decoded;
   }
 
-  /** `raw` begins where we are. */
+  /** `raw` begins where we are. Not a global replace: that finds all of a million before it refuses the first. */
   #references(raw: string): string {
-    return raw.replace(/&([^;&]*)(;?)/g, (_, name: string, end: string, offset: number) => {
-      const value = end === '' ? undefined : referenced(name);
-      return value ?? this.#malformed(this.#at + offset);
-    });
+    let decoded = '';
+    let end = 0;
+    for (let mark = raw.indexOf('&'); mark >= 0; mark = raw.indexOf('&', end)) {
+      const semicolon = raw.indexOf(';', mark);
+      const value = semicolon < 0 ? undefined : referenced(raw.slice(mark + 1, semicolon));
+      decoded += raw.slice(end, mark) + (value ?? this.#malformed(this.#at + mark));
+      end = semicolon + 1;
+    }
+    return decoded + raw.slice(end);
   }
 
   /** Null where there are none. */
@@ -199,7 +210,7 @@ class Reader {
       if (names ? names.has(name) : isGiven(given, name)) this.#malformed();
       names?.add(name);
       given.push(name, this.#attributeValue());
-      checkAttributes(this.#limits, given.length / 2);
+      checkAttributes(this.#limits, given.length / 2, ++this.#attributeCount);
     }
   }
 
@@ -283,9 +294,6 @@ function isGiven(given: readonly string[], name: string): boolean {
 
 const [LESS, GREATER, SLASH, EXCLAMATION, QUESTION] = [0x3c, 0x3e, 0x2f, 0x21, 0x3f];
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x09 || code === 0x0d;
-
-const DECLARATION =
-  /^<\?xml[ \t\n]+version[ \t\n]*=[ \t\n]*(?:"(1\.[0-9]+)"|'(1\.[0-9]+)')(?:[ \t\n]+encoding[ \t\n]*=[ \t\n]*(?:"[A-Za-z][\w.-]*"|'[A-Za-z][\w.-]*'))?(?:[ \t\n]+standalone[ \t\n]*=[ \t\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>/;
 
 export function attribute(element: XmlElement, uri: string, local: string): string | undefined {
   return element.attributes.find((a) => a.local === local && a.uri === uri)?.value;
