@@ -5,6 +5,8 @@
 export interface Bursts {
   /** Of the burst that a request is being read of; undefined at any other time. */
   readonly current: number | undefined;
+  /** The number of this turn of the event loop. */
+  turn(): number;
   /** Around the reading of one chunk, as the system hands it over: nothing else may be done in between. */
   enter(): void;
   leave(): void;
@@ -25,17 +27,21 @@ export function createBursts(): Bursts {
   const end = () => {
     isOpen = false;
   };
+  function turn(): number {
+    if (isOpen) return number;
+    isOpen = true;
+    setImmediate(end); // after all that the system has reported, and before it is asked again
+    return ++number;
+  }
   return {
     get current() {
       return isReading ? number : undefined;
     },
+    turn,
     enter() {
       if (sockets > SOCKETS_MAX) return;
+      turn();
       isReading = true;
-      if (isOpen) return;
-      isOpen = true;
-      number += 1;
-      setImmediate(end); // after all that the system has reported, and before it is asked again
     },
     leave() {
       isReading = false;

@@ -56,6 +56,8 @@ export class Connection {
   #isPaused = false;
   /** What comes was read from the system while it was paused. */
   #isResuming = false;
+  /** The turn of the event loop in which something came last. */
+  #turn = 0;
   /** The client has said that it sends no more. */
   #isEnded = false;
   #served = 0;
@@ -108,10 +110,17 @@ export class Connection {
     if (this.#state === 'reading' && this.#reading.stage === 'nothing') this.#socket.destroySoon();
   }
 
-  /** Whether the request in it had begun to come when the system said that there is something to read. */
+  /**
+   * Whether the request in it had begun to come when the system said that there is something to read.
+   * That is certain for the first chunk of a turn alone: libuv reads again in the same turn after a
+   * chunk that filled its 64 KiB, and what it reads then may have been sent later.
+   */
   #isInBurst(chunk: Buffer): boolean {
+    const turn = this.#host.bursts.turn();
+    const isFirst = turn !== this.#turn;
+    this.#turn = turn;
     const isInside = this.#reading.stage !== 'nothing' || !isLineEnd(chunk[0]);
-    return isInside && !this.#isResuming;
+    return isFirst && isInside && !this.#isResuming;
   }
 
   #came(chunk: Buffer): void {
