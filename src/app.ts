@@ -11,6 +11,7 @@ import { type Authority, createAuthority } from './domain/limits.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createTemplates } from './domain/templates.ts';
+import type { Request } from './exchange.ts';
 import { createOperations } from './operations/handlers.ts';
 import { createBursts } from './server/bursts.ts';
 import type { Config } from './server/config.ts';
@@ -61,7 +62,12 @@ export async function createApp(config: Config, surroundings: Surroundings) {
       sources: { engine, kept: () => kept.figures, traffic: () => server?.traffic },
     }));
   const database = telemetry?.watch ? createTimed(untimed, engine, telemetry.watch) : untimed;
+  let trace: Trace | undefined;
+  /** Of calls that succeeded, for the trace. */
+  const userIds = new WeakMap<Request, string>();
   const tell: NonNullable<Surroundings['observe']> = (exchange) => {
+    const userId = exchange.call?.arguments.user_id;
+    if (trace && exchange.kind === 'ok' && typeof userId === 'string') userIds.set(exchange.request, userId);
     observe?.(exchange);
     telemetry?.observe?.(exchange, numberOf(exchange.account));
   };
@@ -97,19 +103,19 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     operations,
     admitClient: (client) => guard.admitClient(client),
     admitAccount: (account) => guard.admitAccount(account as Caller),
-    ...(config.keptBytesMax > 0 && { kept }),
+    // A kept answer does not tell its user_id, which the trace has to mask.
+    ...(config.keptBytesMax > 0 && { kept: { ...kept, find: (key) => (trace ? undefined : kept.find(key)) } }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
       const err = describeError(details.cause, textsOf(call?.arguments));
       log.error({ err, kind, reference, request_id }, message);
     },
-    ...((observe ?? telemetry?.observe) && { observe: tell }),
+    observe: tell,
   });
   const traced = telemetry?.around(endpoint) ?? endpoint;
 
   const health = createHealth(() => database.check());
   const handle: Endpoint = (request) => (request.refused ? undefined : health.answer(request.path)) ?? traced(request);
 
-  let trace: Trace | undefined;
   return {
     accounts,
     archive: createArchive(database, region),
@@ -119,7 +125,9 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     /** Starts to serve; the address it answers at. With a file to write exchanges to, if that is wanted. */
     async start(traceFile?: string): Promise<string> {
       const failed = (err: Error) => log.error({ err }, 'the trace could not be written');
-      trace = traceFile === undefined ? undefined : createTrace(traceFile, now, failed);
+      const userIdOf = (request: Request) => userIds.get(request);
+      trace =
+        traceFile === undefined ? undefined : createTrace({ file: traceFile, now, failed, userIdOf, words: names() });
       purge.wake(); // a process before this one may have left something
       await telemetry?.start();
       server = await listen(config, trace?.around(handle) ?? handle, bursts);
@@ -135,6 +143,18 @@ export async function createApp(config: Config, surroundings: Surroundings) {
       await database.close();
     },
   };
+}
+
+/** Of groups, operations, parameters and results. */
+function names(): string[] {
+  const operations = Object.values(contract).flatMap((group) => Object.entries(group));
+  const parameters = operations.flatMap(([, { parameters }]) => Object.keys(parameters));
+  return [
+    ...Object.keys(contract),
+    ...operations.flatMap(([name]) => [name, `${name}Response`]),
+    ...parameters,
+    'string',
+  ];
 }
 
 async function openDatabase(config: Config, now: () => number, burst: () => number | undefined): Promise<Database> {

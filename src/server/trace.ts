@@ -1,10 +1,13 @@
 import { createWriteStream, fchmodSync, openSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
-import { header, isWhole, type Reply, type Request } from '../exchange.ts';
+import { isWhole, type Reply, type Request } from '../exchange.ts';
 
 /**
  * Writes exchanges to a file as they went over the wire, in the form of the test cases, so that a case from the field becomes
- * a test by copying. The user_id is masked by as many x: lengths stay true, and nothing secret is in the file.
+ * a test by copying. No user_id is in the file: characters of it become as many x, so that lengths stay true.
+ *
+ * A call that succeeded tells its user_id: that is masked wherever it stands. Of any other request nobody knows where a
+ * user_id is, or how it is written. So only the words of the contract and of SOAP are kept of it.
  */
 export interface Trace {
   around(handle: Handle): Handle;
@@ -13,19 +16,39 @@ export interface Trace {
 
 type Handle = (request: Request) => Reply | Promise<Reply>;
 
-export function createTrace(file: string, now: () => number, failed: (thrown: Error) => void): Trace {
+export interface TraceSettings {
+  readonly file: string;
+  readonly now: () => number;
+  readonly failed: (thrown: Error) => void;
+  /** The user_id of a call that succeeded; undefined for any other request. */
+  readonly userIdOf: (request: Request) => string | undefined;
+  /** That are no secret wherever they stand. */
+  readonly words: Iterable<string>;
+}
+
+export function createTrace({ file, now, failed, userIdOf, words }: TraceSettings): Trace {
   // Opened at once, so that a wrong path is told at the start; a file that was there may have been open to others.
   const fd = openSync(file, 'a', 0o600);
   fchmodSync(fd, 0o600);
   const output = createWriteStream(file, { fd });
   output.on('error', failed); // a full disk ends the trace, not the service
+  const keepWords = wordKeeper(words);
   return {
     around: (handle) => async (request) => {
       const reply = await handle(request);
       const body = await bodyOf(request);
+      const userId = userIdOf(request);
+      const mask = userId !== undefined && isPlain(userId) ? masker(userId) : keepWords;
+      const maskReply = userId === undefined ? asItIs : mask; // pages and refusals hold none
       const start = `##### ${new Date(now()).toISOString()}\n=== request ===\n`;
       const write = (content: string | Uint8Array) => {
-        const parts = [start, requestBytes(request, body), '\n=== response ===\n', replyBytes(reply, content), '\n'];
+        const parts = [
+          start,
+          requestBytes(request, body, mask),
+          '\n=== response ===\n',
+          replyBytes(reply, content, maskReply),
+          '\n',
+        ];
         // One piece, because other processes may append to the same file.
         output.write(Buffer.concat(parts.map((part) => Buffer.from(part as Uint8Array))));
       };
@@ -58,63 +81,83 @@ async function* copied(pieces: AsyncIterable<string | Uint8Array>, done: (all: U
 
 const latin1 = (body: string | Uint8Array): string => Buffer.from(body as Uint8Array).toString('latin1');
 
-function requestBytes(request: Request, body: Uint8Array): Buffer {
+function requestBytes(request: Request, body: Uint8Array, mask: Mask): Buffer {
   const { method, path, query, headers } = request;
   // The body as it was read: whole, and not compressed.
   const kept = Object.entries(headers).filter(
     ([name]) => !/^(transfer-encoding|content-encoding|content-length)$/.test(name),
   );
-  const fields = kept.flatMap(([name, value]) => [value ?? ''].flat().map((each) => maskField(name, each)));
+  const fields = kept.flatMap(([name, value]) => [value ?? ''].flat().map((each) => maskField(name, each, mask)));
   const length = body.length > 0 ? `content-length: ${body.length}\r\n` : '';
-  const target = maskPairs(query === '' ? path : `${path}?${query}`);
+  const target = mask(query === '' ? path : `${path}?${query}`);
   const head = `${method} ${target} HTTP/1.1\r\n${fields.join('')}${length}\r\n`;
-  return Buffer.from(head + maskBody(latin1(body), header(request, 'content-type') ?? ''), 'latin1');
+  return Buffer.from(head + maskBody(latin1(body), mask), 'latin1');
 }
 
-function replyBytes({ status, headers }: Reply, body: string | Uint8Array): Buffer {
+const asItIs = (text: string): string => text;
+
+function replyBytes({ status, headers }: Reply, body: string | Uint8Array, mask: (text: string) => string): Buffer {
   const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const text = maskXml(latin1(body));
+  const text = mask(latin1(body));
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}Content-Length: ${text.length}\r\n\r\n`;
   return Buffer.from(head + text, 'latin1');
 }
 
-// A client whose call fails may have misspelt the name, and it is a secret all the same: rather too much is masked.
-const NAME = 'user[_.+-]?id';
-const NAMED = new RegExp(NAME, 'i');
-// Credentials that are none of ours, but of what stands before us.
-const SECRET_FIELD = new RegExp(`^(?:(?:proxy-)?authorization|cookie|.*${NAME}.*)$`);
+/** Keeps the length of a text of one character a byte. */
+interface Mask {
+  (text: string): string;
+  /** Of one user_id, so that all else can be read. */
+  readonly isForOne: boolean;
+}
 
 const crossed = (text: string): string => 'x'.repeat(text.length);
-const crossedAfter = (_whole: string, start: string, content: string): string => start + crossed(content);
 
-/** By name, wherever in a pair it stands and however the = is written; and where percent signs hide which name it is. */
-const maskPairs = (text: string): string => text.split('&').map(maskPair).join('&');
+// Others are too rare to be worth a pattern for every way of writing them.
+const isPlain = (userId: string): boolean => /^[!-~]{1,128}$/.test(userId);
 
-function maskPair(pair: string): string {
-  const named = pair.search(NAMED);
-  const from = Math.max(named, 0);
-  const equals = /=|%3D/i.exec(pair.slice(from));
-  if (!equals) return pair;
-  const value = from + equals.index + equals[0].length;
-  const isHidden = pair.slice(0, from + equals.index).includes('%');
-  return named >= 0 || isHidden ? crossedAfter(pair, pair.slice(0, value), pair.slice(value)) : pair;
+/** Every occurrence of one user_id: as it is, in percent signs, in references of XML, in a mixture, in any letter case. */
+function masker(userId: string): Mask {
+  const pattern = new RegExp([...userId].map(anyForm).join(''), 'gi');
+  return Object.assign((text: string) => text.replace(pattern, crossed), { isForOne: true });
 }
 
-// A start tag that is broken is masked too. No part of these is tried twice at one place: bodies may be long.
-const TAG = `(?:[^\\s<>/:]+:)?${NAME}`;
-const ELEMENT = new RegExp(`(<${TAG}(?:\\s[^<>]*>|>|(?=\\s)))([\\s\\S]*?)(?=</${TAG}|$)`, 'gi');
-const ATTRIBUTE = new RegExp(`(${NAME}\\s*=\\s*["'])([^"'<>]*)`, 'gi');
+const ENTITIES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
 
-/** An element's content, whatever its prefix, and where it does not end, all that follows; an attribute's value. */
-const maskXml = (text: string): string => text.replace(ELEMENT, crossedAfter).replace(ATTRIBUTE, crossedAfter);
+function anyForm(character: string): string {
+  const code = character.charCodeAt(0);
+  const [hex, decimal] = [code.toString(16).padStart(2, '0'), String(code)];
+  const entity = ENTITIES[character];
+  const raw = `\\u${hex.padStart(4, '0')}`;
+  return `(?:${raw}|%(?:25)*${hex}|%u00${hex}|&#0*${decimal};|&#x0*${hex};${entity ? `|&${entity};` : ''})`;
+}
+
+const WORD = /[A-Za-z0-9_\x80-\xff]+/g;
+
+function wordKeeper(words: Iterable<string>): Mask {
+  const known = new Set([...words, ...WIRE_WORDS].map((word) => word.toLowerCase()));
+  const mask = (text: string) => text.replace(WORD, (word) => (known.has(word.toLowerCase()) ? word : crossed(word)));
+  return Object.assign(mask, { isForOne: false });
+}
+
+// Of envelopes and media types.
+const WIRE_WORDS =
+  'xml version encoding utf 8 16 iso 8859 1 standalone yes no xmlns xsi xsd nil type CDATA Envelope Header Body Fault mustUnderstand actor role soap soap11 soap12 soapenv env s http https schemas xmlsoap org www w3 com 2001 2003 05 XMLSchema instance envelope api asmx wsdl disco op text application plain html json charset action x form urlencoded multipart data boundary'.split(
+    ' ',
+  );
 
 /** Two bytes a character: what is in it cannot be told byte by byte, so nothing of it is kept. */
-function maskBody(text: string, contentType: string): string {
-  if (text.includes('\0')) return crossed(text);
-  const isXml = /^(?:\xEF\xBB\xBF)?\s*</.test(text) && !/urlencoded/i.test(contentType);
-  return maskXml(isXml ? text : maskPairs(text));
-}
+const maskBody = (text: string, mask: Mask): string => (text.includes('\0') ? crossed(text) : mask(text));
 
-/** A field may hold an address with its query: Referer does. */
-const maskField = (name: string, value: string): string =>
-  `${name}: ${SECRET_FIELD.test(name) ? crossed(value) : maskPairs(value)}\r\n`;
+// Credentials that are none of ours, but of what stands before us.
+const SECRET_FIELD = /^(?:(?:proxy-)?authorization|cookie)$/;
+// Fields that name programs and forms, not people.
+const OPEN_FIELD = /^(?:host|user-agent|accept|accept-.*|connection|keep-alive|expect|cache-control|pragma|date)$/;
+
+function maskField(name: string, value: string, mask: Mask): string {
+  const shown = SECRET_FIELD.test(name)
+    ? crossed(value)
+    : !mask.isForOne && OPEN_FIELD.test(name)
+      ? value
+      : mask(value);
+  return `${name}: ${shown}\r\n`;
+}

@@ -33,10 +33,51 @@ const inPost = (name: string, body: string, traced?: string): Case => ({
   ...(traced !== undefined && { traced }),
 });
 
-const unclosed = soap(`<user_id>${ACME}`);
-const afterSecret = unclosed.slice(unclosed.indexOf(ACME));
 const packed = gzipSync(soap(`<user_id>${ACME}</user_id>`));
 const encoded = ACME.replace('3', '%33');
+
+/** What is kept of a request that did not succeed: these words, and what stands between words. */
+const WORDS =
+  'xml version 1 xmlns s http schemas xmlsoap org soap envelope Envelope Body api asmx inbox Unread user_id id max_count Profile CDATA www w3 2001 XMLSchema instance xsi type string'.split(
+    ' ',
+  );
+export const wordsOf = (text: string): string =>
+  text.replace(/[A-Za-z0-9_\x80-\xff]+/g, (word) =>
+    WORDS.some((known) => known.toLowerCase() === word.toLowerCase()) ? word : 'x'.repeat(word.length),
+  );
+
+const part = `--b\r\nContent-Disposition: form-data; name="user_id"\r\n\r\n${ACME}\r\n--b--\r\n`;
+/** Requests with a user_id in a place or an encoding that no call has. */
+export const HIDDEN: Readonly<Record<string, { start: string; fields?: string[]; body?: string | Buffer }>> = {
+  JSON: {
+    start: 'POST /api/inbox.asmx/Unread HTTP/1.1',
+    fields: ['Content-Type: application/json'],
+    body: `{"user_id":"${ACME}","max_count":2}`,
+  },
+  'multipart/form-data': {
+    start: 'POST /api/inbox.asmx/Unread HTTP/1.1',
+    fields: ['Content-Type: multipart/form-data; boundary=b'],
+    body: part,
+  },
+  'the path': { start: `GET /api/inbox.asmx/Unread/${ACME} HTTP/1.1` },
+  'another path': { start: `GET /accounts/${ACME}/inbox HTTP/1.1` },
+  'another parameter': { start: `GET /api/inbox.asmx/Unread?uid=${ACME}&key=${ACME}&max_count=2 HTTP/1.1` },
+  'CDATA of another element': {
+    start: 'POST /api/inbox.asmx HTTP/1.1',
+    fields: [XML],
+    body: soap(`<id><![CDATA[${ACME}]]></id>`),
+  },
+  'a SOAP action': {
+    start: 'POST /api/inbox.asmx HTTP/1.1',
+    fields: [XML, `SOAPAction: "${ACME}"`],
+    body: soap(`<user_id>${ACME}</user_id>`),
+  },
+  'UTF-32': {
+    start: 'POST /api/inbox.asmx HTTP/1.1',
+    fields: ['Content-Type: text/xml; charset=utf-32'],
+    body: Buffer.from([...soap(`<user_id>${ACME}</user_id>`)].flatMap((c) => [c.charCodeAt(0), 0, 0, 0])),
+  },
+};
 
 export const CASES: readonly Case[] = [
   inGet('GET', `user_id=${ACME}&max_count=2`),
@@ -50,22 +91,18 @@ export const CASES: readonly Case[] = [
   { name: 'GET with the query in the path', target: `/api/inbox.asmx/Unread%3Fuser_id=${ACME}` },
   inPost('POST', `user_id=${ACME}&max_count=2`),
   inPost('POST with a misspelt name', `max_count=2&UserId=${ACME}&user-id=${ACME}&user_id+=${ACME}`),
-  inPost(
-    'POST of a form that was encoded as a whole',
-    `user_id%3D${ACME}%26max_count%3D2`,
-    `user_id%3D${X}xxxxxxxxxxxxxxxx`,
-  ),
+  inPost('POST of a form that was encoded as a whole', `user_id%3D${ACME}%26max_count%3D2`),
   inPost('POST that begins like XML', `<a=1&user_id=${ACME}`),
   { ...inPost('POST of a form as XML', `user_id=${ACME}&max_count=2`), target: '/api/inbox.asmx', fields: [XML] },
   inSoap('SOAP', `<user_id>${ACME}</user_id>`),
   inSoap('SOAP with a prefix', `<a:user_id>${ACME}</a:user_id>`),
-  inSoap('SOAP with a CDATA section', `<user_id><![CDATA[${ACME}]]></user_id>`, `<user_id>${X}xxxxxxxxxxxx</user_id>`),
+  inSoap('SOAP with a CDATA section', `<user_id><![CDATA[${ACME}]]></user_id>`),
   inSoap(
     'SOAP with attributes',
     `<user_id xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"\n xsi:type='string' >${ACME}</user_id>`,
   ),
-  inSoap('SOAP with a bracket in an attribute', `<user_id a=">">${ACME}</user_id>`, `<user_id a=">xx${X}</user_id>`),
-  inSoap('SOAP with a broken start tag', `<user_id a="<">${ACME}</user_id>`, `<user_idxxxxxxx${X}</user_id>`),
+  inSoap('SOAP with a bracket in an attribute', `<user_id a=">">${ACME}</user_id>`),
+  inSoap('SOAP with a broken start tag', `<user_id a="<">${ACME}</user_id>`),
   inSoap(
     'SOAP with references to characters',
     `<user_id>&#51;${ACME.slice(1)}</user_id>`,
@@ -74,10 +111,7 @@ export const CASES: readonly Case[] = [
   inSoap('SOAP with the element in another letter case', `<User_ID>${ACME}</User_ID>`),
   inSoap('SOAP with the user_id as an attribute', `<a user_id="${ACME}" b='1'/>`),
   inSoap('SOAP with the user_id twice', `<user_id>${ACME}</user_id><n:user_id xmlns:n="n">${ACME}</n:user_id>`),
-  {
-    ...inSoap('SOAP with an element that does not end', `<user_id>${ACME}`),
-    traced: unclosed.replace(afterSecret, 'x'.repeat(afterSecret.length)),
-  },
+  inSoap('SOAP with an element that does not end', `<user_id>${ACME}`),
   {
     ...inSoap('SOAP with a byte order mark', ''),
     body: `\uFEFF${soap(`<user_id a="1">${ACME}</user_id>`)}`,
