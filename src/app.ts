@@ -112,7 +112,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   let trace: Trace | undefined;
   return {
     accounts,
-    archive: createArchive(database, region),
+    archive: createArchive(database),
     endpoint: traced,
     figures,
     backup: (path: string) => database.backup(path),
