@@ -21,29 +21,28 @@ export interface SameNumber {
 }
 
 export function sameNumber(text: string, region: string | null): SameNumber {
-  const number = readNumber(written(text), asCountry(region));
-  const key = number?.number ?? writtenKey(text);
+  const own = written(text);
+  const number = readNumber(own, asCountry(region));
+  const key = number?.number ?? own.key;
   return {
-    ends: [...new Set([numberEnd(text), ...(number ? shortEnds(number) : [])])],
+    ends: [...new Set([endOf(own.key), ...(number ? shortEnds(number) : [])])],
     matches: (other) => other !== null && (other === text || numberKey(other, region) === key),
   };
 }
 
 /** E.164 where the text can be read as a number, seen from `region`; else its digits; else the trimmed text. */
-export const numberKey = (text: string, region: string | null): string =>
-  readNumber(written(text), asCountry(region))?.number ?? writtenKey(text);
-
-/** What is stored of a number to find it by: its digits, or the trimmed text where it has none. */
-export function writtenKey(text: string): string {
-  const key = written(text).digits || text.trim();
-  return key.length <= KEY_LENGTH_MAX ? key : createHash('sha256').update(key, 'utf8').digest('hex');
+export function numberKey(text: string, region: string | null): string {
+  const own = written(text);
+  return readNumber(own, asCountry(region))?.number ?? own.key;
 }
 
-// Keys are indexed, and an index does not take texts of any length. No number that exists is longer.
-const KEY_LENGTH_MAX = 64;
+/** What is stored of a number to find it by: its digits, or the trimmed text where it has none. */
+export const writtenKey = (text: string): string => written(text).key;
 
-/** The last characters of its key: the same for every notation of a number, except for very short ones. */
-export const numberEnd = (text: string): string => [...writtenKey(text)].slice(-END_LENGTH).join('');
+/** The last characters of that key: the same for every notation of a number, except for very short ones. */
+export const numberEnd = (text: string): string => endOf(written(text).key);
+
+const endOf = (key: string): string => [...key].slice(-END_LENGTH).join('');
 
 // As long as the index has it. Where a number may be dialled without its area code, that leaves 6 digits at least.
 const END_LENGTH = 6;
@@ -58,53 +57,65 @@ function shortEnds({ nationalNumber: digits, countryCallingCode }: PhoneNumber):
 }
 
 interface Written {
+  readonly key: string;
   readonly digits: string;
   readonly sign: '+' | ' ' | '';
 }
 
 /** What a text says by itself. Punctuation and blanks say nothing, and an extension is not dialled. */
 function written(text: string): Written {
-  const plain = text.replace(OTHER_DIGITS, (digit) => String(digit.charCodeAt(0) % 16)).trimEnd();
-  if (plain.length > READ_LENGTH_MAX) return { digits: digitsOf(plain), sign: '' };
+  const trimmed = text.trim();
+  if (trimmed.length > READ_LENGTH_MAX) return { key: keyOf(trimmed), digits: '', sign: '' };
+  const plain = trimmed.replace(OTHER_DIGITS, (digit) => String(digit.charCodeAt(0) % 16));
   const extension = plain.search(EXTENSION);
   const own = extension > 0 && hasDigit(plain.slice(0, extension)) ? plain.slice(0, extension) : plain;
+  const digits = own.replace(/\P{Nd}/gu, '');
   // In a query a plus sign that was not escaped arrives as a blank.
-  const sign = PLUS.test(own.slice(0, own.search(/\d/))) ? '+' : /^ [1-9]/.test(own) ? ' ' : '';
-  return { digits: digitsOf(own), sign };
+  const sign = PLUS.test(own.slice(0, own.search(/\d/))) ? '+' : /^ [1-9]/.test(text) ? ' ' : '';
+  // Engines do not agree about the end of a text that has control characters.
+  return { key: keyOf(digits || trimmed.replace(/\p{Cc}/gu, '')), digits, sign };
 }
+
+// Keys are indexed, and an index does not take texts of any length. No number that exists is longer.
+const KEY_LENGTH_MAX = 64;
+
+const keyOf = (key: string): string =>
+  key.length <= KEY_LENGTH_MAX ? key : createHash('sha256').update(key, 'utf8').digest('hex');
 
 // Arabic, Persian, full width: the digits that a phone writes.
 const OTHER_DIGITS = /[\u0660-\u0669\u06f0-\u06f9\uff10-\uff19]/g;
 const EXTENSION = /(?:ext(?:ension|n)?|x|#)[.:=\s]{0,3}\d{1,5}#?$/i;
 const PLUS = /[+\uff0b][^\p{L}\p{N}]*$/u;
+// What is longer is no number, whatever its digits are.
 const READ_LENGTH_MAX = 250;
-
-const digitsOf = (text: string): string => text.replace(/\P{Nd}/gu, '');
 
 /**
  * What says that it is international is read so. Then the country that it is seen from comes first: a local number must not become
- * one of another country. Where numbering plans know no such number, its length must do.
+ * one of another country. Numbering plans change, so what they do not know is told by its length, and at last by how it is written.
  */
 function readNumber({ digits, sign }: Written, country: CountryCode | undefined): PhoneNumber | undefined {
-  if (digits.length > READ_DIGITS_MAX) return undefined;
-  if (sign === '+') return international(digits);
-  const dialled = digits.startsWith('00') ? international(digits.slice(2)) : undefined;
-  const unsigned = international(digits);
+  if (digits === '' || digits.length > READ_DIGITS_MAX) return undefined;
+  const unsigned = digits.startsWith('0') ? undefined : parse(`+${digits}`);
+  if (sign === '+') return unsigned;
+  const dialled = digits.startsWith('00') ? parse(`+${digits.slice(2)}`) : undefined;
   if (!country) return dialled ?? unsigned;
   if (dialled?.isValid()) return dialled;
   if (sign === ' ' && unsigned?.isValid()) return unsigned;
-  const local = parsePhoneNumberFromString(digits, country);
+  const local = parse(digits, country);
   if (local?.isValid() && !(unsigned?.isValid() && isWithOwnCode(digits, unsigned, country))) return local;
   if (unsigned?.isValid()) return unsigned;
-  return [dialled, local, unsigned].find((each) => each?.isPossible());
+  return [dialled, local, unsigned].find((each) => each?.isPossible()) ?? dialled ?? local;
 }
 
 // 15 are the most of E.164; before them stand up to 5 that dial abroad.
 const READ_DIGITS_MAX = 20;
+// The country's code counts. What is shorter is a short code or an extension.
+const NUMBER_DIGITS_MIN = 7;
 
-/** No country's code begins with 0. */
-const international = (digits: string): PhoneNumber | undefined =>
-  digits.startsWith('0') ? undefined : parsePhoneNumberFromString(`+${digits}`);
+function parse(text: string, country?: CountryCode): PhoneNumber | undefined {
+  const number = parsePhoneNumberFromString(text, country);
+  return number && number.number.length > NUMBER_DIGITS_MIN ? number : undefined;
+}
 
 /** Local numbers may begin like their country's code, in Germany 49. Longer than a mobile number, it is the code. */
 const isWithOwnCode = (digits: string, unsigned: PhoneNumber, country: CountryCode): boolean =>
