@@ -118,7 +118,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
 
   return {
     accounts,
-    archive: createArchive(database, region),
+    archive: createArchive(database),
     endpoint: traced,
     figures,
     backup: (path: string) => database.backup(path),

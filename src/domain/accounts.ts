@@ -184,7 +184,7 @@ export function checkUsername(username: string): void {
   }
 }
 
-export const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
+const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
   account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
 
 /** Makes the account and its credentials, inside the caller's transaction. */

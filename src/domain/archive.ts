@@ -1,4 +1,4 @@
-import { numberKey } from '../sms/numbers.ts';
+import { writtenKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import * as accountSql from '../store/accounts.ts';
 import * as contactSql from '../store/contacts.ts';
@@ -11,14 +11,13 @@ import {
   addAccount,
   allAccounts,
   type Credential,
-  effectiveRegion,
   toAccount,
   toCredential,
 } from './accounts.ts';
 import type { Contact, ContactGroup } from './contacts.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
-import { FIRST_ID, LAST_ID } from './places.ts';
+import { FIRST_ID, pages } from './places.ts';
 import { addTemplate } from './templates.ts';
 
 /** Whole accounts, in and out: for moving them between installations. */
@@ -48,11 +47,10 @@ export interface AccountReading extends Omit<AccountArchive, 'received' | 'sent'
 
 export type Archive = ReturnType<typeof createArchive>;
 
-export function createArchive(database: Database, defaultRegion: string | null) {
+export function createArchive(database: Database) {
   return {
     /** The whole account or nothing of it. */
-    load: (archive: AccountArchive): Promise<void> =>
-      loadAll(database, archive, effectiveRegion(archive.account, defaultRegion)),
+    load: (archive: AccountArchive): Promise<void> => loadAll(database, archive),
 
     /** All accounts as they are at one moment, by username, or the one that is named. */
     read: (username: string | null, take: (reading: AccountReading) => Promise<void>): Promise<number> =>
@@ -69,14 +67,14 @@ export function createArchive(database: Database, defaultRegion: string | null) 
 }
 
 /** Numbers and parts are reckoned before the transaction, which others may have to wait for. */
-function loadAll(database: Database, archive: AccountArchive, region: string | null): Promise<void> {
-  const keyOf = (number: string | null) => (number === null ? null : numberKey(number, region));
+function loadAll(database: Database, archive: AccountArchive): Promise<void> {
+  const keyOf = (number: string | null) => (number === null ? null : writtenKey(number));
   const contacts = archive.contacts.map((contact) => ({
     ...contact,
     key: keyOf(contact.mobile),
     group: contact.groupId,
   }));
-  const blocked = archive.blocked.map((each) => ({ ...each, key: numberKey(each.number, region) }));
+  const blocked = archive.blocked.map((each) => ({ ...each, key: writtenKey(each.number) }));
   const received = archive.received.map(({ read, ...message }) => ({ ...message, generation: 0 }));
   const unread = archive.received.flatMap(({ read, id, receivedAt }) =>
     read ? [] : { id, receivedAt, generation: 0 },
@@ -115,24 +113,18 @@ async function reading(queries: Queries, row: accountSql.AccountRow): Promise<Ac
     blocked: (await queries.all(contactSql.blocked, { account })).map(({ number, sample, blocked_at }) => ({
       ...{ number, sample, blockedAt: Number(blocked_at) },
     })),
-    received: pages((from) => queries.all(inboxSql.receivedFrom, { account, from, limit: PAGE }), toInboxMessage),
-    sent: pages((from) => queries.all(outboxSql.sentFrom, { account, from, limit: PAGE }), toSent),
-    scheduled: pages((from) => queries.all(outboxSql.scheduledFrom, { account, from, limit: PAGE }), toScheduled),
+    received: messages((from) => queries.all(inboxSql.receivedFrom, { account, from, limit: PAGE }), toInboxMessage),
+    sent: messages((from) => queries.all(outboxSql.sentFrom, { account, from, limit: PAGE }), toSent),
+    scheduled: messages((from) => queries.all(outboxSql.scheduledFrom, { account, from, limit: PAGE }), toScheduled),
   };
 }
 
 const PAGE = 1_000;
 const ALL = 2 ** 31 - 1;
 
-async function* pages<R extends { message_id: bigint }, M>(
+async function* messages<R extends { message_id: bigint }, M>(
   page: (from: bigint) => Promise<R[]>,
   convert: (row: R) => M,
 ): AsyncGenerator<M> {
-  for (let from = FIRST_ID; ; ) {
-    const rows = await page(from);
-    yield* rows.map(convert);
-    const last = rows.at(-1)?.message_id;
-    if (rows.length < PAGE || last === undefined || last === LAST_ID) return;
-    from = last + 1n;
-  }
+  for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) yield* rows.map(convert);
 }

@@ -1,10 +1,11 @@
 import { Problem } from '../problem.ts';
-import { hasDigit, numberKey } from '../sms/numbers.ts';
+import { hasDigit, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
 import * as accounts from '../store/accounts.ts';
 import * as sql from '../store/contacts.ts';
-import type { AccountKey, Database } from '../store/database.ts';
+import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as outbox from '../store/outbox.ts';
 import { heldParts } from './outbox.ts';
+import { pages } from './places.ts';
 
 /** Numbers to which nothing is sent any more. */
 export type Blacklist = ReturnType<typeof createBlacklist>;
@@ -18,16 +19,44 @@ export function createBlacklist(
     /** Also cancels what is scheduled for the number and returns the credits held for it. */
     async add(account: AccountKey, number: string, sample: string | null): Promise<void> {
       checkNumber(number);
-      const key = numberKey(number, await regionOfAccount(account));
+      const same = sameNumber(number, await regionOfAccount(account));
       await database.transaction(account, async (queries) => {
-        if (!(await queries.first(sql.blockedByKey, { account, key }))) {
-          await queries.run(sql.addBlocked, { account, number, key, sample, blockedAt: now() });
+        if (!(await isBlocked(queries, account, same))) {
+          const key = writtenKey(number);
+          await queries.run(sql.block, { account, number, key, sample, blockedAt: now() });
         }
-        const parts = heldParts(await queries.all(outbox.deleteScheduledTo, { account, key }));
+        const parts = await cancelScheduled(queries, account, same);
         if (parts > 0n) await queries.run(accounts.returnCredits, { account, parts });
       });
     },
   };
+}
+
+const PAGE = 1_000;
+
+async function isBlocked(queries: Queries, account: AccountKey, { ends, matches }: SameNumber): Promise<boolean> {
+  for (const end of ends) {
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const rows: { number: string }[] = await queries.all(sql.blockedByEnd, { account, end, after, limit: PAGE });
+      if (rows.some(({ number }) => matches(number))) return true;
+      after = rows.length < PAGE ? undefined : rows.at(-1)?.number;
+    }
+  }
+  return false;
+}
+
+/** How many parts were held for them. */
+async function cancelScheduled(queries: Queries, account: AccountKey, { ends, matches }: SameNumber): Promise<bigint> {
+  let parts = 0n;
+  for (const end of ends) {
+    const page = (from: bigint) => queries.all(outbox.scheduledByEnd, { account, end, from, limit: PAGE });
+    for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
+      const ids = rows.filter(({ recipient }) => matches(recipient)).map(({ message_id }) => message_id);
+      if (ids.length === 0) continue;
+      parts += heldParts(await queries.all(outbox.deleteScheduledOf, { account, ids: `[${ids.join()}]` }));
+    }
+  }
+  return parts;
 }
 
 // As given, in whatever notation; it is part of a key.

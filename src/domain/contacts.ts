@@ -1,7 +1,7 @@
-import { hasDigit, numberKey } from '../sms/numbers.ts';
+import { hasDigit, numberEnd, sameNumber } from '../sms/numbers.ts';
 import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import { FIRST_ID, LAST_ID } from './places.ts';
+import { FIRST_ID, LAST_ID, pages } from './places.ts';
 
 export interface Contact {
   readonly id: bigint;
@@ -19,9 +19,18 @@ export interface ContactGroup {
 export type Contacts = ReturnType<typeof createContacts>;
 
 export function createContacts(database: Database, regionOfAccount: (account: AccountKey) => Promise<string | null>) {
-  async function withNumber(account: AccountKey, number: string): Promise<Contact[]> {
-    const key = numberKey(number, await regionOfAccount(account));
-    return (await database.all(sql.contactsByNumber, { account, key })).map(toContact);
+  /** Of the contacts whose number ends so the one with the lowest id that matches. */
+  async function firstMatch(
+    account: AccountKey,
+    end: string,
+    matches: (mobile: string | null) => boolean,
+  ): Promise<Contact | null> {
+    const page = (from: bigint) => database.all(sql.contactsByEnd, { account, end, from, limit: CANDIDATES });
+    for await (const rows of pages(CANDIDATES, page, ({ contact_id }) => contact_id)) {
+      const found = rows.find(({ mobile }) => matches(mobile));
+      if (found) return toContact(found);
+    }
+    return null;
   }
 
   /** Changes all of the contacts, or none where one of them is not there (or not in `group`, where that is asked). */
@@ -57,12 +66,22 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
     /** The contact whose number is stored exactly so, blanks around it aside; of several the one with the lowest id. */
     async withExactNumber(account: AccountKey, number: string): Promise<Contact | null> {
       const exact = number.trim();
-      return (await withNumber(account, number)).find(({ mobile }) => mobile?.trim() === exact) ?? null;
+      const found = await firstMatch(account, numberEnd(number), (mobile) => mobile?.trim() === exact);
+      if (found || !/^ \d/.test(number)) return found;
+      // In a query a plus sign that was not escaped arrives as a blank.
+      return firstMatch(account, numberEnd(number), (mobile) => mobile?.trim() === `+${exact}`);
     },
 
     /** The contact with this number in whatever notation; of several the one with the lowest id. */
     async withSameNumber(account: AccountKey, number: string): Promise<Contact | null> {
-      return hasDigit(number) ? ((await withNumber(account, number))[0] ?? null) : null;
+      if (!hasDigit(number)) return null;
+      const { ends, matches } = sameNumber(number, await regionOfAccount(account));
+      let first: Contact | null = null;
+      for (const end of ends) {
+        const found = await firstMatch(account, end, matches);
+        if (found && (!first || found.id < first.id)) first = found;
+      }
+      return first;
     },
 
     async groups(account: AccountKey): Promise<ContactGroup[]> {
@@ -97,6 +116,9 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       ),
   };
 }
+
+// In an account of a million contacts one or two end in the same 6 digits.
+const CANDIDATES = 100;
 
 const fromOf = (after: Contact | undefined): bigint => (after ? after.id + 1n : FIRST_ID);
 

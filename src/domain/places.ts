@@ -19,3 +19,18 @@ export const behind = (at: number, id: bigint): Place =>
 /** Right before it, where the newest come first. */
 export const before = (at: number, id: bigint): Place =>
   id === FIRST_ID ? { at: at - 1, id: LAST_ID } : { at, id: id - 1n };
+
+/** The rows of a list that goes by id, read some at a time for as long as more are wanted. */
+export async function* pages<R>(
+  limit: number,
+  page: (from: bigint) => Promise<R[]>,
+  idOf: (row: R) => bigint,
+): AsyncGenerator<R[]> {
+  for (let from = FIRST_ID; ; ) {
+    const rows = await page(from);
+    yield rows;
+    const last = rows.at(-1);
+    if (rows.length < limit || last === undefined || idOf(last) === LAST_ID) return;
+    from = idOf(last) + 1n;
+  }
+}

@@ -1,21 +1,125 @@
 import { createHash } from 'node:crypto';
-import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
-
-/** Phone numbers: one key for all the ways in which one number is written. */
+import {
+  type CountryCode,
+  isSupportedCountry,
+  type PhoneNumber,
+  parsePhoneNumberFromString,
+} from 'libphonenumber-js/min';
+import examples from 'libphonenumber-js/mobile/examples';
 
 /**
- * The E.164 form where the text can be read as a number, seen from `region`; else its digits; else the trimmed text, so
- * that equal texts have equal keys.
+ * Phone numbers: which texts name the same one. That depends on the country they are seen from, which may change any day. So what is
+ * stored of a number must not: its digits as they were written. All notations of a number end in the same digits; by these it is
+ * found, and then compared.
  */
+
+/** Which texts name the number that `text` names, seen from `region`, and how their keys may end. */
+export interface SameNumber {
+  /** Mostly one. */
+  readonly ends: readonly string[];
+  readonly matches: (other: string | null) => boolean;
+}
+
+export function sameNumber(text: string, region: string | null): SameNumber {
+  const own = written(text);
+  const number = readNumber(own, asCountry(region));
+  const key = number?.number ?? own.key;
+  return {
+    ends: [...new Set([endOf(own.key), ...(number ? shortEnds(number) : [])])],
+    matches: (other) => other !== null && (other === text || numberKey(other, region) === key),
+  };
+}
+
+/** E.164 where the text can be read as a number, seen from `region`; else its digits; else the trimmed text. */
 export function numberKey(text: string, region: string | null): string {
+  const own = written(text);
+  return readNumber(own, asCountry(region))?.number ?? own.key;
+}
+
+/** What is stored of a number to find it by: its digits, or the trimmed text where it has none. */
+export const writtenKey = (text: string): string => written(text).key;
+
+/** The last characters of that key: the same for every notation of a number, except for very short ones. */
+export const numberEnd = (text: string): string => endOf(written(text).key);
+
+const endOf = (key: string): string => [...key].slice(-END_LENGTH).join('');
+
+// As long as the index has it. Where a number may be dialled without its area code, that leaves 6 digits at least.
+const END_LENGTH = 6;
+
+/** Of a number so short that its end contains what stands before it: nothing, a trunk prefix or the country. */
+function shortEnds({ nationalNumber: digits, countryCallingCode }: PhoneNumber): string[] {
+  if (digits.length > END_LENGTH) return [];
+  // The 6 digits of Norfolk Island are 5 for its own people.
+  return [digits, digits.slice(-5), `0${digits}`, `${countryCallingCode}${digits}`].map((each) =>
+    each.slice(-END_LENGTH),
+  );
+}
+
+interface Written {
+  readonly key: string;
+  readonly digits: string;
+  readonly sign: '+' | ' ' | '';
+}
+
+/** What a text says by itself. Punctuation and blanks say nothing, and an extension is not dialled. */
+function written(text: string): Written {
   const trimmed = text.trim();
-  const number = parsePhoneNumberFromString(trimmed, asCountry(region));
-  const key = number?.number ?? (trimmed.replace(/\P{Nd}/gu, '') || trimmed);
-  return key.length <= KEY_LENGTH_MAX ? key : createHash('sha256').update(key, 'utf8').digest('hex');
+  if (trimmed.length > READ_LENGTH_MAX) return { key: keyOf(trimmed), digits: '', sign: '' };
+  const plain = trimmed.replace(OTHER_DIGITS, (digit) => String(digit.charCodeAt(0) % 16));
+  const extension = plain.search(EXTENSION);
+  const own = extension > 0 && hasDigit(plain.slice(0, extension)) ? plain.slice(0, extension) : plain;
+  const digits = own.replace(/\P{Nd}/gu, '');
+  // In a query a plus sign that was not escaped arrives as a blank.
+  const sign = PLUS.test(own.slice(0, own.search(/\d/))) ? '+' : /^ [1-9]/.test(text) ? ' ' : '';
+  // Engines do not agree about the end of a text that has control characters.
+  return { key: keyOf(digits || trimmed.replace(/\p{Cc}/gu, '')), digits, sign };
 }
 
 // Keys are indexed, and an index does not take texts of any length. No number that exists is longer.
 const KEY_LENGTH_MAX = 64;
+
+const keyOf = (key: string): string =>
+  key.length <= KEY_LENGTH_MAX ? key : createHash('sha256').update(key, 'utf8').digest('hex');
+
+// Arabic, Persian, full width: the digits that a phone writes.
+const OTHER_DIGITS = /[\u0660-\u0669\u06f0-\u06f9\uff10-\uff19]/g;
+const EXTENSION = /(?:ext(?:ension|n)?|x|#)[.:=\s]{0,3}\d{1,5}#?$/i;
+const PLUS = /[+\uff0b][^\p{L}\p{N}]*$/u;
+// What is longer is no number, whatever its digits are.
+const READ_LENGTH_MAX = 250;
+
+/**
+ * What says that it is international is read so. Then the country that it is seen from comes first: a local number must not become
+ * one of another country. Numbering plans change, so what they do not know is told by its length, and at last by how it is written.
+ */
+function readNumber({ digits, sign }: Written, country: CountryCode | undefined): PhoneNumber | undefined {
+  if (digits === '' || digits.length > READ_DIGITS_MAX) return undefined;
+  const unsigned = digits.startsWith('0') ? undefined : parse(`+${digits}`);
+  if (sign === '+') return unsigned;
+  const dialled = digits.startsWith('00') ? parse(`+${digits.slice(2)}`) : undefined;
+  if (!country) return dialled ?? unsigned;
+  if (dialled?.isValid()) return dialled;
+  if (sign === ' ' && unsigned?.isValid()) return unsigned;
+  const local = parse(digits, country);
+  if (local?.isValid() && !(unsigned?.isValid() && isWithOwnCode(digits, unsigned, country))) return local;
+  if (unsigned?.isValid()) return unsigned;
+  return [dialled, local, unsigned].find((each) => each?.isPossible()) ?? dialled ?? local;
+}
+
+// 15 are the most of E.164; before them stand up to 5 that dial abroad.
+const READ_DIGITS_MAX = 20;
+// The country's code counts. What is shorter is a short code or an extension.
+const NUMBER_DIGITS_MIN = 7;
+
+function parse(text: string, country?: CountryCode): PhoneNumber | undefined {
+  const number = parsePhoneNumberFromString(text, country);
+  return number && number.number.length > NUMBER_DIGITS_MIN ? number : undefined;
+}
+
+/** Local numbers may begin like their country's code, in Germany 49. Longer than a mobile number, it is the code. */
+const isWithOwnCode = (digits: string, unsigned: PhoneNumber, country: CountryCode): boolean =>
+  unsigned.country === country && digits.length > (examples[country]?.length ?? digits.length);
 
 export const hasDigit = (text: string): boolean => /\p{Nd}/u.test(text);
 

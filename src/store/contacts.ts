@@ -22,7 +22,8 @@ type One = { account: AccountKey };
 /** `ids` is a JSON array of numbers. */
 type Ids = { account: AccountKey; ids: string };
 
-const contact = 'select contact_id, name, surname, mobile, group_id from contact where account_id = :account';
+const columns = 'select contact_id, name, surname, mobile, group_id from contact';
+const contact = `${columns} where account_id = :account`;
 
 type Page = { account: AccountKey; from: bigint; limit: number };
 
@@ -35,9 +36,11 @@ export const contactsOfGroup = statement<Page & { group: bigint }, ContactRow>(
   'contacts.contactsOfGroup',
   `${contact} and {rare group_id = :group} and contact_id >= :from order by contact_id {limit :limit}`,
 );
-export const contactsByNumber = statement<{ account: AccountKey; key: string }, ContactRow>(
-  'contacts.contactsByNumber',
-  `${contact} and {rare number_key = :key} order by contact_id`,
+/** Those whose number ends so: candidates, which the domain compares. */
+export const contactsByEnd = statement<Page & { end: string }, ContactRow>(
+  'contacts.contactsByEnd',
+  `${columns} {using contact_by_number_end}
+   where account_id = :account and {ending number_key} = :end and contact_id >= :from order by contact_id {limit :limit}`,
 );
 export const groups = statement<One, GroupRow>(
   'contacts.groups',
@@ -110,18 +113,22 @@ export const blocked = statement<One, BlockedRow>(
   'contacts.blocked',
   'select number, sample, blocked_at from blocked_number where account_id = :account order by blocked_at, number',
 );
-export const blockedByKey = statement<{ account: AccountKey; key: string }, { number: string }>(
-  'contacts.blockedByKey',
-  'select number from blocked_number where account_id = :account and number_key = :key limit 1',
+/** Those that end so, in pages: the numbers after `after`. */
+export const blockedByEnd = statement<
+  { account: AccountKey; end: string; after: string; limit: number },
+  { number: string }
+>(
+  'contacts.blockedByEnd',
+  `select number from blocked_number {using blocked_by_number_end}
+   where account_id = :account and {ending number_key} = :end and number > :after order by number {limit :limit}`,
 );
-export const addBlocked = statement<{
-  account: AccountKey;
-  number: string;
-  key: string;
-  sample: string | null;
-  blockedAt: number;
-}>(
-  'contacts.addBlocked',
-  `insert into blocked_number (account_id, number, number_key, sample, blocked_at)
-   values (:account, :number, :key, :sample, :blockedAt)`,
+const insertBlocked = `insert into blocked_number (account_id, number, number_key, sample, blocked_at)
+   values (:account, :number, :key, :sample, :blockedAt)`;
+type Blocking = { account: AccountKey; number: string; key: string; sample: string | null; blockedAt: number };
+
+export const addBlocked = statement<Blocking>('contacts.addBlocked', insertBlocked);
+/** Nothing, where this very text is there already. */
+export const block = statement<Blocking>(
+  'contacts.block',
+  `${insertBlocked} on conflict (account_id, number) do nothing`,
 );

@@ -88,9 +88,16 @@ export const deleteAllScheduled = statement<One, { held_parts: bigint }>(
   'outbox.deleteAllScheduled',
   'delete from scheduled where account_id = :account returning held_parts',
 );
-export const deleteScheduledTo = statement<{ account: AccountKey; key: string }, { held_parts: bigint }>(
-  'outbox.deleteScheduledTo',
-  'delete from scheduled where account_id = :account and {rare number_key = :key} returning held_parts',
+/** Those whose recipient ends so, in pages: candidates, which the domain compares. */
+export const scheduledByEnd = statement<Page & { end: string }, { message_id: bigint; recipient: string | null }>(
+  'outbox.scheduledByEnd',
+  `select message_id, recipient from scheduled {using scheduled_by_number_end}
+   where account_id = :account and {ending number_key} = :end and message_id >= :from order by message_id {limit :limit}`,
+);
+/** `ids` is a JSON array of numbers. */
+export const deleteScheduledOf = statement<{ account: AccountKey; ids: string }, { held_parts: bigint }>(
+  'outbox.deleteScheduledOf',
+  'delete from scheduled where account_id = :account and message_id in ({elements :ids}) returning held_parts',
 );
 export const addScheduled = statement<
   Message & {

@@ -82,6 +82,8 @@ export const postgresDialect: Dialect = {
     clustered: () => '',
     rare: (condition) => condition,
     elements: (argument) => `select value::bigint from json_array_elements_text(${argument}::json)`,
+    ending: (text) => `right(${text}, 6)`,
+    using: () => '',
     limit: (count) => `limit ${count}`,
   },
 };

@@ -117,6 +117,23 @@ export const migrations: readonly Migration[] = [
   { version: 2, name: 'tally', sql: tallyTables, own: { sqlite: sqliteTriggers, postgres: postgresTriggers } },
   { version: 3, name: 'allowed networks', sql: 'alter table account add column allowed_networks text' },
   { version: 4, name: 'unread', sql: unreadTable, own: { sqlite: sqliteUnread, postgres: postgresUnread } },
+  {
+    /**
+     * Up to here a `number_key` was E.164 where the region of the day of import allowed it. That region may be another one by now, but the last
+     * digits of a number are the same in every notation and in E.164. So numbers are found by these, and no key has to be made again.
+     * Nodes of the version before go on without the indexes that are dropped, more slowly; no such version was ever released.
+     */
+    version: 5,
+    name: 'numbers by their last digits',
+    sql: `
+      create index contact_by_number_end on contact (account_id, {ending number_key}, contact_id);
+      create index blocked_by_number_end on blocked_number (account_id, {ending number_key}, number);
+      create index scheduled_by_number_end on scheduled (account_id, {ending number_key}, message_id);
+      drop index contact_by_number;
+      drop index blocked_by_key;
+      drop index scheduled_by_number;
+    `,
+  },
 ];
 
 /** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */

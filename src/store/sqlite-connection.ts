@@ -14,6 +14,9 @@ export const sqliteDialect: Dialect = {
     clustered: () => 'without rowid',
     rare: (condition) => `unlikely(${condition})`,
     elements: (argument) => `select value from json_each(${argument})`,
+    ending: (text) => `substr(${text}, -6)`,
+    // Without statistics SQLite takes an index by an expression for a poor one.
+    using: (index) => `indexed by ${index}`,
     // A limit that is nothing but a parameter makes SQLite plan the statement anew at every call, which takes half as long as reading 20 rows.
     limit: (count) => `limit cast(${count} as integer)`,
   },

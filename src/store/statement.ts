@@ -55,9 +55,10 @@ export interface Dialect {
 }
 /**
  * binary: text ordered by its bytes. clustered: a table kept in the order of its key. elements: the numbers of a JSON array, as rows.
- * limit: so many rows at most. rare: a condition that few rows of an account meet, so that its own index is the one to use.
+ * ending: the last 6 characters of a text. limit: so many rows at most. rare: a condition that few rows of an account meet, so that its own
+ * index is the one to use. using: the index to use, where the engine would not find it by itself.
  */
-export type Fragment = 'binary' | 'clustered' | 'elements' | 'limit' | 'rare';
+export type Fragment = 'binary' | 'clustered' | 'elements' | 'ending' | 'limit' | 'rare' | 'using';
 
 export function statement<P extends Record<keyof P, Value>, R = never>(name: string, text: string): Statement<P, R> {
   const parameters = [...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as keyof P & string))];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import calculator from 'sms-segments-calculator';
-import { hasDigit, isRegion, numberKey, regionOf } from '../../src/sms/numbers.ts';
+import { hasDigit, isRegion, numberKey, regionOf, sameNumber, writtenKey } from '../../src/sms/numbers.ts';
 import { partsOf } from '../../src/sms/parts.ts';
 
 test('all notations of one number have one key, seen from its country', () => {
@@ -25,6 +25,56 @@ test('a local number is of the country it is seen from, and without one only int
   assert.equal(numberKey('+27 82 555 0201', null), '+27825550201');
   assert.equal(numberKey('082 555 0201', null), '0825550201');
   assert.equal(numberKey('082 555 0201', 'nowhere'), '0825550201');
+});
+
+test('without a country a number is international with plus sign, with 00 and with neither', () => {
+  for (const text of ['+27825550201', '0027825550201', '27825550201', '00 27 82 555 0201', '+27 (0)82 555 0201']) {
+    assert.equal(numberKey(text, null), '+27825550201', text);
+  }
+});
+
+test('a local number goes before one of another country, and that before its digits', () => {
+  assert.equal(numberKey('2389911234', 'GB'), '+442389911234'); // +238 991 12 34 is one of Cape Verde
+  assert.equal(numberKey('+2389911234', 'GB'), '+2389911234');
+  assert.equal(numberKey('002389911234', 'GB'), '+2389911234');
+  assert.equal(numberKey('27825550201', 'GB'), '+27825550201');
+  assert.equal(numberKey('0027825550201', 'US'), '+27825550201'); // where one dials 011
+  assert.equal(numberKey('01127825550201', 'US'), '+27825550201');
+  assert.equal(numberKey('123456789012345678901', 'GB'), '123456789012345678901');
+});
+
+test('a local number that begins with the code of its country is told by its length', () => {
+  assert.equal(numberKey('4915123456789', 'DE'), '+4915123456789');
+  assert.equal(numberKey('492112345', 'DE'), '+49492112345'); // 04921 is Emden
+  assert.equal(numberKey('278123456', 'ZA'), '+27278123456');
+  assert.equal(numberKey('55991234567', 'BR'), '+5555991234567');
+});
+
+test('one blank before the first digit is a lost plus sign, where that makes a number', () => {
+  assert.equal(numberKey(' 2389911234', 'GB'), '+2389911234');
+  for (const text of ['  2389911234', '\t2389911234', '2389911234 '])
+    assert.equal(numberKey(text, 'GB'), '+442389911234');
+  assert.equal(numberKey(' 02389911234', 'GB'), '+442389911234');
+  assert.equal(numberKey(' 7', 'GB'), '7');
+});
+
+test('an extension is not part of a number', () => {
+  for (const text of [
+    '0825550201 ext. 12',
+    '0825550201x12',
+    '+27825550201;ext=12',
+    '082 555 0201 #12',
+    '0825550201 extn 12#',
+  ]) {
+    assert.equal(numberKey(text, 'ZA'), '+27825550201', text);
+    assert.equal(writtenKey(text).slice(-6), '550201', text);
+  }
+});
+
+test('numbers end in the same digits, but those of 6 digits or less in what may stand before them as well', () => {
+  assert.deepEqual(sameNumber('082 555 0201', 'ZA').ends, ['550201']);
+  assert.deepEqual(sameNumber('+50051234', null).ends, ['051234', '51234']);
+  assert.deepEqual(sameNumber('reception', 'ZA').ends, ['eption']);
 });
 
 test('a text that cannot be read as a number has its digits for a key, and without digits itself', () => {

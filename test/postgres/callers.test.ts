@@ -112,14 +112,19 @@ onPostgres('callers', () => {
 
   /** They have something to reckon or to check in between; a transaction begins with its lock, and ends. */
   const MORE: Readonly<Record<string, number>> = {
-    ...{ 'account.FetchContact': 2, 'account.LookupContact': 2, 'account.RemoveContactFromGroup': 4 },
+    ...{ 'account.LookupContact': 2, 'account.RemoveContactFromGroup': 4 },
     ...{ 'account.MoveContactToNewGroup': 5, 'account.DeleteContact': 4, 'account.DeleteContactsById': 4 },
-    ...{ 'account.SaveMessageTemplate': 5, 'account.BlackListNumber': 7 },
+    ...{ 'account.SaveMessageTemplate': 5, 'account.BlackListNumber': 8 },
     ...{ 'compose.DeleteScheduledMessage': 4, 'compose.DeleteAllScheduled': 3 },
   };
   const ONE = [
     ...['account.Profile', 'account.FetchContacts', 'account.FetchContactsDS', 'account.FetchContactsByGroupId'],
-    ...['account.FetchContactsByGroupIdDS', 'account.FetchGroups', 'account.FetchSavedMessages'],
+    ...[
+      'account.FetchContactsByGroupIdDS',
+      'account.FetchContact',
+      'account.FetchGroups',
+      'account.FetchSavedMessages',
+    ],
     ...['account.DeleteMessageTemplate', 'inbox.Read', 'inbox.Unread', 'inbox.InboxDS', 'inbox.CountRead'],
     ...['inbox.CountUnread', 'inbox.MarkMessageAsRead', 'inbox.DeleteMessage', 'inbox.DeleteAllMessages'],
     ...['sent.FetchUnmarkedDeliveryStatus', 'sent.CountUnMarkedDeliveryStatus', 'sent.FetchSentDS'],

@@ -104,6 +104,9 @@ onPostgres('query plans of PostgreSQL', () => {
     'outbox.sentFrom': ['sent_pkey', /account_id = .* AND \(message_id >= /],
     'outbox.soonest': ['scheduled_by_time', /account_id = .*scheduled_at/],
     'outbox.scheduledFrom': ['scheduled_pkey', /account_id = .* AND \(message_id >= /],
+    'outbox.scheduledByEnd': ['scheduled_by_number_end', /account_id = .* AND \("right".* AND \(message_id >= /],
+    'contacts.contactsByEnd': ['contact_by_number_end', /account_id = .* AND \("right".* AND \(contact_id >= /],
+    'contacts.blockedByEnd': ['blocked_by_number_end', /account_id = .* AND \("right".* AND \(number > /],
   };
   for (const [name, [index, condition]] of Object.entries(LISTS)) {
     test(`${name} takes its rows from ${index} in their order, and sorts nothing`, async () => {

@@ -59,9 +59,10 @@ describe('query plans of the embedded database', () => {
     'outbox.unmarked': 'INDEX sent_by_state (account_id=? AND is_marked=? AND (updated_at,message_id)>(?,?))',
     'outbox.countUnmarked': 'SEARCH tally USING PRIMARY KEY (account_id=?)',
     'outbox.newestSent': 'INDEX sent_by_time (account_id=? AND (sent_at,message_id)<(?,?))',
-    'outbox.deleteScheduledTo': 'INDEX scheduled_by_number (account_id=? AND number_key=?)',
+    'outbox.scheduledByEnd': 'INDEX scheduled_by_number_end (account_id=? AND <expr>=? AND message_id>?)',
     'outbox.soonest': 'INDEX scheduled_by_time (account_id=? AND (scheduled_at,message_id)>(?,?))',
-    'contacts.contactsByNumber': 'INDEX contact_by_number (account_id=? AND number_key=?)',
+    'contacts.contactsByEnd': 'INDEX contact_by_number_end (account_id=? AND <expr>=? AND contact_id>?)',
+    'contacts.blockedByEnd': 'INDEX blocked_by_number_end (account_id=? AND <expr>=? AND number>?)',
     'contacts.contactsOfGroup': 'INDEX contact_by_group (account_id=? AND group_id=? AND contact_id>?)',
   };
   for (const [name, expected] of Object.entries(COVERED)) {
