@@ -133,7 +133,10 @@ export async function startProxy(command: string, args: readonly string[], port:
 const canConnect = (port: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(Number(port), '127.0.0.1');
-    socket.once('connect', () => resolve(true) || socket.destroy());
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
     socket.once('error', () => resolve(false));
   });
 
