@@ -90,6 +90,18 @@ describe('numbers and names', () => {
     assert.ok(seconds * 1_000 > drainTimeoutMs + databaseTimeoutMs);
   });
 
+  test('a limit of memory has room for what its processes have of their own and receive at once', () => {
+    // bench/RESULTS.md, Size: of its own under load; with workers there is a first process, which serves nothing.
+    const [firstMiB, processMiB] = [60, 310];
+    const limits = { 'compose.yaml': compose.mem_limit, 'kubernetes.yaml': container.resources.limits.memory };
+    for (const [file, limit] of Object.entries(limits)) {
+      const [, count, unit = ''] = /^(\d+)(m|g|Mi|Gi)$/.exec(limit ?? '') ?? assert.fail(`${file}: ${limit}`);
+      const { workers, receivingBytesMax } = readConfig(environments[file] ?? {});
+      const needed = (workers > 1 ? firstMiB : 0) + workers * (processMiB + receivingBytesMax / 2 ** 20);
+      assert.ok(Number(count) * (/g/i.test(unit) ? 1_024 : 1) > needed, `${file}: ${limit} for ${needed} MiB`);
+    }
+  });
+
   test('the unit listens on its machine only, and the image, whose network is its own, on all of that', () => {
     assert.equal(readConfig(environments['columba.service'] ?? {}).host, '127.0.0.1');
     assert.equal(readConfig(environments.Dockerfile ?? {}).host, '0.0.0.0');

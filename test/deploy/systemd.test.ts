@@ -118,6 +118,17 @@ describe(UNIT, () => {
   });
 });
 
+test('a single process goes on at SIGHUP, and says that it has no workers to restart', async () => {
+  const program = await startProgram(freshDatabase(), 1);
+  const live = async () => (await fetch(`${program.address}/health/live`)).status;
+  assert.equal(await live(), 200);
+  program.kill('SIGHUP');
+  await until('it says so', () => program.logged('SIGHUP restarts workers, and there are none').length === 1);
+  assert.equal(await live(), 200);
+  program.kill('SIGTERM');
+  assert.equal((await program.ended).code, 0);
+});
+
 describe('systemd-analyze', () => {
   const folder = mkdtempSync(join(tmpdir(), 'columba-unit-'));
   after(() => rmSync(folder, { recursive: true, force: true }));

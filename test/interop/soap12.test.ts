@@ -8,7 +8,7 @@ import { ACME, type Answer, type Service, startService } from '../support/servic
 
 /**
  * Cases of the W3C's SOAP 1.2 test collection (T and a number), and a few beside them, with a call of ours in the Body.
- * What they ask for and how we stand is in docs/COMPATIBILITY.md, row by row.
+ * What they ask for and how we stand is in docs/CONFORMANCE.md, row by row.
  */
 
 const TS = 'http://example.org/ts-tests';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
-/** Every row of the last part of docs/COMPATIBILITY.md names a test that exists and is about it, and every such test has its row. */
+/** Every row of docs/CONFORMANCE.md names a test that exists and is about it, and every such test has its row. */
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -36,15 +36,14 @@ function rowsOf(text: string): Row[] {
   });
 }
 
-const SECTION = '## Rules of WS-I and SOAP 1.2';
-const rows = rowsOf(read('docs/COMPATIBILITY.md').split(SECTION)[1] ?? '');
+const rows = rowsOf(read('docs/CONFORMANCE.md'));
 const files = ['test/interop/wsi.test.ts', 'test/interop/wsi-description.test.ts', 'test/interop/soap12.test.ts'];
 
 /** What is registered as a test: the first argument of a call, or the name of a case. */
 const namesIn = (source: string): string[] =>
   [...source.matchAll(/(?:\b(?:test|describes)\(\s*|\bname: )'([^']+)'/g)].map((match) => match[1] as string);
 
-describe('docs/COMPATIBILITY.md', () => {
+describe('docs/CONFORMANCE.md', () => {
   test('both tables are there: messages, HTTP, description, and the SOAP 1.2 collection', () => {
     assert.deepEqual([...new Set(rows.map(({ file }) => file))], files);
     assert.ok(rows.length > 90, `${rows.length} rows`);

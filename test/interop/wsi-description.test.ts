@@ -7,7 +7,7 @@ import { LIMITS } from '../support/limits.ts';
 import { type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 
-/** WS-I Basic Profile 1.1: the description of each group, as a client fetches it. Row by row in docs/COMPATIBILITY.md. */
+/** WS-I Basic Profile 1.1: the description of each group, as a client fetches it. Row by row in docs/CONFORMANCE.md. */
 
 const WSDL = 'http://schemas.xmlsoap.org/wsdl/';
 const SOAP = 'http://schemas.xmlsoap.org/wsdl/soap/';

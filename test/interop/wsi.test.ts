@@ -8,7 +8,7 @@ import { LIMITS } from '../support/limits.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 
-/** WS-I Basic Profile 1.1: messages and HTTP, over a socket. Row by row in docs/COMPATIBILITY.md. */
+/** WS-I Basic Profile 1.1: messages and HTTP, over a socket. Row by row in docs/CONFORMANCE.md. */
 
 const SOAP = ENVELOPES.soap11;
 const XML = ['Host: sms.example', 'Connection: close', 'Content-Type: text/xml; charset=utf-8'];

@@ -18,6 +18,11 @@ export const curl = () => peer('curl', ['curl'], ['--version']);
 export const php = () => peer('php-soap', ['php'], ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']);
 // The system's own first: where several are installed, the packages of the system belong to that one.
 export const python = () => peer('python3-zeep', ['/usr/bin/python3', 'python3'], ['-c', 'import zeep']);
+// In /usr/sbin, which is not in everybody's PATH.
+export const nginx = () => peer('nginx-light', ['nginx', '/usr/sbin/nginx'], ['-v']);
+export const haproxy = () => peer('haproxy', ['haproxy', '/usr/sbin/haproxy'], ['-v']);
+export const stunnel = () => peer('stunnel4', ['stunnel4', 'stunnel'], ['-version']);
+export const openssl = () => peer('openssl', ['openssl'], ['version']);
 export const node: Peer = { name: 'node', command: process.execPath };
 
 export function testWith({ name, command }: Peer, behaviour: string, work: (command: string) => Promise<void>): void {
