@@ -26,6 +26,8 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string>>;
   /** Whole, or piece by piece as the client takes it. */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>;
+  /** What is answered instead, where its pieces have failed before anything of it was sent. */
+  readonly failed?: (thrown: unknown) => Reply;
 }
 
 export const isWhole = (body: Reply['body']): body is string | Uint8Array =>

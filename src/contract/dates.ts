@@ -67,16 +67,21 @@ const SCHEMA_FORMS = [
 ].map((form) => new RegExp(`^${form}$`));
 
 const zone = String.raw`(?: *(?<zone>Z|GMT|UTC|[+-]\d\d:?\d\d))?`;
-const time = String.raw`(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d)(?:\.(?<fraction>\d+))?)?(?: *(?<half>[AP])M)?`;
+// The blank that browsers put before AM is U+202F.
+const clock = String.raw`(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d)(?:\.(?<fraction>\d+))?)?(?:[ \u202f]*(?<half>[AP])M)?`;
+// Only behind a time a zone may be hours alone: 2026-10-02-05 is no date.
+const time = String.raw`${clock}(?: *(?<zone>Z|GMT|UTC|[+-]\d\d(?::?\d\d)?))?`;
+const timeBehind = `(?:,? +${time})?`; // with a comma, as JavaScript writes it
+const year = String.raw`(?<year>\d{4}|\d\d)`;
 const weekday = `(?:(?<weekday>${DAYS.join('|')})[a-z]*,? +)?`;
 const monthName = `(?<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`;
 const GENERAL_FORMS = [
-  String.raw`(?<year>\d{4})(?<mark>[-/])(?<month>\d{1,2})\k<mark>(?<day>\d{1,2})(?:(?:T| +)${time})?${zone}`,
+  String.raw`(?<year>\d{4})(?<mark>[-/.])(?<month>\d{1,2})\k<mark>(?<day>\d{1,2})(?:(?:T|,? +)${time}|${zone})`,
   String.raw`(?<year>\d{4})-(?<month>\d\d)`,
-  String.raw`(?<month>\d{1,2})(?<mark>[-/])(?<day>\d{1,2})\k<mark>(?<year>\d{4})(?: +${time}${zone})?`,
-  String.raw`${weekday}(?<day>\d{1,2})[ -]${monthName}[ -](?<year>\d{4})(?: +${time}${zone})?`,
-  String.raw`${weekday}${monthName} +(?<day>\d{1,2}),? +(?<year>\d{4})(?: +${time}${zone})?`,
-  `${time}${zone}`,
+  String.raw`(?<month>\d{1,2})(?<mark>[-/])(?<day>\d{1,2})\k<mark>${year}${timeBehind}`,
+  String.raw`${weekday}(?<day>\d{1,2})[ -]${monthName}[ -]${year}${timeBehind}`,
+  String.raw`${weekday}${monthName} +(?<day>\d{1,2}),? +${year}${timeBehind}`,
+  time,
 ].map((form) => new RegExp(`^${form}$`, 'i'));
 
 // The longest sensible form is below 50 characters; a fraction may be longer, but not without end.
@@ -101,7 +106,7 @@ function toInstant(groups: Groups, zoneMinutesMax: number, context: DateContext)
   // A time alone is on the current day, in its own zone or the default one.
   const today = groups.year ? null : new Date(context.now + (offset ?? offsetAt(context.zone, context.now)) * 60_000);
   const civil: Civil = {
-    year: today ? today.getUTCFullYear() : Number(groups.year),
+    year: today ? today.getUTCFullYear() : yearOf(groups.year as string),
     month: today ? today.getUTCMonth() + 1 : monthOf(groups),
     day: today ? today.getUTCDate() : Number(groups.day ?? 1),
     hour,
@@ -120,20 +125,28 @@ function monthOf(groups: Groups): number {
   return Number(groups.month ?? 1);
 }
 
+/** Two digits are a year up to 2029, as in .NET Framework's calendar. */
+function yearOf(digits: string): number {
+  const given = Number(digits);
+  if (digits.length > 2) return given;
+  return given + (given < 30 ? 2000 : 1900);
+}
+
+/** With PM, .NET takes an hour of the whole day too: 22:45 PM is 22:45. */
 function hourOf({ hour = '0', half }: Groups): number | null {
   const given = Number(hour);
   if (!half) return given;
-  if (given < 1 || given > 12) return null;
-  return (given % 12) + (half.toUpperCase() === 'P' ? 12 : 0);
+  if (half.toUpperCase() === 'P') return given < 12 ? given + 12 : given;
+  return given > 12 ? null : given % 12;
 }
 
 /** Minutes east of UTC; null where the text names no zone. */
 function offsetOf(text: string | undefined, minutesMax: number): number | null | 'invalid' {
   if (!text) return null;
-  const match = /^([+-])(\d\d):?(\d\d)$/.exec(text);
+  const match = /^([+-])(\d\d):?(\d\d)?$/.exec(text);
   if (!match) return 0;
-  const minutes = Number(match[2]) * 60 + Number(match[3]);
-  if (Number(match[3]) > 59 || minutes > minutesMax) return 'invalid';
+  const minutes = Number(match[2]) * 60 + Number(match[3] ?? 0);
+  if (Number(match[3] ?? 0) > 59 || minutes > minutesMax) return 'invalid';
   return match[1] === '-' ? -minutes : minutes;
 }
 

@@ -70,6 +70,21 @@ export const bounds = {
     'Time for a client to take an answer, before its connection is closed.',
     milliseconds,
   ),
+  // Old programs poll every minute or so on one connection. What stands before us (nginx, HAProxy, cloud balancers) gives up an
+  // idle one after 60 s or less, and must do so before we do: a request that crosses our closing is lost.
+  idleTimeoutMs: setting(
+    'COLUMBA_IDLE_TIMEOUT_MS',
+    '120000',
+    'Time that a connection is kept after an answer, until its client uses it again. Keep-Alive tells it.',
+    milliseconds,
+  ),
+  // An answer in pieces tells its length where it has no more than 1 MiB, and for that is collected first.
+  collectedBytesMax: setting(
+    'COLUMBA_COLLECTED_BYTES_MAX',
+    '33554432',
+    'Answers of a process that are collected to tell their length, all together. Beyond that, long ones go out in chunks.',
+    wholeNumber(0, 2 ** 40),
+  ),
   connectionsMax: setting(
     'COLUMBA_CONNECTIONS_MAX',
     '10000',

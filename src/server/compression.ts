@@ -21,10 +21,26 @@ const unpackers: Record<string, Unpacker> = {
   br: promisify(brotliDecompress),
 };
 
+// Of each a decoder may have to be looked for.
+const CODINGS_MAX = 10;
+
+/** What old programs take the field for, besides the name of a charset: nothing of it is a compression. */
+const NO_CODINGS = new Set(['', 'identity', 'none', '7bit', '8bit', 'binary']);
+
+const isCharset = (name: string): boolean => {
+  try {
+    return new TextDecoder(name).encoding !== '';
+  } catch {
+    return false;
+  }
+};
+
 /** The body as it was before the client compressed it, once; never more than `bytesMax`, however small it came. */
-export async function unpack(bytes: Uint8Array, coding: string | undefined, bytesMax: number): Promise<Uint8Array> {
-  const name = coding?.trim().toLowerCase() ?? '';
-  if (name === '' || name === 'identity') return bytes;
+export async function unpack(bytes: Uint8Array, field: string, bytesMax: number): Promise<Uint8Array> {
+  const listed = field.split(',', CODINGS_MAX + 1).map((coding) => coding.trim().toLowerCase());
+  const codings = listed.filter((coding) => !NO_CODINGS.has(coding) && !isCharset(coding));
+  const name = listed.length > CODINGS_MAX ? field : codings.join(', ');
+  if (name === '') return bytes;
   const unpacker = Object.hasOwn(unpackers, name) ? unpackers[name] : undefined;
   if (!unpacker) {
     const known = Object.keys(unpackers).join(', ');

@@ -4,6 +4,7 @@ import { isWhole, type Reply, type Request } from '../exchange.ts';
 import type { Peer } from './addresses.ts';
 import type { Bodies } from './bodies.ts';
 import type { Bursts } from './bursts.ts';
+import type { Collecting, Pieces } from './collecting.ts';
 import { pack } from './compression.ts';
 import type { Head } from './heads.ts';
 import { isProbe } from './hosts.ts';
@@ -11,7 +12,7 @@ import { late, noRequest } from './last-words.ts';
 import type { Overload } from './overload.ts';
 import { type Arrival, isLineEnd, type LastWords, Reading } from './reading.ts';
 import type { Requests } from './requests.ts';
-import { headOf, sendPieces } from './sending.ts';
+import { type Framing, headOf, sendPieces } from './sending.ts';
 
 /** What all connections of a server have in common. */
 export interface Host {
@@ -20,11 +21,14 @@ export interface Host {
   readonly bodies: Bodies;
   readonly overload: Overload;
   readonly bursts: Bursts;
+  readonly collecting: Collecting;
   readonly headerBytesMax: number;
   /** 0 for any number. */
   readonly requestsPerConnectionMax: number;
   /** How many ticks of the server's clock each may take. */
   readonly patience: { readonly [S in 'head' | 'body' | 'idle' | 'sending' | 'last']: number };
+  /** The header fields that say whether the connection stays open. */
+  readonly stay: (isLast: boolean) => string;
   /** The clock, which a server that stands still does not advance. */
   readonly now: () => number;
   /** Whether every answer is the last one of its connection. */
@@ -203,7 +207,7 @@ export class Connection {
 
   #answer(head: Head, id: string, reply: Reply): void {
     if (this.#socket.destroyed) return;
-    const { requestsPerConnectionMax, isClosing, sent } = this.#host;
+    const { requestsPerConnectionMax, isClosing, sent, stay } = this.#host;
     const isLast =
       this.#isCut || // the rest of it must not be taken for a request
       !head.persists ||
@@ -220,22 +224,30 @@ export class Connection {
       typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     const content = head.method === 'HEAD' ? '' : bytes.toString('latin1');
     sent(content.length);
-    this.#socket.write(headOf(reply, id, bytes.length, isLast) + content, 'latin1');
+    this.#socket.write(headOf(reply, id, bytes.length, stay(isLast)) + content, 'latin1');
     this.#handedOver(isLast);
   }
 
   #answerInPieces(head: Head, id: string, reply: Reply, pieces: Pieces, isLast: boolean): void {
-    const inChunks = head.version !== '1.0';
-    const closes = isLast || !inChunks;
-    const start = headOf(reply, id, inChunks ? 'chunked' : 'closed', closes);
+    const unmeasured = head.version === '1.0' ? 'closed' : 'chunked';
     if (head.method === 'HEAD') {
-      this.#socket.write(start, 'latin1');
-      this.#handedOver(closes);
+      this.#socket.write(headOf(reply, id, unmeasured, this.#host.stay(true)), 'latin1');
+      this.#handedOver(true);
       return;
     }
+    const fail = (thrown: unknown) =>
+      reply.failed ? this.#answer(head, id, reply.failed(thrown)) : this.#socket.destroy();
+    this.#host.collecting
+      .collect(pieces, () => this.#socket.destroyed)
+      .then((whole) => whole && this.#sendPieces(reply, id, whole.pieces, whole.length ?? unmeasured, isLast), fail);
+  }
+
+  #sendPieces(reply: Reply, id: string, pieces: Pieces, framing: Framing, isLast: boolean): void {
+    const closes = isLast || framing === 'closed';
+    const head = headOf(reply, id, framing, this.#host.stay(closes));
     this.#state = 'sending';
     this.#since = this.#host.now();
-    sendPieces(this.#socket, start, pieces, inChunks, this.#host.sent).then(
+    sendPieces(this.#socket, head, pieces, framing === 'chunked', this.#host.sent).then(
       () => this.#handedOver(closes),
       () => this.#socket.destroy(), // a part must not be taken for the whole
     );
@@ -289,8 +301,6 @@ export class Connection {
     this.#socket.resume();
   }
 }
-
-type Pieces = Exclude<Reply['body'], string | Uint8Array>;
 
 const BUSY: Reply = {
   status: 503,

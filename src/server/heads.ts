@@ -18,16 +18,19 @@ export interface Head {
   readonly persists: boolean;
 }
 
-const LINE = /^([A-Z-]+) ((?:\/|\*|[Hh][Tt][Tt][Pp][Ss]?:\/\/)[!-~]*)(?: HTTP\/(\d\.\d))?$/;
+// A method is any token of RFC 9110 §9.1, of 32 characters at most: the longest registered one has 17. Old programs put the
+// query together without encoding it, so bytes beyond ASCII are taken there, and nowhere else in the target.
+const LINE =
+  /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ((?:\/|\*|[Hh][Tt][Tt][Pp][Ss]?:\/\/)[!->@-~]*(?:\?[!-~\x80-\xff]*)?)(?: HTTP\/(\d\.\d))?$/;
 /** RFC 9112 §3.2.3: whatever it names, we do not connect to it. */
 const TUNNEL = /^(CONNECT) ([!-~]+) HTTP\/(1\.[01])$/;
-const methods = new Set(METHODS);
+const KNOWN_METHODS = new Set(METHODS);
 
 // Besides what is in no text, line ends that are none (§2.2).
 const BROKEN = /[^\t\r\n -~\x80-\xff]|\r(?!\n)|(?<!\r)\n/;
 const BROKEN_SO_FAR = /[^\t\r\n -~\x80-\xff]|\r(?!\n|$)|(?<!\r)\n/;
-const BEGINNING = /^[A-Z-]{1,20}(?: |$)/;
-export const BEGINNING_BYTES = 21;
+const BEGINNING = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}(?: |$)/;
+export const BEGINNING_BYTES = 33;
 
 /** Whether a part of a head has something in it that is in none. */
 export const isBroken = (part: string): boolean => BROKEN_SO_FAR.test(part);
@@ -40,8 +43,8 @@ export function readHead(text: string): Head | undefined {
   const lineEnd = text.indexOf('\r\n');
   const line = lineEnd < 0 ? text : text.slice(0, lineEnd);
   const [, method = '', target = '', version = ''] = LINE.exec(line) ?? TUNNEL.exec(line) ?? [];
-  if (!methods.has(method)) return undefined;
-  const headers: Record<string, string> = {};
+  if (method === '') return undefined;
+  const headers = new Fields();
   let hosts = 0;
   for (let at = line.length + 2; at < text.length; ) {
     const next = text.indexOf('\r\n', at);
@@ -58,8 +61,14 @@ export function readHead(text: string): Head | undefined {
   }
   const length = lengthOf(headers);
   if (length === undefined) return undefined;
-  return { method, target, version, headers, hosts, length, persists: persists(version, headers.connection) };
+  // Others on the way may read `head` as HEAD, and so see the end of our answer elsewhere: it is the last one.
+  const mayGoOn = KNOWN_METHODS.has(method) && persists(version, headers.connection);
+  return { method, target, version, headers, hosts, length, persists: mayGoOn };
 }
+
+/** Nothing is inherited: a field named `constructor` or `__proto__` is a field like any other. */
+const Fields = function Fields() {} as unknown as new () => Record<string, string>;
+Fields.prototype = Object.create(null); // with `{ __proto__: null }` for each head, V8 would keep them as slow dictionaries
 
 /** Of a trailer, where a length or a coding would be too late (RFC 9110 §6.5.1). */
 export function isTrailer(line: string): boolean {

@@ -3,11 +3,12 @@ import type { Reply, Request } from '../exchange.ts';
 import { type AddressRules, createAddresses } from './addresses.ts';
 import { type BodyLimits, createBodies } from './bodies.ts';
 import { type Bursts, createBursts } from './bursts.ts';
+import { createCollecting } from './collecting.ts';
 import { Connection, type Host } from './connection.ts';
 import { noRoom } from './last-words.ts';
 import { createOverload, type OverloadSettings } from './overload.ts';
 import { createRequests, type RequestLimits } from './requests.ts';
-import { IDLE_MS } from './sending.ts';
+import { createStay } from './sending.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
 export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings, RequestLimits {
@@ -17,6 +18,8 @@ export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly sendTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly collectedBytesMax: number;
   readonly drainTimeoutMs: number;
   readonly connectionsMax: number;
   readonly connectionsPerClientMax: number;
@@ -44,6 +47,7 @@ export async function listen(
   bursts: Bursts = createBursts(),
 ): Promise<HttpServer> {
   let closing = false;
+  let isDrained = false;
   let bytesSent = 0;
   const overload = createOverload(settings);
   const addresses = createAddresses(settings);
@@ -55,10 +59,15 @@ export async function listen(
     ...{ handle, bursts, overload, requests: createRequests(settings, addresses), bodies: createBodies(settings) },
     ...{ headerBytesMax: settings.headerBytesMax, requestsPerConnectionMax: settings.requestsPerConnectionMax },
     ...{ patience: clock.patience, now: clock.now, isClosing: () => closing },
+    ...{ stay: createStay(settings.idleTimeoutMs), collecting: createCollecting(settings.collectedBytesMax) },
     sent: (bytes) => {
       bytesSent += bytes;
     },
   };
+
+  function closeIdle(): void {
+    for (const connection of open) connection.closeIfIdle();
+  }
 
   function accept(socket: Socket): void {
     bursts.opened();
@@ -91,6 +100,7 @@ export async function listen(
     server.listen(settings.port, settings.host, resolve);
   });
   clock.start(() => {
+    if (isDrained) closeIdle();
     for (const connection of open) connection.check();
   });
   return {
@@ -105,10 +115,10 @@ export async function listen(
     close: () =>
       new Promise((resolve) => {
         closing = true;
-        const closeIdle = () => {
-          for (const connection of open) connection.closeIfIdle();
-        };
-        const timer = setTimeout(closeIdle, settings.drainTimeoutMs);
+        const timer = setTimeout(() => {
+          isDrained = true; // from now on none may become idle: it would be kept for as long as clients were told
+          closeIdle();
+        }, settings.drainTimeoutMs);
         server.close(() => {
           clearTimeout(timer);
           clock.stop();
@@ -120,14 +130,15 @@ export async function listen(
 
 // How long a client may still talk after it has got its last answer.
 const LINGER_MS = 1_000;
+const IDLE_GRACE_MS = 1_000;
 const TICK_MS_MAX = 500;
 
 /**
  * One clock for the time-outs of all connections, as a timer for each of them would cost every request. It counts ticks: when
  * the process stood still, its clients are not to blame.
  */
-function createClock({ headersTimeoutMs, requestTimeoutMs, sendTimeoutMs }: HttpSettings) {
-  const shortest = Math.min(headersTimeoutMs, requestTimeoutMs, sendTimeoutMs);
+function createClock({ headersTimeoutMs, requestTimeoutMs, sendTimeoutMs, idleTimeoutMs }: HttpSettings) {
+  const shortest = Math.min(headersTimeoutMs, requestTimeoutMs, sendTimeoutMs, idleTimeoutMs);
   const tickMs = Math.min(TICK_MS_MAX, Math.ceil(shortest / 4));
   const ticks = (ms: number) => Math.ceil(ms / tickMs);
   let now = 0;
@@ -137,7 +148,8 @@ function createClock({ headersTimeoutMs, requestTimeoutMs, sendTimeoutMs }: Http
     patience: {
       head: ticks(Math.min(headersTimeoutMs, requestTimeoutMs)),
       body: ticks(requestTimeoutMs),
-      idle: ticks(IDLE_MS),
+      // Longer than clients are told: who uses it in the last moment has its request on the way.
+      idle: ticks(idleTimeoutMs + IDLE_GRACE_MS),
       sending: ticks(sendTimeoutMs),
       last: ticks(LINGER_MS),
     },

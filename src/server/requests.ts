@@ -34,9 +34,10 @@ export function createRequests({ urlLengthMax, inflatedBytesMax }: RequestLimits
       // The absolute form of RFC 9112 §3.2.2, which servers must accept.
       const own = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '');
       const mark = own.indexOf('?');
-      const path = (mark < 0 ? own : own.slice(0, mark)) || '/';
+      const path = withSingleSlashes((mark < 0 ? own : own.slice(0, mark)) || '/');
+      const prefix = withSingleSlashes(basePath);
       this.method = method;
-      this.path = basePath && `${path}/`.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path;
+      this.path = prefix && `${path}/`.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
       this.query = mark < 0 ? '' : own.slice(mark + 1);
       this.headers = headers;
       this.client = client;
@@ -56,7 +57,7 @@ export function createRequests({ urlLengthMax, inflatedBytesMax }: RequestLimits
     body(): Uint8Array | Promise<Uint8Array> {
       if (this.#body instanceof Problem) throw this.#body;
       if (!this.#isPacked || this.#body instanceof Promise) return this.#body;
-      this.#body = unpack(this.#body, this.headers['content-encoding'], inflatedBytesMax);
+      this.#body = unpack(this.#body, this.headers['content-encoding'] ?? '', inflatedBytesMax);
       return this.#body;
     }
   }
@@ -83,6 +84,9 @@ export function createRequests({ urlLengthMax, inflatedBytesMax }: RequestLimits
     ): Request & { id: string } => new Arrived(head, peer, refused, body),
   };
 }
+
+/** `/api//inbox.asmx` is `/api/inbox.asmx`, as for IIS: programs join addresses with one slash too many. */
+const withSingleSlashes = (path: string): string => (path.includes('//') ? path.replace(/\/{2,}/g, '/') : path);
 
 const closing = (kind: 'malformed' | 'too-large', message: string): Problem =>
   new Problem(kind, message, { headers: { Connection: 'close' } });

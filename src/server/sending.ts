@@ -4,10 +4,11 @@ import type { Reply } from '../exchange.ts';
 
 /** Replies on their way out. */
 
-/** How long a connection is kept that nobody uses; clients are told, that they need not find out. */
-export const IDLE_MS = 5_000;
-const STAYS_OPEN = `Connection: keep-alive\r\nKeep-Alive: timeout=${IDLE_MS / 1_000}\r\n`;
-const ENDS = 'Connection: close\r\n';
+/** Header fields for a connection that stays open, or not; clients are told how long, that they need not find out. */
+export function createStay(idleMs: number): (isLast: boolean) => string {
+  const open = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.ceil(idleMs / 1_000)}\r\n`;
+  return (isLast) => (isLast ? 'Connection: close\r\n' : open);
+}
 
 /** How the end of an answer is told: by its length, by its last chunk, or by the end of the connection. */
 export type Framing = number | 'chunked' | 'closed';
@@ -15,15 +16,15 @@ export type Framing = number | 'chunked' | 'closed';
 // RFC 9110 §5.5: with anything else in it, it would be another field, or another answer.
 const UNSENDABLE = /[^\t -~\x80-\xff]/g;
 
-/** Everything before the body. `id` is the request's, and goes with every answer. */
-export function headOf({ status, headers }: Reply, id: string, framing: Framing, isLast: boolean): string {
+/** Everything before the body. `id` is the request's, and goes with every answer; `stay` is of `createStay`. */
+export function headOf({ status, headers }: Reply, id: string, framing: Framing, stay: string): string {
   let fields = '';
   for (const name in headers) {
     if (name !== 'Connection') fields += `${name}: ${headers[name]?.replace(UNSENDABLE, '')}\r\n`;
   }
   const length = typeof framing === 'number' ? `Content-Length: ${framing}\r\n` : '';
   const coding = framing === 'chunked' ? 'Transfer-Encoding: chunked\r\n' : '';
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields}X-Request-Id: ${id}\r\n${length}Date: ${date()}\r\n${isLast ? ENDS : STAYS_OPEN}${coding}\r\n`;
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields}X-Request-Id: ${id}\r\n${length}Date: ${date()}\r\n${stay}${coding}\r\n`;
 }
 
 let second = 0;
@@ -51,8 +52,6 @@ export async function sendPieces(
   sent: (bytes: number) => void,
 ): Promise<void> {
   let before = head;
-  await turn();
-  if (socket.destroyed) return;
   for await (const piece of pieces) {
     if (socket.destroyed) return;
     const length = Buffer.byteLength(piece);
@@ -74,7 +73,7 @@ export async function sendPieces(
 let turns: Promise<unknown> = Promise.resolve();
 
 /** Of all answers under way one makes a piece in each turn of the event loop, so that many hold up others no more than one. */
-function turn(): Promise<unknown> {
+export function turn(): Promise<unknown> {
   turns = turns.then(() => new Promise(setImmediate));
   return turns;
 }

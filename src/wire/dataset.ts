@@ -54,10 +54,13 @@ function rowWriter(columns: Fields, layout: Layout, depth: number): (value: unkn
   return (value, index) => `${start} diffgr:id="Table${index + 1}" msdata:rowOrder="${index}">${write(value)}${end}`;
 }
 
+/** What .NET's Char.IsWhiteSpace takes for white space; `\s` has U+FEFF besides, and lacks U+0085. */
+const WHITE_SPACE = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+$/;
+
 /** White space alone would be dropped by a DataSet that reads it, unless it is marked as meant. */
 function columnWriter(type: Scalar, name: string, attributes: string, layout: Layout, depth: number): Writer {
   const plain = scalarWriter(type, name, attributes, layout, depth);
   if (type.name !== 'string') return plain;
   const preserved = scalarWriter(type, name, `${attributes} xml:space="preserve"`, layout, depth);
-  return (value: string | null) => (value !== null && /^[ \t\r\n]+$/.test(value) ? preserved(value) : plain(value));
+  return (value: string | null) => (value !== null && WHITE_SPACE.test(value) ? preserved(value) : plain(value));
 }

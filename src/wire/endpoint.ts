@@ -120,7 +120,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
         const { group, operation } = call;
         this.#seen = { form: message.form, group, operation, call };
         const { value, account, version } = await settings.operations(call, this.#request.client);
-        const reply = watched(message.encode(call, value), this.#request, call);
+        const reply = watched(message, message.encode(call, value), this.#request, call);
         const answered = { form: message.form, group, operation, account, reply };
         if (kept && version !== undefined && timeless.has(operation)) {
           if (kept.keep(() => keyOf(this.#request, body), answered, version)) note(whatOf(this.#request));
@@ -159,15 +159,15 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     }
   };
 
-  /** What goes wrong while pieces are sent can be told to nobody but the log. */
-  function watched(reply: Reply, request: Request, call: Call): Reply {
+  /** What goes wrong while pieces are sent can be told to nobody but the log; before, to the client too. */
+  function watched(message: Message, reply: Reply, request: Request, call: Call): Reply {
     const { body } = reply;
     if (isWhole(body)) return reply;
+    const reference = randomUUID();
     return {
       ...reply,
-      body: reporting(body, (thrown, reference) =>
-        settings.report(toProblem(thrown, reference), reference, request, call),
-      ),
+      body: reporting(body, (thrown) => settings.report(toProblem(thrown, reference), reference, request, call)),
+      failed: (thrown) => message.encodeProblem(toProblem(thrown, reference)),
     };
   }
 
@@ -208,12 +208,12 @@ const NOWHERE: Route = { group: undefined, path: undefined };
 
 async function* reporting(
   pieces: AsyncIterable<string | Uint8Array>,
-  report: (thrown: unknown, reference: string) => void,
+  report: (thrown: unknown) => void,
 ): AsyncGenerator<string | Uint8Array> {
   try {
     yield* pieces;
   } catch (thrown) {
-    report(thrown, randomUUID());
+    report(thrown);
     throw thrown;
   }
 }

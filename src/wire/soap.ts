@@ -66,7 +66,7 @@ export function createSoap({ groupName, group, namespace, dates, limits }: FormS
 
   /** The Body decides. In 1.1 any other action is an error; in 1.2, as in ASMX, only one that names another operation. */
   function checkAction(operation: string, action: string | undefined, version: SoapVersion): void {
-    const given = unquote(action ?? '');
+    const given = unquote(unrepeated(action ?? ''));
     if (given === '' || given === below(namespace, operation)) return;
     const namesAnother = Object.keys(group).some((name) => given === below(namespace, name));
     if (version === SOAP12 && !namesAnother) return;
@@ -140,6 +140,12 @@ function checkMandatoryHeaders(headers: XmlElement | undefined, version: SoapVer
     return isTrue(attribute(block, version.uri, 'mustUnderstand')) && version.ourRoles.includes(role);
   });
   if (blocks.length > 0) throw notUnderstood(blocks);
+}
+
+/** A field that came twice, which is one with a comma for HTTP (RFC 9110 §5.3): the same again says nothing new. */
+function unrepeated(action: string): string {
+  const [first = '', ...others] = action.split(',').map((each) => each.trim());
+  return others.every((other) => other === first) ? first : action;
 }
 
 /** "action", 'action' or action; percent signs decoded where they can be. */

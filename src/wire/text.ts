@@ -38,15 +38,18 @@ function readMediaType(field: string): MediaType {
 }
 
 /**
- * The text of an XML body. The encoding is the charset of the Content-Type, else what a byte order mark says, else the XML
- * declaration, else UTF-8. A charset that nobody knows counts as absent.
+ * The text of an XML body. The encoding is what a byte order mark says (RFC 7303 §3), else the charset of the Content-Type,
+ * else the XML declaration, else UTF-8. A charset that nobody knows counts as absent.
  */
 export function decodeXml(bytes: Uint8Array, charset: string | undefined): string {
-  if (isPlainUtf8(bytes, charset)) return utf8Text(bytes);
+  if (isPlainUtf8(bytes, charset)) return withoutTerminator(utf8Text(bytes));
   const decoder =
-    decoderFor(charset, bytes) ?? decoderFor(detectEncoding(bytes), bytes) ?? new TextDecoder('utf-8', FATAL);
+    decoderFor(markedEncoding(bytes)) ??
+    decoderFor(charset) ??
+    decoderFor(detectEncoding(bytes)) ??
+    new TextDecoder('utf-8', FATAL);
   try {
-    return decoder.decode(bytes);
+    return withoutTerminator(decoder.decode(bytes));
   } catch (cause) {
     throw new Problem('malformed', `The request is not valid ${decoder.encoding} text.`, { cause });
   }
@@ -61,11 +64,17 @@ const isPlainUtf8 = (bytes: Uint8Array, charset: string | undefined): boolean =>
 const utf8Text = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 
-function decoderFor(label: string | undefined, bytes: Uint8Array): TextDecoder | undefined {
-  if (!label) return undefined;
-  // RFC 2781: "utf-16" without more is big-endian or little-endian as its byte order mark says.
-  const name = /^utf-?16$/i.test(label) && bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : label;
-  return knownDecoder(name, FATAL);
+const decoderFor = (label: string | undefined): TextDecoder | undefined =>
+  label ? knownDecoder(label, FATAL) : undefined;
+
+const isTerminating = (code: number): boolean => code === 0 || code === 32 || code === 9 || code === 10 || code === 13;
+
+/** Programs in C send the NUL that ends their text, or a whole buffer of them. Behind the first there may be white space. */
+function withoutTerminator(text: string): string {
+  let end = text.length;
+  while (end > 0 && isTerminating(text.charCodeAt(end - 1))) end -= 1;
+  const nul = text.indexOf('\0', end);
+  return nul < 0 ? text : text.slice(0, nul);
 }
 
 /** A decoder by its label, or nothing where the label is of no encoding we know. */
@@ -82,10 +91,15 @@ export function knownDecoder(
 
 const startsWith = (bytes: Uint8Array, ...start: number[]) => start.every((byte, at) => bytes[at] === byte);
 
-function detectEncoding(bytes: Uint8Array): string | undefined {
+function markedEncoding(bytes: Uint8Array): string | undefined {
   if (startsWith(bytes, 0xef, 0xbb, 0xbf)) return 'utf-8';
-  if (startsWith(bytes, 0xfe, 0xff) || startsWith(bytes, 0x00, 0x3c)) return 'utf-16be';
-  if (startsWith(bytes, 0xff, 0xfe) || startsWith(bytes, 0x3c, 0x00)) return 'utf-16le';
+  if (startsWith(bytes, 0xfe, 0xff)) return 'utf-16be';
+  return startsWith(bytes, 0xff, 0xfe) ? 'utf-16le' : undefined;
+}
+
+function detectEncoding(bytes: Uint8Array): string | undefined {
+  if (startsWith(bytes, 0x00, 0x3c)) return 'utf-16be';
+  if (startsWith(bytes, 0x3c, 0x00)) return 'utf-16le';
   const declaration = /^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']/.exec(latin1(bytes.subarray(0, 200)));
   // A declaration that can be read byte by byte is not in UTF-16, whatever it says.
   return declaration && !/^(utf-?16|ucs-?2|iso-10646)/i.test(declaration[1] as string) ? declaration[1] : undefined;

@@ -83,7 +83,7 @@ const comparable = ({ uri, local, text, commented, attributes, children }: XmlEl
   children.map(comparable),
 ];
 
-/** A byte order mark counts where the Content-Type names no charset. */
+/** A byte order mark says it, whatever the Content-Type does. */
 function inUtf16(request: FuzzedRequest, text: string): FuzzedRequest {
   const bytes = Buffer.from(`\uFEFF${text}`, 'utf16le');
   return withBody(request, '', text.length % 2 === 0 ? bytes : bytes.swap16());

@@ -56,9 +56,14 @@ interface Head {
 const LIMIT = 16_000;
 const FIELDS_MAX = 1_000;
 
-const REQUEST_LINE = /^([A-Z-]+) ([!-~]+) HTTP\/(\d)\.(\d)$/;
+/**
+ * RFC 9110 §9.1: a method is any token, and one of at most 32 characters is answered (405). RFC 9112 §3.2 has no bytes beyond
+ * ASCII in a target, but old programs send them in the query, where no server can take them for the end of anything.
+ */
+const REQUEST_LINE =
+  /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) (?=[!-~])([!->@-~]*(?:\?[!-~\x80-\xFF]*)?) HTTP\/(\d)\.(\d)$/;
 /** HTTP/0.9, of which RFC 9112 does not speak any more, and blanks too many, which it leaves open (§3). */
-const SIMPLE = /[A-Z-]+(?: {2,}[!-~]| +[!-~]+(?:\r?\n| {2,}HTTP))/y;
+const SIMPLE = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?: {2,}[!-~]| +[!-~\x80-\xFF]+(?:\r?\n| {2,}HTTP))/y;
 /** §3.2: what a server that is no proxy is asked for. */
 const TARGET = /^(?:\/|\*$|https?:\/\/[\w.-]+(?::\d+)?(?:[/?]|$))/i;
 const FIELD = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t -~\x80-\xFF]*?)[ \t]*$/;
@@ -74,7 +79,7 @@ function readHead(bytes: string, at: number): Head | 'unfinished' | 'refused' | 
   if (start === undefined) return 'unfinished';
   const [, method = '', target = '', major, minor] = REQUEST_LINE.exec(start) ?? [];
   const named = fields.map((field) => FIELD.exec(field));
-  if (!METHODS.includes(method) || named.includes(null)) return 'refused';
+  if (method === '' || named.includes(null)) return 'refused';
   if (!TARGET.test(target)) return 'odd';
   if (major !== '1' || (minor !== '0' && minor !== '1')) return 'odd'; // §2.5: it may try to read it as the version it knows
   if (end < 0) return 'unfinished';
@@ -97,7 +102,8 @@ function readHead(bytes: string, at: number): Head | 'unfinished' | 'refused' | 
   const isLast = CHUNKED_LAST.test(coding);
   return {
     ...{ method, end: end + 4, length: Number(lengths[0] ?? 0), chunked: codings.length > 0 },
-    closes: !persists || (minor === '0' && codings.length > 0),
+    // What others may take for HEAD, such as `head`, has an end that they may see elsewhere (RFC 9112 §6.3): it is the last one.
+    closes: !persists || (minor === '0' && codings.length > 0) || !METHODS.includes(method),
     isRefused: codings.length > 0 && !isLast,
     isOdd: method === 'CONNECT' || (codings.length > 0 && isLast && !/^chunked$/i.test(coding)),
     endsHere: hosts.length > 1 || (hosts[0] === undefined ? minor === '1' : !HOST.test(hosts[0])),

@@ -18,6 +18,8 @@ const SERVED_11: Record<string, string[]> = {
   absent: [],
   'with blanks around it': [`SOAPAction:   "${ACTION}"  `],
   'with percent signs': [`SOAPAction: "${ACTION.replace('//', '%2F%2F')}"`],
+  'twice, with equal values': [`SOAPAction: "${ACTION}"`, `SOAPAction: "${ACTION}"`],
+  'twice, as a proxy joins them': [`SOAPAction: "${ACTION}", "${ACTION}"`],
   'in a field spelled Soapaction': [`Soapaction: "${ACTION}"`],
   'in a field spelled SoapAction': [`SoapAction: "${ACTION}"`],
   'in a field spelled soapaction': [`soapaction: "${ACTION}"`],
@@ -27,6 +29,8 @@ const SERVED_11: Record<string, string[]> = {
 const REFUSED_11: Record<string, string> = {
   'that names another operation': `"${NAMESPACE}/CountRead"`,
   'that names another operation, unquoted': `${NAMESPACE}/CountRead`,
+  'twice, with different values': `"${ACTION}"\r\nSOAPAction: "${NAMESPACE}/CountRead"`,
+  'twice, with and without quotes': `"${ACTION}"\r\nSOAPAction: ${ACTION}`,
   'that names an operation of another group': `"${NAMESPACE}/Profile"`,
   'in another case': `"${NAMESPACE}/countunread"`,
   'with its namespace in another case': `"${ACTION.replace('sms', 'SMS')}"`,

@@ -24,6 +24,13 @@ const UNPACKED: Record<string, readonly [coding: string, pack: (body: string) =>
   'deflate without its wrapper': ['deflate', deflateRawSync],
   brotli: ['br', brotliCompressSync],
   identity: ['identity', Buffer.from],
+  // Old programs put into the field what belongs to charset or Content-Transfer-Encoding.
+  ...Object.fromEntries(
+    ['UTF-8', 'utf-8', 'None', '8bit', '7BIT', 'binary', 'iso-8859-1', 'windows-1252', '', ',', 'identity, utf-8'].map(
+      (name) => [`${JSON.stringify(name)}, which is no compression`, [name, Buffer.from] as const],
+    ),
+  ),
+  'gzip in a list with a charset': ['gzip, utf-8', gzipSync],
 };
 
 const REFUSED: Record<string, readonly [status: number, coding: string, body: Uint8Array]> = {
@@ -34,6 +41,9 @@ const REFUSED: Record<string, readonly [status: number, coding: string, body: Ui
   'text that is no deflate': [400, 'deflate', Buffer.from(COUNT)],
   'a coding that nobody knows': [415, 'zstd-or-so', gzipSync(COUNT)],
   compress: [415, 'compress', gzipSync(COUNT)],
+  zstd: [415, 'zstd', gzipSync(COUNT)],
+  'base64, which changes the bytes': [415, 'base64', Buffer.from(COUNT)],
+  'a list without end': [415, 'utf-8,'.repeat(5_000), Buffer.from(COUNT)],
   'two codings': [415, 'gzip, gzip', gzipSync(gzipSync(COUNT))],
   'a gzip bomb': [413, 'gzip', gzipSync(Buffer.alloc(32 * 1024 * 1024, ' '))],
   'a deflate bomb': [413, 'deflate', deflateSync(Buffer.alloc(32 * 1024 * 1024, ' '))],

@@ -6,7 +6,7 @@ import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 import type { Version } from './phrasing.ts';
 
-/** Which bytes mean which text, over a socket: charset of the Content-Type, byte order mark, XML declaration, UTF-8. */
+/** Which bytes mean which text, over a socket: byte order mark, charset of the Content-Type, XML declaration, UTF-8. */
 
 const utf8 = (text: string) => Buffer.from(text);
 const utf8Marked = (text: string) => Buffer.from(`\uFEFF${text}`);
@@ -48,6 +48,24 @@ const UNDERSTOOD: Record<string, Encoding> = {
   'UTF-16, big end first': { charset: '; charset=utf-16', declared: 'utf-16', encode: utf16beMarked, text: ALL },
   'UTF-16, little end first, no charset': { charset: '', declared: 'utf-16', encode: utf16leMarked, text: ALL },
   'UTF-16, big end first, no charset': { charset: '', declared: 'UTF-16', encode: utf16beMarked, text: ALL },
+  'a byte order mark that contradicts charset=utf-8': {
+    charset: '; charset=utf-8',
+    declared: 'utf-8',
+    encode: utf16leMarked,
+    text: ALL,
+  },
+  'a byte order mark that contradicts charset=iso-8859-1': {
+    charset: '; charset=iso-8859-1',
+    declared: null,
+    encode: utf8Marked,
+    text: ALL,
+  },
+  'UTF-8 with a NUL behind the envelope': {
+    charset: '; charset=utf-8',
+    declared: null,
+    encode: (text) => utf8(`${text}\0`),
+    text: ALL,
+  },
   'UTF-16LE without mark': { charset: '; charset=utf-16le', declared: null, encode: utf16le, text: ALL },
   'UTF-16 that nothing but its bytes tells': { charset: '', declared: null, encode: utf16le, text: ALL },
   'ISO 8859-1 by charset': { charset: '; charset=iso-8859-1', declared: null, encode: latin1, text: WESTERN },
@@ -79,7 +97,6 @@ const UNDERSTOOD: Record<string, Encoding> = {
 const BROKEN: Record<string, Pick<Encoding, 'charset' | 'declared' | 'encode'>> = {
   'ISO 8859-1 bytes under charset=utf-8': { charset: '; charset=utf-8', declared: 'utf-8', encode: latin1 },
   'ISO 8859-1 bytes that nothing declares': { charset: '', declared: null, encode: latin1 },
-  'UTF-16 bytes under charset=utf-8': { charset: '; charset=utf-8', declared: 'utf-8', encode: utf16leMarked },
   'UTF-16 that ends within a character': {
     charset: '; charset=utf-16',
     declared: null,

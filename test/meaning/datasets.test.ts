@@ -132,4 +132,23 @@ onEveryEngine('DataSets', (engine) => {
       assert.match(text, /<message \/>/);
     },
   );
+
+  inEveryForm(
+    engine,
+    'a column of nothing but what .NET takes for white space is marked as meant, and no other',
+    async (client) => {
+      const timestamp = '2026-01-01T00:00:00Z';
+      const blank = ['\u00A0', '\u3000', '\u2028', '\u0085', ' \u2009\u1680\u205F\u202F\u2029'];
+      const other = ['\u200B', '\uFEFF', '\u180E', '\u2060', '\u00A0x'];
+      const texts = [...blank, ...other];
+      const inbox = texts.map((message, at) => ({ id: at + 1, timestamp, read: true, message }));
+      const owner = await client.newcomer({ inbox });
+      const { text } = await owner.raw('inbox', 'InboxDS', { max_count: 20 });
+      const marked = [...text.matchAll(/<message( xml:space="preserve")?>([^<]*)<\/message>/g)];
+      assert.deepEqual(
+        marked.map(([, mark, message]) => [message, mark !== undefined]).reverse(),
+        texts.map((message) => [message, blank.includes(message)]),
+      );
+    },
+  );
 });

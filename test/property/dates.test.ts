@@ -117,7 +117,9 @@ describe('dates and times', () => {
   });
 
   test('the general forms of GET and POST mean what they say', () => {
-    const minutes = fc.integer({ min: Date.UTC(1000, 0) / 60_000, max: Date.UTC(9999, 0) / 60_000 });
+    const between = (from: number, to: number) =>
+      fc.integer({ min: Date.UTC(from, 0) / 60_000, max: Date.UTC(to, 0) / 60_000 });
+    const minutes = fc.oneof(between(1000, 9999), between(1920, 2040)); // of the second, two digits may say the year
     fc.assert(
       fc.property(minutes, fc.integer({ min: 0, max: 59 }), (minute, second) => {
         const at = minute * 60_000 + second * 1000;
@@ -136,6 +138,13 @@ describe('dates and times', () => {
           `${day} ${name} ${year} ${clock}`,
           `${name.slice(0, 3)} ${day}, ${year} ${clock}`,
           `${name} ${day}, ${year} ${half}`,
+          `${month}/${day}/${year}, ${half}`,
+          `${month}/${day}/${year} ${clock} ${hour < 12 ? '' : 'PM'}`,
+          `${year}.${two(month)}.${two(day)} ${clock}`,
+          `${year}-${two(month)}-${two(day)} ${clock}+00`,
+          ...(year >= 1930 && year <= 2029
+            ? [`${month}/${day}/${two(year % 100)} ${half}`, `${day}-${name.slice(0, 3)}-${two(year % 100)} ${clock}`]
+            : []),
         ]) {
           assert.equal(parseGeneralDate(text, UTC), at, text);
         }

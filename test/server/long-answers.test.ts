@@ -10,7 +10,10 @@ import { openReceiver, type Received, textOf } from './receiving.ts';
 /** Long lists of the whole service, as they come over a connection. */
 const COUNT = 5_000;
 const PAGES = COUNT / 200;
+/** Pages before and after 1 MiB has been made. */
+const [EARLY, LATE] = [5, PAGES];
 const PATH = `/api/inbox.asmx/InboxDS?user_id=many&max_count=${COUNT}`;
+const SHORTER = `/api/inbox.asmx/InboxDS?user_id=many&max_count=1000`;
 const COUNTING = '/api/inbox.asmx/CountUnread?user_id=many';
 
 const request = (start: string, ...fields: string[]) => [start, 'Host: h', ...fields, '', ''].join('\r\n');
@@ -49,16 +52,33 @@ onEveryEngine('long answers, over a socket', (engine) => {
     return answer as Received;
   }
 
-  test('HTTP/1.1 gets chunks, and no length', async () => {
+  for (const [how, start, ...fields] of [
+    ['HTTP/1.1', `GET ${SHORTER} HTTP/1.1`],
+    ['HTTP/1.1 in gzip', `GET ${SHORTER} HTTP/1.1`, 'Accept-Encoding: gzip'],
+    ['HTTP/1.0', `GET ${SHORTER} HTTP/1.0`, 'Connection: keep-alive'],
+  ] as const) {
+    test(`a list of more than 500 that is no longer than 1 MiB tells its Content-Length (${how})`, async () => {
+      const client = openReceiver(address);
+      client.send(request(start, ...fields) + get(COUNTING, 'Connection: close'));
+      const [answer, next] = await client.ended();
+      assert.equal(textOf(answer as Received).match(/<Table /g)?.length, 1_000);
+      const { 'transfer-encoding': coding, 'content-length': length } = answer?.headers ?? {};
+      assert.deepEqual([coding, length], [undefined, String(answer?.body.length)]);
+      assert.match(textOf(next as Received), />5000<\/long>/);
+    });
+  }
+
+  test('HTTP/1.1 gets chunks and no length of what is longer than 1 MiB', async () => {
     const answer = await alone(get(PATH, 'Connection: close'));
     isExpected(answer);
     assert.equal(answer.isWhole, true);
+    assert.ok(answer.body.length > 1_048_576);
     const { 'transfer-encoding': coding, 'content-length': length, vary } = answer.headers;
     assert.deepEqual([coding, length, vary], ['chunked', undefined, 'Accept-Encoding']);
     assert.equal(answer.headers['content-type'], 'text/xml; charset=utf-8');
   });
 
-  for (const fields of [[], ['Connection: keep-alive'], ['Accept-Encoding: gzip']]) {
+  for (const fields of [[], ['Connection: keep-alive']]) {
     test(`HTTP/1.0 gets it as it is, up to the end of the connection (${fields[0] ?? 'no field'})`, async () => {
       const answer = await alone(request(`GET ${PATH} HTTP/1.0`, ...fields));
       isExpected(answer);
@@ -70,7 +90,8 @@ onEveryEngine('long answers, over a socket', (engine) => {
   test('in gzip it is smaller, and the same', async () => {
     const answer = await alone(get(PATH, 'Connection: close', 'Accept-Encoding: gzip'));
     isExpected(answer);
-    assert.deepEqual([answer.headers['content-encoding'], answer.headers['transfer-encoding']], ['gzip', 'chunked']);
+    const { 'content-encoding': coding, 'content-length': length } = answer.headers;
+    assert.deepEqual([coding, length], ['gzip', String(answer.body.length)]);
     assert.equal(answer.headers.vary, 'Accept-Encoding');
     assert.ok(answer.body.length < expected.length / 4);
   });
@@ -114,37 +135,49 @@ onEveryEngine('long answers, over a socket', (engine) => {
     other.leave();
   });
 
+  /** One line in the log since then, and of that kind. */
+  const isTold = (before: number, thrown: Error) =>
+    assert.deepEqual(
+      serving.logged.slice(before).map((line) => [JSON.parse(line).level, JSON.parse(line).kind]),
+      [[50, thrown instanceof Problem ? thrown.kind : 'internal']],
+    );
+
   for (const [what, thrown] of Object.entries({
     'a bug': new Error('a page that cannot be read'),
     'a database that does not answer': new Problem('unavailable', 'The database does not answer.'),
   })) {
+    test(`${what} at the end of it ends the connection without an end, and the service goes on`, async () => {
+      Object.assign(pages, { read: 0, failsAt: LATE, thrown });
+      const before = serving.logged.length;
+      const answer = await alone(get(PATH));
+      pages.failsAt = Number.POSITIVE_INFINITY;
+      assert.deepEqual([answer.status, answer.isWhole], [200, false]);
+      assert.equal(pages.read, LATE);
+      isTold(before, thrown);
+      isExpected(await alone(get(PATH, 'Connection: close')));
+    });
+
     for (const fields of [[], ['Accept-Encoding: gzip']]) {
       const how = fields.length > 0 ? 'in gzip' : 'plain';
-      test(`${what} in the middle of it ends the connection without an end, and the service goes on (${how})`, async () => {
-        Object.assign(pages, { read: 0, failsAt: 12, thrown });
-        const answer = await alone(get(PATH, ...fields));
+      test(`${what} before 1 MiB of it was made is an error like any other, and told to the log (${how})`, async () => {
+        Object.assign(pages, { read: 0, failsAt: EARLY, thrown });
+        const before = serving.logged.length;
+        const answer = await alone(get(PATH, 'Connection: close', ...fields));
         pages.failsAt = Number.POSITIVE_INFINITY;
-        assert.deepEqual([answer.status, answer.isWhole], [200, false]);
-        assert.equal(pages.read, 12);
+        assert.deepEqual([answer.status, answer.isWhole], [thrown instanceof Problem ? 503 : 500, true]);
+        assert.equal(answer.headers['content-type'], 'text/plain; charset=utf-8');
+        assert.match(
+          textOf(answer),
+          thrown instanceof Problem ? /^The database does not/ : /^Internal error\. Reference: /,
+        );
+        isTold(before, thrown);
         isExpected(await alone(get(PATH, 'Connection: close', ...fields)));
       });
     }
-
-    test(`${what} in the middle of it is told to the log`, async () => {
-      Object.assign(pages, { read: 0, failsAt: 12, thrown });
-      const before = serving.logged.length;
-      await alone(get(PATH));
-      pages.failsAt = Number.POSITIVE_INFINITY;
-      const lines = serving.logged.slice(before).map((line) => JSON.parse(line));
-      assert.deepEqual(
-        lines.map(({ level, kind }) => [level, kind]),
-        [[50, thrown instanceof Problem ? thrown.kind : 'internal']],
-      );
-    });
   }
 
   test('without the length, what HTTP/1.0 gets of an answer that broke off is no document', async () => {
-    Object.assign(pages, { read: 0, failsAt: 12 });
+    Object.assign(pages, { read: 0, failsAt: LATE });
     const answer = await alone(request(`GET ${PATH} HTTP/1.0`));
     pages.failsAt = Number.POSITIVE_INFINITY;
     assert.doesNotMatch(textOf(answer), /<\/DataSet>\s*$/);

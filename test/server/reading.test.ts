@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import { duplexPair } from 'node:stream';
 import { describe, test } from 'node:test';
 import { Problem } from '../../src/problem.ts';
 import { createBodies } from '../../src/server/bodies.ts';
 import type { Head } from '../../src/server/heads.ts';
+import { readHead } from '../../src/server/heads.ts';
 import { Reading } from '../../src/server/reading.ts';
 import { createRandom, type Random } from '../durability/random.ts';
 import { talkOf } from '../fuzz/http-grammar.ts';
@@ -89,6 +90,18 @@ describe('requests out of bytes', () => {
     }
   });
 
+  test('a header field named constructor or __proto__ is just a field, and none is inherited', () => {
+    const fields = ['Host: h', 'constructor: x', 'Constructor: y', '__proto__: z', '__proto__: z', 'toString: t'];
+    const { headers = {} } = readHead(['GET / HTTP/1.1', ...fields].join('\r\n')) ?? {};
+    assert.deepEqual(Object.entries(headers), [
+      ['host', 'h'],
+      ['constructor', 'x, y'],
+      ['__proto__', 'z, z'],
+      ['tostring', 't'],
+    ]);
+    for (const name of ['toString', 'valueOf', 'hasOwnProperty']) assert.equal(headers[name], undefined);
+  });
+
   test('they are what node:http reads, and what it refuses is refused', async () => {
     let compared = 0;
     for (let count = 0; count < 3_000; count++) {
@@ -106,7 +119,8 @@ describe('requests out of bytes', () => {
         ours.isOver ||
         theirs.isOver ||
         there.some(isAbsolute) ||
-        here.some(isAbsolute)
+        here.some(isAbsolute) ||
+        here.some(isOnlyOurs)
       )
         continue;
       compared += 1;
@@ -124,6 +138,10 @@ describe('requests out of bytes', () => {
 const UNFINISHED = 'unfinished';
 /** Of what comes before the path Node wants more than we do, who look at it later: src/server/hosts.ts. */
 const isAbsolute = ([, target = '']: readonly string[]) => !target.startsWith('/');
+
+/** Methods that Node does not know, and bytes beyond ASCII in a query, are refused by it. */
+const isOnlyOurs = ([method = '', target = '']: readonly string[]) =>
+  !METHODS.includes(method) || /[\x80-\xff]/.test(target);
 
 /** What a server of Node's takes for requests, and whether it refuses what follows them. */
 function readByNode(bytes: Buffer): Promise<Read> {

@@ -1,71 +1,15 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { describe, type TestContext, test } from 'node:test';
-import type { Reply, Request } from '../../src/exchange.ts';
-import { readConfig } from '../../src/server/config.ts';
-import { type HttpServer, listen } from '../../src/server/http.ts';
+import { describe, test } from 'node:test';
+import type { HttpServer } from '../../src/server/http.ts';
 import { until, within } from '../durability/program.ts';
+import { createPieces, get, isLive, PIECE_BYTES, start, text, wholeText } from './pieces.ts';
 import { openReceiver, textOf } from './receiving.ts';
 
 /** Answers that come in pieces, and clients that do not take them. */
-const PIECE_BYTES = 64 * 1024;
 const PIECES = 10_000;
 // The buffers between two sockets hold some MB, and up to 38 MB where a system gives them all it may.
 const AHEAD_MAX = 1_000;
-
-/** Pieces that are counted as they are asked for, and told of when nobody asks any more. */
-function createPieces(count: number, piece: (index: number) => string | Buffer, failsAt = -1) {
-  let asked = 0;
-  let done = false;
-  let finish = () => {};
-  const finished = new Promise<void>((resolve) => {
-    finish = resolve;
-  });
-  async function* pieces() {
-    try {
-      for (let index = 0; index < count; index++) {
-        asked += 1;
-        if (index === failsAt) throw new Error('a page that cannot be read');
-        yield piece(index);
-      }
-    } finally {
-      done = true;
-      finish();
-    }
-  }
-  const reply: Reply = { status: 200, headers: { 'Content-Type': 'text/plain' }, body: pieces() };
-  return {
-    ...{ reply, asked: () => asked },
-    finished: () => within('nobody asks for pieces any more', finished),
-    /** Nobody ever asked, or nobody does any more. */
-    isOver: () => asked === 0 || done,
-  };
-}
-const text = (index: number): string => `${index} `.padEnd(PIECE_BYTES, 'x');
-const wholeText = (count: number): string => Array.from({ length: count }, (_, index) => text(index)).join('');
-
-const live: Reply = { status: 200, headers: {}, body: 'live\n' };
-
-async function start(t: TestContext, replies: Readonly<Record<string, Reply>>, settings = {}): Promise<HttpServer> {
-  const handle = async ({ path }: Request) => replies[path] ?? live;
-  const server = await listen(
-    { ...readConfig({ COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' }), ...settings },
-    handle,
-  );
-  t.after(() => server.close());
-  return server;
-}
-
-const get = (path: string, ...fields: string[]) =>
-  `GET ${path} HTTP/1.1\r\n${['Host: h', ...fields, '', ''].join('\r\n')}`;
-
-async function isLive({ address }: HttpServer): Promise<void> {
-  const other = openReceiver(address);
-  other.send(get('/live'));
-  const [answer] = await other.answers(1);
-  assert.equal(answer?.body.toString(), 'live\n');
-  other.leave();
-}
 
 describe('answers in pieces', () => {
   test('all of them come, in their order, and the connection can be used again', async (t) => {
@@ -134,7 +78,7 @@ describe('answers in pieces', () => {
     });
 
     test(`an answer that cannot be finished ends without its end, and the connection with it (${how})`, async (t) => {
-      const { reply, finished } = createPieces(20, piece, 5);
+      const { reply, finished } = createPieces(60, piece, 40); // beyond what is collected before anything is sent
       const server = await start(t, { '/long': reply });
       const client = openReceiver(server.address);
       client.send(get('/long', ...fields));
@@ -221,6 +165,15 @@ describe('answers in pieces', () => {
     const [answer] = await client.answers(1);
     assert.ok(answer?.body.toString() === wholeText(200));
     await within('it closes', closed);
+    await client.ended();
+  });
+
+  test('a server that closes waits for no idle connection, however long it would keep one', async (t) => {
+    const server = await start(t, {}, { idleTimeoutMs: 3_600_000 });
+    const client = openReceiver(server.address);
+    client.send(get('/live'));
+    await client.answers(1);
+    await within('it closes', server.close());
     await client.ended();
   });
 

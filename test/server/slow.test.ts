@@ -50,6 +50,27 @@ onEveryEngine('slow clients', (engine) => {
       }));
   }
 
+  test('a connection that is idle after an answer is closed without a word when its time is over, and no sooner', () =>
+    scene(engine, { ...TIMES, idleTimeoutMs: 1_500 }, async ({ address, neighbour }) => {
+      const whole = `GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1\r\nHost: h\r\n\r\n`;
+      const client = stranger(address, whole);
+      await wait(1_000); // longer than a head may take, shorter than it is kept
+      client.socket.write(whole);
+      while (!client.socket.destroyed) {
+        await neighbour.call(); // whose connection is used, and so is kept
+        await wait(100);
+      }
+      const answers = await client.told;
+      assert.deepEqual(answers.map(statusOf), [200, 200]);
+      assert.equal(answers[0]?.headers['keep-alive'], 'timeout=2');
+    }));
+
+  test('one that never said anything is closed after the time for a head, however long idle ones are kept', () =>
+    scene(engine, { ...TIMES, idleTimeoutMs: 3_600_000 }, async ({ address }) => {
+      const answers = await stranger(address, '').told;
+      assertRefusal(answers[0], 408, LATE);
+    }));
+
   test('a whole request before a slow one is answered', () =>
     scene(engine, TIMES, async ({ address }) => {
       const whole = `GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1\r\nHost: h\r\n\r\n`;

@@ -97,7 +97,15 @@ const REFUSED: Record<string, readonly [bytes: string, refusal: readonly [number
   'no version': [get('').replace(' HTTP/1.1', ''), [400, 'HTTP/1.1 and HTTP/1.0 are understood.']],
   'a blank in the address': [get('').replace('?', '? '), MALFORMED],
   'a NUL in the address': [get('').replace('?', '?\0'), MALFORMED],
-  'the beginning of HTTP/2': [`PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${HIDDEN}`, MALFORMED],
+  'a byte beyond ASCII in the path': [get('').replace('/api', '/\xE9api'), MALFORMED],
+  'a control character in the query': [get('').replace('?', '?\x1F'), MALFORMED],
+  'a DEL in the query': [get('').replace('?', '?\x7F'), MALFORMED],
+  'a method that is no token': [get('').replace('GET', 'G(T'), MALFORMED],
+  'a method of 33 characters': [get('').replace('GET', 'G'.repeat(33)), MALFORMED],
+  'the beginning of HTTP/2': [
+    `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${HIDDEN}`,
+    [400, 'HTTP/1.1 and HTTP/1.0 are understood.'],
+  ],
   'the beginning of TLS': ['\x16\x03\x01\x02\0\x01\0\x01\xFC\x03\x03', MALFORMED],
 };
 
@@ -182,6 +190,29 @@ onEveryEngine('requests in doubt', (engine) => {
         ],
       );
       for (const answer of answers) assert.match(textOf(answer), />4<\/long>/);
+    });
+  }
+
+  for (const method of ['get', 'post', 'head', 'FROBNICATE', 'X'.repeat(32), '*', '__proto__']) {
+    test(`the unknown method ${method} gets 405 with Allow, and what follows it is no request`, async () => {
+      for (const [target, allow] of [
+        [TARGET, 'GET, POST'],
+        ['/api/inbox.asmx', 'GET, HEAD, POST'],
+        ['/', 'GET, HEAD'],
+      ] as const) {
+        for (const [field, body] of [
+          ['X: y', ''],
+          [`Content-Length: ${HIDDEN.length}`, HIDDEN],
+          ['Transfer-Encoding: chunked', `${HIDDEN.length.toString(16)}\r\n${HIDDEN}\r\n0\r\n\r\n`],
+        ]) {
+          const bytes = `${method} ${target} HTTP/1.1\r\nHost: h\r\n${field}\r\n\r\n${body}${HIDDEN}`;
+          const answers = await said(address, bytes);
+          assert.equal(answers.length, 1);
+          assertRefusal(answers[0], 405, `This address takes ${allow} only.`);
+          assert.deepEqual([answers[0]?.headers.allow, answers[0]?.headers.connection], [allow, 'close']);
+        }
+      }
+      await assertNothingSaved();
     });
   }
 

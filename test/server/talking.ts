@@ -65,17 +65,10 @@ export interface Neighbour {
 const COUNT = requestBytes(`GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1`, ['Host: sms.example']);
 
 async function neighbour(address: string): Promise<Neighbour> {
-  let connection: Connection = await openConnection(address);
-  let calledAt = Date.now();
+  const connection = await openConnection(address);
   return {
     async call() {
-      // The server closes a connection that was not used for 5 s.
-      const answer = await ask(connection).catch(async (thrown) => {
-        if (Date.now() - calledAt < 4_000) throw thrown;
-        connection = await openConnection(address);
-        return ask(connection);
-      });
-      calledAt = Date.now();
+      const answer = await ask(connection);
       assert.equal(statusOf(answer), 200, textOf(answer));
       assert.match(textOf(answer), />4<\/long>/);
     },

@@ -122,6 +122,23 @@ onEveryEngine('wire log', (engine) => {
     );
   });
 
+  test('a field named constructor or __proto__ is written as it came, and the raw bytes of a query too', async () => {
+    const file = newFile();
+    const service = await startService(engine);
+    try {
+      const start = `GET /api//inbox.asmx/CountUnread?x=\xE9&user_id=${ACME} HTTP/1.1`;
+      const head = [start, 'Host: h', 'constructor: x', '__proto__: y', 'Connection: close', '', ''].join('\r\n');
+      const answer = await exchangeMessage(await service.app.start(file), Buffer.from(head, 'latin1'));
+      assert.match(String(answer.body), />4<\/long>/);
+    } finally {
+      await service.stop();
+    }
+    const written = readFileSync(file, 'latin1');
+    assert.ok(written.includes('\r\nconstructor: x\r\n__proto__: y\r\n'), written);
+    assert.ok(written.includes(`GET /api/inbox.asmx/CountUnread?x=\xE9&user_id=${X} HTTP/1.1\r\n`), written);
+    assertNoSecret(file);
+  });
+
   test('exchanges are added to what is in the file, each with its time, and the file is for its owner alone', async () => {
     const file = newFile();
     writeFileSync(file, '##### before\n');

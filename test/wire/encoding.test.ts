@@ -71,6 +71,19 @@ const READ: readonly Row[] = [
   row('the mark before the declaration: UTF-16', '', 'utf-8', marked(utf16le)),
   row('UTF-8 that declares to be UTF-16, which it cannot be', '', 'utf-16', utf8),
 
+  // RFC 7303 §3 and ASMX
+  row('the mark before the charset: UTF-16 under UTF-8', 'utf-8', 'utf-8', marked(utf16le)),
+  row('the mark before the charset: UTF-16, big end first, under UTF-16LE', 'utf-16le', null, marked(utf16be)),
+  row('the mark before the charset: UTF-8 under ISO-8859-1', 'iso-8859-1', 'iso-8859-1', marked(utf8)),
+  row('the mark before the charset: UTF-8 under UTF-16', 'utf-16', null, marked(utf8)),
+
+  // Programs in C send the NUL that ends their text
+  row('UTF-8 with a NUL behind it', 'utf-8', null, (text) => utf8(`${text}\0`)),
+  row('UTF-8 with many NULs and white space behind it', '', null, (text) => utf8(`${text}\r\n\0\0\n\0 `)),
+  row('UTF-16 with a NUL behind it', '', null, (text) => marked(utf16le)(`${text}\0`)),
+  row('UTF-16BE with a NUL behind it', 'utf-16be', null, (text) => utf16be(`${text}\0`)),
+  row('ISO-8859-1 with a NUL behind it', 'iso-8859-1', null, (text) => latin1(`${text}\0`), WEST),
+
   row('an unknown charset as absent', 'nobody-knows-it', null, utf8),
   row('an unknown charset as absent: the declaration counts', 'nobody-knows-it', 'iso-8859-1', latin1, WEST),
   row('an unknown charset as absent: the mark counts', 'nobody-knows-it', 'iso-8859-1', marked(utf16be)),
@@ -83,10 +96,10 @@ const BROKEN: readonly Row[] = [
   row('ISO-8859-1 where nothing says so', '', null, latin1, WEST),
   row('ISO-8859-1 under charset UTF-8', 'utf-8', 'iso-8859-1', latin1, WEST),
   row('ISO-8859-1 that declares to be UTF-8', '', 'utf-8', latin1, WEST),
-  row('a UTF-16 mark under charset UTF-8', 'utf-8', null, marked(utf16le)),
-  row('a UTF-8 mark under charset ISO-8859-1', 'iso-8859-1', null, marked(utf8)),
-  row('a UTF-8 mark under charset UTF-16', 'utf-16', null, marked(utf8)),
   row('UTF-16 of the other end under charset UTF-16LE', 'utf-16le', null, utf16be),
+  row('a NUL before the document', 'utf-8', null, (text) => utf8(`\0${text}`)),
+  row('a NUL within the document', 'utf-8', null, utf8, 'a\0b'),
+  row('a NUL and text behind the document', 'utf-8', null, (text) => utf8(`${text}\0x`)),
   row('half a character at the end of UTF-16', 'utf-16le', null, (text) => utf16le(text).subarray(0, -1)),
   row('half a surrogate pair in UTF-16', 'utf-16le', null, utf16le, 'a\uD83Db'),
 ];
@@ -103,7 +116,7 @@ function saving(form: keyof typeof TYPES, { charset, declared, encoder, text }: 
 
 onEveryEngine('encoding of SOAP requests', (engine) => {
   for (const form of ['soap11', 'soap12'] as const) {
-    test(`${form} is read in the encoding of its charset, else its mark, else its declaration, else UTF-8`, async () => {
+    test(`${form} is read in the encoding of its mark, else its charset, else its declaration, else UTF-8, without NULs behind it`, async () => {
       const service = await startService(engine, 'sample');
       const templates = async () => {
         const answer = await service.call(form, 'account', 'FetchSavedMessages', { user_id: ACME });
