@@ -1,3 +1,4 @@
+import { detached } from '../detached.ts';
 import { neighbourhood } from '../networks.ts';
 
 /** Who has done how much of late. Processes that share a port ask one of them, so that they count together. */
@@ -73,7 +74,7 @@ export function createMemory<T>(most: number) {
   return {
     get: (key: string): T | undefined => recent.get(key) ?? before.get(key),
     set(key: string, value: T): void {
-      recent.set(key, value);
+      recent.set(detached(key), value);
       if (recent.size < most / 2) return;
       before = recent;
       recent = new Map();

@@ -1,4 +1,5 @@
 import { METHODS } from 'node:http';
+import { detached } from '../detached.ts';
 
 /**
  * The head of a request, by RFC 9112 and strictly: what a server before us may have read in another way is refused, and
@@ -90,9 +91,7 @@ function nameOf(given: string): string | undefined {
   if (known !== undefined) return known;
   if (!TOKEN.test(given)) return undefined;
   const name = given.toLowerCase();
-  // A copy: a part of a head would keep all of it.
-  if (names.size < NAMES_MAX && given.length < 64)
-    names.set(Buffer.from(given).toString(), Buffer.from(name).toString());
+  if (names.size < NAMES_MAX && given.length < 64) names.set(detached(given), detached(name));
   return name;
 }
 

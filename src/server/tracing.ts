@@ -3,6 +3,7 @@ import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace 
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { detached } from '../detached.ts';
 import type { Reply, Request } from '../exchange.ts';
 import type { Observed } from './calls.ts';
 import { remoteSpan } from './correlation.ts';
@@ -79,12 +80,12 @@ export function createTracing({ engine, version, failed: complain }: TracingSett
       const route =
         group && `/api/${group}.asmx${operation && form?.startsWith('soap') === false ? `/${operation}` : ''}`;
       for (const [name, value] of Object.entries({ ...names, 'http.route': route, 'columba.request_id': request.id })) {
-        if (value !== undefined) span.setAttribute(name, value);
+        if (value !== undefined) span.setAttribute(name, detached(value)); // spans wait to be sent
       }
       span.setAttributes({
         'http.request.method': METHODS.has(request.method) ? request.method : '_OTHER',
         'http.response.status_code': reply.status,
-        'client.address': request.client,
+        'client.address': detached(request.client),
         'columba.kind': kind,
       });
       if (kind === 'ok') return;
@@ -108,7 +109,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PAT
 
 function parentOf({ traceparent }: Request): Context {
   if (traceparent === undefined) return ROOT_CONTEXT;
-  const { traceId, spanId, flags } = remoteSpan(traceparent);
+  const { traceId, spanId, flags } = remoteSpan(detached(traceparent));
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: flags, isRemote: true });
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DateContext } from '../contract/dates.ts';
 import type { Contract, Group } from '../contract/types.ts';
+import { detached } from '../detached.ts';
 import { isWhole, type Reply, type Request } from '../exchange.ts';
 import { Problem, type ProblemKind, toProblem } from '../problem.ts';
 import { type Call, type Form, type FormName, type Message, plainProblem, type WireLimits, xmlReply } from './form.ts';
@@ -62,7 +63,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   function note(what: string): void {
     if (polled.has(what) || what.length > WHAT_LENGTH_MAX) return;
     if (polled.size >= POLLED_MAX) polled.clear();
-    polled.add(Buffer.from(what, 'latin1').toString('latin1')); // a copy: a part of a head would keep all of it
+    polled.add(detached(what));
   }
 
   /** One request, from its arrival to its answer. */

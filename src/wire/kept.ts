@@ -1,3 +1,4 @@
+import { detached } from '../detached.ts';
 import type { Reply } from '../exchange.ts';
 import type { FormName } from './form.ts';
 
@@ -93,15 +94,17 @@ export function createKept(bytesMax: number, askVersion: AskVersion): Kept {
       const { reply, account } = answered;
       if (typeof reply.body !== 'string' || reply.body.length > ANSWER_BYTES_MAX) return false;
       if (versionOf(account, false) !== version) return false;
-      const key = keyOf();
+      const given = keyOf();
       const length = Buffer.byteLength(reply.body);
-      if (key.length > KEY_LENGTH_MAX || length > ANSWER_BYTES_MAX) return false;
+      if (given.length > KEY_LENGTH_MAX || length > ANSWER_BYTES_MAX) return false;
+      const key = detached(given);
       const body = Buffer.allocUnsafeSlow(length); // of its own: a part of a shared one would keep all of that
       body.write(reply.body);
       const before = entries.get(key);
       if (before) drop(key, before);
       const size = key.length + body.length + ENTRY_BYTES;
-      entries.set(key, { answered: { ...answered, reply: { ...reply, body } }, version, bytes: size, used: false });
+      const copy = { ...answered, operation: detached(answered.operation), reply: { ...reply, body } };
+      entries.set(key, { answered: copy, version, bytes: size, used: false });
       bytes += size;
       if (bytes > bytesMax) makeRoom();
       return true;

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
+import { detached } from '../detached.ts';
 import { Problem } from '../problem.ts';
 
 /** Header fields and bytes to text: media types with their parameters, and which encoding a body is in. */
@@ -15,15 +16,18 @@ const PARAMETER = /;\s*([^=;\s]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)/g;
 const NONE: MediaType = { type: '', parameters: {} };
 // Clients are few kinds of programs, each with one or a few fields.
 const KNOWN_MAX = 200;
+const KNOWN_LENGTH_MAX = 200;
 const known = new Map<string, MediaType>();
 
 export function parseMediaType(field: string | undefined): MediaType {
   if (!field) return NONE;
   const before = known.get(field);
   if (before) return before;
-  const media = readMediaType(field);
+  if (field.length > KNOWN_LENGTH_MAX) return readMediaType(field);
+  const copy = detached(field);
+  const media = readMediaType(copy);
   if (known.size >= KNOWN_MAX) known.clear();
-  if (field.length <= 200) known.set(field, media);
+  known.set(copy, media);
   return media;
 }
 

@@ -1,3 +1,4 @@
+import { detached } from '../detached.ts';
 import { ROOT_SCOPE, type Scope, type XmlAttribute } from './xml-scope.ts';
 
 /** A start tag, read. */
@@ -35,8 +36,8 @@ export class KnownTags {
     if (text.length > LENGTH_MAX) return undefined;
     if (this.#count >= TAGS_MAX) this.#forget();
     const inside = this.#byScope.get(outer);
-    const copy = Buffer.from(text, 'latin1').toString('latin1');
-    if (!inside || copy !== text) return undefined;
+    if (!inside) return undefined;
+    const copy = detached(text);
     const tag = read(copy);
     inside.set(copy, tag);
     if (!this.#byScope.has(tag.scope)) this.#byScope.set(tag.scope, new Map());
