@@ -80,10 +80,10 @@ async function callUnread(page: Page, userId: string, maxCount: string): Promise
 }
 
 async function answerOf(page: Page): Promise<{ status: string; text: string }> {
-  await page.locator('#answer p', { hasText: /^\d{3} / }).waitFor();
+  await page.locator('#answer strong', { hasText: /^\d{3} / }).waitFor();
   return {
-    status: (await page.locator('#answer p').textContent()) ?? '',
-    text: (await page.locator('#answer pre').textContent()) ?? '',
+    status: (await page.locator('#answer strong').textContent()) ?? '',
+    text: (await page.locator('#answer > pre').textContent()) ?? '',
   };
 }
 
