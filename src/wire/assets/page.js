@@ -57,7 +57,10 @@ if (search) {
   };
   input.addEventListener('input', filter);
   input.addEventListener('keydown', ({ key }) => {
-    if (key === 'Enter' && input.value.trim()) one('[data-search]:not([hidden]) a')?.click();
+    const wanted = input.value.trim().toLowerCase();
+    const links = all('[data-search]:not([hidden]) a');
+    if (key !== 'Enter' || !wanted) return;
+    (links.find((link) => link.textContent.toLowerCase() === wanted) ?? links[0])?.click();
   });
   search.hidden = false;
   filter(); // a browser may have kept what was typed
