@@ -102,9 +102,15 @@ function programs(name: string, operation: Operation, place: OperationPlace & { 
   return html`${hint}${blocks}`;
 }
 
-const errorList = (errors: readonly ErrorMeaning[]): Html =>
-  html`<p>GET and POST answer with the status and one line of text. SOAP answers with a fault, whose detail has the kind as <code>code</code>; where no fault is named here, it answers as GET and POST do.</p>
-<dl class="list">${errors.map(({ kind, when }) => row(kind, html`${when}<br><em>${answersTo(kind)}</em>`))}</dl>`;
+/** First those that a program has to reckon with; the others are mistakes in how a call is put. */
+function errorList(errors: readonly ErrorMeaning[]): Html {
+  const rows = errors.map(({ kind, when }) => row(kind, html`${when}<br><em>${answersTo(kind)}</em>`));
+  return html`<p>GET and POST answer with the status and one line of text. SOAP answers with a fault, whose detail has the kind as <code>code</code>; where no fault is named here, it answers as GET and POST do.</p>
+<dl class="list">${rows.slice(0, FREQUENT)}</dl>
+<details><summary>Where a call is put wrongly</summary><dl class="list">${rows.slice(FREQUENT)}</dl></details>`;
+}
+
+const FREQUENT = 5;
 
 /** The statuses and faults of a kind. */
 function answersTo(kind: ErrorMeaning['kind']): string {
