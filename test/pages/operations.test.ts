@@ -174,6 +174,12 @@ function checkResult(html: string, group: string, name: string, operation: Opera
   }
   assert.ok(textOf(html).includes(resultMeaning(operation)));
   const fields = resultFields(operation.result);
+  const inner = operation.result.kind === 'list' ? operation.result.item : operation.result;
+  const declared = inner.kind === 'record' ? inner.fields : inner.kind === 'dataSet' ? inner.columns : {};
+  assert.deepEqual(
+    fields.map((field) => field.name),
+    Object.keys(declared),
+  );
   assert.deepEqual(
     rows(html),
     fields.map((field) => [
