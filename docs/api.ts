@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { AccountDetail, Contact, contract, DeliveryStatus, Group, ReceivedMessage } from '../src/contract/contract.ts';
-import { meaningOf, resultMeaning } from '../src/contract/meanings.ts';
+import { refusedArguments } from '../src/contract/errors.ts';
+import { fieldsOf, meaningOf, resultMeaning, verdictOf } from '../src/contract/meanings.ts';
 import type { Fields, Operation, ParameterType, RecordType, ResultType } from '../src/contract/types.ts';
 import { flagOf, settings } from '../src/server/config.ts';
 import { SOAP11, SOAP12 } from '../src/wire/soap-version.ts';
@@ -33,8 +34,8 @@ export function apiReference(): string {
       ...Object.entries(group).flatMap(([operation, row]) => operationParts(name, operation, row)),
     ]),
     '## Records',
-    'A string field that has no value is left out. The other fields are always there.',
-    ...RECORDS.flatMap(({ name, fields }) => [`### ${name}`, fieldTable(['field', 'type'], fields)]),
+    'A field that has no value is left out. Which ones that can be is said of each.',
+    ...RECORDS.flatMap(({ name, fields }) => [`### ${name}`, fieldTable('field', fields)]),
     '## DataSets',
     [
       'A DataSet is an XML Schema followed by the rows as a diffgram. It is named `NewDataSet` and has one table, `Table`.',
@@ -71,7 +72,9 @@ const anchor = (group: string, operation: string): string =>
     .replace(/[^\w\- ]/g, '')
     .replaceAll(' ', '-');
 
-function operationParts(group: string, name: string, { parameters, result, summary }: Operation): string[] {
+function operationParts(group: string, name: string, operation: Operation): string[] {
+  const { parameters, result, summary } = operation;
+  const wrong = refusedArguments(group, name, operation);
   const address = `{base_url}/api/${group}.asmx`;
   const pairs = Object.entries(parameters).flatMap(([parameter, type]) =>
     type.kind === 'list' ? [`${parameter}=…`, `${parameter}=…`] : [`${parameter}=…`],
@@ -83,7 +86,8 @@ function operationParts(group: string, name: string, { parameters, result, summa
       ['parameter', 'type', 'meaning'],
       Object.entries(parameters).map(([parameter, type]) => [parameter, typeText(type), meaningOf(parameter).meaning]),
     ),
-    `Result: ${typeText(result)}. ${resultMeaning(result)} Root in GET and POST: \`${rootName(result)}\`.`,
+    `Result: ${typeText(result)}. ${resultText(group, name, operation)} Root in GET and POST: \`${rootName(result)}\`.`,
+    ...(wrong.length > 0 ? [`Refused as \`bad-argument\`: ${wrong.join(' ')}`] : []),
     table(
       ['form', 'address'],
       [
@@ -96,6 +100,11 @@ function operationParts(group: string, name: string, { parameters, result, summa
   ];
 }
 
+function resultText(group: string, name: string, operation: Operation): string {
+  const verdict = verdictOf(group, name);
+  return verdict ? `\`true\`: ${verdict.true} \`false\`: ${verdict.false}` : resultMeaning(operation);
+}
+
 /** Operations with the same columns are told together. */
 function dataSets(): string[] {
   const byColumns = new Map<Fields, string[]>();
@@ -103,10 +112,7 @@ function dataSets(): string[] {
     if (result.kind !== 'dataSet') continue;
     byColumns.set(result.columns, [...(byColumns.get(result.columns) ?? []), name]);
   }
-  return [...byColumns].flatMap(([columns, names]) => [
-    `### ${names.join(', ')}`,
-    fieldTable(['column', 'type'], columns),
-  ]);
+  return [...byColumns].flatMap(([columns, names]) => [`### ${names.join(', ')}`, fieldTable('column', columns)]);
 }
 
 function typeText(type: ParameterType | ResultType): string {
@@ -114,10 +120,12 @@ function typeText(type: ParameterType | ResultType): string {
   return type.kind === 'dataSet' ? 'DataSet' : type.name;
 }
 
-function fieldTable(head: string[], fields: Fields): string {
+function fieldTable(what: string, fields: Fields): string {
   return table(
-    head,
-    Object.entries(fields).map(([name, type]) => [name, type.name]),
+    [what, 'type', 'meaning'],
+    fieldsOf(fields).map(({ name, type, meaning, mayBeAbsent }) => [
+      ...[name, type.name, `${meaning}${mayBeAbsent ? ' May be absent.' : ''}`],
+    ]),
   );
 }
 

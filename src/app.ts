@@ -26,6 +26,7 @@ import { openSqlite } from './store/sqlite.ts';
 import { numberOf } from './store/statement.ts';
 import { createTimed } from './store/timed.ts';
 import { createEndpoint, type Endpoint, type EndpointSettings } from './wire/endpoint.ts';
+import type { PageSettings } from './wire/help.ts';
 import { createKept } from './wire/kept.ts';
 
 /** What the program takes from its surroundings; tests bring their own. */
@@ -37,6 +38,8 @@ export interface Surroundings {
   readonly observe?: NonNullable<EndpointSettings['observe']>;
   /** For a process that serves: where it tells about its work. */
   readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
+  /** What pages show: the program's version and, where it serves sample data, the user_id of that. */
+  readonly pages?: PageSettings;
   /** Who counts for all processes together, where it is another one. */
   readonly authority?: Authority;
   /** Around the opened database: for tests that make it fail. */
@@ -105,6 +108,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     admitAccount: (account) => guard.admitAccount(account as Caller),
     // A kept answer does not tell its user_id, which the trace has to mask.
     ...(config.keptBytesMax > 0 && { kept: { ...kept, find: (key) => (trace ? undefined : kept.find(key)) } }),
+    ...(surroundings.pages && { pages: surroundings.pages }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
       const err = describeError(details.cause, textsOf(call?.arguments));
       log.error({ err, kind, reference, request_id }, message);

@@ -79,10 +79,12 @@ export const commands: Readonly<Record<string, (args: string[]) => Promise<numbe
     }),
 
   async version() {
-    print(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version);
+    print(ownVersion());
     return 0;
   },
 };
+
+const ownVersion = (): string => JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
 
 export function help(): string {
   const usage = [
@@ -109,6 +111,7 @@ export const surroundings = (config: Config): Surroundings => ({
   now: Date.now,
   sleep: async (ms) => void (await sleep(ms)),
   log: createLog(config.logLevel),
+  pages: { version: ownVersion() },
 });
 
 async function withApp(

@@ -129,7 +129,8 @@ async function serveDemo(given: Config, around: Surroundings, options: ServeOpti
     const app = await createApp(config, withoutTelemetry(around));
     await importFile(SAMPLE, app.archive, around.now);
     await app.stop();
-    return await serveHere(config, around, options, (address) =>
+    const serving = { ...around, pages: { ...around.pages, demoUserId: SAMPLE_USER_ID } };
+    return await serveHere(config, serving, options, (address) =>
       process.stdout.write(welcome(config.baseUrl || address)),
     );
   } finally {

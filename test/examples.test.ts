@@ -10,7 +10,7 @@ import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { contract } from '../src/contract/contract.ts';
 import type { Operation } from '../src/contract/types.ts';
-import { snippets } from '../src/wire/snippets.ts';
+import { curlLine, snippets } from '../src/wire/snippets.ts';
 import { type Engine, onEveryEngine } from './support/engines.ts';
 import { curl, node, type Peer, php, python, testWith } from './support/peers.ts';
 import { ACME, startService } from './support/service.ts';
@@ -19,16 +19,24 @@ import { ACME, startService } from './support/service.ts';
 
 const ADDRESS = 'http://127.0.0.1:8080';
 const MESSAGES = ['二箱のりんごをください', 'no sender on this one', 'id beyond 2^53', '9007199254740993'];
-const FILES = { curl: 'sh', PHP: 'php', Python: 'py', 'C#': 'cs', Node: 'mjs' } as const;
+const FILES = {
+  curl: 'unread.sh',
+  'C# with the WSDL': 'unread-wsdl.cs',
+  'C# with HttpClient': 'unread.cs',
+  PHP: 'unread.php',
+  Python: 'unread.py',
+  Node: 'unread.mjs',
+} as const;
 type Language = keyof typeof FILES;
 
 const exampleFile = (language: Language): string =>
-  readFileSync(new URL(`../examples/unread.${FILES[language]}`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../examples/${FILES[language]}`, import.meta.url), 'utf8');
 
-function programOf(language: Language, group: string, name: string, operation: Operation, address: string): string {
-  const found = snippets(`${address}/api/${group}.asmx`, name, operation, ACME).find(
-    (each) => each.language === language,
-  );
+function programOf(language: Language, group: string, name: string, operation: Operation, server: string): string {
+  const address = `${server}/api/${group}.asmx`;
+  if (language === 'curl') return curlLine(address, name, operation, ACME);
+  const target = { address, userId: ACME, hasLists: group === 'account' };
+  const found = snippets(target, name, operation).find((each) => each.language === language);
   return found?.program ?? assert.fail(language);
 }
 
@@ -46,13 +54,6 @@ async function run(program: string, command: string, args: string[], file: strin
   return stdout;
 }
 
-/**
- * The type of a list in the GET and POST part of the WSDL is derived from SOAP's array, and zeep downloads its schema from
- * where its name points. Here a proxy has it, so that the tests need nothing from outside.
- */
-const SOAP_ENCODING = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="http://schemas.xmlsoap.org/soap/encoding/">
-<xs:complexType name="Array"><xs:sequence><xs:any minOccurs="0" maxOccurs="unbounded" /></xs:sequence></xs:complexType></xs:schema>`;
-
 async function atService<T>(engine: Engine, work: (address: string) => Promise<T>): Promise<T> {
   const service = await startService(engine);
   try {
@@ -64,7 +65,7 @@ async function atService<T>(engine: Engine, work: (address: string) => Promise<T
 
 describe('examples', () => {
   for (const language of Object.keys(FILES) as Language[]) {
-    test(`examples/unread.${FILES[language]} is the program in ${language} that the page shows`, () => {
+    test(`examples/${FILES[language]} is the program in ${language} that the page shows`, () => {
       const program = programOf(language, 'inbox', 'Unread', contract.inbox.Unread, ADDRESS);
       assert.equal(exampleFile(language), `${program}\n`);
     });
@@ -84,7 +85,7 @@ const starter = (language: Language, command: string) => (language === 'curl' ? 
 
 onEveryEngine('examples that run', (engine) => {
   for (const [language, peer, args] of RUNS) {
-    const file = `unread.${FILES[language]}`;
+    const file = FILES[language];
     testWith(peer, `examples/${file} prints the unread messages`, (command) =>
       atService(engine, async (address) => {
         const program = exampleFile(language).replace(ADDRESS, address);
@@ -132,20 +133,29 @@ onEveryEngine('programs of all 32 pages', (engine) => {
     }),
   );
 
-  testWith(PEERS.python, 'Python gets an answer from every operation, and no fault', async (command) => {
-    const outside = createServer((_, response) => response.end(SOAP_ENCODING)).listen(0, '127.0.0.1');
-    await once(outside, 'listening');
-    const { port } = outside.address() as AddressInfo;
-    try {
-      await atService(engine, async (address) => {
-        const whole = programs('Python', address).map((program) => `${program}\nprint('answered')\n`);
-        const proxy = { http_proxy: `http://127.0.0.1:${port}`, no_proxy: '127.0.0.1' };
-        const printed = await run(whole.join(''), command, [], 'all.py', proxy);
-        assert.equal(printed.match(/^answered$/gm)?.length, OPERATIONS.length);
-      });
-    } finally {
-      outside.close();
-      outside.closeAllConnections();
-    }
-  });
+  testWith(
+    PEERS.python,
+    'Python gets an answer from every operation, and asks nobody but the service',
+    async (command) => {
+      const asked: string[] = [];
+      const outside = createServer(({ url = '' }, response) => {
+        asked.push(url);
+        response.writeHead(404).end();
+      }).listen(0, '127.0.0.1');
+      await once(outside, 'listening');
+      const { port } = outside.address() as AddressInfo;
+      try {
+        await atService(engine, async (address) => {
+          const whole = programs('Python', address).map((program) => `${program}\nprint('answered')\n`);
+          const proxy = { http_proxy: `http://127.0.0.1:${port}`, no_proxy: '127.0.0.1' };
+          const printed = await run(whole.join(''), command, [], 'all.py', proxy);
+          assert.equal(printed.match(/^answered$/gm)?.length, OPERATIONS.length);
+          assert.deepEqual(asked, []);
+        });
+      } finally {
+        outside.close();
+        outside.closeAllConnections();
+      }
+    },
+  );
 });

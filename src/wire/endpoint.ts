@@ -5,7 +5,7 @@ import { detached } from '../detached.ts';
 import { isWhole, type Reply, type Request } from '../exchange.ts';
 import { Problem, type ProblemKind, toProblem } from '../problem.ts';
 import { type Call, type Form, type FormName, type Message, plainProblem, type WireLimits, xmlReply } from './form.ts';
-import { createPages } from './help.ts';
+import { createPages, type PageSettings } from './help.ts';
 import type { Kept } from './kept.ts';
 import { createPairs } from './pairs.ts';
 import { createSoap } from './soap.ts';
@@ -24,6 +24,7 @@ export interface EndpointSettings {
   readonly admitAccount?: (account: unknown) => void | Promise<void>;
   /** Keeps answers as long as they hold. Without it, each is made anew. */
   readonly kept?: Kept;
+  readonly pages?: PageSettings;
   /** Told of every problem that is not the client's doing, and of the call, where it was decoded. */
   readonly report: (problem: Problem, reference: string, request: Request, call: Call | undefined) => void;
   /** Told of every request that was answered: for tests, metrics, logs. */
@@ -54,7 +55,7 @@ export type Endpoint = (request: Request) => Reply | Promise<Reply>;
 
 export function createEndpoint(settings: EndpointSettings): Endpoint {
   const { contract, namespace, kept } = settings;
-  const pages = createPages(contract, namespace);
+  const pages = createPages(contract, namespace, settings.pages);
   const groups = new Map(Object.entries(contract).map(([name, group]) => [name, compileGroup(name, group, settings)]));
   const routes = new Map([...groups.values()].flatMap((group) => group.addresses.map((path) => [path, find(path)])));
 
@@ -138,7 +139,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       if (problem.kind === 'internal' || problem.kind === 'unavailable') {
         settings.report(problem, reference, this.#request, this.#seen?.call);
       }
-      return this.#tell(this.#encodeProblem(problem), problem.kind, this.#seen);
+      return this.#tell(pages.refusal(this.#encodeProblem(problem), this.#request), problem.kind, this.#seen);
     }
 
     #tell(reply: Reply, kind: Exchange['kind'], seen?: Seen): Reply {

@@ -25,9 +25,14 @@ const CODES: Record<ProblemKind, FaultCode | 'plain'> = {
 
 export const isFault = (kind: ProblemKind): boolean => CODES[kind] !== 'plain';
 
+/** The local name of the fault code, for a kind that is a fault. */
+export function faultCode(kind: ProblemKind, version: SoapVersion): string {
+  const code = CODES[kind];
+  return code === 'sender' || code === 'receiver' ? version[code] : code;
+}
+
 export function encodeFault(problem: Problem, version: SoapVersion, namespace: string): Reply {
-  const kind = CODES[problem.kind];
-  const code = `soap:${kind === 'sender' || kind === 'receiver' ? version[kind] : kind}`;
+  const code = `soap:${faultCode(problem.kind, version)}`;
   const message = escapeText(problem.message);
   const detail = detailOf(problem, message, namespace);
   const fault = version === SOAP11 ? fault11(code, message, detail) : fault12(code, message, detail);

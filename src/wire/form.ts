@@ -43,7 +43,8 @@ export interface WireLimits extends XmlLimits {
   readonly parametersMax: number;
 }
 
-const STATUS: Record<ProblemKind, number> = {
+/** Of an answer by one line of text. */
+export const STATUS: Readonly<Record<ProblemKind, number>> = {
   version: 400,
   'must-understand': 400,
   'unknown-operation': 404,

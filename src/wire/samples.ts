@@ -15,11 +15,13 @@ export interface Place {
   /** The address of the group, e.g. http://sms.example/api/inbox.asmx. */
   readonly address: string;
   readonly namespace: string;
+  /** What stands for the user_id. */
+  readonly userId: string;
 }
 
 export function samples(name: string, operation: Operation, place: Place): Sample[] {
   const { host, pathname } = new URL(place.address);
-  const pairs = examplePairs(operation)
+  const pairs = examplePairs(operation, place.userId)
     .map(([parameter, value]) => `${parameter}=${encodeURIComponent(value)}`)
     .join('&');
   const bare = http200('text/xml; charset=utf-8', bareResult(operation, place.namespace));
@@ -29,16 +31,23 @@ export function samples(name: string, operation: Operation, place: Place): Sampl
     { title: 'HTTP GET', request: `GET ${pathname}/${name}?${pairs} HTTP/1.1\nHost: ${host}\n`, response: bare },
     {
       title: 'HTTP POST',
-      request: `POST ${pathname}/${name} HTTP/1.1\nHost: ${host}\nContent-Type: application/x-www-form-urlencoded\nContent-Length: ${pairs.length}\n\n${pairs}`,
+      request: `POST ${pathname}/${name} HTTP/1.1\nHost: ${host}\nContent-Type: application/x-www-form-urlencoded\n${LENGTH}\n\n${pairs}`,
       response: bare,
     },
   ];
 }
 
+/** The word, as ASMX has it: a number would be wrong as soon as another user_id is put in. */
+const LENGTH = 'Content-Length: length';
+
+/** An example of a parameter. */
+export const exampleOf = (name: string, userId: string): string | readonly string[] =>
+  name === 'user_id' ? userId : meaningOf(name).example;
+
 /** Name and value of each parameter; those of a list one by one. */
-export const examplePairs = ({ parameters }: Operation): [string, string][] =>
+export const examplePairs = ({ parameters }: Operation, userId: string): [string, string][] =>
   Object.keys(parameters).flatMap((name) =>
-    [meaningOf(name).example].flat().map((value): [string, string] => [name, value]),
+    [exampleOf(name, userId)].flat().map((value): [string, string] => [name, value]),
   );
 
 function soapSample(
@@ -50,27 +59,27 @@ function soapSample(
   action: string,
 ): Sample {
   const { host, pathname } = new URL(place.address);
-  const request = envelope(version, operationElement(name, operation, place.namespace));
+  const request = envelope(version, operationElement(name, operation, place));
   const write = resultWriter(operation.result, `${name}Result`, '', indented, 3);
   const response = container(`${name}Response`, ` xmlns="${place.namespace}"`, indented, 2, write.whole);
   return {
     title,
-    request: `POST ${pathname} HTTP/1.1\nHost: ${host}\nContent-Type: ${version.contentType}\nContent-Length: ${Buffer.byteLength(request)}\n${action}\n${request}`,
+    request: `POST ${pathname} HTTP/1.1\nHost: ${host}\nContent-Type: ${version.contentType}\n${LENGTH}\n${action}\n${request}`,
     response: http200(version.contentType, envelope(version, response(exampleResult(operation.result)))),
   };
 }
 
 const http200 = (contentType: string, body: string): string =>
-  `HTTP/1.1 200 OK\nContent-Type: ${contentType}\nContent-Length: ${Buffer.byteLength(body)}\n\n${body}`;
+  `HTTP/1.1 200 OK\nContent-Type: ${contentType}\n${LENGTH}\n\n${body}`;
 
 const envelope = ({ uri }: SoapVersion, content: string): string =>
   `${XML_DECLARATION}\n${envelopeTag(uri)}\n  <soap:Body>${content}\n  </soap:Body>\n</soap:Envelope>`;
 
-function operationElement(name: string, { parameters }: Operation, namespace: string): string {
+function operationElement(name: string, { parameters }: Operation, { namespace, userId }: Place): string {
   return container(name, ` xmlns="${namespace}"`, indented, 2, () =>
     Object.keys(parameters)
       .map((parameter) => {
-        const { example } = meaningOf(parameter);
+        const example = exampleOf(parameter, userId);
         if (typeof example === 'string') return scalarWriter(string, parameter, '', indented, 3)(example);
         const item = scalarWriter(string, 'string', '', indented, 4);
         return `${lead(indented, 3)}<${parameter}>${example.map(item).join('')}${lead(indented, 3)}</${parameter}>`;

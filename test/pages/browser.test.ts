@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
 import { onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 import { inBrowser } from './browser.ts';
@@ -25,14 +26,45 @@ onEveryEngine('pages in a browser', (engine) => {
 
   inBrowser(
     engine,
-    'a wrong user_id is answered below the form with 403 and the reason',
+    'a wrong user_id is answered below the form with 403 and the reason, looks like a refusal, and is told at its field',
     async (visit) => {
+      const { page } = visit;
       await visit.open(UNREAD);
       await visit.call('nobody', '20');
       assert.deepEqual(await visit.answered(), { status: '403 Forbidden', text: 'The user_id is not valid.\n' });
+      assert.equal(await page.locator('#answer').getAttribute('data-outcome'), 'problem');
+      assert.match((await page.locator('#answer span').textContent()) ?? '', /^refused after \d+ ms$/);
+      await complains(page, 'user_id', 'The user_id is not valid.');
+      await visit.call(ACME, '20');
+      await page.getByText('200 OK', { exact: true }).waitFor();
+      assert.equal(await page.locator('#answer').getAttribute('data-outcome'), 'success');
+      assert.equal(await page.locator('.complaint:visible, [aria-invalid], [aria-describedby]').count(), 0);
     },
     { allowedErrors: [REFUSED] },
   );
+
+  inBrowser(
+    engine,
+    'an argument that is refused is told at its field, which is reached by the keyboard and described by the reason',
+    async (visit) => {
+      await visit.open(UNREAD);
+      await visit.call(ACME, '-1');
+      assert.equal((await visit.answered()).status, '400 Bad Request');
+      await complains(visit.page, 'max_count', 'must not be negative');
+    },
+    { allowedErrors: [REFUSED.replace('403 (Forbidden)', '400 (Bad Request)')] },
+  );
+
+  inBrowser(engine, 'the answer comes with its time and its header fields', async (visit) => {
+    await visit.open(UNREAD);
+    await visit.call(ACME, '1');
+    await visit.answered();
+    assert.match((await visit.page.locator('#answer span').textContent()) ?? '', /^answered after \d+ ms$/);
+    await visit.page.getByText('Header fields').click();
+    const fields = await visit.page.getByRole('region', { name: 'Header fields' }).innerText();
+    assert.match(fields, /^content-type: text\/xml; charset=utf-8$/m);
+    assert.match(fields, /^x-request-id: /m);
+  });
 
   inBrowser(
     engine,
@@ -51,7 +83,7 @@ onEveryEngine('pages in a browser', (engine) => {
     'without scripts the form leads to the XML itself, and all samples are there',
     async ({ page, open }) => {
       await open(UNREAD);
-      assert.equal(await page.locator('.sample pre').count(), 5 + 8);
+      assert.equal(await page.locator('.sample pre').count(), 1 + 5 + 8);
       assert.equal(await page.locator('.copy').count(), 0);
       await page.getByLabel('user_id').fill(ACME);
       await page.getByLabel('max_count').fill('20');
@@ -68,13 +100,15 @@ onEveryEngine('pages in a browser', (engine) => {
 
   inBrowser(
     engine,
-    'an operation with a list has no form, a sentence in its place, and all four samples',
-    async ({ page, open }) => {
+    'an operation with a list has no form, a line of curl in its place, and all four samples',
+    async ({ page, open, unfold }) => {
       await open('/api/account.asmx?op=DeleteContact');
+      await unfold();
       assert.equal(await page.locator('form, input').count(), 0);
       assert.ok(await page.getByText('There is no form for this operation, because it takes a list.').isVisible());
+      const line = page.getByRole('region', { name: 'DeleteContact with curl' });
+      assert.match((await line.textContent()) ?? '', /contact_id=101' \\\n.*contact_id=102'$/);
       for (const title of ['SOAP 1.1', 'SOAP 1.2', 'HTTP GET', 'HTTP POST']) {
-        assert.ok(await page.getByRole('heading', { name: title }).isVisible());
         assert.ok(await page.getByRole('region', { name: `${title} request` }).isVisible());
         assert.ok(await page.getByRole('region', { name: `${title} response` }).isVisible());
       }
@@ -84,11 +118,11 @@ onEveryEngine('pages in a browser', (engine) => {
   inBrowser(
     engine,
     'each copy button copies its sample, and says so',
-    async ({ page, open }) => {
+    async ({ page, open, unfold }) => {
       await open(UNREAD);
-      for (const summary of await page.locator('summary').all()) await summary.click();
+      await unfold();
       const samples = await page.locator('.sample').all();
-      assert.equal(samples.length, 5 + 8);
+      assert.equal(samples.length, 1 + 5 + 8);
       for (const sample of samples) {
         await sample.getByRole('button').click();
         await sample.getByText('Copied').waitFor();
@@ -106,7 +140,7 @@ onEveryEngine('pages in a browser', (engine) => {
     'where the browser forbids copying, the button says that too',
     async ({ page, open }) => {
       await open(UNREAD);
-      const sample = page.locator('[data-name="HTTP GET request"]');
+      const sample = page.locator('[data-name="Unread with curl"]');
       await sample.getByRole('button').click();
       await sample.getByText('Not copied').waitFor();
     },
@@ -147,3 +181,13 @@ onEveryEngine('pages in a browser', (engine) => {
     },
   );
 });
+
+/** The field is marked, has the focus, and is described by what is wrong with it. */
+async function complains(page: Page, name: string, reason: string): Promise<void> {
+  const field = page.locator(`[name="${name}"]`);
+  const complaint = page.getByText(reason, { exact: true }).and(page.locator('.complaint'));
+  await complaint.waitFor();
+  assert.equal(await field.getAttribute('aria-invalid'), 'true');
+  assert.equal(await field.getAttribute('aria-describedby'), await complaint.getAttribute('id'));
+  assert.equal(await page.evaluate('document.activeElement.name'), name);
+}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium as launcher, type Page } from 'playwright-core';
+import type { PageSettings } from '../../src/wire/help.ts';
 import type { Engine } from '../support/engines.ts';
 import { chromium, testWith } from '../support/peers.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -14,6 +15,8 @@ export interface Visit {
   open(path: string): Promise<void>;
   /** Fills in the form of Unread and presses its button. */
   call(userId: string, maxCount: string): Promise<void>;
+  /** Opens whatever can be opened on the page. */
+  unfold(): Promise<void>;
   /** The answer has come, by the text it shows under which status. */
   answered(): Promise<{ status: string; text: string }>;
   /** What a check for accessibility finds wrong. */
@@ -38,10 +41,14 @@ export function inBrowser(
   engine: Engine,
   behaviour: string,
   work: (visit: Visit) => Promise<void>,
-  { allowedErrors = [], ...options }: BrowserContextOptions & { allowedErrors?: string[] } = {},
+  {
+    allowedErrors = [],
+    pages,
+    ...options
+  }: BrowserContextOptions & { allowedErrors?: string[]; pages?: PageSettings } = {},
 ): void {
   testWith(peer, behaviour, async (command) => {
-    const service = await startService(engine);
+    const service = await startService(engine, 'sample', {}, pages);
     const context = await (await browser(command)).newContext(options);
     try {
       const address = await service.app.start();
@@ -59,6 +66,7 @@ export function inBrowser(
         ...{ page, service },
         open: async (path) => void (await page.goto(address + path)),
         call: (userId, maxCount) => callUnread(page, userId, maxCount),
+        unfold: () => page.evaluate(UNFOLD),
         answered: () => answerOf(page),
         barriers: () => barriersOf(page),
       });
@@ -73,6 +81,12 @@ export function inBrowser(
   });
 }
 
+/** Those of one name would close one another. */
+const UNFOLD = `for (const each of document.querySelectorAll('details')) {
+  each.removeAttribute('name');
+  each.open = true;
+}`;
+
 async function callUnread(page: Page, userId: string, maxCount: string): Promise<void> {
   await page.getByLabel('user_id').fill(userId);
   await page.getByLabel('max_count').fill(maxCount);
@@ -80,10 +94,10 @@ async function callUnread(page: Page, userId: string, maxCount: string): Promise
 }
 
 async function answerOf(page: Page): Promise<{ status: string; text: string }> {
-  await page.locator('#answer p', { hasText: /^\d{3} / }).waitFor();
+  await page.locator('#answer strong', { hasText: /^\d{3} / }).waitFor();
   return {
-    status: (await page.locator('#answer p').textContent()) ?? '',
-    text: (await page.locator('#answer pre').textContent()) ?? '',
+    status: (await page.locator('#answer strong').textContent()) ?? '',
+    text: (await page.locator('#answer > pre').textContent()) ?? '',
   };
 }
 

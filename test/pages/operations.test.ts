@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
-import { meaningOf } from '../../src/contract/meanings.ts';
+import { errorsOf } from '../../src/contract/errors.ts';
+import { meaningOf, resultFields, resultMeaning, verdictOf } from '../../src/contract/meanings.ts';
 import type { Operation, ParameterType } from '../../src/contract/types.ts';
 import type { Config } from '../../src/server/config.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
@@ -22,17 +23,19 @@ interface Place {
   readonly settings: Partial<Config>;
   readonly path: string;
   readonly host: (address: string) => string;
+  /** What addresses on the pages start with. */
+  readonly base: (address: string) => string;
   readonly namespace: string;
 }
 const PLACES: readonly Place[] = [
   {
     ...{ where: 'at the root', settings: {}, path: '', namespace: NAMESPACE },
-    host: (address) => new URL(address).host,
+    ...{ host: (address) => new URL(address).host, base: (address) => address },
   },
   {
     ...{ where: 'under a path, in a namespace of its own', path: '/some/gateway', namespace: 'urn:example:sms' },
     settings: { baseUrl: 'https://sms.example:8443/some/gateway', namespace: 'urn:example:sms' },
-    host: () => 'sms.example:8443',
+    ...{ host: () => 'sms.example:8443', base: () => 'https://sms.example:8443/some/gateway' },
   },
 ];
 
@@ -71,21 +74,31 @@ function suite(engine: Engine, place: Place): void {
         Object.entries(operation.parameters).map(([key, type]) => [`${key}: ${typeOf(type)}`, meaningOf(key).meaning]),
       );
       for (const [, meaning] of parameters) assert.match(meaning, /^[A-Z].+\.$/);
-      assert.match(textOf(section(html, 'Result')), /\w{3,}.*\./);
+      checkResult(section(html, 'Result'), group, name, operation);
+      assert.deepEqual(
+        rows(section(html, 'Errors')).map(([kind]) => kind),
+        errorsOf(group, name, operation).map(({ kind }) => kind),
+      );
     });
 
-    test(`${group}.${name} has ${hasList(operation) ? 'a sentence instead of a form' : 'a form with a field for each parameter'}`, async () => {
+    test(`${group}.${name} has ${hasList(operation) ? 'a line to fill in instead of a form' : 'a form with a field for each parameter'}`, async () => {
       const trial = section(await pageOf(group, name), 'Try it');
-      const fields = [...trial.matchAll(/<label><span>(\w+)[\s\S]*?<input name="(\w+)"/g)].map(([, ...names]) => names);
+      const line = codeBlocks(trial).get(`${name} with curl`) ?? '';
+      assert.ok(line.startsWith(`curl '${place.base(address)}/api/${group}.asmx/${name}' \\\n`), line);
+      const given = [...line.matchAll(/--data-urlencode '(\w+)=/g)].map(([, key]) => key);
+      assert.deepEqual([...new Set(given)], Object.keys(operation.parameters));
       if (hasList(operation)) {
         assert.doesNotMatch(trial, /<(form|input|button)/);
-        assert.match(textOf(trial), /There is no form for this operation, because it takes a list\./);
+        assert.match(textOf(trial), /There is no form for this operation, because it takes a list\. Fill in this line/);
+        assert.ok(given.filter((key) => key === 'contact_id').length > 1);
       } else {
         assert.match(trial, new RegExp(`<form method="post" action="${group}\\.asmx/${name}">`));
-        assert.deepEqual(
-          fields,
-          Object.keys(operation.parameters).map((key) => [key, key]),
+        const labels = [...trial.matchAll(/<label for="field-(\w+)">(\w+)/g)].map(([, ...names]) => names);
+        const fields = [...trial.matchAll(/<input id="field-(\w+)" name="(\w+)" inputmode/g)].map(
+          ([, ...names]) => names,
         );
+        const expected = Object.keys(operation.parameters).map((key) => [key, key]);
+        assert.deepEqual([labels, fields], [expected, expected]);
         assert.match(trial, new RegExp(`<button>Call ${name}</button>`));
       }
     });
@@ -106,7 +119,7 @@ function suite(engine: Engine, place: Place): void {
         assert.deepEqual(head, [
           'HTTP/1.1 200 OK',
           `Content-Type: ${answer.headers['content-type']}`,
-          `Content-Length: ${Buffer.byteLength(body)}`,
+          'Content-Length: length',
         ]);
         assert.equal(resultTag(body), resultTag(answer.body.toString('utf8')), title);
         if (place.namespace === NAMESPACE) validateResult(group, body);
@@ -129,7 +142,7 @@ function suite(engine: Engine, place: Place): void {
       'HTTP GET': `GET ${path}/${name}?${query} HTTP/1.1`,
       'HTTP POST': `POST ${path}/${name} HTTP/1.1`,
     };
-    const length = title === 'HTTP GET' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`];
+    const length = title === 'HTTP GET' ? [] : ['Content-Length: length'];
     assert.deepEqual(
       [head[0], ...head.slice(1).sort()],
       [
@@ -149,6 +162,32 @@ function suite(engine: Engine, place: Place): void {
     const items = soap ? element.match(/<string>/g) : sent.filter((key) => key === 'contact_id');
     assert.ok((items?.length ?? 0) > 1, title);
   }
+}
+
+/** Each field with its meaning, and whether it may be absent; of a boolean, what true and false say. */
+function checkResult(html: string, group: string, name: string, operation: Operation): void {
+  const verdict = verdictOf(group, name);
+  assert.equal(verdict !== undefined, operation.result.kind === 'scalar' && operation.result.name === 'boolean');
+  if (verdict) {
+    assert.deepEqual(rows(html), Object.entries(verdict));
+    return;
+  }
+  assert.ok(textOf(html).includes(resultMeaning(operation)));
+  const fields = resultFields(operation.result);
+  const inner = operation.result.kind === 'list' ? operation.result.item : operation.result;
+  const declared = inner.kind === 'record' ? inner.fields : inner.kind === 'dataSet' ? inner.columns : {};
+  assert.deepEqual(
+    fields.map((field) => field.name),
+    Object.keys(declared),
+  );
+  assert.deepEqual(
+    rows(html),
+    fields.map((field) => [
+      `${field.name}: ${field.type.name}`,
+      `${field.meaning}${field.mayBeAbsent ? ' May be absent.' : ''}`,
+    ]),
+  );
+  for (const { meaning } of fields) assert.match(meaning, /^[A-Z].+\.$/);
 }
 
 /** The sample as a client would send it, acting as the account of the sample data. */

@@ -23,16 +23,26 @@ onEveryEngine('pages', (engine) => {
     return text;
   };
 
-  test('the front page leads to the four groups and says what is in them', async () => {
-    const groups = section(await pageOf('/'), 'Groups of operations');
+  test('the front page leads to every operation, with its summary, to the groups and to their WSDL', async () => {
+    const html = await pageOf('/');
+    const operations = section(html, 'Operations');
     assert.deepEqual(
-      addresses(groups),
-      GROUPS.map((name) => `api/${name}.asmx`),
+      addresses(operations),
+      GROUPS.flatMap((name) => [
+        ...[`api/${name}.asmx`, `api/${name}.asmx?WSDL`],
+        ...Object.keys(contract[name])
+          .sort()
+          .map((operation) => `api/${name}.asmx?op=${operation}`),
+      ]),
     );
-    for (const [name, operations] of rows(groups)) {
-      const expected = Object.keys(contract[name as (typeof GROUPS)[number]]).sort();
-      assert.equal(operations, `${expected.length} operations: ${expected.join(', ')}.`);
-    }
+    const summaries = GROUPS.flatMap((name) =>
+      Object.entries(contract[name])
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([operation, { summary }]) => [operation, summary]),
+    );
+    assert.deepEqual(rows(operations), summaries);
+    assert.match(textOf(section(html, 'What a user_id is')), /the secret that names the account/);
+    assert.doesNotMatch(html, /demo/);
   });
 
   test('the front page is only read: another method is told which ones there are', async () => {

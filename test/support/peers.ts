@@ -23,6 +23,8 @@ export const nginx = () => peer('nginx-light', ['nginx', '/usr/sbin/nginx'], ['-
 export const haproxy = () => peer('haproxy', ['haproxy', '/usr/sbin/haproxy'], ['-v']);
 export const stunnel = () => peer('stunnel4', ['stunnel4', 'stunnel'], ['-version']);
 export const openssl = () => peer('openssl', ['openssl'], ['version']);
+// With Mono's wsdl come mcs, xsd and mono.
+export const mono = () => peer('mono-devel', ['wsdl'], []);
 export const node: Peer = { name: 'node', command: process.execPath };
 
 export function testWith({ name, command }: Peer, behaviour: string, work: (command: string) => Promise<void>): void {

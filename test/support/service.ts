@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { type App, createApp } from '../../src/app.ts';
 import { isWhole, type Reply, type Request } from '../../src/exchange.ts';
 import { type Config, readConfig } from '../../src/server/config.ts';
+import type { PageSettings } from '../../src/wire/help.ts';
 import { covered } from './coverage.ts';
 import type { Engine } from './engines.ts';
 import { type Arguments, type Form, requestOf } from './forms.ts';
@@ -32,6 +33,7 @@ export async function startService(
   engine: Engine,
   data: 'empty' | 'sample' = 'sample',
   settings: Partial<Config> = {},
+  pages: PageSettings = {},
 ): Promise<Service> {
   const database = await engine.fresh(data);
   const environment = { COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' };
@@ -40,6 +42,7 @@ export async function startService(
   const slept: number[] = [];
   const logged: string[] = [];
   const app = await createApp(config, {
+    pages,
     now: () => clock.now,
     sleep: async (ms) => void slept.push(ms),
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
