@@ -18,7 +18,9 @@ export function strayings({ text }: StatementText, tables: readonly string[]): s
 }
 
 const insertStrayings = (text: string): string[] =>
-  /^insert into \w+ ?\(account_id\b[^)]*\) values \(:account\b[^()]*\)$/.test(text)
+  /^insert into \w+ ?\(account_id\b[^)]*\) values \(:account\b[^()]*\)( on conflict \(account_id\b[^)]*\) do nothing)?$/.test(
+    text,
+  )
     ? []
     : ['does not insert plain values with the account first'];
 
