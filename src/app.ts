@@ -48,7 +48,9 @@ export type App = Awaited<ReturnType<typeof createApp>>;
 export async function createApp(config: Config, surroundings: Surroundings) {
   const { now, sleep, log, observe, database: around, authority } = surroundings;
   const bursts = createBursts();
-  const opened = await openDatabase(config, now, () => bursts.current);
+  const checkpointsDied = (err: unknown) =>
+    log.error({ err }, 'the thread that moves the write-ahead log died and is started again');
+  const opened = await openDatabase(config, now, () => bursts.current, checkpointsDied);
   const untimed = around?.(opened) ?? opened;
   const figures = createFigures(untimed);
   const engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
@@ -137,8 +139,12 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   };
 }
 
-async function openDatabase(config: Config, now: () => number, burst: () => number | undefined): Promise<Database> {
-  if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, burst);
+async function openDatabase(
+  config: Config,
+  now: () => number,
+  ...sqlite: [burst: () => number | undefined, checkpointsDied: (thrown: unknown) => void]
+): Promise<Database> {
+  if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, ...sqlite);
   const { openPostgres } = await import('./store/postgres.ts'); // its driver is loaded only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
   return openPostgres({ url, connectionsMax, timeoutMs }, now);

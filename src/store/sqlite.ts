@@ -21,6 +21,7 @@ export async function openSqlite(
   path: string,
   now: () => number,
   burst: () => number | undefined = () => undefined,
+  checkpointsDied: (thrown: unknown) => void = () => {},
 ): Promise<Database> {
   mkdirSync(dirname(path), { recursive: true });
   const writer = new Connection(path);
@@ -38,7 +39,7 @@ export async function openSqlite(
       throw thrown;
     }
   }
-  const checkpoints = createCheckpoints(path);
+  const checkpoints = createCheckpoints(path, checkpointsDied);
   const writes = createWriteQueue(writer, () => checkpoints.wrote(writer.rowsChanged));
   const versions = createVersions(() => writer.dataVersion());
   const identities = createIdentities((hash) => {
