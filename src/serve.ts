@@ -65,12 +65,14 @@ async function serveHere(
   ready: (address: string) => void = () => {},
 ): Promise<number> {
   const app = await createApp(config, around);
+  // Before it serves: whoever reads that it does may send a signal at once.
+  const signal = firstSignal();
+  if (!cluster.isWorker) process.on('SIGHUP', () => around.log.warn('SIGHUP restarts workers, and there are none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
     around.log.info({ address, pid: process.pid }, 'serving');
     ready(address);
-    if (!cluster.isWorker) process.on('SIGHUP', () => around.log.warn('SIGHUP restarts workers, and there are none'));
-    around.log.info({ signal: await firstSignal(), pid: process.pid }, 'stopping');
+    around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
   } finally {
     await app.stop();
     cluster.worker?.disconnect(); // its channel to the first process would keep it alive
@@ -93,9 +95,19 @@ const withoutTelemetry = ({ telemetry: _, ...others }: Surroundings): Surroundin
 
 async function serveByWorkers(config: Config, around: Surroundings): Promise<number> {
   const app = await createApp(config, withoutTelemetry(around)); // migrates, or says what is wrong, once and not in every worker
-  const metrics = await (config.metricsPort > 0
-    ? serveGathered(config, around.log, app.figures).catch(takenPort(config))
-    : app.stop());
+  if (config.metricsPort === 0) {
+    await app.stop();
+    return superviseWorkers(config, around);
+  }
+  try {
+    const metrics = await serveGathered(config, around.log, app.figures).catch(takenPort(config));
+    return await superviseWorkers(config, around).finally(metrics.close);
+  } finally {
+    await app.stop(); // connections to PostgreSQL would keep the process alive
+  }
+}
+
+async function superviseWorkers(config: Config, around: Surroundings): Promise<number> {
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
   const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createAuthority(around.now)));
   process.on('SIGHUP', () => {
@@ -107,12 +119,13 @@ async function serveByWorkers(config: Config, around: Surroundings): Promise<num
   });
   const signal = firstSignal();
   try {
-    await workers.start();
-    around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
-    around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
+    const started = workers.start().then(() => {
+      around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
+      return signal;
+    });
+    around.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
   } finally {
     await workers.stop();
-    if (metrics) await Promise.all([metrics.close(), app.stop()]);
   }
   return 0;
 }
