@@ -108,7 +108,10 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   });
   const traced = telemetry?.around(endpoint) ?? endpoint;
 
-  const health = createHealth(() => database.check());
+  const health = createHealth(
+    () => database.check(),
+    (wait) => server?.holdBack(wait) ?? wait(),
+  );
   const handle: Endpoint = (request) => (request.refused ? undefined : health.answer(request.path)) ?? traced(request);
 
   let trace: Trace | undefined;
