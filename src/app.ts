@@ -102,7 +102,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     ...(config.keptBytesMax > 0 && { kept }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
       const err = describeError(details.cause, textsOf(call?.arguments));
-      log.error({ err, kind, reference, request_id }, message);
+      log.error({ err, kind, reference, request_id }, details.operator ?? message);
     },
     ...((observe ?? telemetry?.observe) && { observe: tell }),
   });
