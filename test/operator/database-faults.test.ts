@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -81,12 +81,10 @@ const unshare: Peer = {
 
 /** The command, with a disk of its own below a folder. */
 function onDisk(mount: string): { command: string; disk: string } {
-  const disk = join(dirname(freshPath('x')), `${basename(freshPath('disk'))}`);
+  const disk = freshPath('disk');
   mkdirSync(disk);
-  const command = freshPath('sh');
-  const script = mount.replaceAll('DISK', `'${disk}'`);
-  const inside = freshPath('sh');
-  writeFileSync(inside, `#!/bin/sh\nset -e\n${script}\nexec '${COLUMBA}' "$@"\n`);
+  const [command, inside] = [freshPath('sh'), freshPath('sh')];
+  writeFileSync(inside, `#!/bin/sh\nset -e\n${mount.replaceAll('DISK', `'${disk}'`)}\nexec '${COLUMBA}' "$@"\n`);
   writeFileSync(command, `#!/bin/sh\nexec unshare --mount --map-root-user '${inside}' "$@"\n`);
   for (const file of [command, inside]) chmodSync(file, 0o755);
   return { command, disk };
