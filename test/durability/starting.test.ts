@@ -1,18 +1,21 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { pino } from 'pino';
 import { serve } from '../../src/serve.ts';
 import { readConfig } from '../../src/server/config.ts';
 import type { Database } from '../../src/store/database.ts';
 import { columba, freshDatabase, freshPath, launch } from '../operator/running.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { type Peer, testWith } from '../support/peers.ts';
 import { isAlive, startProgram, until, within } from './program.ts';
 
 /** Several processes that are still starting, or cannot start. */
+const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
 const WORKERS = 3;
 const STARTING = 'a worker is starting';
 
@@ -106,4 +109,40 @@ describe('SIGHUP', () => {
     program.kill('SIGTERM');
     assert.equal((await within('the end', program.ended)).code, 0);
   });
+});
+
+const script: Peer = {
+  name: 'script of util-linux',
+  command: spawnSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' }).status === 0 ? 'script' : null,
+};
+
+describe('a service that was started in a terminal', () => {
+  for (const workers of [1, WORKERS]) {
+    testWith(
+      script,
+      `ends when the terminal is closed, and SIGHUP alone does not end it (workers: ${workers})`,
+      async () => {
+        const command = freshPath('sh');
+        writeFileSync(command, `#!/bin/sh\nexec script -qfec '${COLUMBA} serve '"$*" /dev/null\n`);
+        chmodSync(command, 0o755);
+        const args = ['--port', '0', '--drain-timeout-ms', '0', '--workers', String(workers)];
+        const terminal = launch([...args, '--database', freshDatabase()], { command });
+        const lines = () => (terminal.output.stdout.match(/^\{.*\}/gm) ?? []).map((line) => JSON.parse(line));
+        const logged = (message: RegExp) => lines().filter(({ msg }) => message.test(msg));
+        const serves = workers === 1 ? /^serving$/ : /^serving with workers$/;
+        await until('it serves', () => logged(serves).length === 1);
+        const [{ pid }] = logged(serves);
+        process.kill(pid, 'SIGHUP');
+        await until('SIGHUP is heard', () => logged(/there are none$|^the workers are restarted$/).length === 1);
+        const { address } = logged(/^serving$/).at(-1);
+        terminal.child.kill('SIGKILL'); // and with it the terminal is gone
+        await until('nobody has the port', () =>
+          fetch(`${address}/health/live`).then(
+            () => false,
+            () => true,
+          ),
+        );
+      },
+    );
+  }
 });
