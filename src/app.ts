@@ -52,7 +52,9 @@ export type App = Awaited<ReturnType<typeof createApp>>;
 export async function createApp(config: Config, surroundings: Surroundings) {
   const { now, sleep, log, observe, database: around, authority } = surroundings;
   const bursts = createBursts();
-  const opened = await openDatabase(config, now, () => bursts.current);
+  const checkpointsDied = (err: unknown) =>
+    log.error({ err }, 'the thread that moves the write-ahead log died and is started again');
+  const opened = await openDatabase(config, now, () => bursts.current, checkpointsDied);
   const untimed = around?.(opened) ?? opened;
   const figures = createFigures(untimed);
   const engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
@@ -111,13 +113,16 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     ...(surroundings.pages && { pages: surroundings.pages }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
       const err = describeError(details.cause, textsOf(call?.arguments));
-      log.error({ err, kind, reference, request_id }, message);
+      log.error({ err, kind, reference, request_id }, details.operator ?? message);
     },
     observe: tell,
   });
   const traced = telemetry?.around(endpoint) ?? endpoint;
 
-  const health = createHealth(() => database.check());
+  const health = createHealth(
+    () => database.check(),
+    (wait) => server?.holdBack(wait) ?? wait(),
+  );
   const handle: Endpoint = (request) => (request.refused ? undefined : health.answer(request.path)) ?? traced(request);
 
   return {
@@ -161,8 +166,12 @@ function names(): string[] {
   ];
 }
 
-async function openDatabase(config: Config, now: () => number, burst: () => number | undefined): Promise<Database> {
-  if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, burst);
+async function openDatabase(
+  config: Config,
+  now: () => number,
+  ...sqlite: [burst: () => number | undefined, checkpointsDied: (thrown: unknown) => void]
+): Promise<Database> {
+  if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, ...sqlite);
   const { openPostgres } = await import('./store/postgres.ts'); // its driver is loaded only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
   return openPostgres({ url, connectionsMax, timeoutMs }, now);

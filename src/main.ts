@@ -1,5 +1,5 @@
 import { commands, help } from './commands.ts';
-import { Problem } from './problem.ts';
+import { operatorSentence, Problem } from './problem.ts';
 
 /** argv → one command. */
 const [name = '--help', ...args] = process.argv.slice(2);
@@ -16,13 +16,6 @@ try {
 } catch (thrown) {
   // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
   const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
-  process.stderr.write(`columba: ${told ? sentence(thrown as Error) : ((thrown as Error).stack ?? thrown)}\n`);
+  process.stderr.write(`columba: ${told ? operatorSentence(thrown as Error) : ((thrown as Error).stack ?? thrown)}\n`);
   process.exitCode = 1;
-}
-
-/** For an operator, who can do something about it: with the reason of what does not answer. */
-function sentence({ message, cause }: Error): string {
-  const { message: reason, code } = (cause ?? {}) as NodeJS.ErrnoException;
-  const why = reason || code;
-  return why ? `${message} (${why})` : message;
 }

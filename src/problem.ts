@@ -16,6 +16,8 @@ export type ProblemKind =
 export interface ProblemDetails {
   /** The bug or failure behind it: for the log, never for the client. */
   cause?: unknown;
+  /** What is wrong and what to do, with paths and hosts but no secret: for the operator, never for the client. */
+  operator?: string | undefined;
   /** Header fields that HTTP wants with this answer: Allow, Retry-After. */
   headers?: Record<string, string>;
   /** must-understand: the header blocks that were not understood. */
@@ -44,4 +46,12 @@ export const denied = () => new Problem('denied', 'The user_id is not valid.');
 export function toProblem(thrown: unknown, reference: string): Problem {
   if (thrown instanceof Problem) return thrown;
   return new Problem('internal', `Internal error. Reference: ${reference}`, { cause: thrown });
+}
+
+/** For an operator, who can do something about it: with the reason of what does not answer. */
+export function operatorSentence(thrown: Error): string {
+  const { message: reason, code } = (thrown.cause ?? {}) as NodeJS.ErrnoException;
+  const sentence = (thrown instanceof Problem && thrown.details.operator) || thrown.message;
+  const why = reason || code;
+  return why ? `${sentence} (${why})` : sentence;
 }

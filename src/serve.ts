@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -64,13 +64,13 @@ async function serveHere(
   { trace }: ServeOptions,
   ready: (address: string) => void = () => {},
 ): Promise<number> {
-  const signal = firstSignal(); // before the address is shown, after which one may come
   const app = await createApp(config, around);
+  // Before it serves: whoever reads that it does may send a signal at once.
+  const signal = firstSignal(() => around.log.warn('SIGHUP restarts workers, and there are none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
     around.log.info({ address, pid: process.pid }, 'serving');
     ready(address);
-    if (!cluster.isWorker) process.on('SIGHUP', () => around.log.warn('SIGHUP restarts workers, and there are none'));
     around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
   } finally {
     await app.stop();
@@ -94,26 +94,36 @@ const withoutTelemetry = ({ telemetry: _, ...others }: Surroundings): Surroundin
 
 async function serveByWorkers(config: Config, around: Surroundings): Promise<number> {
   const app = await createApp(config, withoutTelemetry(around)); // migrates, or says what is wrong, once and not in every worker
-  const metrics = await (config.metricsPort > 0
-    ? serveGathered(config, around.log, app.figures).catch(takenPort(config))
-    : app.stop());
+  if (config.metricsPort === 0) {
+    await app.stop();
+    return superviseWorkers(config, around);
+  }
+  try {
+    const metrics = await serveGathered(config, around.log, app.figures).catch(takenPort(config));
+    return await superviseWorkers(config, around).finally(metrics.close);
+  } finally {
+    await app.stop(); // connections to PostgreSQL would keep the process alive
+  }
+}
+
+async function superviseWorkers(config: Config, around: Surroundings): Promise<number> {
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
   const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createAuthority(around.now)));
-  process.on('SIGHUP', () => {
+  const signal = firstSignal(() => {
     around.log.info('restarting the workers');
     workers.restart().then(
       () => around.log.info('the workers are restarted'),
       (err) => around.log.error({ err }, 'the workers could not be restarted'),
     );
   });
-  const signal = firstSignal();
   try {
-    await workers.start();
-    around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
-    around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
+    const started = workers.start().then(() => {
+      around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
+      return signal;
+    });
+    around.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
   } finally {
     await workers.stop();
-    if (metrics) await Promise.all([metrics.close(), app.stop()]);
   }
   return 0;
 }
@@ -149,19 +159,30 @@ Stop it with Ctrl-C.
 
 /**
  * The first signal asks; a second one does not wait any longer. Ctrl-C reaches workers too, but it is the first process that
- * tells them what to do.
+ * tells them what to do. SIGHUP is for `reload`, unless the terminal is closed in which the service was started.
  */
-function firstSignal(): Promise<string> {
+function firstSignal(reload: () => void): Promise<string> {
   if (cluster.isWorker) for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
+  const onTerminal = process.stderr.isTTY;
   return new Promise((resolve) => {
     let asked = false;
-    for (const signal of cluster.isWorker ? ['SIGTERM'] : ['SIGINT', 'SIGTERM']) {
-      process.on(signal, () => {
-        if (asked && cluster.isWorker) return; // systemd signals all processes, and the first one does so again
-        if (asked) process.exit(1);
-        asked = true;
-        resolve(signal);
-      });
-    }
+    const stop = (signal: string) => {
+      if (asked && cluster.isWorker) return; // systemd signals all processes, and the first one does so again
+      if (asked) process.exit(1);
+      asked = true;
+      resolve(signal);
+    };
+    for (const signal of cluster.isWorker ? ['SIGTERM'] : ['SIGINT', 'SIGTERM']) process.on(signal, stop);
+    if (!cluster.isWorker) process.on('SIGHUP', () => (onTerminal && !hasTerminal() ? stop('SIGHUP') : reload()));
   });
+}
+
+/** A process whose terminal was closed cannot open it any more (ENXIO of tty(4)). */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return false;
+  }
 }

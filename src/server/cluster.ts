@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { Problem } from '../problem.ts';
 import type { Log } from './observe.ts';
 import { answerQuestions } from './questions.ts';
 
@@ -46,7 +47,7 @@ export function createCluster(
       });
       worker.once('exit', (code, signal) => {
         running.delete(worker);
-        reject(new Error(`A worker ended with code ${code} before it served.`));
+        reject(new Problem('unavailable', `A worker ended with ${signal ?? `code ${code}`} before it served.`));
         if (!expected.delete(worker) || stopping) return;
         if (now() - startedAt > STABLE_AFTER_MS) backoffMs = BACKOFF_FIRST_MS;
         log.error({ pid: worker.process.pid, code, signal, backoffMs }, 'a worker died and is replaced');
@@ -86,7 +87,10 @@ export function createCluster(
   }
 
   return {
-    start: async () => void (await Promise.all(Array.from({ length: count }, launch))),
+    async start() {
+      await launch(); // what keeps one from serving is told once
+      if (!stopping) await Promise.all(Array.from({ length: count - 1 }, launch));
+    },
     restart() {
       restarts = restarts.then(restartOnce, restartOnce);
       return restarts;

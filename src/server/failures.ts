@@ -1,3 +1,5 @@
+import { Problem } from '../problem.ts';
+
 /** Errors as the log gets them: what went wrong and where, and of nobody's data anything. */
 export interface Described {
   readonly type: string;
@@ -27,7 +29,8 @@ export function describeError(thrown: unknown, values: readonly string[] = [], c
   const description: Described = {
     type: error.constructor === Object ? typeof thrown : error.constructor.name,
     ...(code && { code }),
-    message: withoutValues(error.message ?? '', values),
+    // What is for the operator holds no value of anybody's.
+    message: (error instanceof Problem && error.details.operator) || withoutValues(error.message ?? '', values),
     ...(stack && { stack }),
     ...(error.cause !== undefined && causes > 0 && { cause: describeError(error.cause, values, causes - 1) }),
   };

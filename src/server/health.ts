@@ -8,11 +8,16 @@ export interface Health {
   stopping(): void;
 }
 
-export function createHealth(check: () => Promise<void>): Health {
+/** `holdBack` waits without the request being counted as one that waits for its answer. */
+export function createHealth(
+  check: () => Promise<void>,
+  holdBack: (wait: () => Promise<void>) => Promise<void> = (wait) => wait(),
+): Health {
   let stopping = false;
+  const shared = createShared(check);
   async function ready(): Promise<Reply> {
     if (stopping) return line(503, 'stopping');
-    return check().then(
+    return holdBack(shared).then(
       () => line(200, 'ready'),
       () => line(503, 'the database does not answer'),
     );
@@ -25,6 +30,29 @@ export function createHealth(check: () => Promise<void>): Health {
     stopping() {
       stopping = true;
     },
+  };
+}
+
+/**
+ * However many ask, one check is under way, and so at most one connection of PostgreSQL is taken. Nobody gets the result of
+ * a check that began before: who comes during one shares the next with all others who came meanwhile.
+ */
+function createShared(check: () => Promise<void>): () => Promise<void> {
+  let current: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+  function begin(): Promise<void> {
+    next = undefined;
+    const begun = check().finally(() => {
+      if (current === begun) current = undefined;
+    });
+    current = begun;
+    return begun;
+  }
+  return () => {
+    if (next) return next;
+    if (!current) return begin();
+    next = current.then(begin, begin);
+    return next;
   };
 }
 

@@ -10,6 +10,7 @@ export interface PostgresSettings {
 }
 
 export interface Hosts {
+  readonly urls: readonly string[];
   connect(): Promise<pg.PoolClient>;
   close(): Promise<void>;
 }
@@ -17,10 +18,19 @@ export interface Hosts {
 export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings): Hosts {
   const { urls, writable } = splitHosts(url);
   const clients = new Set<pg.ClientBase>();
+  /** Also one that never gets as far as a session: the driver leaves its socket open where it has no password to give. */
+  class Known extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super(config);
+      clients.add(this);
+      this.once('end', () => clients.delete(this));
+    }
+  }
   const pools = urls.map((connectionString) => createPool(connectionString));
   let active = 0;
 
   return {
+    urls,
     /** The server that answered last, else the next one that does. */
     async connect() {
       let failure: unknown;
@@ -50,7 +60,7 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
   }
 
   function createPool(connectionString: string): pg.Pool {
-    const options: pg.PoolConfig & { pipeline: boolean; verify?: Verify } = {
+    const options: pg.PoolConfig & { pipeline: boolean; verify?: Verify; Client: typeof pg.Client } = {
       connectionString,
       max: connectionsMax,
       // All servers together within the time-out.
@@ -64,13 +74,12 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
       application_name: 'columba',
       types: { getTypeParser: typeParser },
       pipeline: true,
+      Client: Known,
     };
     if (writable) options.verify = refuseStandby;
     const pool = new pg.Pool(options);
     pool.on('error', () => {}); // an idle connection broke: the pool has dropped it, and the next call says so if it matters
     pool.on('connect', (client) => {
-      clients.add(client);
-      client.on('end', () => clients.delete(client));
       client.on('error', () => {}); // lent and broken: its query fails, and without a listener the whole process would
       client.query(PLANNING).catch(() => {}); // it goes along with the first statement
     });

@@ -3,6 +3,7 @@ import { denied, Problem } from '../problem.ts';
 import { identify } from './accounts.ts';
 import type { Database, Writing } from './database.ts';
 import { type CallerStatement, callerValues, foundRows, isDoneFor, lockText, withCaller } from './postgres-caller.ts';
+import { postgresFault } from './postgres-faults.ts';
 import { createHosts, type PostgresSettings } from './postgres-hosts.ts';
 import { type Migratable, migrate } from './schema.ts';
 import { Caller, type Dialect, render, type Statement, type Value } from './statement.ts';
@@ -18,8 +19,10 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
       try {
         return await lend(work);
       } catch (thrown) {
-        const { code } = ((thrown as Problem).details?.cause ?? {}) as { code?: string };
-        if (attempt === ATTEMPTS_MAX || !CONFLICTS.has(code ?? '')) throw thrown;
+        const { cause } = (thrown as Partial<Problem>).details ?? {};
+        if (attempt < ATTEMPTS_MAX && CONFLICTS.has((cause as { code?: string } | undefined)?.code ?? '')) continue;
+        const isUnavailable = thrown instanceof Problem && thrown.kind === 'unavailable';
+        throw isUnavailable ? unavailable(cause, postgresFault(hosts.urls, cause)) : thrown;
       }
     }
   }
@@ -267,9 +270,9 @@ function unescapeRow(row: Record<string, unknown>): void {
 /**
  * Errors of the database's state, not of ours: https://www.postgresql.org/docs/current/errcodes-appendix.html. Classes 08
  * connection, 28 and 3D who and where (an administrator is at it), 53 resources, 57 operator intervention, 58 system; 25006
- * read-only, 40001 and 40P01 conflicts, 55P03 lock.
+ * read-only, 40001 and 40P01 conflicts, 42501 rights, 55P03 lock.
  */
-const UNAVAILABLE = /^(08|28|3D|53|57|58)|^(25006|40001|40P01|55P03)$/;
+const UNAVAILABLE = /^(08|28|3D|53|57|58)|^(25006|40001|40P01|42501|55P03)$/;
 
 async function guarded<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -2,6 +2,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { Problem } from '../problem.ts';
 import type { Writing } from './database.ts';
 import type { Migratable } from './schema.ts';
+import { BUSY, codeOf, sqliteFault } from './sqlite-faults.ts';
 import { Caller, type Dialect, render, type Statement, type Value } from './statement.ts';
 import { unavailable } from './unavailable.ts';
 import type { Transactional } from './write-queue.ts';
@@ -41,6 +42,7 @@ const SETTINGS = `
 `;
 
 export class Connection implements Migratable, Writing, Transactional {
+  readonly #path: string;
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<unknown, Prepared>();
   #dataVersion: StatementSync | undefined;
@@ -50,7 +52,8 @@ export class Connection implements Migratable, Writing, Transactional {
   rowsChanged = 0;
 
   constructor(path: string) {
-    this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    this.#path = path;
+    this.#database = this.#guarded(() => new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS }));
     this.exec(SETTINGS);
   }
 
@@ -110,8 +113,13 @@ export class Connection implements Migratable, Writing, Transactional {
       return true;
     } catch (thrown) {
       if (codeOf(thrown) === BUSY) return false;
-      throw toUnavailable(thrown);
+      throw this.#toUnavailable(thrown);
     }
+  }
+
+  lockedOut(): Problem {
+    const cause = Object.assign(new Error('another process holds the write lock'), { errcode: BUSY });
+    return unavailable(cause, sqliteFault(this.#path, cause));
   }
 
   /** As far as nobody is in the way. */
@@ -130,7 +138,7 @@ export class Connection implements Migratable, Writing, Transactional {
     try {
       return (this.#dataVersion.get() as unknown as [number])[0];
     } catch (cause) {
-      throw toUnavailable(cause);
+      throw this.#toUnavailable(cause);
     }
   }
 
@@ -138,8 +146,9 @@ export class Connection implements Migratable, Writing, Transactional {
     return this.#database.isTransaction;
   }
 
-  exec(sql: string): void {
-    guarded(() => this.#database.exec(sql));
+  /** `path` is the file that it writes, where that is another one. */
+  exec(sql: string, path?: string): void {
+    this.#guarded(() => this.#database.exec(sql), path);
   }
 
   close(): void {
@@ -148,7 +157,7 @@ export class Connection implements Migratable, Writing, Transactional {
 
   #execute<P, T>(statement: Statement<P>, parameters: P, run: (prepared: Prepared, values: SQLInputValue[]) => T): T {
     if (statement.changesCallers) this.changedCallers = true;
-    return guarded(() => {
+    return this.#guarded(() => {
       let prepared = this.#prepared.get(statement);
       if (!prepared) {
         prepared = prepare(this.#database, render(statement.text, statement.parameters, sqliteDialect));
@@ -159,6 +168,20 @@ export class Connection implements Migratable, Writing, Transactional {
         statement.parameters.map((name) => inputOf(parameters[name])),
       );
     });
+  }
+
+  #guarded<T>(work: () => T, path?: string): T {
+    try {
+      return work();
+    } catch (cause) {
+      throw this.#toUnavailable(cause, path);
+    }
+  }
+
+  /** The database may come back; our bugs do not. */
+  #toUnavailable(cause: unknown, path = this.#path): unknown {
+    const fault = sqliteFault(path, cause);
+    return fault === undefined ? cause : unavailable(cause, fault);
   }
 }
 
@@ -183,22 +206,6 @@ function toRow(columns: readonly string[], values: readonly unknown[]): Record<s
 
 const inputOf = (value: unknown) => (value instanceof Caller ? value.id : value) as SQLInputValue;
 
-// https://www.sqlite.org/rescode.html: BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN. The database may come back; our bugs do not.
-const BUSY = 5;
-const UNAVAILABLE = new Set([BUSY, 6, 8, 10, 13, 14]);
-
-const codeOf = (thrown: unknown): number => ((thrown as { errcode?: number } | undefined)?.errcode ?? 0) & 0xff;
-
 /** Another one has what it needed: whoever waits may get it. */
 export const isLocked = (thrown: unknown): boolean =>
   thrown instanceof Problem && codeOf(thrown.details.cause) === BUSY;
-
-const toUnavailable = (cause: unknown): unknown => (UNAVAILABLE.has(codeOf(cause)) ? unavailable(cause) : cause);
-
-function guarded<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    throw toUnavailable(cause);
-  }
-}

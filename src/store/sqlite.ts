@@ -7,7 +7,9 @@ import type { Database } from './database.ts';
 import { createIdentities } from './identities.ts';
 import { migrate } from './schema.ts';
 import { Connection, isLocked, sqliteDialect } from './sqlite-connection.ts';
+import { folderFault } from './sqlite-faults.ts';
 import { Caller, numberOf } from './statement.ts';
+import { unavailable } from './unavailable.ts';
 import { createVersions } from './versions.ts';
 import { createWriteQueue } from './write-queue.ts';
 
@@ -21,8 +23,9 @@ export async function openSqlite(
   path: string,
   now: () => number,
   burst: () => number | undefined = () => undefined,
+  checkpointsDied: (thrown: unknown) => void = () => {},
 ): Promise<Database> {
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolderOf(path);
   const writer = new Connection(path);
   await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
   writer.moveLog(); // a migration, or a process that was killed, may have left a long one
@@ -38,7 +41,7 @@ export async function openSqlite(
       throw thrown;
     }
   }
-  const checkpoints = createCheckpoints(path);
+  const checkpoints = createCheckpoints(path, checkpointsDied);
   const writes = createWriteQueue(writer, () => checkpoints.wrote(writer.rowsChanged));
   const versions = createVersions(() => writer.dataVersion());
   const identities = createIdentities((hash) => {
@@ -104,7 +107,7 @@ export async function openSqlite(
       if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
       const connection = new Connection(path);
       try {
-        connection.exec(`vacuum into '${to.replaceAll("'", "''")}'`);
+        connection.exec(`vacuum into '${to.replaceAll("'", "''")}'`, to);
       } finally {
         connection.close();
       }
@@ -116,4 +119,12 @@ export async function openSqlite(
       writer.close();
     },
   };
+}
+
+function makeFolderOf(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+  } catch (cause) {
+    throw unavailable(cause, folderFault(path));
+  }
 }

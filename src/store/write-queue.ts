@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unavailable } from './unavailable.ts';
+import type { Problem } from '../problem.ts';
 
 /**
  * Writes to the embedded database, one after the other. Those that are asked for in one turn of the event loop share one
@@ -21,6 +21,8 @@ export interface WriteOptions {
 export interface Transactional {
   /** Begins a transaction that writes; false where another process is in one. */
   tryBegin(): boolean;
+  /** What there is to say where it stays in one. */
+  lockedOut(): Problem;
   exec(sql: string): void;
   readonly inTransaction: boolean;
 }
@@ -74,7 +76,7 @@ export function createWriteQueue<C extends Transactional>(connection: C, committ
   /** SQLite would wait for the lock by blocking the process; this way others are served meanwhile. */
   async function begin(): Promise<void> {
     for (let tries = 0; !connection.tryBegin(); tries++) {
-      if (tries * LOCK_RETRY_MS >= LOCK_WAIT_MS) throw unavailable(new Error('another process holds the write lock'));
+      if (tries * LOCK_RETRY_MS >= LOCK_WAIT_MS) throw connection.lockedOut();
       await sleep(LOCK_RETRY_MS);
     }
   }

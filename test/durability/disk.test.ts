@@ -60,11 +60,15 @@ async function saveUntilRefused(save: (message: string) => Promise<{ status: num
 describe('the disk of the embedded database', () => {
   test('full: what cannot be stored is refused as unavailable, the rest is served, and it goes on when there is room', async (t) => {
     const service = await open(t);
-    const { call, ask, pragma } = service;
+    const { call, ask, pragma, logged } = service;
     const save = (message: string) => call('account', 'SaveMessageTemplate', { message });
     pragma(`max_page_count = ${pragma('page_count') + 10}`);
     const saved = await saveUntilRefused(save);
     assert.ok(saved > 3, `${saved}`);
+    assert.equal(
+      JSON.parse(logged.at(-1) ?? '{}').msg,
+      `The disk of the database ${pathOf(service.setting)} is full. Make room there: the service goes on by itself.`,
+    );
     const before = await answersOf(service);
     // Together with others that need no room: each stands alone, or all are refused.
     const mixed = await Promise.all([save(`mixed ${LONG}`), call('inbox', 'CountUnread'), save(`more ${LONG}`)]);
@@ -90,10 +94,9 @@ describe('the disk of the embedded database', () => {
       assert.deepEqual(await call(group, operation, args), UNAVAILABLE, operation);
     }
     assert.deepEqual(await answersOf(service), before);
-    assert.ok(
-      logged.some((line) => /attempt to write a readonly database/.test(line)),
-      'the log has the reason',
-    );
+    const { msg, err } = JSON.parse(logged.at(-1) ?? '{}');
+    assert.ok(msg.startsWith(`The database ${pathOf(service.setting)} cannot be written. Let this user`), msg);
+    assert.equal(err.message, 'attempt to write a readonly database');
     pragma('query_only = off');
     for (const [group, operation, args] of CALLS.filter(([, name]) => changes(name))) {
       assert.equal((await call(group, operation, args)).status, 200, operation);

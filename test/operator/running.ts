@@ -72,7 +72,8 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-function launch(args: readonly string[], { env, cwd = folder, command = COLUMBA }: Surroundings) {
+/** What was started, whether it serves or not. */
+export function launch(args: readonly string[], { env, cwd = folder, command = COLUMBA }: Surroundings) {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(command, args, { cwd, env: { PATH, HOME, TMPDIR: tmpdir(), ...env } });
   const output = { stdout: '', stderr: '' };

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import { describe, test } from 'node:test';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
 import { until } from '../durability/program.ts';
 import { CALLS } from '../durability/serving.ts';
-import { columba, freshDatabase } from '../operator/running.ts';
+import { columba } from '../operator/running.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { type Arguments, FORMS, type Form, requestOf } from '../support/forms.ts';
 import { ACME } from '../support/service.ts';
@@ -212,18 +212,17 @@ onEveryEngine('metrics', (engine) => {
   });
 });
 
-describe('the port for metrics', () => {
-  test('that is taken is told of in one sentence, with what to do, by one process and by several', async () => {
-    const taken = await freePort();
-    const { createServer } = await import('node:net');
-    const server = createServer().listen(taken, '127.0.0.1');
-    await once(server, 'listening');
-    for (const workers of ['1', '2']) {
-      const args = ['serve', '--port', '0', '--database', freshDatabase(), '--workers', workers];
+onEveryEngine('the port for metrics', (engine) => {
+  for (const workers of ['1', '2']) {
+    test(`that is taken ends the process at once, in one sentence, with what to do (workers: ${workers})`, async () => {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port: taken } = server.address() as AddressInfo;
+      const args = ['serve', '--port', '0', '--database', await engine.fresh('empty'), '--workers', workers];
       const { code, stderr } = await columba([...args, '--metrics-port', String(taken)]);
       const sentence = `Port ${taken} is taken. Choose another with --metrics-port or COLUMBA_METRICS_PORT.`;
       assert.deepEqual([code, stderr], [1, `columba: ${sentence}\n`]);
-    }
-    server.close();
-  });
+      server.close();
+    });
+  }
 });

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { createCheckpoints } from '../../src/store/checkpoints.ts';
+import type { Database } from '../../src/store/database.ts';
 import { until } from '../durability/program.ts';
+import { serve } from '../durability/serving.ts';
 import { engines } from '../support/engines.ts';
 import { openStore, pathOf, sql } from './opening.ts';
 
@@ -59,6 +62,78 @@ describe('the log of the embedded database', () => {
     const next = await openStore(`sqlite:${left}`);
     assert.equal(inFile(left), changed);
     await next.close();
+  });
+
+  test('after its thread was killed the log is moved again, by another thread, and the service logs it', async (t) => {
+    const threads: Worker[] = [];
+    const count = (thread: Worker) => void threads.push(thread);
+    process.on('worker', count);
+    t.after(() => process.off('worker', count));
+    const setting = await sqlite.fresh('sample');
+    let store: Database | undefined;
+    const { app, logged } = await serve(setting, {
+      database: (opened) => {
+        store = opened;
+        return opened;
+      },
+    });
+    t.after(() => app.stop());
+    const change = (text: string) =>
+      Promise.all(Array.from({ length: 50 }, () => (store as Database).run(mark, { text })));
+    const deaths = () => logged.filter((line) => /write-ahead log died and is started again/.test(line)).length;
+
+    await until('the first thread runs', async () => {
+      await change('before');
+      return threads.length === 1;
+    });
+    await threads[0]?.terminate();
+    await until('the death is logged', () => deaths() === 1);
+    await until('it is moved again', async () => {
+      await change(TEXT);
+      return inFile(pathOf(setting)) > 0;
+    });
+    assert.deepEqual([threads.length, deaths()], [2, 1]);
+  });
+
+  test('a thread that cannot open the file is started again later, not at every commit', async (t) => {
+    let started = 0;
+    const count = () => void started++;
+    process.on('worker', count);
+    t.after(() => process.off('worker', count));
+    const folder = `${pathOf(await sqlite.fresh('empty'))}-later`;
+    const path = `${folder}/late.db`;
+    const deaths: unknown[] = [];
+    let rows = 0;
+    const commit = () => {
+      rows += 10_000;
+      checkpoints.wrote(rows);
+    };
+    const checkpoints = createCheckpoints(path, (thrown) => {
+      deaths.push(thrown);
+      commit();
+      assert.equal(started, deaths.length, 'another one was started at once');
+    });
+    await until('two threads have died', () => {
+      commit();
+      return deaths.length === 2;
+    });
+    assert.match(String(deaths[0]), /unable to open database file/);
+
+    mkdirSync(folder);
+    const database = new DatabaseSync(path);
+    database.exec('pragma journal_mode = wal; pragma wal_autocheckpoint = 0');
+    database.exec(`create table received (text); insert into received values ('${TEXT}')`);
+    const isMoved = () => {
+      commit();
+      copyFileSync(path, `${path}-alone`);
+      const alone = new DatabaseSync(`${path}-alone`);
+      const { count: tables } = alone.prepare('select count(*) as count from sqlite_schema').get() as { count: number };
+      alone.close();
+      return tables === 1;
+    };
+    await until('it is moved', isMoved);
+    await checkpoints.close();
+    database.close();
   });
 
   test('a file that cannot be opened leaves the log to the connection, and harms nobody', async () => {

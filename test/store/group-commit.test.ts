@@ -20,6 +20,7 @@ function remembering(refuse: (sql: string) => boolean = () => false) {
       if (refuse(sql)) throw new Problem('unavailable', `refused: ${sql}`);
       if (sql === 'commit' || sql === 'rollback') inTransaction = false;
     },
+    lockedOut: () => new Problem('unavailable', 'locked'),
     get inTransaction() {
       return inTransaction;
     },

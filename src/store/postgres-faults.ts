@@ -1,0 +1,84 @@
+import pg from 'pg';
+
+/** What keeps us from PostgreSQL, for the operator: with server, database and user, what to do, and never the password. */
+interface Place {
+  /** All servers that were asked: `one:5432, two:5432`. */
+  readonly at: string;
+  readonly database: string;
+  readonly user: string;
+}
+
+const LATE = ({ at }: Place) =>
+  `PostgreSQL at ${at} does not answer within COLUMBA_DATABASE_TIMEOUT_MS. Check the network, firewalls and its load.`;
+const REFUSED = ({ at }: Place) =>
+  `No PostgreSQL takes connections at ${at}. Start it, or correct host and port in COLUMBA_DATABASE.`;
+const UNKNOWN_HOST = ({ at }: Place) =>
+  `The host of ${at} has no address. Correct its name in COLUMBA_DATABASE, or look at DNS.`;
+const STANDBY = ({ at }: Place) =>
+  `PostgreSQL at ${at} takes no writes. Name the primary, or all servers with ?target_session_attrs=read-write.`;
+const PASSWORD = ({ at, user }: Place) =>
+  `PostgreSQL at ${at} does not accept the password of user ${user}. Correct it in COLUMBA_DATABASE.`;
+const ENDED = ({ at }: Place) =>
+  `PostgreSQL at ${at} is starting, stopping or was told to end connections. The service goes on when it is back.`;
+const CONFLICT = ({ at, database }: Place) =>
+  `Others keep rows of database ${database} at ${at} locked for too long. Look at pg_stat_activity.`;
+const TLS = ({ at }: Place) =>
+  `The TLS connection to PostgreSQL at ${at} fails. Check sslmode and sslrootcert in COLUMBA_DATABASE.`;
+const LOST = ({ at }: Place) =>
+  `The connection to PostgreSQL at ${at} failed. Look at its log and the network. The service goes on when it is back.`;
+
+/** By SQLSTATE and by the codes of Node: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const FAULTS: Readonly<Record<string, (place: Place) => string>> = {
+  '3D000': ({ at, database, user }) =>
+    `There is no database ${database} in PostgreSQL at ${at}. Make it: createdb --owner=${user} ${database}`,
+  '28P01': PASSWORD,
+  '28000': ({ at, database, user }) =>
+    `PostgreSQL at ${at} does not let user ${user} use database ${database}. Check the role and pg_hba.conf.`,
+  '42501': ({ at, database, user }) =>
+    `User ${user} lacks rights in database ${database} at ${at}. Run there: alter database ${database} owner to ${user}`,
+  '25006': STANDBY,
+  '40001': CONFLICT,
+  '40P01': CONFLICT,
+  '55P03': CONFLICT,
+  '53100': ({ at }) => `The disk of PostgreSQL at ${at} is full. Make room there: the service goes on by itself.`,
+  '53300': ({ at, user }) =>
+    `PostgreSQL at ${at} has no connection left for user ${user}. Raise its limit, or lower COLUMBA_DATABASE_CONNECTIONS.`,
+  '57P01': ENDED,
+  '57P02': ENDED,
+  '57P03': ENDED,
+  '57014': LATE,
+  ECONNREFUSED: REFUSED,
+  ENOTFOUND: UNKNOWN_HOST,
+  EAI_AGAIN: UNKNOWN_HOST,
+  ...{ ETIMEDOUT: LATE, EHOSTUNREACH: LATE, ENETUNREACH: LATE },
+};
+
+/** The driver's own errors have no code. */
+const TOLD: readonly [RegExp, (place: Place) => string][] = [
+  [/^connect ENOENT/, REFUSED], // the file of a socket
+  [/^(ENOENT|EACCES|EISDIR)/, TLS], // that of a certificate
+  [/standby/, STANDBY],
+  [/password/, PASSWORD],
+  [/timeout/i, LATE],
+  [/SSL|TLS|certificate/, TLS],
+];
+
+export function postgresFault(urls: readonly string[], cause: unknown): string {
+  const { code = '', message = '' } = (cause ?? {}) as { code?: string; message?: string };
+  const fault = FAULTS[code] ?? TOLD.find(([pattern]) => pattern.test(message))?.[1] ?? LOST;
+  return fault(placeOf(urls));
+}
+
+/** As the driver understands the addresses, with the defaults of PostgreSQL's own variables. */
+function placeOf(urls: readonly string[]): Place {
+  const servers = urls.map((url) => new pg.Client({ connectionString: withoutTls(url) }));
+  const [{ database, user } = {}] = servers;
+  return {
+    at: servers.map(({ host, port }) => `${host}:${port}`).join(', '),
+    database: database ?? '',
+    user: user ?? '',
+  };
+}
+
+/** The driver would read the files of certificates, which may be what is wrong. */
+const withoutTls = (url: string): string => url.replace(/([?&])ssl[^&]*/g, '$1');
