@@ -1,7 +1,7 @@
 import { neighbourhood, networkList } from '../networks.ts';
 import { Problem } from '../problem.ts';
 import type { Caller } from '../store/database.ts';
-import { type Authority, createMemory, type Lease, type Rate } from './limits.ts';
+import { type Authority, createAuthority, createMemory, type Lease, type Rate } from './limits.ts';
 
 /** Keeps callers within their limits. Only failures wait: who is known behind the same address never does. */
 export interface Guard {
@@ -10,6 +10,12 @@ export interface Guard {
   /** These throw Problem `too-many`, now or later. */
   admitClient(client: string): void | Promise<void>;
   admitAccount(account: Caller): void | Promise<void>;
+  /**
+   * Reading a request costs something before it is known whose it is. An address may cost so many bytes a second; none,
+   * if its calls succeed. Without bytes: whether anything is left. Throws Problem `too-many`.
+   */
+  admitReading(client: string, bytes?: number): void;
+  readingSucceeded(client: string, bytes: number): void;
   /** Whether accounts have a limit: then it must be known whose a call is before anything is done. */
   readonly limitsAccounts: boolean;
 }
@@ -30,11 +36,16 @@ const LEASES_PER_SECOND = 20;
 const LEASE_MS = 1_000;
 const LEASES_MAX = 20_000;
 
+// Calls as a rule are shorter and always read. 1 MiB of the worst XML takes 20 ms: an address can take 2 % of a core.
+const FREE_READING_BYTES = 16_384;
+const READING: Rate = { perSecond: 64, burst: 512 }; // of 16 KiB each: 1 MiB a second, and 8 MiB at once
+
 export function createGuard(settings: GuardSettings): Guard {
   const { authority, sleep, now, accountRate, addressRate } = settings;
   const isUnlimited = networkList(settings.unlimited);
   const leases = createMemory<{ left: number; until: number }>(LEASES_MAX);
   const asking = new Map<string, Promise<Lease>>();
+  const reading = createAuthority(now); // each process bounds its own work
 
   function spend(key: string, rate: Rate, whose: string): void | Promise<void> {
     if (spendLeased(key)) return undefined;
@@ -72,17 +83,29 @@ export function createGuard(settings: GuardSettings): Guard {
     },
     admitClient(client) {
       if (addressRate.perSecond === 0 || isUnlimited(client)) return undefined;
-      // A customer of a provider has a whole /64 of IPv6 addresses.
-      const whose = client.includes(':') ? neighbourhood(client) : client;
-      return spend(`address ${whose}`, addressRate, 'from this address');
+      return spend(`address ${customer(client)}`, addressRate, 'from this address');
     },
     admitAccount(account) {
       if (accountRate.perSecond === 0) return undefined;
       return spend(`account ${account.id}`, accountRate, 'of this account');
     },
+    admitReading(client, bytes = FREE_READING_BYTES + 1) {
+      const wanted = Math.ceil(bytes / FREE_READING_BYTES) - 1;
+      if (wanted === 0 || isUnlimited(client)) return;
+      const key = customer(client);
+      const { granted, waitMs } = reading.take(key, READING, wanted);
+      if (granted < wanted) throw tooMany('from this address', waitMs || 1_000);
+    },
+    readingSucceeded(client, bytes) {
+      const taken = Math.ceil(bytes / FREE_READING_BYTES) - 1;
+      if (taken > 0 && !isUnlimited(client)) reading.giveBack(customer(client), READING, taken);
+    },
     limitsAccounts: accountRate.perSecond > 0,
   };
 }
+
+/** A customer of a provider has a whole /64 of IPv6 addresses. */
+const customer = (client: string): string => (client.includes(':') ? neighbourhood(client) : client);
 
 function check({ granted, waitMs }: Lease, whose: string): void {
   if (granted === 0) throw tooMany(whose, waitMs);

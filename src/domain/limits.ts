@@ -56,6 +56,12 @@ export function createAuthority(now: () => number) {
       return { granted, waitMs: granted > 0 ? 0 : Math.ceil((CALL - level) / perSecond) };
     },
 
+    /** Takes back what was taken and not used up. */
+    giveBack(key: string, { burst }: Rate, count: number): void {
+      const bucket = buckets.get(key);
+      if (bucket) buckets.set(key, { ...bucket, level: Math.min(burst * CALL, bucket.level + count * CALL) });
+    },
+
     failed(client: string): number {
       const beyond = Math.max(
         countFailure(client) - FREE_FAILURES,
@@ -63,7 +69,7 @@ export function createAuthority(now: () => number) {
       );
       return beyond > 0 ? Math.min(DELAY_FIRST_MS * 2 ** Math.min(beyond - 1, 10), DELAY_MAX_MS) : 0;
     },
-  } satisfies Authority;
+  } satisfies Authority & { giveBack(key: string, rate: Rate, count: number): void };
 }
 
 /** At most so many values by their keys; of those that were not set of late, half are forgotten at a time. */

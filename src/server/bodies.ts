@@ -1,6 +1,6 @@
 import { Problem } from '../problem.ts';
 
-/** The bodies of requests while they come: each within its bounds, and all that are under way together within theirs. */
+/** The bodies of requests while they come or wait: each within its bounds, and all together within theirs. */
 export interface BodyLimits {
   readonly bodyBytesMax: number;
   readonly receivingBytesMax: number;
@@ -63,7 +63,23 @@ export function createBodies({ bodyBytesMax, receivingBytesMax }: BodyLimits) {
   const tooLarge = (): Problem =>
     new Problem('too-large', `A request body has at most ${bodyBytesMax} bytes.`, { headers: { Connection: 'close' } });
 
-  return { receive: (): Receiving => new Gathering(), tooLarge, bytesMax: bodyBytesMax };
+  return {
+    receive: (): Receiving => new Gathering(),
+    tooLarge,
+    bytesMax: bodyBytesMax,
+    /** Counts bytes that a request holds until they are released; throws where there is no room for them. */
+    hold(bytes: number): void {
+      if (bytes > SMALL_BYTES && held + bytes > receivingBytesMax) throw crowded();
+      held += bytes;
+    },
+    release(bytes: number): void {
+      held -= bytes;
+    },
+    /** Of all requests, in bytes. */
+    get held() {
+      return held;
+    },
+  };
 }
 
 export type Bodies = ReturnType<typeof createBodies>;

@@ -35,6 +35,24 @@ const isCharset = (name: string): boolean => {
   }
 };
 
+// As many threads as libuv has. Each holds up to `bytesMax` of output that nobody has looked at yet.
+const UNPACKING_MAX = 4;
+let unpacking = 0;
+const waiting: (() => void)[] = [];
+
+/** In turn: the others wait with what came, which is small. */
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (unpacking >= UNPACKING_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
+  else unpacking += 1;
+  try {
+    return await work();
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else unpacking -= 1;
+  }
+}
+
 /** The body as it was before the client compressed it, once; never more than `bytesMax`, however small it came. */
 export async function unpack(bytes: Uint8Array, field: string, bytesMax: number): Promise<Uint8Array> {
   const listed = field.split(',', CODINGS_MAX + 1).map((coding) => coding.trim().toLowerCase());
@@ -47,7 +65,7 @@ export async function unpack(bytes: Uint8Array, field: string, bytesMax: number)
     throw new Problem('unsupported-media', `The Content-Encoding of a request is one of ${known}, or none.`);
   }
   try {
-    return await unpacker(bytes, { maxOutputLength: bytesMax });
+    return await inTurn(() => unpacker(bytes, { maxOutputLength: bytesMax }));
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
       throw new Problem('too-large', `A request body has at most ${bytesMax} bytes when it is decompressed.`);

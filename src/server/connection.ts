@@ -182,10 +182,19 @@ export class Connection {
     }
     if (reply instanceof Promise) {
       reply.then(
-        (ready) => this.#pack(head, request.id, ready),
-        () => this.#fail(),
+        (ready) => {
+          request.release();
+          this.#pack(head, request.id, ready);
+        },
+        () => {
+          request.release();
+          this.#fail();
+        },
       );
-    } else this.#pack(head, request.id, reply);
+    } else {
+      request.release();
+      this.#pack(head, request.id, reply);
+    }
   }
 
   /** Everything is answered: this is for what cannot be answered. */

@@ -55,8 +55,10 @@ export async function listen(
   const open = new Set<Connection>();
   /** Of each client with a connection, so there are never more than connections. */
   const counts = new Map<string, number>();
+  const bodies = createBodies(settings);
   const host: Host = {
-    ...{ handle, bursts, overload, requests: createRequests(settings, addresses), bodies: createBodies(settings) },
+    ...{ handle, bursts, overload, bodies },
+    requests: createRequests(settings, addresses, bodies, overload.refuses),
     ...{ headerBytesMax: settings.headerBytesMax, requestsPerConnectionMax: settings.requestsPerConnectionMax },
     ...{ patience: clock.patience, now: clock.now, isClosing: () => closing },
     ...{ stay: createStay(settings.idleTimeoutMs), collecting: createCollecting(settings.collectedBytesMax) },

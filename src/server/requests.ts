@@ -1,6 +1,7 @@
 import type { Request } from '../exchange.ts';
 import { Problem } from '../problem.ts';
 import type { Addresses, Peer } from './addresses.ts';
+import type { Bodies } from './bodies.ts';
 import { unpack } from './compression.ts';
 import { requestIdOf, traceparentOf } from './correlation.ts';
 import type { Head } from './heads.ts';
@@ -13,7 +14,12 @@ export interface RequestLimits {
 
 export type Requests = ReturnType<typeof createRequests>;
 
-export function createRequests({ urlLengthMax, inflatedBytesMax }: RequestLimits, addresses: Addresses) {
+export function createRequests(
+  { urlLengthMax, inflatedBytesMax }: RequestLimits,
+  addresses: Addresses,
+  bodies: Pick<Bodies, 'hold' | 'release'>,
+  isOverloaded: () => boolean,
+) {
   class Arrived implements Request {
     readonly method: string;
     readonly path: string;
@@ -27,6 +33,7 @@ export function createRequests({ urlLengthMax, inflatedBytesMax }: RequestLimits
     readonly #peer: Peer;
     #body: Uint8Array | Problem | Promise<Uint8Array>;
     #isPacked: boolean;
+    #heldBytes = 0;
 
     constructor(head: Head, peer: Peer, refused: Problem | undefined, body: Uint8Array | Problem) {
       const { method, target, headers } = head;
@@ -56,9 +63,33 @@ export function createRequests({ urlLengthMax, inflatedBytesMax }: RequestLimits
 
     body(): Uint8Array | Promise<Uint8Array> {
       if (this.#body instanceof Problem) throw this.#body;
-      if (!this.#isPacked || this.#body instanceof Promise) return this.#body;
-      this.#body = unpack(this.#body, this.headers['content-encoding'] ?? '', inflatedBytesMax);
+      if (this.#body instanceof Promise) return this.#body;
+      if (!this.#isPacked) {
+        if (this.#heldBytes === 0 && this.#body.length > HELD_BYTES_MIN) this.#hold(this.#body.length);
+        return this.#body;
+      }
+      this.#body = this.#unpack(this.#body, this.headers['content-encoding'] ?? '');
       return this.#body;
+    }
+
+    /** It may have waited, so that what was not too much before may be too much now. */
+    async #unpack(bytes: Uint8Array, coding: string): Promise<Uint8Array> {
+      this.#hold(bytes.length);
+      const unpacked = await unpack(bytes, coding, inflatedBytesMax);
+      if (isOverloaded()) throw overloaded();
+      this.#hold(unpacked.length);
+      return unpacked;
+    }
+
+    #hold(bytes: number): void {
+      bodies.hold(bytes);
+      this.#heldBytes += bytes;
+    }
+
+    /** It is answered. */
+    release(): void {
+      if (this.#heldBytes > 0) bodies.release(this.#heldBytes);
+      this.#heldBytes = 0;
     }
   }
 
@@ -81,12 +112,20 @@ export function createRequests({ urlLengthMax, inflatedBytesMax }: RequestLimits
       peer: Peer,
       refused: Problem | undefined,
       body: Uint8Array | Problem,
-    ): Request & { id: string } => new Arrived(head, peer, refused, body),
+    ): Request & { id: string; release(): void } => new Arrived(head, peer, refused, body),
   };
 }
 
 /** `/api//inbox.asmx` is `/api/inbox.asmx`, as for IIS: programs join addresses with one slash too many. */
 const withSingleSlashes = (path: string): string => (path.includes('//') ? path.replace(/\/{2,}/g, '/') : path);
+
+// What calls as a rule send is not counted.
+const HELD_BYTES_MIN = 65_536;
+
+const overloaded = (): Problem =>
+  new Problem('unavailable', 'There is more to do than can be done in time. Try again later.', {
+    headers: { 'Retry-After': '1' },
+  });
 
 const closing = (kind: 'malformed' | 'too-large', message: string): Problem =>
   new Problem(kind, message, { headers: { Connection: 'close' } });

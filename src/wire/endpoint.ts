@@ -22,6 +22,10 @@ export interface EndpointSettings {
   /** Whether a client, and then an account, may call now: throw Problem `too-many`, or do so later. */
   readonly admitClient?: (client: string) => void | Promise<void>;
   readonly admitAccount?: (account: unknown) => void | Promise<void>;
+  /** Before a body is decompressed (without `bytes`) and before it is read: throws Problem `too-many`. */
+  readonly admitReading?: (client: string, bytes?: number) => void;
+  /** It was a call of an account. */
+  readonly readingSucceeded?: (client: string, bytes: number) => void;
   /** Keeps answers as long as they hold. Without it, each is made anew. */
   readonly kept?: Kept;
   readonly pages?: PageSettings;
@@ -96,6 +100,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       const request = this.#request;
       const form = formOf(group, request.method, path !== undefined);
       this.#encodeProblem = (problem) => form.encodeProblem(problem, request);
+      if (request.headers['content-encoding'] !== undefined) settings.admitReading?.(request.client);
       const body = request.method === 'GET' ? NO_BYTES : request.body();
       const answer = (bytes: Uint8Array) => this.#answer(group, form, path ?? '', bytes);
       return body instanceof Promise ? this.#after(body, answer) : answer(body);
@@ -104,7 +109,10 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     #answer(group: CompiledGroup, form: Form, path: string, body: Uint8Array): Reply | Promise<Reply> {
       const key = polled.has(whatOf(this.#request)) ? keyOf(this.#request, body) : undefined;
       const known = kept?.find(key);
-      if (!known) return this.#perform(group, form.receive(this.#request, path, body), body);
+      if (!known) {
+        settings.admitReading?.(this.#request.client, body.length);
+        return this.#perform(group, form.receive(this.#request, path, body), body);
+      }
       const admitted = settings.admitAccount?.(known.account);
       if (admitted) return this.#after(admitted, () => this.#tell(known.reply, 'ok', known));
       return this.#tell(known.reply, 'ok', known);
@@ -122,6 +130,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
         const { group, operation } = call;
         this.#seen = { form: message.form, group, operation, call };
         const { value, account, version } = await settings.operations(call, this.#request.client);
+        settings.readingSucceeded?.(this.#request.client, body.length);
         const reply = watched(message, message.encode(call, value), this.#request, call);
         const answered = { form: message.form, group, operation, account, reply };
         if (kept && version !== undefined && timeless.has(operation)) {
