@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { until } from '../durability/program.ts';
 import { requestOf } from '../support/forms.ts';
-import { haproxy, nginx, openssl, type Peer, stunnel } from '../support/peers.ts';
+import { haproxy, nginx, openssl, type Peer, stunnel, testWith } from '../support/peers.ts';
 import { ACME } from '../support/service.ts';
 import { read } from './formats.ts';
 import { freePort } from './image.ts';
@@ -22,6 +22,12 @@ import {
   startBehind,
   startProxy,
 } from './proxies.ts';
+
+/** Without openssl there is no certificate; and the addresses of the clients are there on Linux only. */
+function usable(peer: Peer): Peer {
+  if (process.platform !== 'linux') return { name: `${peer.name} on Linux`, command: null };
+  return peer.command !== null && tool.command === null ? tool : peer;
+}
 
 const asRoot = process.getuid?.() === 0;
 const tool = openssl();
@@ -128,15 +134,15 @@ const PROXIES: { peer: Peer; start: typeof startNginx }[] = [
 
 for (const { peer, start } of PROXIES) {
   describe(`${peer.name} with the files of examples/deploy`, () => {
-    const skip = missing(peer);
-    const check = (behaviour: string, work: () => Promise<void>) => test(behaviour, { skip }, work);
+    const needed = usable(peer);
+    const check = (behaviour: string, work: () => Promise<void>) => testWith(needed, behaviour, work);
     let behind: Behind;
     let entrances: Entrances;
     let port = '';
     before(async () => {
-      if (skip) return;
+      if (needed.command === null) return;
       behind = await startBehind({ COLUMBA_TRUSTED_PROXIES: '127.0.0.1', COLUMBA_HOSTS: 'sms.example' });
-      entrances = await start(peer.command as string, behind);
+      entrances = await start(needed.command, behind);
       port = entrances.port as string;
       // HAProxy answers 503 until its first health check went well.
       await until('it finds Columba', async () => (await callAll(port, [WSDL]))[0]?.status === 200);
@@ -236,14 +242,11 @@ for (const { peer, start } of PROXIES) {
   });
 }
 
-const tunnel = stunnel();
 describe('stunnel4 with the file of examples/deploy', () => {
-  const skip = missing(tunnel);
-  test('programs with TLS 1.0 and 1.1 are served, and the WSDL has the address of COLUMBA_BASE_URL', {
-    skip,
-  }, async () => {
+  const behaviour = 'programs with TLS 1.0 and 1.1 are served, and the WSDL has the address of COLUMBA_BASE_URL';
+  testWith(usable(stunnel()), behaviour, async (command) => {
     const behind = await startBehind({ COLUMBA_BASE_URL: 'https://sms.example:8443' });
-    const { oldPort } = await startStunnel(tunnel.command as string, behind);
+    const { oldPort } = await startStunnel(command, behind);
     for (const tls of ['TLSv1', 'TLSv1.1'] as const)
       await oldTls(oldPort, tls, 'https://sms.example:8443/api/inbox.asmx');
     assert.equal((await callAll(oldPort, [WSDL]))[0]?.protocol, 'TLSv1.3');
@@ -264,12 +267,6 @@ async function oldTls(port: string, tls: 'TLSv1' | 'TLSv1.1', address: string): 
   } finally {
     client.close();
   }
-}
-
-function missing(peer: Peer): string | false {
-  if (process.platform !== 'linux') return 'skipped: the addresses 127.0.0.2 and 127.0.0.3 are there on Linux only';
-  const [absent] = [peer, tool].filter(({ command }) => command === null);
-  return absent ? `skipped: ${absent.name} not installed` : false;
 }
 
 describe('docs/DEPLOYMENT.md', () => {

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { columba, freshPath } from '../operator/running.ts';
 import { sql } from '../store/opening.ts';
-import { testWith } from '../support/peers.ts';
+import { openssl as findOpenssl, testWith } from '../support/peers.ts';
 import { createPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
 import { onPostgres, removeServer } from './servers.ts';
 
-const openssl = {
-  name: 'openssl',
-  command: spawnSync('openssl', ['version'], { stdio: 'ignore' }).status === 0 ? 'openssl' : null,
-};
+const openssl = findOpenssl();
 
 interface Certificate {
   readonly certificate: string;
