@@ -2,16 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readXml } from '../../src/wire/xml.ts';
 import { LIMITS } from '../support/limits.ts';
+import { growthOf, RATIO_MAX } from './cpu.ts';
 import { shapes } from './xml-shapes.ts';
 
 /** Time that a caller without a user_id can take from others. CPU is measured, because other programs disturb it least. */
-
-const SMALL = 100_000;
-const LARGE = 1_000_000;
-/** Ten times the bytes: 10 where the work grows with the bytes, 100 where it grows with their square. */
-const RATIO_MAX = 35;
-/** Below this, the clock tells more about the machine than about the work. */
-const FLOOR_US = 1_000;
 
 function read(text: string): void {
   try {
@@ -19,23 +13,10 @@ function read(text: string): void {
   } catch {} // a refusal is work too
 }
 
-/** The least of several: whatever disturbs makes it more. */
-function cpuOf(text: string): number {
-  const runs = Array.from({ length: 4 }, () => {
-    const before = process.cpuUsage();
-    read(text);
-    const { user, system } = process.cpuUsage(before);
-    return user + system;
-  });
-  return Math.max(FLOOR_US, Math.min(...runs));
-}
-
 describe('the work of reading XML grows with the bytes, not with their square', () => {
   for (const [name, shape] of Object.entries(shapes)) {
-    test(name, () => {
-      const [small, large] = [SMALL, LARGE].map((bytes) => Buffer.from(shape(bytes)).toString()) as [string, string];
-      for (let run = 0; run < 3; run++) read(small); // compiled before it is measured
-      const ratio = cpuOf(large) / cpuOf(small);
+    test(name, async () => {
+      const ratio = await growthOf(shape, read);
       assert.ok(ratio < RATIO_MAX, `${ratio.toFixed(1)} times the CPU for ten times the bytes`);
     });
   }
