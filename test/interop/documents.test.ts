@@ -23,6 +23,7 @@ const READ: Record<string, readonly [document: string, stored: string]> = {
   ],
   'white space before an envelope without declaration': [`\r\n  ${whole}`, 'text'],
   'a line end after the envelope': [`${DECLARATION}${whole}\r\n`, 'text'],
+  'zero bytes after the envelope': [`${DECLARATION}${whole}\0\0`, 'text'],
   'white space and comments after the envelope': [`${DECLARATION}${whole}\n<!-- end -->\n  <!-- of it -->`, 'text'],
   'a comment before the envelope': [`${DECLARATION}<!-- made by a tool -->${whole}`, 'text'],
   'processing instructions around the envelope': [`${DECLARATION}<?tool one?>${whole}<?tool two?>`, 'text'],
@@ -48,7 +49,8 @@ const READ: Record<string, readonly [document: string, stored: string]> = {
 const MALFORMED: Record<string, string> = {
   'text after the envelope': `${DECLARATION}${whole}x`,
   'a second envelope': `${DECLARATION}${whole}${whole}`,
-  'a zero byte after the envelope': `${DECLARATION}${whole}\0`,
+  'text behind a zero byte after the envelope': `${DECLARATION}${whole}\0x`,
+  'a zero byte before the envelope': `\0${DECLARATION}${whole}`,
   'a second declaration': `${DECLARATION}${DECLARATION}${whole}`,
   'white space before the declaration': ` ${DECLARATION}${whole}`,
   'a comment in a value': saving('te<!-- -->xt'),
