@@ -1,3 +1,5 @@
+import { withoutPassword } from './setting.ts';
+
 /** Errors as the log gets them: what went wrong and where, and of nobody's data anything. */
 export interface Described {
   readonly type: string;
@@ -40,7 +42,6 @@ export function describeError(thrown: unknown, values: readonly string[] = [], c
  * value without any. What looks like a number of somebody or a key, and what is not plain text.
  */
 const VALUES: readonly [RegExp, string][] = [
-  [/:\/\/[^@/\s]*@/g, '://…@'],
   [/".*"?/gs, '"…"'],
   [/`.*`?/gs, '`…`'],
   [/(?<![A-Za-z])'.*'?/gs, "'…'"],
@@ -54,7 +55,7 @@ export function withoutValues(message: string, values: readonly string[]): strin
   for (const value of [...values].sort((a, b) => b.length - a.length)) {
     if (value.length > 2) text = text.replaceAll(value, '…');
   }
-  text = text.slice(0, LOOKED_AT_MAX);
+  text = withoutPassword(text.slice(0, LOOKED_AT_MAX));
   for (const [pattern, mark] of VALUES) text = text.replace(pattern, mark);
   return text.slice(0, MESSAGE_LENGTH_MAX);
 }
