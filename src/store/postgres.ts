@@ -83,6 +83,7 @@ export const postgresDialect: Dialect = {
     rare: (condition) => condition,
     elements: (argument) => `select value::bigint from json_array_elements_text(${argument}::json)`,
     limit: (count) => `limit ${count}`,
+    size: () => 'pg_database_size(current_database())',
   },
 };
 
