@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
-import { createApp, type Surroundings } from './app.ts';
+import { type App, createApp, type Surroundings } from './app.ts';
+import { databaseName } from './cli/session.ts';
 import { type Authority, createAuthority, type Lease } from './domain/limits.ts';
 import { importFile } from './operator/import.ts';
 import { Problem } from './problem.ts';
@@ -38,7 +39,12 @@ export async function serve(config: Config, around: Surroundings, options: Serve
   });
   if (options.demo) return serveDemo(config, around, options);
   if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, around);
-  return serveHere(config, cluster.isWorker ? { ...around, authority: firstProcess() } : around, options);
+  return serveHere(
+    config,
+    cluster.isWorker ? { ...around, authority: firstProcess() } : around,
+    options,
+    cluster.isWorker ? undefined : async (address, app) => showBanner(address, config, await accountsOf(app)),
+  );
 }
 
 type Question = { take: Parameters<Authority['take']> } | { failed: string };
@@ -62,13 +68,13 @@ async function serveHere(
   config: Config,
   around: Surroundings,
   { trace }: ServeOptions,
-  ready: (address: string) => void = () => {},
+  ready: (address: string, app: App) => unknown = () => {},
 ): Promise<number> {
   const app = await createApp(config, around);
   try {
     const address = await app.start(trace).catch(takenPort(config));
     around.log.info({ address, pid: process.pid }, 'serving');
-    ready(address);
+    await ready(address, app);
     if (!cluster.isWorker) process.on('SIGHUP', () => around.log.warn('SIGHUP restarts workers, and there are none'));
     around.log.info({ signal: await firstSignal(), pid: process.pid }, 'stopping');
   } finally {
@@ -93,6 +99,10 @@ const withoutTelemetry = ({ telemetry: _, ...others }: Surroundings): Surroundin
 
 async function serveByWorkers(config: Config, around: Surroundings): Promise<number> {
   const app = await createApp(config, withoutTelemetry(around)); // migrates, or says what is wrong, once and not in every worker
+  const accounts = await accountsOf(app);
+  cluster.once('listening', (_worker, { address, port }) => {
+    showBanner(`http://${address?.includes(':') ? `[${address}]` : address}:${port}`, config, accounts);
+  });
   const metrics = await (config.metricsPort > 0
     ? serveGathered(config, around.log, app.figures).catch(takenPort(config))
     : app.stop());
@@ -141,6 +151,25 @@ Columba is serving an account of sample data, which is gone when it stops.
 
   Pages   ${address}/
   Try     curl '${address}/api/inbox.asmx/Unread?user_id=${SAMPLE_USER_ID}&max_count=2'
+
+Stop it with Ctrl-C.
+`;
+
+const isOnTerminal = (): boolean => process.stdout.isTTY === true;
+
+/** How many there are, where somebody is to be told. */
+const accountsOf = async (app: App): Promise<number> => (isOnTerminal() ? (await app.status()).accounts : 0);
+
+function showBanner(address: string, config: Config, accounts: number): void {
+  if (isOnTerminal()) process.stdout.write(banner(config.baseUrl || address, databaseName(config), accounts));
+}
+
+const banner = (address: string, database: string, accounts: number): string => `
+Columba is serving.
+
+  Pages      ${address}/
+  Database   ${database}
+  Accounts   ${accounts > 0 ? accounts.toLocaleString('en') : 'no account yet: columba account add USERNAME'}
 
 Stop it with Ctrl-C.
 `;
