@@ -1,5 +1,6 @@
-import cluster from 'node:cluster';
+import cluster, { type Address, type Worker } from 'node:cluster';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -73,10 +74,11 @@ async function serveHere(
   const app = await createApp(config, around);
   try {
     const address = await app.start(trace).catch(takenPort(config));
+    const signal = firstSignal(); // before anybody is told that it serves
+    if (!cluster.isWorker) process.on('SIGHUP', () => around.log.warn('SIGHUP restarts workers, and there are none'));
     around.log.info({ address, pid: process.pid }, 'serving');
     await ready(address, app);
-    if (!cluster.isWorker) process.on('SIGHUP', () => around.log.warn('SIGHUP restarts workers, and there are none'));
-    around.log.info({ signal: await firstSignal(), pid: process.pid }, 'stopping');
+    around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
   } finally {
     await app.stop();
     cluster.worker?.disconnect(); // its channel to the first process would keep it alive
@@ -100,9 +102,7 @@ const withoutTelemetry = ({ telemetry: _, ...others }: Surroundings): Surroundin
 async function serveByWorkers(config: Config, around: Surroundings): Promise<number> {
   const app = await createApp(config, withoutTelemetry(around)); // migrates, or says what is wrong, once and not in every worker
   const accounts = await accountsOf(app);
-  cluster.once('listening', (_worker, { address, port }) => {
-    showBanner(`http://${address?.includes(':') ? `[${address}]` : address}:${port}`, config, accounts);
-  });
+  const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   const metrics = await (config.metricsPort > 0
     ? serveGathered(config, around.log, app.figures).catch(takenPort(config))
     : app.stop());
@@ -119,6 +119,8 @@ async function serveByWorkers(config: Config, around: Surroundings): Promise<num
   try {
     await workers.start();
     around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
+    const [, { address, port }] = await listening;
+    showBanner(`http://${address.includes(':') ? `[${address}]` : address}:${port}`, config, accounts);
     around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
   } finally {
     await workers.stop();

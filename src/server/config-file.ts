@@ -34,10 +34,10 @@ export function parseConfigFile(path: string, bytes: Uint8Array): ConfigFile {
   const mistakes: string[] = [];
   for (const [index, line] of textOf(path, bytes).split(/\r?\n/).entries()) {
     const number = index + 1;
-    const [, key = '', given = ''] = /^\s*([A-Za-z_]\w*)=(.*)$/.exec(line) ?? [];
+    const [, key = '', given = ''] = /^\s*([A-Za-z_]\w*)=(.*)$/s.exec(line) ?? [];
     const value = unquoted(given.trim());
     const before = lines.get(key);
-    if (/^\s*(?:[#;].*)?$/.test(line)) continue;
+    if (/^\s*(?:[#;].*)?$/s.test(line)) continue;
     // The line itself is not repeated: it may be a secret.
     if (key === '' || value === undefined) mistakes.push(`${path}:${number}: expected KEY=value on one line`);
     else if (before) mistakes.push(`${path}:${number}: ${key} is also in line ${before.number}`);

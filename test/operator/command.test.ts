@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import { createProgram } from '../../src/cli/program.ts';
 import { flagOf, settings } from '../../src/server/config.ts';
 import { migrations } from '../../src/store/schema.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
@@ -126,11 +127,26 @@ describe('columba check, help and version', () => {
     }
   });
 
+  test('COMMAND --help ends with 0 before a setting is judged or a database opened', async () => {
+    const program = createProgram('0');
+    const env = { COLUMBA_DATABASE: 'nothing', COLUMBA_PROT: '1', COLUMBA_CONFIG: 'missing.conf' };
+    const helps = program.commands.flatMap((command) => [
+      [command.name(), '--help'],
+      ['help', command.name()],
+      ...command.commands.map((each) => [command.name(), each.name(), '-h']),
+    ]);
+    for (const args of [['--version'], ['version'], ...helps]) {
+      const { code, stdout, stderr } = await columba(args, { env });
+      assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+      assert.match(stdout, /^(?:Usage: columba |\d+\.)/);
+    }
+  });
+
   test('version is that of the package, also through a symbolic link from elsewhere', async () => {
     assert.deepEqual(await columba(['version']), { code: 0, stdout: `${PACKAGE.version}\n`, stderr: '' });
     const link = join(folder, 'linked');
     symlinkSync(new URL('../../columba', import.meta.url).pathname, link);
-    assert.equal((await columba(['version'], { command: link })).stdout, `${PACKAGE.version}\n`);
+    assert.equal((await columba(['--version'], { command: link })).stdout, `${PACKAGE.version}\n`);
   });
 });
 

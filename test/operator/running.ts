@@ -21,7 +21,7 @@ export interface Surroundings {
   readonly command?: string;
 }
 
-const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
+export const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
 
 /** A folder for one test file, gone after it. */
 export const folder = mkdtempSync(join(tmpdir(), 'columba-command-'));
