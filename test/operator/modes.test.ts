@@ -6,12 +6,11 @@ import { openStore } from '../store/opening.ts';
 import { SAMPLE } from '../support/engines.ts';
 import { columba, folder, freshDatabase, freshPath, serving } from './running.ts';
 
-/** Who may read what Columba writes. Windows has no such modes. */
+/** Who may read what Columba writes. */
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
-const skip = process.platform === 'win32' && 'skipped: Windows has no modes';
 
-describe('files hold secrets and messages', { skip }, () => {
+describe('files hold secrets and messages', () => {
   test('nobody else can read the database, its -wal and its -shm (0600), nor a folder that is made for them (0700)', async () => {
     const made = join(folder, 'made', 'below');
     const path = join(made, 'columba.db');

@@ -3,13 +3,14 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
+import { type Peer, testWith } from '../support/peers.ts';
 import { COLUMBA, columba, folder } from './running.ts';
 
 /** What only people see: on a terminal, which the program script of util-linux makes. */
 
-const hasScript = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false;
-const skip = !hasScript && 'skipped: script of util-linux not installed';
+const { stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' });
+const peer: Peer = { name: 'script of util-linux', command: stdout?.includes('util-linux') ? 'script' : null };
 
 /** Runs a command on a terminal; `until` is the text after which Ctrl-C is typed. */
 async function onTerminal(args: string, cwd: string, until?: string): Promise<{ code: number; shown: string }> {
@@ -28,8 +29,8 @@ async function onTerminal(args: string, cwd: string, until?: string): Promise<{ 
   return { code, shown };
 }
 
-describe('on a terminal', { skip }, () => {
-  test('every command shows the absolute path of its database, and of the file of settings', async () => {
+describe('on a terminal', () => {
+  testWith(peer, 'every command shows the absolute path of its database, and of the file of settings', async () => {
     const cwd = mkdtempSync(join(folder, 'tty-'));
     const path = join(cwd, 'data', 'columba.db');
     assert.deepEqual(await onTerminal('account list', cwd), {
@@ -43,17 +44,21 @@ describe('on a terminal', { skip }, () => {
   });
 
   for (const workers of [1, 2]) {
-    test(`serve with ${workers} processes shows its address, its database, and how to begin without an account`, async () => {
-      const cwd = mkdtempSync(join(folder, 'tty-'));
-      const path = join(cwd, 'data', 'columba.db');
-      const serve = `serve --port 0 --drain-timeout-ms 0 --workers ${workers}`;
-      const first = await onTerminal(serve, cwd, 'Ctrl-C.');
-      assert.equal(first.code, 0, first.shown);
-      assert.match(first.shown, /^ {2}Pages {6}http:\/\/127\.0\.0\.1:\d+\/$/m);
-      assert.ok(first.shown.includes(`\n  Database   ${path}\n`), first.shown);
-      assert.match(first.shown, /^ {2}Accounts {3}no account yet: columba account add USERNAME$/m);
-      assert.equal((await columba(['account', 'add', 'a'], { cwd })).code, 0);
-      assert.match((await onTerminal(serve, cwd, 'Ctrl-C.')).shown, /^ {2}Accounts {3}1$/m);
-    });
+    testWith(
+      peer,
+      `serve with ${workers} processes shows its address, its database, and how to begin without an account`,
+      async () => {
+        const cwd = mkdtempSync(join(folder, 'tty-'));
+        const path = join(cwd, 'data', 'columba.db');
+        const serve = `serve --port 0 --drain-timeout-ms 0 --workers ${workers}`;
+        const first = await onTerminal(serve, cwd, 'Ctrl-C.');
+        assert.equal(first.code, 0, first.shown);
+        assert.match(first.shown, /^ {2}Pages {6}http:\/\/127\.0\.0\.1:\d+\/$/m);
+        assert.ok(first.shown.includes(`\n  Database   ${path}\n`), first.shown);
+        assert.match(first.shown, /^ {2}Accounts {3}no account yet: columba account add USERNAME$/m);
+        assert.equal((await columba(['account', 'add', 'a'], { cwd })).code, 0);
+        assert.match((await onTerminal(serve, cwd, 'Ctrl-C.')).shown, /^ {2}Accounts {3}1$/m);
+      },
+    );
   }
 });
