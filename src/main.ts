@@ -21,13 +21,13 @@ try {
   } else {
     // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
     const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
-    tell(told ? sentence(thrown as Error) : String((thrown as Error).stack ?? thrown));
+    tell(told ? sentence(thrown as Error) : withoutPassword(String((thrown as Error).stack ?? thrown)));
     process.exitCode = 1;
   }
 }
 
 function tell(line: string): void {
-  process.stderr.write(`columba: ${withoutPassword(line)}\n`);
+  process.stderr.write(`columba: ${line}\n`);
 }
 
 /** One line, with the nearest right word where there is one, and where to read on. */
@@ -48,9 +48,10 @@ function nameOf(command: Command): string {
   return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
 }
 
-/** For an operator, who can do something about it: with the reason of what does not answer. */
-function sentence({ message, cause }: Error): string {
-  const { message: reason, code } = (cause ?? {}) as NodeJS.ErrnoException;
+/** For an operator, who can do something about it: with the reason of what does not answer. Only our own words are plain. */
+function sentence(thrown: Error): string {
+  const message = thrown instanceof Problem ? thrown.message : withoutPassword(thrown.message);
+  const { message: reason, code } = (thrown.cause ?? {}) as NodeJS.ErrnoException;
   const why = reason || code;
-  return why ? `${message} (${why})` : message;
+  return why ? `${message} (${withoutPassword(why)})` : message;
 }

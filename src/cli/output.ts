@@ -35,16 +35,25 @@ export async function writeWhole(
   const target = existsSync(path) ? realpathSync(path) : path; // behind a symbolic link
   refuseExisting(path, force);
   const temporary = join(dirname(target), `.${basename(target)}.${process.pid}.tmp`);
+  const remove = () => rmSync(temporary, { force: true });
+  const onSignal = (signal: NodeJS.Signals) => {
+    remove();
+    process.kill(process.pid, signal); // nobody listens any more, so that it ends as without us
+  };
+  for (const signal of SIGNALS) process.once(signal, onSignal);
   try {
     await write(temporary);
     syncToDisk(temporary, 'r+');
     refuseExisting(path, force); // somebody may have been faster
     renameSync(temporary, target);
   } finally {
-    rmSync(temporary, { force: true });
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+    remove();
   }
   if (process.platform !== 'win32') syncToDisk(dirname(target), 'r'); // the name
 }
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 function refuseExisting(path: string, force: boolean): void {
   const found = statSync(path, { throwIfNoEntry: false });

@@ -1,3 +1,4 @@
+import { access, constants } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { flagOf, settings } from '../server/config.ts';
 import { accountCommand } from './account.ts';
@@ -34,6 +35,7 @@ export function createProgram(version: string): Command {
   withDatabase(add('import <FILE>', 'add the accounts of a JSON or NDJSON file; - is standard input'))
     .option('--encoding <NAME>', 'how the file is written, such as windows-1252; else UTF-8', readEncoding)
     .action(async (file, { encoding }, command) => {
+      if (file !== '-') await access(file, constants.R_OK); // or no database is made for it
       const { runImport } = await import('./data.ts');
       process.exitCode = await withSession(command, { creates: true }, ({ app }) => runImport(app, file, encoding));
     });

@@ -25,6 +25,7 @@ export function findConfigFile(
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found && named === undefined) return undefined;
   if (!found) throw new Error(`COLUMBA_CONFIG: there is no file ${path}`);
+  if (found.isDirectory()) throw new Error(`${path}: expected a file of settings, and a folder is there`);
   if (found.size > BYTES_MAX) throw new Error(`${path}: expected settings, and at most ${BYTES_MAX} bytes of them`);
   return parseConfigFile(path, readFileSync(path));
 }

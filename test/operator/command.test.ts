@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
@@ -72,10 +72,13 @@ describe('columba import and export', () => {
   });
 
   test('a file that cannot be read is told of in one sentence', async () => {
+    const database = freshDatabase();
     for (const path of [join(folder, 'missing.json'), folder]) {
-      const { code, stdout, stderr } = await columba(['import', path, '--database', freshDatabase()]);
+      const { code, stdout, stderr } = await columba(['import', path, '--database', database]);
       assert.deepEqual([code, stdout], [1, ''], stderr);
       assert.match(stderr, /^columba: [^\n]+\n$/);
+      const wasThere = path === folder;
+      assert.equal(existsSync(database.replace('sqlite:', '')), wasThere, 'a database for a file that is not there');
     }
   });
 });
@@ -195,6 +198,10 @@ describe('columba refuses', () => {
     );
     assert.match(stderr, /--port: expected a whole number from 0 to 65535, not "70000"\n/);
     assert.match(stderr, /COLUMBA_PROT: there is no such setting\n/);
+    assert.match(
+      stderr,
+      /COLUMBA_DATABASE: [^\n]* postgres:\/\/USER:PASSWORD@HOST\/DATABASE, not "mysql:\/\/…@host\/db"\n/,
+    );
   });
 
   test('a variable that no setting has', async () => {

@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeF
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { account, lines } from './files.ts';
 import { COLUMBA, columba, folder, freshDatabase, freshPath } from './running.ts';
@@ -101,6 +102,27 @@ describe('commands and their files', () => {
       assert.deepEqual([code, stderr], [141, '']);
     });
   }
+
+  test('a signal while a file is written leaves nothing of it, and the old one as it was', async () => {
+    const place = freshFolder();
+    const path = join(place, 'good.json');
+    writeFileSync(path, 'precious');
+    const module = fileURLToPath(new URL('../../src/cli/output.ts', import.meta.url));
+    const script = `
+      const { writeWhole } = await import(process.argv[1]);
+      await writeWhole(process.argv[2], { force: true }, async (temporary) => {
+        (await import('node:fs')).writeFileSync(temporary, 'half');
+        console.log('half');
+        await new Promise((resolve) => setTimeout(resolve, 600_000));
+      });`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, module, path]);
+    await once(child.stdout, 'data');
+    assert.equal(readdirSync(place).length, 2);
+    child.kill('SIGTERM');
+    assert.deepEqual(await once(child, 'exit'), [null, 'SIGTERM']);
+    assert.deepEqual(readdirSync(place), ['good.json']);
+    assert.equal(readFileSync(path, 'utf8'), 'precious');
+  });
 
   test('export writes to a device as it is', async () => {
     const { code, stderr } = await columba(['export', '--output', '/dev/null', '--database', database]);

@@ -122,7 +122,7 @@ describe('a backup of the embedded database', () => {
 
   test('does not write over a file that exists', async () => {
     const database = freshDatabase();
-    await imported(database);
+    await columba(['account', 'add', 'a', '--database', database]);
     const path = freshPath('db');
     writeFileSync(path, 'precious');
     const { code, stdout, stderr } = await columba(['backup', path, '--database', database]);
@@ -136,7 +136,7 @@ describe('a backup of the embedded database', () => {
   test('says in one sentence when the copy cannot be written', async () => {
     const path = freshPath('folder/that/is/not/there.db');
     const database = freshDatabase();
-    await imported(database);
+    await columba(['account', 'add', 'a', '--database', database]);
     const { code, stdout, stderr } = await columba(['backup', path, '--database', database]);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /^columba: [^\n]+\n$/);
