@@ -112,7 +112,7 @@ describe('commands and their files', () => {
       const { writeWhole } = await import(process.argv[1]);
       await writeWhole(process.argv[2], { force: true }, async (temporary) => {
         (await import('node:fs')).writeFileSync(temporary, 'half');
-        console.log('half');
+        process.stdout.write('half');
         await new Promise((resolve) => setTimeout(resolve, 600_000));
       });`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script, module, path]);

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe } from 'node:test';
-import { type Peer, testWith } from '../support/peers.ts';
+import { script, testWith } from '../support/peers.ts';
 import { COLUMBA, columba, folder } from './running.ts';
 
 /** What only people see: on a terminal, which the program script of util-linux makes. */
-
-const { stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' });
-const peer: Peer = { name: 'script of util-linux', command: stdout?.includes('util-linux') ? 'script' : null };
 
 /** Runs a command on a terminal; `until` is the text after which Ctrl-C is typed. */
 async function onTerminal(args: string, cwd: string, until?: string): Promise<{ code: number; shown: string }> {
@@ -30,7 +27,7 @@ async function onTerminal(args: string, cwd: string, until?: string): Promise<{ 
 }
 
 describe('on a terminal', () => {
-  testWith(peer, 'every command shows the absolute path of its database, and of the file of settings', async () => {
+  testWith(script(), 'every command shows the absolute path of its database, and of the file of settings', async () => {
     const cwd = mkdtempSync(join(folder, 'tty-'));
     const path = join(cwd, 'data', 'columba.db');
     assert.deepEqual(await onTerminal('account list', cwd), {
@@ -45,7 +42,7 @@ describe('on a terminal', () => {
 
   for (const workers of [1, 2]) {
     testWith(
-      peer,
+      script(),
       `serve with ${workers} processes shows its address, its database, and how to begin without an account`,
       async () => {
         const cwd = mkdtempSync(join(folder, 'tty-'));

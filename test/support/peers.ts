@@ -18,6 +18,8 @@ export const curl = () => peer('curl', ['curl'], ['--version']);
 export const php = () => peer('php-soap', ['php'], ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']);
 // The system's own first: where several are installed, the packages of the system belong to that one.
 export const python = () => peer('python3-zeep', ['/usr/bin/python3', 'python3'], ['-c', 'import zeep']);
+// It makes a terminal.
+export const script = () => peer('script of util-linux', ['script'], ['--version']);
 export const node: Peer = { name: 'node', command: process.execPath };
 
 export function testWith({ name, command }: Peer, behaviour: string, work: (command: string) => Promise<void>): void {
