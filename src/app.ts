@@ -4,7 +4,7 @@ import { type AccountKey, type Caller, createAccounts } from './domain/accounts.
 import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
 import { createContacts } from './domain/contacts.ts';
-import { createFigures } from './domain/figures.ts';
+import { createFigures, readStatus } from './domain/figures.ts';
 import { createGuard } from './domain/guard.ts';
 import { createInbox } from './domain/inbox.ts';
 import { type Authority, createAuthority } from './domain/limits.ts';
@@ -132,6 +132,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     archive: createArchive(database),
     endpoint: traced,
     figures,
+    status: () => readStatus(untimed),
     backup: (path: string) => database.backup(path),
     /** Starts to serve; the address it answers at. With a file to write exchanges to, if that is wanted. */
     async start(traceFile?: string): Promise<string> {

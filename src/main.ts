@@ -1,21 +1,54 @@
-import { commands, help } from './commands.ts';
+import { type Command, CommanderError } from 'commander';
+import { endAtClosedPipe } from './cli/output.ts';
+import { createProgram } from './cli/program.ts';
 import { operatorSentence, Problem } from './problem.ts';
+import { withoutPassword } from './server/setting.ts';
+import { version } from './version.ts';
 
-/** argv → one command. */
-const [name = '--help', ...args] = process.argv.slice(2);
+/** argv → one command. 0: done. 1: it failed. 2: it was not understood. */
+const program = createProgram(version);
+const args = process.argv.slice(2);
+endAtClosedPipe();
 
 try {
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command) {
-    process.exitCode = await command(args);
-  } else if (['help', '--help', '-h'].includes(name)) {
-    process.stdout.write(help());
-  } else {
-    throw new Problem('bad-argument', `There is no command ${name}. Try: columba --help`);
-  }
+  if (args.length === 0) program.outputHelp();
+  else await program.parseAsync(args, { from: 'user' });
 } catch (thrown) {
-  // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
-  const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
-  process.stderr.write(`columba: ${told ? operatorSentence(thrown as Error) : ((thrown as Error).stack ?? thrown)}\n`);
-  process.exitCode = 1;
+  if (thrown instanceof CommanderError) {
+    if (thrown.exitCode !== 0) tell(usageMistake(thrown));
+    process.exitCode = thrown.exitCode === 0 ? 0 : 2;
+  } else {
+    // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
+    const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
+    tell(told ? sentence(thrown as Error) : withoutPassword(String((thrown as Error).stack ?? thrown)));
+    process.exitCode = 1;
+  }
+}
+
+function tell(line: string): void {
+  process.stderr.write(`columba: ${line}\n`);
+}
+
+/** One line, with the nearest right word where there is one, and where to read on. */
+function usageMistake({ code, message }: CommanderError): string {
+  const command = commandOf(program, args);
+  const names = command.commands.map((each) => each.name()).join(', ');
+  const mistake = code === 'commander.help' ? `expected one of ${names}` : message.replace(/^error: /, '');
+  return `${mistake.replace(/\s*\n\s*/g, ' ').replace(/\.$/, '')}. Try: ${nameOf(command)} --help`;
+}
+
+/** The command that the first words name. */
+function commandOf(parent: Command, [word, ...rest]: readonly string[]): Command {
+  const found = parent.commands.find((each) => each.name() === word);
+  return found ? commandOf(found, rest) : parent;
+}
+
+function nameOf(command: Command): string {
+  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
+}
+
+/** Only our own words are plain: what others say may hold the address of the database. */
+function sentence(thrown: Error): string {
+  const told = operatorSentence(thrown);
+  return thrown instanceof Problem ? told : withoutPassword(told);
 }

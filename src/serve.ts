@@ -1,11 +1,13 @@
-import cluster from 'node:cluster';
+import cluster, { type Address, type Worker } from 'node:cluster';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
-import { createApp, type Surroundings } from './app.ts';
+import { type App, createApp, type Surroundings } from './app.ts';
+import { databaseName } from './cli/session.ts';
 import { type Authority, createAuthority, type Lease } from './domain/limits.ts';
 import { importFile } from './operator/import.ts';
 import { Problem } from './problem.ts';
@@ -38,7 +40,12 @@ export async function serve(config: Config, around: Surroundings, options: Serve
   });
   if (options.demo) return serveDemo(config, around, options);
   if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, around);
-  return serveHere(config, cluster.isWorker ? { ...around, authority: firstProcess() } : around, options);
+  return serveHere(
+    config,
+    cluster.isWorker ? { ...around, authority: firstProcess() } : around,
+    options,
+    cluster.isWorker ? undefined : async (address, app) => showBanner(address, config, await accountsOf(app)),
+  );
 }
 
 type Question = { take: Parameters<Authority['take']> } | { failed: string };
@@ -62,7 +69,7 @@ async function serveHere(
   config: Config,
   around: Surroundings,
   { trace }: ServeOptions,
-  ready: (address: string) => void = () => {},
+  ready: (address: string, app: App) => unknown = () => {},
 ): Promise<number> {
   const app = await createApp(config, around);
   // Before it serves: whoever reads that it does may send a signal at once.
@@ -70,7 +77,7 @@ async function serveHere(
   try {
     const address = await app.start(trace).catch(takenPort(config));
     around.log.info({ address, pid: process.pid }, 'serving');
-    ready(address);
+    await ready(address, app);
     around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
   } finally {
     await app.stop();
@@ -94,19 +101,21 @@ const withoutTelemetry = ({ telemetry: _, ...others }: Surroundings): Surroundin
 
 async function serveByWorkers(config: Config, around: Surroundings): Promise<number> {
   const app = await createApp(config, withoutTelemetry(around)); // migrates, or says what is wrong, once and not in every worker
+  const accounts = await accountsOf(app);
   if (config.metricsPort === 0) {
     await app.stop();
-    return superviseWorkers(config, around);
+    return superviseWorkers(config, around, accounts);
   }
   try {
     const metrics = await serveGathered(config, around.log, app.figures).catch(takenPort(config));
-    return await superviseWorkers(config, around).finally(metrics.close);
+    return await superviseWorkers(config, around, accounts).finally(metrics.close);
   } finally {
     await app.stop(); // connections to PostgreSQL would keep the process alive
   }
 }
 
-async function superviseWorkers(config: Config, around: Surroundings): Promise<number> {
+async function superviseWorkers(config: Config, around: Surroundings, accounts: number): Promise<number> {
+  const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
   const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createAuthority(around.now)));
   const signal = firstSignal(() => {
@@ -117,8 +126,10 @@ async function superviseWorkers(config: Config, around: Surroundings): Promise<n
     );
   });
   try {
-    const started = workers.start().then(() => {
+    const started = workers.start().then(async () => {
       around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
+      const [, { address, port }] = await listening;
+      showBanner(`http://${address.includes(':') ? `[${address}]` : address}:${port}`, config, accounts);
       return signal;
     });
     around.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
@@ -153,6 +164,25 @@ Columba is serving an account of sample data, which is gone when it stops.
 
   Pages   ${address}/
   Try     curl '${address}/api/inbox.asmx/Unread?user_id=${SAMPLE_USER_ID}&max_count=2'
+
+Stop it with Ctrl-C.
+`;
+
+const isOnTerminal = (): boolean => process.stdout.isTTY === true;
+
+/** How many there are, where somebody is to be told. */
+const accountsOf = async (app: App): Promise<number> => (isOnTerminal() ? (await app.status()).accounts : 0);
+
+function showBanner(address: string, config: Config, accounts: number): void {
+  if (isOnTerminal()) process.stdout.write(banner(config.baseUrl || address, databaseName(config), accounts));
+}
+
+const banner = (address: string, database: string, accounts: number): string => `
+Columba is serving.
+
+  Pages      ${address}/
+  Database   ${database}
+  Accounts   ${accounts > 0 ? accounts.toLocaleString('en') : 'no account yet: columba account add USERNAME'}
 
 Stop it with Ctrl-C.
 `;

@@ -95,9 +95,9 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       return { userId };
     },
 
-    /** All accounts by username, some at a time. */
-    async *list(): AsyncGenerator<Account> {
-      for await (const row of allAccounts(database)) yield toAccount(row);
+    /** All accounts whose numbers are wanted, by username, some at a time. */
+    async *list(isWanted: (id: bigint) => boolean = () => true): AsyncGenerator<Account> {
+      for await (const row of allAccounts(database)) if (isWanted(row.account_id)) yield toAccount(row);
     },
 
     async show(username: string): Promise<{ account: Account; credentials: Credential[] }> {

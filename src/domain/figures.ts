@@ -36,3 +36,15 @@ export function createFigures(database: Database, now: () => number = () => perf
     return known.figures;
   };
 }
+
+export interface DatabaseStatus {
+  readonly bytes: number;
+  readonly schemaVersion: number;
+  readonly accounts: number;
+}
+
+/** For `columba check`: it counts every account. */
+export async function readStatus(database: Database): Promise<DatabaseStatus> {
+  const row = await database.first(sql.status, {});
+  return { bytes: Number(row?.bytes), schemaVersion: Number(row?.version), accounts: Number(row?.accounts) };
+}

@@ -2,41 +2,80 @@ import { parseSchemaDate } from '../contract/dates.ts';
 import { parseInt32, parseLong } from '../contract/scalars.ts';
 import { Problem } from '../problem.ts';
 
-/**
- * Reads the fields of a JSON object one by one, each with its type, and refuses what nobody asked for: a misspelt name is an
- * error and not a loss. Errors say where and what, and never repeat a value, which may be a secret.
- */
-export class Fields {
-  readonly #values: Map<string, unknown>;
-  readonly #path: string;
+// A screen or two; a file of a million accounts can have as many mistakes.
+const MISTAKES_MAX = 100;
+const MISTAKE_LENGTH_MAX = 300;
 
-  constructor(value: unknown, path: string) {
-    this.#path = path;
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.error('', 'expected an object');
-    this.#values = new Map(Object.entries(value));
+/** What is wrong: the first ones in words, the others counted. */
+export class Mistakes {
+  readonly told: string[] = [];
+  leftOut = 0;
+
+  constructor(told: readonly string[] = []) {
+    for (const each of told) this.add(each);
   }
 
-  error(name: string, reason: string): Problem {
+  /** Names of fields come from the file: they may be long, and hold what a terminal takes for a command. */
+  add(mistake: string): void {
+    if (this.told.length >= MISTAKES_MAX) this.leftOut += 1;
+    else this.told.push(mistake.slice(0, MISTAKE_LENGTH_MAX).replace(/\p{Cc}/gu, '…'));
+  }
+
+  addAll({ told, leftOut }: Mistakes, place: string): void {
+    for (const each of told) this.add(place + each);
+    this.leftOut += leftOut;
+  }
+}
+
+export class InvalidAccount extends Problem {
+  readonly mistakes: Mistakes;
+
+  constructor(mistakes: Mistakes) {
+    super('bad-argument', mistakes.told.join('\n'));
+    this.mistakes = mistakes;
+  }
+}
+
+/**
+ * Reads the fields of a JSON object one by one, each with its type, and refuses what nobody asked for: a misspelt name is an
+ * error and not a loss. Mistakes say where and what, and never repeat a value, which may be a secret. All of them are
+ * collected: what is wrong reads as undefined, and whoever has read everything looks whether there were mistakes.
+ */
+export class Fields {
+  /** Undefined where there is no object: that is told once, and not for each field. */
+  readonly #values: Map<string, unknown> | undefined;
+  readonly #path: string;
+  readonly mistakes: Mistakes;
+
+  constructor(value: unknown, path: string, mistakes: Mistakes) {
+    this.#path = path;
+    this.mistakes = mistakes;
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    this.#values = isObject ? new Map(Object.entries(value)) : this.refuse('', 'expected an object');
+  }
+
+  refuse<T>(name: string, reason: string): T {
     const place = [this.#path, name].filter(Boolean).join('.');
-    return new Problem('bad-argument', place ? `${place}: ${reason}` : reason);
+    this.mistakes.add(place ? `${place}: ${reason}` : reason);
+    return undefined as T;
   }
 
   /** Absent and null are the same. */
   text(name: string): string | null {
     const value = this.#take(name);
-    if (value === undefined) return null;
-    if (typeof value !== 'string') throw this.error(name, 'expected a text');
-    if (!value.isWellFormed()) throw this.error(name, 'expected a text without halves of surrogate pairs');
+    if (value === undefined) return this.#nothing();
+    if (typeof value !== 'string') return this.refuse(name, 'expected a text');
+    if (!value.isWellFormed()) return this.refuse(name, 'expected a text without halves of surrogate pairs');
     return value;
   }
 
   requiredText(name: string): string {
-    return this.text(name) ?? this.#missing(name);
+    return this.#required(name, this.text(name));
   }
 
   /** A JSON number or a text; a text is exact, and so is a number here (see parseJson). */
   long(name: string): bigint {
-    return this.#number(name, parseLong, 'expected a whole number of 64 bits') ?? this.#missing(name);
+    return this.#required(name, this.optionalLong(name));
   }
 
   optionalLong(name: string): bigint | null {
@@ -44,58 +83,61 @@ export class Fields {
   }
 
   int(name: string, fallback: number | null = null): number {
-    return this.#number(name, parseInt32, 'expected a whole number of 32 bits') ?? fallback ?? this.#missing(name);
+    const value = this.#number(name, parseInt32, 'expected a whole number of 32 bits');
+    return value === null && fallback !== null ? fallback : this.#required(name, value);
   }
 
   boolean(name: string): boolean {
-    const value = this.#take(name) ?? this.#missing(name);
-    if (typeof value !== 'boolean') throw this.error(name, 'expected true or false');
-    return value;
+    const value = this.#take(name);
+    if (value === undefined) return this.#required(name, this.#nothing<boolean>());
+    return typeof value === 'boolean' ? value : this.refuse(name, 'expected true or false');
   }
 
   instant(name: string): number {
-    return this.optionalInstant(name) ?? this.#missing(name);
+    return this.#required(name, this.optionalInstant(name));
   }
 
   optionalInstant(name: string): number | null {
     const value = this.text(name);
-    if (value === null) return null;
+    if (typeof value !== 'string') return value;
     const at = /^\d{4}-\d\d-\d\d/.test(value) ? parseSchemaDate(value, { now: 0, zone: 'UTC' }) : null;
     if (at === null || at < FIRST_INSTANT || at > LAST_INSTANT)
-      throw this.error(name, 'expected a date and time such as 2026-10-02T10:45:30Z');
+      return this.refuse(name, 'expected a date and time such as 2026-10-02T10:45:30Z');
     return at;
   }
 
-  /** An absent list is an empty one. */
+  /** An absent list is an empty one, and so is what is none. */
   list<T>(name: string, read: (value: unknown, path: string) => T): T[] {
     const value = this.#take(name) ?? [];
-    if (!Array.isArray(value)) throw this.error(name, 'expected a list');
+    if (!Array.isArray(value)) return this.refuse(name, 'expected a list') ?? [];
     return value.map((item, index) => read(item, [this.#path, `${name}[${index}]`].filter(Boolean).join('.')));
   }
 
   /** To be called when everything has been read. */
   end(): void {
-    const [unknown] = this.#values.keys();
-    if (unknown !== undefined) throw this.error(unknown, 'there is no such field');
+    for (const unknown of this.#values?.keys() ?? []) this.refuse(unknown, 'there is no such field');
   }
 
   #take(name: string): unknown {
-    const value = this.#values.get(name);
-    this.#values.delete(name);
+    const value = this.#values?.get(name);
+    this.#values?.delete(name);
     return value === null ? undefined : value;
   }
 
   #number<T>(name: string, parse: (text: string) => T | null, expected: string): T | null {
     const value = this.#take(name);
-    if (value === undefined) return null;
+    if (value === undefined) return this.#nothing();
     const exact = typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value);
-    const number = exact ? parse(String(value)) : null;
-    if (number === null) throw this.error(name, expected);
-    return number;
+    return (exact ? parse(String(value)) : null) ?? this.refuse(name, expected);
   }
 
-  #missing(name: string): never {
-    throw this.error(name, 'missing');
+  /** Where a field is absent; where there is no object at all, nothing is said about its fields. */
+  #nothing<T>(): T | null {
+    return this.#values ? null : (undefined as T);
+  }
+
+  #required<T>(name: string, value: T | null): T {
+    return value === null ? this.refuse(name, 'missing') : value;
   }
 }
 

@@ -6,20 +6,22 @@ import { DELIVERY_STATUSES } from '../domain/outbox.ts';
 import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/secrets.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
 import { readSomeNetworks } from '../networks.ts';
-import { Fields } from './fields.ts';
+import { Fields, InvalidAccount, Mistakes } from './fields.ts';
 
 /** The file format of import and export: an account with everything in it, as one JSON object. */
 
+/** Throws InvalidAccount with all mistakes. */
 export async function readAccount(value: unknown, now: number): Promise<AccountArchive> {
-  const fields = new Fields(value, '');
+  const mistakes = new Mistakes();
+  const fields = new Fields(value, '', mistakes);
   const username = fields.requiredText('username');
-  about(fields, 'username', () => checkUsername(username));
+  if (username !== undefined) about(fields, 'username', () => checkUsername(username));
   const createdAt = fields.instant('datetimeCreated');
   const region = fields.text('region');
-  if (region !== null && !isRegion(region)) throw fields.error('region', 'expected a country code such as ZA');
+  if (typeof region === 'string' && !isRegion(region)) fields.refuse('region', 'expected a country code such as ZA');
   const networks = fields.text('allowedNetworks');
   const allowedNetworks =
-    networks === null ? null : about(fields, 'allowedNetworks', () => readSomeNetworks(networks).join());
+    typeof networks === 'string' ? about(fields, 'allowedNetworks', () => readSomeNetworks(networks).join()) : null;
   const password = readPassword(fields);
   const archive = {
     credentials: readCredentials(fields, now),
@@ -43,24 +45,40 @@ export async function readAccount(value: unknown, now: number): Promise<AccountA
       disabledAt: fields.optionalInstant('datetimeDisabled'),
       allowedNetworks,
     },
-    groups: unique(fields, 'groups', fields.list('groups', readGroup), ({ id }) => id),
-    contacts: unique(fields, 'contacts', fields.list('contacts', readContact), ({ id }) => id),
-    templates: unique(fields, 'templates', fields.list('templates', readTemplate), (text) => text, 'text'),
-    blocked: unique(fields, 'blacklist', fields.list('blacklist', readBlocked), ({ number }) => number, 'mobile'),
-    received: unique(fields, 'inbox', fields.list('inbox', readReceived), ({ id }) => id),
-    sent: unique(fields, 'sent', fields.list('sent', readSent), ({ id }) => id),
-    scheduled: unique(fields, 'scheduled', fields.list('scheduled', readScheduled), ({ id }) => id),
+    ...readLists(fields),
   };
   fields.end();
-  if (archive.templates.length > TEMPLATES_MAX)
-    throw fields.error('templates', `an account has at most ${TEMPLATES_MAX} templates`);
-  const groups = new Set(archive.groups.map(({ id }) => BigInt(id)));
-  for (const [index, { groupId }] of archive.contacts.entries()) {
-    if (groupId !== null && !groups.has(groupId))
-      throw fields.error(`contacts[${index}].groupid`, 'there is no such group');
-  }
+  if (mistakes.told.length > 0) throw new InvalidAccount(mistakes);
   // Last, since it is slow on purpose: a file with a mistake is refused before it.
   return { ...archive, account: { ...archive.account, passwordHash: await password() } };
+}
+
+function readLists(fields: Fields) {
+  const list = <T>(name: string, read: (each: Fields) => T) =>
+    fields.list(name, (value, path) => {
+      const each = new Fields(value, path, fields.mistakes);
+      const result = read(each);
+      each.end();
+      return result;
+    });
+  const templates = fields.list('templates', (value, path) => readTemplate(value, path, fields.mistakes));
+  const lists = {
+    groups: unique(fields, 'groups', list('groups', readGroup), ({ id }) => id),
+    contacts: unique(fields, 'contacts', list('contacts', readContact), ({ id }) => id),
+    templates: unique(fields, 'templates', templates, (text) => text, 'text'),
+    blocked: unique(fields, 'blacklist', list('blacklist', readBlocked), ({ number }) => number, 'mobile'),
+    received: unique(fields, 'inbox', list('inbox', readReceived), ({ id }) => id),
+    sent: unique(fields, 'sent', list('sent', readSent), ({ id }) => id),
+    scheduled: unique(fields, 'scheduled', list('scheduled', readScheduled), ({ id }) => id),
+  };
+  if (templates.length > TEMPLATES_MAX) fields.refuse('templates', `an account has at most ${TEMPLATES_MAX} templates`);
+  const groups = new Set(lists.groups.map(({ id }) => String(id)));
+  for (const [index, { groupId }] of lists.contacts.entries()) {
+    // It may be the group whose id is wrong, which is told already.
+    if (typeof groupId === 'bigint' && !groups.has(String(groupId)) && !groups.has('undefined'))
+      fields.refuse(`contacts[${index}].groupid`, 'there is no such group');
+  }
+  return lists;
 }
 
 /** The JSON of an account, piece by piece, on one line. Its secrets leave as their hashes only. */
@@ -137,55 +155,45 @@ const optionalDate = (at: number | null): string | null => (at === null ? null :
 function readPassword(fields: Fields): () => Promise<string | null> {
   const password = fields.text('password');
   const hash = fields.text('passwordHash');
-  if (hash !== null && !isPasswordHash(hash))
-    throw fields.error('passwordHash', 'expected an argon2id hash, $argon2id$…');
-  if (hash !== null && password !== null)
-    throw fields.error('passwordHash', 'there is a password as well: give one of them');
+  if (typeof hash === 'string' && !isPasswordHash(hash))
+    fields.refuse('passwordHash', 'expected an argon2id hash, $argon2id$…');
+  else if (typeof hash === 'string' && password !== null)
+    fields.refuse('passwordHash', 'there is a password as well: give one of them');
   return async () => (password === null ? hash : hashPassword(password));
 }
 
 function readCredentials(fields: Fields, now: number): AccountArchive['credentials'] {
   const userId = fields.text('userID');
-  if (userId !== null && (userId === '' || userId.length > USER_ID_LENGTH_MAX)) {
-    throw fields.error('userID', `expected 1 to ${USER_ID_LENGTH_MAX} characters`);
-  }
+  const isUserId = typeof userId === 'string' && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
+  if (typeof userId === 'string' && !isUserId)
+    fields.refuse('userID', `expected 1 to ${USER_ID_LENGTH_MAX} characters`);
   const hashes = fields.list('userIDHashes', (value, path) => {
-    const each = new Fields(value, path);
+    const each = new Fields(value, path, fields.mistakes);
     const hash = each.requiredText('sha256');
-    if (!isUserIdHash(hash)) throw each.error('sha256', 'expected 64 hexadecimal digits');
+    if (typeof hash === 'string' && !isUserIdHash(hash)) each.refuse('sha256', 'expected 64 hexadecimal digits');
     const credential = { hash, createdAt: each.instant('created'), revokedAt: each.optionalInstant('revoked') };
     each.end();
     return credential;
   });
-  const own = userId === null ? [] : [{ hash: hashUserId(userId), createdAt: now, revokedAt: null }];
-  const all = [...own, ...hashes];
-  if (all.length === 0) throw fields.error('userID', 'missing (or userIDHashes)');
-  return unique(fields, 'userIDHashes', all, ({ hash }) => hash, 'sha256');
+  if (userId === null && hashes.length === 0) fields.refuse('userID', 'missing (or userIDHashes)');
+  const own = isUserId ? [{ hash: hashUserId(userId), createdAt: now, revokedAt: null }] : [];
+  return unique(fields, 'userIDHashes', [...own, ...hashes], ({ hash }) => hash, 'sha256');
 }
 
-function read<T>(value: unknown, path: string, take: (fields: Fields) => T): T {
-  const fields = new Fields(value, path);
-  const result = take(fields);
-  fields.end();
-  return result;
-}
+const readGroup = (fields: Fields) => ({ id: fields.int('id'), name: fields.text('name') });
 
-const readGroup = (value: unknown, path: string) =>
-  read(value, path, (fields) => ({ id: fields.int('id'), name: fields.text('name') }));
+const readContact = (fields: Fields) => ({
+  id: fields.long('id'),
+  name: fields.text('name'),
+  surname: fields.text('surname'),
+  mobile: fields.text('mobile'),
+  groupId: fields.optionalLong('groupid'),
+});
 
-const readContact = (value: unknown, path: string) =>
-  read(value, path, (fields) => ({
-    id: fields.long('id'),
-    name: fields.text('name'),
-    surname: fields.text('surname'),
-    mobile: fields.text('mobile'),
-    groupId: fields.optionalLong('groupid'),
-  }));
-
-function readTemplate(value: unknown, path: string): string {
-  const fields = new Fields({ [path]: value }, '');
+function readTemplate(value: unknown, path: string, mistakes: Mistakes): string {
+  const fields = new Fields({ [path]: value }, '', mistakes);
   const text = fields.requiredText(path);
-  about(fields, path, () => checkTemplate(text));
+  if (text !== undefined) about(fields, path, () => checkTemplate(text));
   return text;
 }
 
@@ -194,56 +202,53 @@ function about<T>(fields: Fields, name: string, check: () => T): T {
   try {
     return check();
   } catch (thrown) {
-    throw fields.error(name, (thrown as Error).message);
+    return fields.refuse(name, (thrown as Error).message);
   }
 }
 
-const readBlocked = (value: unknown, path: string) =>
-  read(value, path, (fields) => {
-    const number = fields.requiredText('mobile');
-    about(fields, 'mobile', () => checkNumber(number));
-    return { number, sample: fields.text('sample_message'), blockedAt: fields.instant('timestamp') };
-  });
+function readBlocked(fields: Fields) {
+  const number = fields.requiredText('mobile');
+  if (number !== undefined) about(fields, 'mobile', () => checkNumber(number));
+  return { number, sample: fields.text('sample_message'), blockedAt: fields.instant('timestamp') };
+}
 
-const readReceived = (value: unknown, path: string) =>
-  read(value, path, (fields) => ({
-    id: fields.long('id'),
-    sender: fields.text('sender'),
-    text: fields.text('message'),
-    shortCode: fields.text('short_code'),
-    receivedAt: fields.instant('timestamp'),
-    read: fields.boolean('read'),
-  }));
+const readReceived = (fields: Fields) => ({
+  id: fields.long('id'),
+  sender: fields.text('sender'),
+  text: fields.text('message'),
+  shortCode: fields.text('short_code'),
+  receivedAt: fields.instant('timestamp'),
+  read: fields.boolean('read'),
+});
 
-const readSent = (value: unknown, path: string) =>
-  read(value, path, (fields) => {
-    const status = fields.requiredText('delivery_status');
-    if (!(DELIVERY_STATUSES as readonly string[]).includes(status)) {
-      throw fields.error('delivery_status', `expected one of ${DELIVERY_STATUSES.join(', ')}`);
-    }
-    return {
-      ...{ id: fields.long('id'), reference: fields.text('user_message_id'), recipient: fields.text('recipient') },
-      ...{ text: fields.text('message'), status, sentAt: fields.instant('timestamp_sent') },
-      ...{ updatedAt: fields.instant('timestamp_updated'), marked: fields.boolean('marked') },
-    };
-  });
+function readSent(fields: Fields) {
+  const status = fields.requiredText('delivery_status');
+  if (status !== undefined && !(DELIVERY_STATUSES as readonly string[]).includes(status)) {
+    fields.refuse('delivery_status', `expected one of ${DELIVERY_STATUSES.join(', ')}`);
+  }
+  return {
+    ...{ id: fields.long('id'), reference: fields.text('user_message_id'), recipient: fields.text('recipient') },
+    ...{ text: fields.text('message'), status, sentAt: fields.instant('timestamp_sent') },
+    ...{ updatedAt: fields.instant('timestamp_updated'), marked: fields.boolean('marked') },
+  };
+}
 
-const readScheduled = (value: unknown, path: string) =>
-  read(value, path, (fields) => ({
-    id: fields.long('id'),
-    reference: fields.text('user_message_id'),
-    recipient: fields.text('recipient'),
-    text: fields.text('message'),
-    scheduledAt: fields.instant('timestamp_scheduled'),
-    createdAt: fields.instant('timestamp_created'),
-  }));
+const readScheduled = (fields: Fields) => ({
+  id: fields.long('id'),
+  reference: fields.text('user_message_id'),
+  recipient: fields.text('recipient'),
+  text: fields.text('message'),
+  scheduledAt: fields.instant('timestamp_scheduled'),
+  createdAt: fields.instant('timestamp_created'),
+});
 
 function unique<T>(fields: Fields, list: string, items: T[], keyOf: (item: T) => unknown, field = 'id'): T[] {
   const seen = new Map<unknown, number>();
   for (const [index, item] of items.entries()) {
-    const first = seen.get(keyOf(item));
-    if (first !== undefined) throw fields.error(`${list}[${index}].${field}`, `the same as in ${list}[${first}]`);
-    seen.set(keyOf(item), index);
+    const key = keyOf(item);
+    const first = seen.get(key);
+    if (first !== undefined) fields.refuse(`${list}[${index}].${field}`, `the same as in ${list}[${first}]`);
+    else if (key !== undefined) seen.set(key, index); // that it is missing is told already
   }
   return items;
 }

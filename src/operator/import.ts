@@ -1,26 +1,37 @@
-import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { Archive } from '../domain/archive.ts';
 import { Problem } from '../problem.ts';
-import { parseJson } from './fields.ts';
+import { InvalidAccount, Mistakes, parseJson } from './fields.ts';
 import { readAccount } from './format.ts';
+import { jsonErrorAt, placeOf } from './json-error.ts';
+import { invalidUtf8, linesOf, readSource, sourceName } from './source.ts';
 
 /** Import of accounts from a file: each whole or not at all, and the mistakes of one do not stop the others. */
 export interface ImportResult {
   accounts: number;
   messages: number;
-  /** Which account, which field, what is wrong. */
-  readonly mistakes: string[];
+  /** Accounts that were not imported. */
+  refused: number;
+  /** Which account, which field, what is wrong: the first ones, and how many more there are. */
+  readonly mistakes: readonly string[];
+  mistakesLeftOut: number;
 }
 
+export interface ImportOptions {
+  /** A label of the WHATWG's encodings. */
+  readonly encoding?: string;
+  readonly progress?: (result: ImportResult) => void;
+}
+
+/** `-` is standard input. */
 export async function importFile(
   path: string,
   archive: Archive,
   now: () => number,
-  progress: (result: ImportResult) => void = () => {},
+  { encoding = 'utf-8', progress = () => {} }: ImportOptions = {},
 ): Promise<ImportResult> {
-  const result: ImportResult = { accounts: 0, messages: 0, mistakes: [] };
-  for await (const { value, place } of accountsOf(path)) {
+  const mistakes = new Mistakes();
+  const result: ImportResult = { accounts: 0, messages: 0, refused: 0, mistakes: mistakes.told, mistakesLeftOut: 0 };
+  for await (const { value, place } of accountsOf(path, encoding)) {
     try {
       if (value instanceof Problem) throw value;
       const account = await readAccount(value, now());
@@ -29,7 +40,10 @@ export async function importFile(
       result.messages += account.received.length + account.sent.length + account.scheduled.length;
     } catch (thrown) {
       if (!(thrown instanceof Problem) || thrown.kind !== 'bad-argument') throw thrown;
-      result.mistakes.push(`${place}${nameOf(value)}: ${thrown.message}`);
+      const found = thrown instanceof InvalidAccount ? thrown.mistakes : new Mistakes([thrown.message]);
+      mistakes.addAll(found, `${place}${nameOf(value)}: `);
+      result.refused += 1;
+      result.mistakesLeftOut = mistakes.leftOut;
     }
     progress(result);
   }
@@ -46,85 +60,86 @@ const nameOf = (value: unknown): string => {
   return typeof name === 'string' ? ` (${name})` : '';
 };
 
-/** A JSON file is parsed whole; of NDJSON only one account at a time is in memory. */
-async function* accountsOf(path: string): AsyncGenerator<Candidate> {
-  if (await isNdjson(path)) yield* accountsOfLines(path);
-  else yield* accountsOfJson(path);
-}
-
 // V8 has no texts of more than 512 MiB, and a tree takes several times its text.
 const JSON_BYTES_MAX = 256 * 1024 * 1024;
 const FIRST_BYTES = 64 * 1024;
 
-/** One account a line: the file starts with an object that is no list of accounts. */
-async function isNdjson(path: string): Promise<boolean> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(FIRST_BYTES), 0, FIRST_BYTES, 0);
-    const start = buffer
-      .subarray(0, bytesRead)
-      .toString('utf8')
-      .replace(/^\uFEFF/, '')
-      .trimStart();
-    if (start === '') throw new Problem('bad-argument', `${path}: the file is empty`);
-    return !/^\{\s*"accounts"\s*:/.test(start) && !/^\{[ \t]*\r?\n/.test(start);
-  } finally {
-    await file.close();
+/** A JSON file is parsed whole; of NDJSON only one account at a time is in memory. */
+async function* accountsOf(path: string, encoding: string): AsyncGenerator<Candidate> {
+  const chunks = readSource(path, encoding);
+  const first: Buffer[] = [];
+  for (let bytes = 0; bytes < FIRST_BYTES; ) {
+    const { value, done } = await chunks.next();
+    if (done) break;
+    first.push(value);
+    bytes += value.length;
   }
+  const all = chained(first, chunks);
+  yield* isNdjson(path, Buffer.concat(first)) ? accountsOfLines(all) : accountsOfJson(path, all);
 }
 
-async function* accountsOfJson(path: string): AsyncGenerator<Candidate> {
-  const file = await open(path);
-  let root: unknown;
-  try {
-    if ((await file.stat()).size > JSON_BYTES_MAX) {
-      throw new Problem('bad-argument', `${path}: too large to read at once; write it as NDJSON, one account a line`);
+async function* chained(first: Iterable<Buffer>, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield* first;
+  yield* rest;
+}
+
+/** One account a line: the file starts with an object that is no list of accounts. */
+function isNdjson(path: string, first: Buffer): boolean {
+  const start = withoutMark(first.toString('utf8')).trimStart();
+  if (start === '') throw new Problem('bad-argument', `${sourceName(path)}: the file is empty`);
+  return !/^\{\s*"accounts"\s*:/.test(start) && !/^\{[ \t]*\r?\n/.test(start);
+}
+
+const withoutMark = (text: string): string => text.replace(/^\uFEFF/, '');
+
+async function* accountsOfJson(path: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<Candidate> {
+  const name = sourceName(path);
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    length += chunk.length;
+    if (length > JSON_BYTES_MAX) {
+      throw new Problem('bad-argument', `${name}: too large to read at once; write it as NDJSON, one account a line`);
     }
-    root = parseJson((await file.readFile('utf8')).replace(/^\uFEFF/, ''));
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) throw new Problem('bad-argument', `${path}: not JSON${positionIn(thrown)}`);
-    throw thrown;
-  } finally {
-    await file.close();
+    pieces.push(chunk);
   }
+  const bytes = Buffer.concat(pieces);
+  const invalid = invalidUtf8(bytes);
+  if (invalid) {
+    const { byte, line, column } = invalid;
+    throw new Problem('bad-argument', `${name}: not UTF-8 at byte ${byte} (line ${line}, column ${column})${HINT}`);
+  }
+  const text = withoutMark(bytes.toString('utf8'));
+  const root = parsed(text, ({ line, column }) => ` (line ${line}, column ${column})`);
+  if (root instanceof Problem) throw new Problem('bad-argument', `${name}: ${root.message}`);
   const accounts = (root as { accounts?: unknown } | null)?.accounts;
-  if (!Array.isArray(accounts)) throw new Problem('bad-argument', `${path}: expected {"accounts": [ … ]}`);
+  if (!Array.isArray(accounts)) throw new Problem('bad-argument', `${name}: expected {"accounts": [ … ]}`);
   for (const [index, value] of accounts.entries()) yield { value, place: `accounts[${index}]` };
 }
 
-async function* accountsOfLines(path: string): AsyncGenerator<Candidate> {
-  let number = 0;
-  for await (const line of linesOf(createReadStream(path, 'utf8'))) {
-    number += 1;
-    const text = number === 1 ? line.replace(/^\uFEFF/, '') : line;
-    if (text.trim() !== '') yield { value: parseLine(text), place: `line ${number}` };
-  }
-}
-
-/** At line feeds only: readline would also split at U+2028, which JSON leaves bare inside its texts. */
-async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
-  let pending: string[] = [];
-  for await (const chunk of chunks) {
-    const pieces = chunk.split('\n');
-    for (const piece of pieces.slice(0, -1)) {
-      yield pending.join('') + piece;
-      pending = [];
+async function* accountsOfLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Candidate> {
+  for await (const { bytes, number, offset } of linesOf(chunks, JSON_BYTES_MAX)) {
+    const place = `line ${number}`;
+    const invalid = invalidUtf8(bytes);
+    if (invalid) {
+      const at = `not UTF-8 at byte ${offset + invalid.byte} (column ${invalid.column})${HINT}`;
+      yield { value: new Problem('bad-argument', at), place };
+      continue;
     }
-    pending.push(pieces.at(-1) as string);
+    const text = number === 1 ? withoutMark(bytes.toString('utf8')) : bytes.toString('utf8');
+    if (text.trim() !== '') yield { value: parsed(text, ({ column }) => ` (column ${column})`), place };
   }
-  yield pending.join('');
 }
 
-function parseLine(line: string): unknown {
+const HINT = '; save the file as UTF-8, or name its encoding: --encoding windows-1252';
+
+/** What the text says, or that it says nothing. */
+function parsed(text: string, tell: (place: { line: number; column: number }) => string): unknown {
   try {
-    return parseJson(line);
+    return parseJson(text);
   } catch (thrown) {
-    return new Problem('bad-argument', `not JSON${positionIn(thrown as Error)}`);
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+    if (thrown.cause) return new Problem('bad-argument', `not JSON: ${thrown.message}`);
+    return new Problem('bad-argument', `not JSON${tell(placeOf(text, jsonErrorAt(text)))}`);
   }
 }
-
-/** Where it broke, without V8's quotation of the text, which may hold secrets. */
-const positionIn = ({ message }: Error): string => {
-  const position = /position (\d+)(?: \(line \d+ column \d+\))?/.exec(message);
-  return position ? ` (${position[0]})` : '';
-};

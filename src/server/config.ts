@@ -1,7 +1,9 @@
+import { dirname, resolve } from 'node:path';
 import { readNetworks } from '../networks.ts';
 import { bounds } from './bounds.ts';
+import type { ConfigFile } from './config-file.ts';
 import { readHosts } from './hosts.ts';
-import { type Setting, setting, wholeNumber } from './setting.ts';
+import { type Setting, setting, wholeNumber, withoutPassword } from './setting.ts';
 
 /** The settings: one table, from which come the environment variables, the flags, `--help` and docs/OPERATIONS.md. */
 
@@ -10,6 +12,15 @@ const text = (value: string): string => value;
 const database = (value: string): string => {
   if (!/^(sqlite:|postgres(ql)?:\/\/).+/.test(value)) {
     throw new Error('expected sqlite: and a path (sqlite:data/columba.db), or postgres://USER:PASSWORD@HOST/DATABASE');
+  }
+  // SQLite would keep these in memory, or read a URI with parameters: nothing would be there after a restart.
+  if (/^sqlite:(?:\s*$|\s*:memory:|file:)/i.test(value)) {
+    throw new Error(
+      'expected sqlite: and the path of a file, because a database in memory loses everything at the end',
+    );
+  }
+  if (/^postgres(?:ql)?:\/\/[^/?#]*[/?#].*@[^@/?]+\//s.test(value)) {
+    throw new Error('expected the characters / ? # of a password as %2F %3F %23');
   }
   return value;
 };
@@ -56,13 +67,17 @@ const level = (value: string): string => {
 export const settings = {
   host: setting('COLUMBA_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 for all.', text),
   port: setting('COLUMBA_PORT', '8080', 'Port to listen on; 0 for any free one.', wholeNumber(0, 65_535)),
-  database: setting(
-    'COLUMBA_DATABASE',
-    'sqlite:data/columba.db',
-    'Where the data is: sqlite: and a path, or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several HOST:PORT and ' +
-      '?target_session_attrs=read-write for failover, and sslmode=verify-full for TLS.',
-    database,
-  ),
+  database: {
+    ...setting(
+      'COLUMBA_DATABASE',
+      'sqlite:data/columba.db',
+      'Where the data is: sqlite: and a path, or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several HOST:PORT and ' +
+        '?target_session_attrs=read-write for failover, and sslmode=verify-full for TLS.',
+      database,
+    ),
+    within: (value: string, folder: string): string =>
+      /^sqlite:(?!file:|:).*\S/.test(value) ? `sqlite:${resolve(folder, value.slice('sqlite:'.length))}` : value,
+  },
   databaseConnections: setting(
     'COLUMBA_DATABASE_CONNECTIONS',
     '10',
@@ -194,33 +209,49 @@ export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof
 export const shownValue = ({ secret }: Setting<unknown>, value: string): string =>
   secret && value !== '' ? '…' : withoutPassword(value);
 
-const withoutPassword = (value: string): string => value.replace(/:\/\/[^@/]*@/, '://…@');
-
 /** `--list-limit` for `listLimit`. */
 export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** Flags win over the environment, the environment over the defaults. All mistakes are told at once. */
+/** The variable that names the file of settings; it cannot be in that file. */
+const CONFIG_VARIABLE = 'COLUMBA_CONFIG';
+
+/** Flags win over the environment, this over the file, and the file over the defaults. All mistakes are told at once. */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Record<string, string | undefined>> = {},
+  file?: ConfigFile,
 ): Config {
-  const mistakes: string[] = [];
-  const entries = Object.entries(settings).map(([name, { variable, fallback, parse }]) => {
+  const mistakes: string[] = [...(file?.mistakes ?? [])];
+  const entries = Object.entries<Setting<unknown>>(settings).map(([name, { variable, fallback, parse, within }]) => {
     const flag = flags[flagOf(name)];
-    const given = flag ?? environment[variable] ?? fallback;
+    const line = file?.lines.get(variable);
+    const kept = line?.value ?? fallback;
+    const given = flag ?? environment[variable] ?? (file && within ? within(kept, dirname(file.path)) : kept);
     try {
       return [name, parse(given)];
     } catch (thrown) {
-      const source = flag === undefined ? variable : `--${flagOf(name)}`;
+      const told = environment[variable] === undefined && line ? `${file?.path}:${line.number}: ${variable}` : variable;
+      const source = flag === undefined ? told : `--${flagOf(name)}`;
       mistakes.push(`${source}: ${(thrown as Error).message}, not ${JSON.stringify(withoutPassword(given))}`);
       return [name, undefined];
     }
   });
+  const variables = new Set(Object.values(settings).map(({ variable }) => variable));
   for (const variable of Object.keys(environment)) {
-    if (variable.startsWith('COLUMBA_') && !Object.values(settings).some((known) => known.variable === variable)) {
+    if (variable.startsWith('COLUMBA_') && variable !== CONFIG_VARIABLE && !variables.has(variable)) {
       mistakes.push(`${variable}: there is no such setting`);
     }
+  }
+  for (const [variable, { number }] of file?.lines ?? []) {
+    if (!variables.has(variable)) mistakes.push(`${file?.path}:${number}: ${variable}: there is no such setting`);
   }
   if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
   return Object.fromEntries(entries) as Config;
 }
+
+/** Whether a file holds what nobody else may read. */
+export const holdsSecrets = ({ lines }: ConfigFile): boolean =>
+  Object.values<Setting<unknown>>(settings).some((each) => {
+    const value = lines.get(each.variable)?.value ?? '';
+    return shownValue(each, value) !== value;
+  });

@@ -1,4 +1,5 @@
 import { Problem } from '../problem.ts';
+import { withoutPassword } from './setting.ts';
 
 /** Errors as the log gets them: what went wrong and where, and of nobody's data anything. */
 export interface Described {
@@ -43,7 +44,6 @@ export function describeError(thrown: unknown, values: readonly string[] = [], c
  * value without any. What looks like a number of somebody or a key, and what is not plain text.
  */
 const VALUES: readonly [RegExp, string][] = [
-  [/:\/\/[^@/\s]*@/g, '://…@'],
   [/".*"?/gs, '"…"'],
   [/`.*`?/gs, '`…`'],
   [/(?<![A-Za-z])'.*'?/gs, "'…'"],
@@ -57,7 +57,7 @@ export function withoutValues(message: string, values: readonly string[]): strin
   for (const value of [...values].sort((a, b) => b.length - a.length)) {
     if (value.length > 2) text = text.replaceAll(value, '…');
   }
-  text = text.slice(0, LOOKED_AT_MAX);
+  text = withoutPassword(text.slice(0, LOOKED_AT_MAX));
   for (const [pattern, mark] of VALUES) text = text.replace(pattern, mark);
   return text.slice(0, MESSAGE_LENGTH_MAX);
 }

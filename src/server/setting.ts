@@ -7,6 +7,8 @@ export interface Setting<T> {
   readonly parse: (text: string) => T;
   /** Not to be shown. */
   readonly secret?: boolean;
+  /** For paths: the same value for whoever starts in another folder than this one. */
+  readonly within?: (value: string, folder: string) => string;
 }
 
 export const setting = <T>(
@@ -27,3 +29,7 @@ export const wholeNumber =
     }
     return number;
   };
+
+/** Up to the last @, because a password may hold one, and a slash too; and what the query of a URL calls a password. */
+export const withoutPassword = (text: string): string =>
+  text.replace(/:\/\/.*@/gs, '://…@').replace(/([?&](?:ssl)?password=)[^&\s]*/gi, '$1…');

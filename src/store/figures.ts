@@ -14,3 +14,8 @@ export const toPurge = statement<Record<string, never>, { total: bigint }>(
   'figures.toPurge',
   'select count(*) as total from tally where purged_generation < generation',
 );
+/** For `check`. */
+export const status = statement<Record<string, never>, { bytes: bigint; version: bigint; accounts: bigint }>(
+  'figures.status',
+  `select {size} as bytes, (select max(version) from schema_version) as version, (select count(*) from account) as accounts`,
+);

@@ -88,6 +88,7 @@ export const postgresDialect: Dialect = {
     ending: (text) => `right(${text}, 6)`,
     using: () => '',
     limit: (count) => `limit ${count}`,
+    size: () => 'pg_database_size(current_database())',
   },
 };
 

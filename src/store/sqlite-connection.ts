@@ -20,6 +20,7 @@ export const sqliteDialect: Dialect = {
     using: (index) => `indexed by ${index}`,
     // A limit that is nothing but a parameter makes SQLite plan the statement anew at every call, which takes half as long as reading 20 rows.
     limit: (count) => `limit cast(${count} as integer)`,
+    size: () => '(select page_count * page_size from pragma_page_count, pragma_page_size)',
   },
 };
 

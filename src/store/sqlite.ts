@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Problem } from '../problem.ts';
 import { identify } from './accounts.ts';
@@ -26,6 +26,7 @@ export async function openSqlite(
   checkpointsDied: (thrown: unknown) => void = () => {},
 ): Promise<Database> {
   makeFolderOf(path);
+  if (!existsSync(path)) makePrivate(path, 'a'); // another process may make it at the same time
   const writer = new Connection(path);
   await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
   writer.moveLog(); // a migration, or a process that was killed, may have left a long one
@@ -105,9 +106,13 @@ export async function openSqlite(
     check: async () => read((connection) => connection.exec('select 1')),
     backup: async (to) => {
       if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
+      makePrivate(to, 'wx'); // SQLite writes into an empty file as well
       const connection = new Connection(path);
       try {
         connection.exec(`vacuum into '${to.replaceAll("'", "''")}'`, to);
+      } catch (thrown) {
+        rmSync(to, { force: true });
+        throw thrown;
       } finally {
         connection.close();
       }
@@ -123,8 +128,11 @@ export async function openSqlite(
 
 function makeFolderOf(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   } catch (cause) {
     throw unavailable(cause, folderFault(path));
   }
 }
+
+/** An empty file that nobody else may read. SQLite gives its mode to the -wal and -shm files too. */
+const makePrivate = (path: string, flags: string): void => closeSync(openSync(path, flags, 0o600));

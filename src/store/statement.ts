@@ -56,9 +56,9 @@ export interface Dialect {
 /**
  * binary: text ordered by its bytes. clustered: a table kept in the order of its key. elements: the numbers of a JSON array, as rows.
  * ending: the last 6 characters of a text. limit: so many rows at most. rare: a condition that few rows of an account meet, so that its own
- * index is the one to use. using: the index to use, where the engine would not find it by itself.
+ * index is the one to use. size: of the database, in bytes. using: the index to use, where the engine would not find it by itself.
  */
-export type Fragment = 'binary' | 'clustered' | 'elements' | 'ending' | 'limit' | 'rare' | 'using';
+export type Fragment = 'binary' | 'clustered' | 'elements' | 'ending' | 'limit' | 'rare' | 'size' | 'using';
 
 export function statement<P extends Record<keyof P, Value>, R = never>(name: string, text: string): Statement<P, R> {
   const parameters = [...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as keyof P & string))];

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { settings } from '../../src/server/config.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { flagOf, settings } from '../../src/server/config.ts';
 import { migrations } from '../../src/store/schema.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { account, document, essence, lines } from './files.ts';
@@ -42,7 +43,13 @@ describe('columba import and export', () => {
     assert.deepEqual([code, stdout], [1, 'Imported 1 account with 0 messages. Refused: 2.\n']);
     assert.equal(
       stderr,
-      'line 2 (bad): credits: expected a whole number of 64 bits\nline 3 (worse): datetimeCreated: missing\n',
+      [
+        'line 2 (bad): credits: expected a whole number of 64 bits',
+        'line 3 (worse): datetimeCreated: missing',
+        'line 3 (worse): userID: missing (or userIDHashes)',
+        'line 3 (worse): credits: missing',
+        'line 3 (worse): usedCredits: missing\n',
+      ].join('\n'),
     );
   });
 
@@ -65,10 +72,13 @@ describe('columba import and export', () => {
   });
 
   test('a file that cannot be read is told of in one sentence', async () => {
+    const database = freshDatabase();
     for (const path of [join(folder, 'missing.json'), folder]) {
-      const { code, stdout, stderr } = await columba(['import', path, '--database', freshDatabase()]);
+      const { code, stdout, stderr } = await columba(['import', path, '--database', database]);
       assert.deepEqual([code, stdout], [1, ''], stderr);
       assert.match(stderr, /^columba: [^\n]+\n$/);
+      const wasThere = path === folder;
+      assert.equal(existsSync(database.replace('sqlite:', '')), wasThere, 'a database for a file that is not there');
     }
   });
 });
@@ -87,6 +97,7 @@ onEveryEngine('columba export', (engine) => {
 describe('columba check, help and version', () => {
   test('check tells the settings and that the database can be used', async () => {
     const database = freshDatabase();
+    await columba(['import', SAMPLE, '--database', database]);
     const { code, stdout, stderr } = await columba(['check'], {
       env: { COLUMBA_DATABASE: database, COLUMBA_PORT: '8099', COLUMBA_REGION: 'ZA' },
     });
@@ -103,14 +114,34 @@ describe('columba check, help and version', () => {
     assert.equal(told.at(-2), 'The settings are right and the database can be used.');
   });
 
-  test('help names every command and every setting, with its variable and its default', async () => {
+  test('help names every command, and its settings apart, each with its variable and its default', async () => {
     const { stdout: help } = await columba([]);
     assert.deepEqual(await columba(['--help']), { code: 0, stdout: help, stderr: '' });
-    for (const command of ['serve', 'import FILE', 'export', 'account add', 'account list', 'check', 'version']) {
-      assert.ok(help.includes(`\n  ${command}`), command);
+    for (const command of ['serve', 'import FILE', 'export', 'account COMMAND', 'check', 'version']) {
+      assert.ok(help.includes(`\n  ${command} `), command);
     }
-    for (const { variable, fallback } of Object.values(settings)) {
-      assert.ok(help.includes(`${variable}${fallback && ` (${fallback})`}\n`), variable);
+    assert.ok(help.split('\n').length < 30, 'the settings are not in it');
+    const { stdout: table } = await columba(['settings']);
+    assert.ok((await columba(['help', 'settings'])).stdout.endsWith(`\n${table}`));
+    const flags = (await columba(['serve', '--help'])).stdout;
+    for (const [name, { variable, fallback }] of Object.entries(settings)) {
+      assert.ok(table.includes(`${variable}, --${flagOf(name)}${fallback && ` (${fallback})`}\n`), variable);
+      assert.ok(flags.includes(`\n  --${flagOf(name)} `) && flags.includes(variable), variable);
+    }
+  });
+
+  test('COMMAND --help ends with 0 before a setting is judged or a database opened', async () => {
+    const program = createProgram('0');
+    const env = { COLUMBA_DATABASE: 'nothing', COLUMBA_PROT: '1', COLUMBA_CONFIG: 'missing.conf' };
+    const helps = program.commands.flatMap((command) => [
+      [command.name(), '--help'],
+      ['help', command.name()],
+      ...command.commands.map((each) => [command.name(), each.name(), '-h']),
+    ]);
+    for (const args of [['--version'], ['version'], ...helps]) {
+      const { code, stdout, stderr } = await columba(args, { env });
+      assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+      assert.match(stdout, /^(?:Usage: columba |\d+\.)/);
     }
   });
 
@@ -118,27 +149,29 @@ describe('columba check, help and version', () => {
     assert.deepEqual(await columba(['version']), { code: 0, stdout: `${PACKAGE.version}\n`, stderr: '' });
     const link = join(folder, 'linked');
     symlinkSync(new URL('../../columba', import.meta.url).pathname, link);
-    assert.equal((await columba(['version'], { command: link })).stdout, `${PACKAGE.version}\n`);
+    assert.equal((await columba(['--version'], { command: link })).stdout, `${PACKAGE.version}\n`);
   });
 });
 
 describe('columba refuses', () => {
-  test('what it does not understand, with one clear message and no stack', async () => {
+  test('what it does not understand, in one line with the nearest right word, and exit code 2', async () => {
     const database = freshDatabase();
-    const refusals: [args: string[], stderr: RegExp][] = [
-      [['frobnicate'], /^columba: There is no command frobnicate\. Try: columba --help\n$/],
-      [['import', '--database', database], /^columba: Usage: columba COMMAND\n/],
-      [['export', '--colour', '--database', database], /^columba: Unknown option '--colour'/],
-      [['check', '--database'], /^columba: --database: a value is missing\n$/],
-      [['serve', '--prot', '1', '--database', database], /^columba: Unknown option '--prot'/],
-      [['constructor'], /^columba: There is no command constructor\. Try: columba --help\n$/],
+    const refusals: [args: string[], stderr: string][] = [
+      [['frobnicate'], "unknown command 'frobnicate'. Try: columba --help"],
+      [['exprot'], "unknown command 'exprot' (Did you mean export?). Try: columba --help"],
+      [['import', '--database', database], "missing required argument 'FILE'. Try: columba import --help"],
+      [['export', '--colour', '--database', database], "unknown option '--colour'. Try: columba export --help"],
+      [['check', '--database'], "option '--database <VALUE>' argument missing. Try: columba check --help"],
+      [['serve', '--prot', '1'], "unknown option '--prot' (Did you mean --port?). Try: columba serve --help"],
+      [['account', 'lst'], "unknown command 'lst' (Did you mean list?). Try: columba account --help"],
+      [['constructor'], "unknown command 'constructor'. Try: columba --help"],
     ];
     for (const [args, expected] of refusals) {
-      const { code, stdout, stderr } = await columba(args);
-      assert.deepEqual([code, stdout], [1, ''], `${args}: ${stderr}`);
-      assert.match(stderr, expected);
-      assert.doesNotMatch(stderr, /\n\s+at /);
+      assert.deepEqual(await columba(args), { code: 2, stdout: '', stderr: `columba: ${expected}\n` }, args.join(' '));
     }
+    const { code, stderr } = await columba(['account']);
+    assert.equal(code, 2);
+    assert.match(stderr, /^columba: expected one of add, list, [^\n]*\. Try: columba account --help\n$/);
   });
 
   test('wrong settings, all of them at once, each with what would be right', async () => {
@@ -165,6 +198,10 @@ describe('columba refuses', () => {
     );
     assert.match(stderr, /--port: expected a whole number from 0 to 65535, not "70000"\n/);
     assert.match(stderr, /COLUMBA_PROT: there is no such setting\n/);
+    assert.match(
+      stderr,
+      /COLUMBA_DATABASE: [^\n]* postgres:\/\/USER:PASSWORD@HOST\/DATABASE, not "mysql:\/\/…@host\/db"\n/,
+    );
   });
 
   test('a variable that no setting has', async () => {
@@ -183,7 +220,7 @@ describe('columba refuses', () => {
 
   test('a database that is newer than it, with a sentence and no stack', async () => {
     const database = freshDatabase();
-    await columba(['check', '--database', database]);
+    await columba(['import', SAMPLE, '--database', database]);
     const file = new DatabaseSync(database.replace(/^sqlite:/, ''));
     file.exec("insert into schema_version (version, name, applied_at) values (99, 'from the future', 0)");
     file.close();
@@ -195,7 +232,7 @@ describe('columba refuses', () => {
 
   test('a file that is no database, and a place where none can be, with a sentence and no stack', async () => {
     for (const path of [SAMPLE, folder, '/dev/null/columba.db']) {
-      const { code, stdout, stderr } = await columba(['check', '--database', `sqlite:${path}`]);
+      const { code, stdout, stderr } = await columba(['account', 'add', 'a', '--database', `sqlite:${path}`]);
       assert.deepEqual([code, stdout], [1, ''], path);
       assert.match(stderr, /^columba: [^\n]+\n$/);
     }

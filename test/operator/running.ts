@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { accountCommand } from '../../src/cli/account.ts';
+import type { Accounts } from '../../src/domain/accounts.ts';
 
 /** The command as people run it: in a process of its own, with an environment of its own. */
 export interface Outcome {
@@ -19,7 +21,7 @@ export interface Surroundings {
   readonly command?: string;
 }
 
-const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
+export const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
 
 /** A folder for one test file, gone after it. */
 export const folder = mkdtempSync(join(tmpdir(), 'columba-command-'));
@@ -34,6 +36,13 @@ export function columba(args: readonly string[], surroundings: Surroundings = {}
   const { child, ended } = launch(args, surroundings);
   child.stdin?.end(surroundings.input ?? '');
   return ended;
+}
+
+/** `columba account …` in this process. */
+export async function accountIn(accounts: Accounts, args: readonly string[], print: (line: string) => void) {
+  const command = accountCommand({ withAccounts: (_, _options, work) => work(accounts, ''), print, now: Date.now });
+  for (const each of [command, ...command.commands]) each.exitOverride().configureOutput({ writeErr: () => {} });
+  await command.parseAsync(args, { from: 'user' });
 }
 
 export interface Server {

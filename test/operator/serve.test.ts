@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -56,6 +56,17 @@ describe('columba serve', () => {
     }
     assert.deepEqual(readdirSync(TMPDIR), []);
     free();
+  });
+
+  test('--demo with a database that is named is refused before anything starts, and one of the environment is not used', async () => {
+    const database = freshDatabase();
+    const { code, stdout, stderr } = await columba(['serve', '--demo', '--database', database]);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /^columba: --demo has a database of its own[^\n]*\n$/);
+    const { child, ended } = await serving(['--demo'], { env: { COLUMBA_DATABASE: database } });
+    child.kill('SIGTERM');
+    assert.equal((await ended).stderr, 'columba: --demo has a database of its own; COLUMBA_DATABASE is not used\n');
+    assert.ok(!existsSync(database.replace('sqlite:', '')));
   });
 
   test('settings come from flags and from the environment', async () => {

@@ -122,16 +122,22 @@ describe('a backup of the embedded database', () => {
 
   test('does not write over a file that exists', async () => {
     const database = freshDatabase();
+    await columba(['account', 'add', 'a', '--database', database]);
     const path = freshPath('db');
     writeFileSync(path, 'precious');
     const { code, stdout, stderr } = await columba(['backup', path, '--database', database]);
-    assert.deepEqual([code, stdout, stderr], [1, '', `columba: ${path}: the file exists already\n`]);
+    assert.deepEqual(
+      [code, stdout, stderr],
+      [1, '', `columba: ${path}: the file exists already. Replace it with --force.\n`],
+    );
     assert.equal(readFileSync(path, 'utf8'), 'precious');
   });
 
   test('says in one sentence when the copy cannot be written', async () => {
     const path = freshPath('folder/that/is/not/there.db');
-    const { code, stdout, stderr } = await columba(['backup', path, '--database', freshDatabase()]);
+    const database = freshDatabase();
+    await columba(['account', 'add', 'a', '--database', database]);
+    const { code, stdout, stderr } = await columba(['backup', path, '--database', database]);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /^columba: [^\n]+\n$/);
     assert.ok(!existsSync(path));

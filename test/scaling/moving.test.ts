@@ -7,7 +7,7 @@ import { account, lines } from '../operator/files.ts';
 import { columba, freshDatabase, freshPath } from '../operator/running.ts';
 import { onPostgres } from '../postgres/servers.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
-import { testWith } from '../support/peers.ts';
+import { script, testWith } from '../support/peers.ts';
 import { digestOf, type Measured, measured, writeAccounts } from './measuring.ts';
 
 /** MESSAGES=1000000 for the figures of docs/SCALING.md. */
@@ -54,10 +54,6 @@ onPostgres('moving from SQLite to PostgreSQL', () => {
 });
 
 onEveryEngine('the progress of an import', (engine) => {
-  const script = {
-    name: 'script of util-linux',
-    command: spawnSync('script', ['--version'], { stdio: 'ignore' }).status === 0 ? 'script' : null,
-  };
   const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
   const PROGRESS = /\r(\d+) accounts? with ([\d,]+) messages…/;
   const file = () => {
@@ -67,14 +63,15 @@ onEveryEngine('the progress of an import', (engine) => {
     return path;
   };
 
-  testWith(script, 'is shown on a terminal, on one line, and then what was done', async (command) => {
+  testWith(script(), 'is shown on a terminal, on one line, and then what was done', async (command) => {
     const line = `'${COLUMBA}' import '${file()}' --database '${await engine.fresh('empty')}'`;
     const { status, stdout } = spawnSync(command, ['-qec', line, '/dev/null'], { encoding: 'utf8' });
     assert.equal(status, 0, stdout);
     assert.match(stdout, PROGRESS);
     assert.equal(PROGRESS.exec(stdout)?.[2], '1,200');
     assert.match(stdout, /Imported 2 accounts with 1,234 messages\.\r\n$/);
-    assert.equal(stdout.split('\n').length, 2, 'one line and its end');
+    assert.match(stdout, /^Database: /);
+    assert.equal(stdout.split('\n').length, 3, 'the database, one line and its end');
   });
 
   test('is not written where nobody looks', async () => {

@@ -21,6 +21,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'purge.next': 'it looks for inboxes that were emptied, wherever they are',
   'figures.messages': 'the operator wants to know how much there is',
   'figures.scheduled': 'the operator wants to know how much there is',
+  'figures.status': 'the operator wants to know how much there is',
   'figures.toPurge': 'the operator wants to know how much there is',
   'schema.currentVersion': 'the schema belongs to no account',
   'schema.recordVersion': 'the schema belongs to no account',

@@ -67,6 +67,7 @@ describe('names of accounts', () => {
 describe('settings', () => {
   test('the key of the log is not shown', async () => {
     const env = { COLUMBA_DATABASE: freshDatabase(), COLUMBA_LOG_KEY: 'marzipan' };
+    assert.equal((await columba(['account', 'add', 'a'], { env })).code, 0);
     const { code, stdout, stderr } = await columba(['check'], { env });
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^COLUMBA_LOG_KEY=…$/m);

@@ -90,7 +90,10 @@ describe('query plans of the embedded database', () => {
     return asked > once;
   }
 
-  const all = [accounts, contacts, figures, inbox, outbox, purge].flatMap(statementsOf);
+  // A pragma as a table is planned anew each time; only `columba check` asks for it.
+  const all = [accounts, contacts, figures, inbox, outbox, purge]
+    .flatMap(statementsOf)
+    .filter(({ name }) => name !== figures.status.name);
   for (const { name, text, parameters } of all.filter(({ writes }) => !writes)) {
     test(`${name} is planned once, not at each call`, () => {
       const values = parameters.map(() => 1);

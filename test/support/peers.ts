@@ -25,6 +25,8 @@ export const stunnel = () => peer('stunnel4', ['stunnel4', 'stunnel'], ['-versio
 export const openssl = () => peer('openssl', ['openssl'], ['version']);
 // With Mono's wsdl come mcs, xsd and mono.
 export const mono = () => peer('mono-devel', ['wsdl'], []);
+// It makes a terminal.
+export const script = () => peer('script of util-linux', ['script'], ['--version']);
 export const node: Peer = { name: 'node', command: process.execPath };
 
 export function testWith({ name, command }: Peer, behaviour: string, work: (command: string) => Promise<void>): void {

@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { statfsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { App } from '../app.ts';
+import { exportAccounts } from '../operator/export.ts';
+import { type ImportResult, importFile } from '../operator/import.ts';
+import { type Config, settings, shownValue } from '../server/config.ts';
+import type { Setting } from '../server/setting.ts';
+import { formatBytes, isDevice, isOpenToOthers, print, remark, writeWhole } from './output.ts';
+import { databaseName, type Session, sqlitePath } from './session.ts';
+
+/** The commands about the data as a whole. */
+
+/** The exit code: 1 where an account was refused. */
+export async function runImport(app: App, path: string, encoding: string): Promise<number> {
+  const result = await importFile(path, app.archive, Date.now, { encoding, progress: showProgress() });
+  for (const mistake of result.mistakes) remark(mistake);
+  if (result.mistakesLeftOut > 0) remark(`… and ${result.mistakesLeftOut.toLocaleString('en')} more`);
+  print(`Imported ${counted(result)}.${result.refused > 0 ? ` Refused: ${result.refused.toLocaleString('en')}.` : ''}`);
+  return result.refused > 0 ? 1 : 0;
+}
+
+interface ExportFlags {
+  readonly ndjson?: true;
+  readonly account?: string;
+  readonly output?: string;
+  readonly force?: true;
+}
+
+export async function runExport(app: App, { ndjson, account, output, force }: ExportFlags): Promise<void> {
+  const options = { ndjson: ndjson === true, username: account ?? null };
+  const { archive } = app;
+  /** Flags as of open(2) in Node: wx makes a file, w writes into a device. */
+  const writeFile = async (path: string, flags: string) => {
+    const file = await open(path, flags, 0o600);
+    try {
+      await exportAccounts(archive, options, (piece) => file.appendFile(piece));
+    } finally {
+      await file.close();
+    }
+  };
+  if (output === undefined) {
+    await exportAccounts(archive, options, async (piece) => {
+      if (!process.stdout.write(piece)) await once(process.stdout, 'drain');
+    });
+  } else if (isDevice(output)) await writeFile(output, 'w');
+  else await writeWhole(output, { force: force === true }, (temporary) => writeFile(temporary, 'wx'));
+}
+
+export async function runBackup(app: App, path: string, force: boolean): Promise<void> {
+  await writeWhole(path, { force }, (temporary) => app.backup(temporary));
+  print(`Wrote ${path}.`);
+}
+
+/** Settings and database, without serving. */
+export async function runCheck({ app, config }: Session): Promise<void> {
+  for (const [name, setting] of Object.entries<Setting<unknown>>(settings)) {
+    print(`${setting.variable}=${shownValue(setting, String(config[name as keyof Config]))}`);
+  }
+  const { bytes, schemaVersion, accounts } = await app.status();
+  const path = sqlitePath(config);
+  print(`Database: ${databaseName(config)}`);
+  print(`Size: ${formatBytes(bytes)}`);
+  print(`Schema version: ${schemaVersion}`);
+  print(`Accounts: ${accounts.toLocaleString('en')}`);
+  if (path !== undefined) {
+    const { bavail, bsize } = statfsSync(dirname(path));
+    print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
+    if (isOpenToOthers(path)) remark(`columba: Others may read the database. Run: chmod 600 ${path}*`);
+  }
+  print('The settings are right and the database can be used.');
+}
+
+const counted = ({ accounts, messages }: ImportResult): string =>
+  `${accounts.toLocaleString('en')} ${accounts === 1 ? 'account' : 'accounts'} with ${messages.toLocaleString('en')} messages`;
+
+/** On a terminal, four times a second. */
+function showProgress(): (result: ImportResult) => void {
+  if (!process.stderr.isTTY) return () => {};
+  let shownAt = 0;
+  return (result) => {
+    if (Date.now() - shownAt < 250) return;
+    shownAt = Date.now();
+    process.stderr.write(`\r${counted(result)}…\u001b[K\r`);
+  };
+}

@@ -1,0 +1,89 @@
+import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { Problem } from '../problem.ts';
+
+/** What a command writes: lines to standard output, remarks to standard error, and files that are whole or not there. */
+
+export const print = (line: string): void => void process.stdout.write(`${line}\n`);
+export const remark = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Only for people: a program that reads standard error gets mistakes and nothing else. */
+export function remarkOnTerminal(line: string): void {
+  if (process.stderr.isTTY) remark(line);
+}
+
+// 128 and SIGPIPE, as of a program that the signal has ended: what was to be written is not all there.
+const CLOSED_PIPE_EXIT_CODE = 141;
+
+/** `columba export | head`: nobody reads any more, which is no error. */
+export function endAtClosedPipe(): void {
+  process.stdout.on('error', (err: NodeJS.ErrnoException) => {
+    if (err.code === 'EPIPE') process.exit(CLOSED_PIPE_EXIT_CODE);
+    throw err;
+  });
+}
+
+/**
+ * Writes a file under another name in the same folder, and gives it its name when it is whole and on disk. Until then,
+ * and after a failure, whatever was there before is there still. `write` makes the file, open to nobody else.
+ */
+export async function writeWhole(
+  path: string,
+  { force }: { readonly force: boolean },
+  write: (temporary: string) => Promise<unknown>,
+): Promise<void> {
+  const target = existsSync(path) ? realpathSync(path) : path; // behind a symbolic link
+  refuseExisting(path, force);
+  const temporary = join(dirname(target), `.${basename(target)}.${process.pid}.tmp`);
+  const remove = () => rmSync(temporary, { force: true });
+  const onSignal = (signal: NodeJS.Signals) => {
+    remove();
+    process.kill(process.pid, signal); // nobody listens any more, so that it ends as without us
+  };
+  for (const signal of SIGNALS) process.once(signal, onSignal);
+  try {
+    await write(temporary);
+    syncToDisk(temporary, 'r+');
+    refuseExisting(path, force); // somebody may have been faster
+    renameSync(temporary, target);
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+    remove();
+  }
+  if (process.platform !== 'win32') syncToDisk(dirname(target), 'r'); // the name
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+function refuseExisting(path: string, force: boolean): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory()) throw new Problem('bad-argument', `${path}: a folder is there`);
+  if (found && !force) throw new Problem('bad-argument', `${path}: the file exists already. Replace it with --force.`);
+}
+
+function syncToDisk(path: string, flags: string): void {
+  const fd = openSync(path, flags);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A pipe, a terminal or /dev/null, which is written to as it is. */
+export const isDevice = (path: string): boolean => {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && !found.isFile() && !found.isDirectory();
+};
+
+/** Windows has no such bits. */
+export const isOpenToOthers = (path: string): boolean =>
+  process.platform !== 'win32' && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o007) !== 0;
+
+/** In units that people read: 1.5 GB. */
+export function formatBytes(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
+  const amount = bytes / 1000 ** power;
+  return `${power === 0 ? amount : amount.toFixed(1)} ${units[power]}`;
+}

@@ -1,0 +1,122 @@
+import { access, constants } from 'node:fs/promises';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { flagOf, settings } from '../server/config.ts';
+import { accountCommand } from './account.ts';
+import { print } from './output.ts';
+import { withSession } from './session.ts';
+
+/**
+ * The commands, their arguments and their options. What a command does is loaded when it is run: --help and --version
+ * read no setting and open nothing.
+ */
+export function createProgram(version: string): Command {
+  const program = new Command('columba')
+    .description('Self-hosted SMS account service that speaks the ASMX messaging API.')
+    .usage('COMMAND')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [COMMAND]', 'show help for a command')
+    .configureOutput({ writeErr: () => {}, outputError: () => {} }) // main.ts tells mistakes, in one line
+    .configureHelp({ subcommandTerm: termOf, minWidthToWrap: 20 })
+    .exitOverride()
+    .addHelpText('after', '\nEach command has a --help of its own. Settings: columba help settings');
+  const add = (usage: string, description: string) =>
+    program.command(usage).description(description).copyInheritedSettings(program);
+
+  const serve = add('serve', 'serve until a signal ends it')
+    .option('--demo', 'serve sample data, in a database that is gone afterwards')
+    .option('--trace <FILE>', 'append whole exchanges to a file, with every user_id masked')
+    .addHelpText('after', SOURCES)
+    .action(async (_options, command) => {
+      process.exitCode = await (await import('./serve.ts')).runServe(command);
+    });
+  for (const option of Object.keys(settings).map(settingOption)) serve.addOption(option.helpGroup('Settings:'));
+
+  withDatabase(add('import <FILE>', 'add the accounts of a JSON or NDJSON file; - is standard input'))
+    .option('--encoding <NAME>', 'how the file is written, such as windows-1252; else UTF-8', readEncoding)
+    .action(async (file, { encoding }, command) => {
+      if (file !== '-') await access(file, constants.R_OK); // or no database is made for it
+      const { runImport } = await import('./data.ts');
+      process.exitCode = await withSession(command, { creates: true }, ({ app }) => runImport(app, file, encoding));
+    });
+  withDatabase(add('export', 'write accounts as JSON, all of one moment'))
+    .option('--ndjson', 'one account a line')
+    .option('--account <USERNAME>', 'only this one')
+    .option('--output <FILE>', 'to a file instead of standard output')
+    .option('--force', 'replace the file if it exists')
+    .action(async (options, command) => {
+      const { runExport } = await import('./data.ts');
+      await withSession(command, { creates: false }, ({ app }) => runExport(app, options));
+    });
+  withDatabase(add('backup <FILE>', 'copy the SQLite database, while the service runs'))
+    .option('--force', 'replace the file if it exists')
+    .action(async (file, options, command) => {
+      const { runBackup } = await import('./data.ts');
+      await withSession(command, { creates: false }, ({ app }) => runBackup(app, file, options.force === true));
+    });
+  addAccounts(program);
+  withDatabase(add('check', 'check the settings and the database, without serving'))
+    .addHelpText('after', SOURCES)
+    .action(async (_options, command) => {
+      const { runCheck } = await import('./data.ts');
+      await withSession(command, { creates: false }, runCheck);
+    });
+  add('settings', 'list every setting')
+    .addHelpText('after', () => `\n${settingsTable()}`)
+    .action(() => print(settingsTable()));
+  add('version', 'print the version').action(() => print(version));
+  return program;
+}
+
+function addAccounts(program: Command): void {
+  const account = accountCommand({
+    withAccounts: (command, options, work) =>
+      withSession(command, options, ({ app, config }) => work(app.accounts, config.logKey)),
+    print,
+    now: Date.now,
+  });
+  program.addCommand(account.copyInheritedSettings(program).usage('COMMAND').helpCommand(false));
+  account.addOption(databaseOption().hideHelp()); // it may stand before the subcommand
+  for (const command of account.commands) withDatabase(command.copyInheritedSettings(program));
+  account.commands.find((command) => command.name() === 'find')?.addOption(settingOption('logKey'));
+}
+
+const SOURCES = `
+Flags win over environment variables, these over the file columba.conf of the current folder (or the one that
+COLUMBA_CONFIG names), and this over the defaults.`;
+
+const databaseOption = () => new Option('--database <VALUE>', 'another database than COLUMBA_DATABASE names');
+const withDatabase = (command: Command): Command => command.addOption(databaseOption());
+
+/** Without "[options]", which every command has. */
+const termOf = (command: Command): string =>
+  [
+    command.name(),
+    ...(command.commands.length > 0 ? ['COMMAND'] : []),
+    ...command.registeredArguments.map((each) => each.name()),
+  ].join(' ');
+
+function settingOption(name: string): Option {
+  const { variable, fallback, meaning } = settings[name as keyof typeof settings];
+  const text = `${meaning} ${variable}${fallback && `, default ${fallback}`}`;
+  return new Option(`--${flagOf(name)} <VALUE>`, text);
+}
+
+function settingsTable(): string {
+  const rows = Object.entries(settings).map(
+    ([name, { variable, fallback, meaning }]) =>
+      `${variable}, --${flagOf(name)}${fallback && ` (${fallback})`}\n    ${meaning}`,
+  );
+  return `${SOURCES.trim()} The names are the same in the environment
+and in the file; flags are those of serve, and --database of every command.
+
+${rows.join('\n')}`;
+}
+
+function readEncoding(label: string): string {
+  try {
+    return new TextDecoder(label, { fatal: true }).encoding;
+  } catch {
+    throw new InvalidArgumentError('Expected a name such as utf-8, windows-1252 or utf-16le.');
+  }
+}

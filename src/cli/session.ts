@@ -1,0 +1,80 @@
+import cluster from 'node:cluster';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { App, Surroundings } from '../app.ts';
+import { Problem } from '../problem.ts';
+import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../server/config.ts';
+import { type ConfigFile, findConfigFile } from '../server/config-file.ts';
+import { createLog } from '../server/observe.ts';
+import { withoutPassword } from '../server/setting.ts';
+import { version } from '../version.ts';
+import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
+
+/** What a command works with: the settings, and the service on its database. */
+export interface Session {
+  readonly app: App;
+  readonly config: Config;
+}
+
+/** The settings of a command, from its flags, the environment and the file. */
+export function configOf(command: Command): { config: Config; file: ConfigFile | undefined } {
+  const given = command.optsWithGlobals();
+  const flags = Object.fromEntries(
+    Object.keys(settings)
+      .filter((name) => command.options.some(({ long }) => long === `--${flagOf(name)}`))
+      .map((name) => [flagOf(name), given[name]]),
+  );
+  try {
+    const file = findConfigFile(process.env, process.cwd());
+    const config = readConfig(process.env, flags, file);
+    if (cluster.isPrimary && file && holdsSecrets(file) && isOpenToOthers(file.path)) {
+      remark(`columba: ${file.path} holds secrets and others may read it. Run: chmod 600 ${file.path}`);
+    }
+    return { config, file };
+  } catch (thrown) {
+    throw new Problem('bad-argument', (thrown as Error).message);
+  }
+}
+
+export const surroundings = (config: Config): Surroundings => ({
+  now: Date.now,
+  sleep: async (ms) => void (await sleep(ms)),
+  log: createLog(config.logLevel),
+  pages: { version },
+});
+
+/** The path of an SQLite database, undefined for PostgreSQL. */
+export const sqlitePath = ({ database }: Pick<Config, 'database'>): string | undefined =>
+  database.startsWith('sqlite:') ? resolve(database.slice('sqlite:'.length)) : undefined;
+
+/** For people: the absolute path, or the URL without its password. */
+export const databaseName = (config: Pick<Config, 'database'>): string =>
+  sqlitePath(config) ?? withoutPassword(config.database);
+
+/** Runs work on the database. Only a command that begins something makes a database that is not there. */
+export async function withSession<T>(
+  command: Command,
+  { creates }: { readonly creates: boolean },
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const { config, file } = configOf(command);
+  if (file) remarkOnTerminal(`Settings: ${file.path}`);
+  remarkOnTerminal(`Database: ${databaseName(config)}`);
+  const path = sqlitePath(config);
+  if (path !== undefined && !creates && !existsSync(path)) {
+    throw new Problem(
+      'bad-argument',
+      `There is no database at ${path}. Name the right one with --database or COLUMBA_DATABASE, ` +
+        'or make this one with: columba account add USERNAME',
+    );
+  }
+  const { createApp } = await import('../app.ts');
+  const app = await createApp(config, surroundings(config));
+  try {
+    return await work({ app, config });
+  } finally {
+    await app.stop();
+  }
+}

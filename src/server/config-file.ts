@@ -1,0 +1,63 @@
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+/**
+ * A file of settings: `KEY=value`, one a line, with the names of the environment variables. It is the form of systemd's
+ * EnvironmentFile without continued lines: `#` and `;` begin a comment line, and a value may stand in quotes.
+ */
+export interface ConfigFile {
+  readonly path: string;
+  readonly lines: ReadonlyMap<string, { readonly value: string; readonly number: number }>;
+  /** What is no setting at all, with its place. */
+  readonly mistakes: readonly string[];
+}
+
+const DEFAULT_NAME = 'columba.conf';
+const BYTES_MAX = 1024 * 1024;
+
+/** The file that COLUMBA_CONFIG names, else `columba.conf` in the folder, if it is there. */
+export function findConfigFile(
+  environment: Readonly<Record<string, string | undefined>>,
+  folder: string,
+): ConfigFile | undefined {
+  const named = environment.COLUMBA_CONFIG || undefined;
+  const path = resolve(folder, named ?? DEFAULT_NAME);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found && named === undefined) return undefined;
+  if (!found) throw new Error(`COLUMBA_CONFIG: there is no file ${path}`);
+  if (found.isDirectory()) throw new Error(`${path}: expected a file of settings, and a folder is there`);
+  if (found.size > BYTES_MAX) throw new Error(`${path}: expected settings, and at most ${BYTES_MAX} bytes of them`);
+  return parseConfigFile(path, readFileSync(path));
+}
+
+export function parseConfigFile(path: string, bytes: Uint8Array): ConfigFile {
+  const lines = new Map<string, { value: string; number: number }>();
+  const mistakes: string[] = [];
+  for (const [index, line] of textOf(path, bytes).split(/\r?\n/).entries()) {
+    const number = index + 1;
+    const [, key = '', given = ''] = /^\s*([A-Za-z_]\w*)=(.*)$/s.exec(line) ?? [];
+    const value = unquoted(given.trim());
+    const before = lines.get(key);
+    if (/^\s*(?:[#;].*)?$/s.test(line)) continue;
+    // The line itself is not repeated: it may be a secret.
+    if (key === '' || value === undefined) mistakes.push(`${path}:${number}: expected KEY=value on one line`);
+    else if (before) mistakes.push(`${path}:${number}: ${key} is also in line ${before.number}`);
+    else lines.set(key, { value, number });
+  }
+  return { path, lines, mistakes };
+}
+
+function textOf(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error(`${path}: the file is not UTF-8`);
+  }
+}
+
+/** Undefined where a quote does not end, and where systemd would go on with the next line. */
+function unquoted(value: string): string | undefined {
+  if (/^'[^']*'$/.test(value)) return value.slice(1, -1);
+  if (/^"(?:[^"\\]|\\.)*"$/.test(value)) return value.slice(1, -1).replace(/\\(["\\$`])/g, '$1');
+  return /^["']|\\$/.test(value) ? undefined : value;
+}
