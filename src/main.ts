@@ -47,8 +47,8 @@ function nameOf(command: Command): string {
   return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
 }
 
-/** Only our own words are plain: what others say may hold the address of the database. */
+/** What others say may hold the address of the database, with its password. */
 function sentence(thrown: Error): string {
   const told = operatorSentence(thrown);
-  return thrown instanceof Problem ? told : withoutPassword(told);
+  return thrown instanceof Problem && !thrown.cause ? told : withoutPassword(told);
 }
