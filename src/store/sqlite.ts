@@ -128,9 +128,20 @@ export async function openSqlite(
 
 function makeFolderOf(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path));
   } catch (cause) {
     throw unavailable(cause, folderFault(path));
+  }
+}
+
+/** One after the other: with `recursive` Node never ends where a folder cannot be made in one that exists, as in /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (thrown) {
+    if (!existsSync(path)) throw thrown; // else another process was faster
   }
 }
 

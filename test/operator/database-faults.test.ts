@@ -43,6 +43,11 @@ describe('the operator is told which database file cannot be used, and why:', ()
     assert.ok(said.includes('The folder of the database /dev/null/below/columba.db cannot be made.'), said);
   });
 
+  test('a folder in /proc, where making folders one below the other never ended', async () => {
+    const said = await told('/proc/nothing/below/columba.db');
+    assert.ok(said.includes('The folder of the database /proc/nothing/below/columba.db cannot be made.'), said);
+  });
+
   test('a path relative to the current folder is told as an absolute one', async () => {
     writeFileSync(join(folder, 'relative.db'), 'this is no database, and long enough to be read as a header of one');
     assert.ok((await told('relative.db')).includes(`The file ${join(folder, 'relative.db')} is not`));
