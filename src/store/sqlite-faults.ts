@@ -24,6 +24,9 @@ export const codeOf = (thrown: unknown): number => ((thrown as { errcode?: numbe
 export const sqliteFault = (path: string, thrown: unknown): string | undefined =>
   FAULTS[codeOf(thrown)]?.(resolve(path));
 
+/** A file that is missing and cannot be made. */
+export const fileFault = (path: string): string => notWritten(resolve(path));
+
 /** A folder that is missing and cannot be made. */
 export function folderFault(path: string): string {
   let made = dirname(resolve(path));

@@ -7,7 +7,7 @@ import type { Database } from './database.ts';
 import { createIdentities } from './identities.ts';
 import { migrate } from './schema.ts';
 import { Connection, isLocked, sqliteDialect } from './sqlite-connection.ts';
-import { folderFault } from './sqlite-faults.ts';
+import { fileFault, folderFault } from './sqlite-faults.ts';
 import { Caller, numberOf } from './statement.ts';
 import { unavailable } from './unavailable.ts';
 import { createVersions } from './versions.ts';
@@ -146,4 +146,10 @@ function makeFolder(path: string): void {
 }
 
 /** An empty file that nobody else may read. SQLite gives its mode to the -wal and -shm files too. */
-const makePrivate = (path: string, flags: string): void => closeSync(openSync(path, flags, 0o600));
+function makePrivate(path: string, flags: string): void {
+  try {
+    closeSync(openSync(path, flags, 0o600));
+  } catch (cause) {
+    throw unavailable(cause, fileFault(path));
+  }
+}

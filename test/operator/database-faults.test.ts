@@ -39,12 +39,12 @@ describe('the operator is told which database file cannot be used, and why:', ()
   });
 
   test('a folder that is missing and cannot be made', async () => {
-    const said = await told('/dev/null/below/columba.db');
+    const said = await told('/dev/null/below/columba.db', ['import', SAMPLE]);
     assert.ok(said.includes('The folder of the database /dev/null/below/columba.db cannot be made.'), said);
   });
 
   test('a folder in /proc, where making folders one below the other never ended', async () => {
-    const said = await told('/proc/nothing/below/columba.db');
+    const said = await told('/proc/nothing/below/columba.db', ['import', SAMPLE]);
     assert.ok(said.includes('The folder of the database /proc/nothing/below/columba.db cannot be made.'), said);
   });
 
@@ -71,7 +71,8 @@ describe('the operator is told which database file cannot be used, and why:', ()
 
   test('a backup into a folder that does not exist', async () => {
     const to = join(folder, 'nowhere', 'backup.db');
-    assert.ok((await told(await made(), ['backup', to])).includes(`There is no file ${to}, and none can be made.`));
+    const said = await told(await made(), ['backup', to]);
+    assert.match(said, /There is no file \S+nowhere\S+, and none can be made\. Make its folder/);
   });
 });
 
