@@ -35,8 +35,7 @@ const [CR, LF] = [13, 10];
 
 /** §2.2: empty lines before a request mean nothing, and so begin none. */
 export const isLineEnd = (byte: number | undefined): boolean => byte === CR || byte === LF;
-export const beginsRequest = (chunk: Buffer): boolean =>
-  !isLineEnd(chunk[0]) || chunk.some((byte) => !isLineEnd(byte));
+export const beginsRequest = (chunk: Buffer): boolean => !isLineEnd(chunk[0]) || chunk.some((byte) => !isLineEnd(byte));
 
 interface Receipt {
   readonly head: Head;

@@ -103,10 +103,14 @@ const UNHURRIED: readonly pg.QueryConfig[] = [
   'lock_timeout',
   'idle_in_transaction_session_timeout',
 ].map((name) => ({ text: `set local ${name} = 0` }));
-/** One moment for all that is read, however long it takes. */
+/**
+ * One moment for all that is read, however long it takes. Dead rows stay until it ends, so it ends where nobody asks any more:
+ * a process that was stopped, or whose reader is very slow.
+ */
 const SNAPSHOT: readonly pg.QueryConfig[] = [
   { text: 'set transaction isolation level repeatable read, read only' },
   ...UNHURRIED,
+  { text: "set local idle_in_transaction_session_timeout = '10min'" },
 ];
 // The longest time of a timer, 24 days.
 const UNLIMITED_MS = 2 ** 31 - 1;
