@@ -102,7 +102,12 @@ export async function openSqlite(
         connection.close();
       }
     },
-    check: async () => read((connection) => connection.exec('select 1')),
+    check: async () => {
+      read((connection) => connection.exec('select 1'));
+      if (!writer.wasRefusedByDisk) return;
+      await writes.add(() => writer.exec(TRIAL));
+      writer.wasRefusedByDisk = false;
+    },
     backup: async (to) => {
       if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
       const connection = new Connection(path);
@@ -120,6 +125,9 @@ export async function openSqlite(
     },
   };
 }
+
+/** Takes new pages and writes to the log, as a call may, and leaves nothing behind. */
+const TRIAL = 'create table trial (content); insert into trial values (zeroblob(8192)); drop table trial';
 
 function makeFolderOf(path: string): void {
   try {
