@@ -6,7 +6,7 @@ import { type CallerStatement, callerValues, foundRows, isDoneFor, lockText, wit
 import { postgresFault } from './postgres-faults.ts';
 import { createHosts, type PostgresSettings } from './postgres-hosts.ts';
 import { type Migratable, migrate } from './schema.ts';
-import { Caller, type Dialect, render, type Statement, type Value } from './statement.ts';
+import { Caller, type Dialect, isAdmitted, render, type Statement, type Value } from './statement.ts';
 import { unavailable } from './unavailable.ts';
 
 /** The large database. Statements are prepared by name, once a connection; what can go together goes in one round trip. */
@@ -168,7 +168,7 @@ class Connection implements Migratable, Writing {
 
   async identify(account: Caller): Promise<void> {
     const row = await this.first(identify, { hash: account.userIdHash });
-    if (!row || (row.allowed_networks !== null && !account.admits(row.allowed_networks))) throw denied();
+    if (!isAdmitted(account.admits, row?.allowed_networks) || !row) throw denied();
     account.id = row.account_id;
   }
 

@@ -71,12 +71,11 @@ export async function openSqlite(
     // Nothing is awaited from the look at what others have written to the account's own version: it is the one before.
     identify: (userIdHash, admits) => {
       lookAround();
-      const found = identities.of(userIdHash);
+      const found = identities.of(userIdHash, admits);
       if (!found) return undefined;
       const { id, networks } = found;
-      if (networks === null) return new Caller(userIdHash, admits, id, versions.own(id));
-      const caller = new Caller(userIdHash, admits, id); // without a version: its answers depend on who asks
-      return caller.admits(networks) ? caller : undefined;
+      // Without a version where it is restricted: its answers depend on who asks.
+      return new Caller(userIdHash, admits, id, networks === null ? versions.own(id) : undefined);
     },
     confirm: () => undefined,
     version: ({ id, version }, look = true) => {
