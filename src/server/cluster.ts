@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../problem.ts';
 import type { Log } from './observe.ts';
 import { answerQuestions } from './questions.ts';
@@ -20,6 +21,8 @@ export interface Cluster {
 const BACKOFF_FIRST_MS = 200;
 const BACKOFF_MAX_MS = 30_000;
 const STABLE_AFTER_MS = 10_000;
+// Of one worker. What kills each of them at its start, as too little memory does, does not go away.
+const STARTS_MAX = 5;
 
 export function createCluster(
   count: number,
@@ -47,13 +50,28 @@ export function createCluster(
       });
       worker.once('exit', (code, signal) => {
         running.delete(worker);
-        reject(new Problem('unavailable', `A worker ended with ${signal ?? `code ${code}`} before it served.`));
+        const how = signal ?? `code ${code}`;
+        reject(new Problem('unavailable', `A worker ended with ${how} before it served.`, { cause: { signal } }));
         if (!expected.delete(worker) || stopping) return;
         if (now() - startedAt > STABLE_AFTER_MS) backoffMs = BACKOFF_FIRST_MS;
         log.error({ pid: worker.process.pid, code, signal, backoffMs }, 'a worker died and is replaced');
         replaceLater();
       });
     });
+  }
+
+  /** One that ends by itself has told why, and another would say the same. One that was killed is replaced. */
+  async function launchAnew(): Promise<void> {
+    for (let starts = 1; !stopping; starts++) {
+      try {
+        return await launch();
+      } catch (err) {
+        const { signal } = ((err as Partial<Problem>).details?.cause ?? {}) as { signal?: string | null };
+        if (!signal || stopping || starts === STARTS_MAX) throw err;
+        log.error({ err }, 'a worker was killed before it served and is replaced');
+        await sleep(BACKOFF_FIRST_MS);
+      }
+    }
   }
 
   function replaceLater(): void {
@@ -81,15 +99,15 @@ export function createCluster(
     for (const worker of [...expected]) {
       if (stopping) return;
       if (!expected.has(worker)) continue; // died meanwhile, and is replaced by a new one anyway
-      await launch();
+      await launchAnew();
       await retire(worker);
     }
   }
 
   return {
     async start() {
-      await launch(); // what keeps one from serving is told once
-      if (!stopping) await Promise.all(Array.from({ length: count - 1 }, launch));
+      await launchAnew(); // what keeps one from serving is told once
+      if (!stopping) await Promise.all(Array.from({ length: count - 1 }, launchAnew));
     },
     restart() {
       restarts = restarts.then(restartOnce, restartOnce);

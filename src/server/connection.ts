@@ -10,7 +10,7 @@ import type { Head } from './heads.ts';
 import { isProbe } from './hosts.ts';
 import { late, noRequest } from './last-words.ts';
 import type { Overload } from './overload.ts';
-import { type Arrival, isLineEnd, type LastWords, Reading } from './reading.ts';
+import { type Arrival, beginsRequest, isLineEnd, type LastWords, Reading } from './reading.ts';
 import type { Requests } from './requests.ts';
 import { type Framing, headOf, sendPieces } from './sending.ts';
 
@@ -130,7 +130,7 @@ export class Connection {
   #came(chunk: Buffer): void {
     if (this.#state === 'last') return; // it is only taken off the line
     if (this.#state === 'reading') {
-      if (this.#served > 0 && this.#reading.stage === 'nothing') this.#since = this.#host.now();
+      if (this.#served > 0 && this.#reading.stage === 'nothing' && beginsRequest(chunk)) this.#since = this.#host.now();
       this.#reading.add(chunk);
       this.#read();
     } else {

@@ -120,11 +120,11 @@ function lengthOf(headers: Head['headers']): Head['length'] | undefined {
   return LENGTH.test(length) ? Number(length) : undefined;
 }
 
-/** §9.3. */
+/** §9.3: `close` counts for more than `keep-alive`, in every version. */
 function persists(version: string, connection: string | undefined): boolean {
   if (connection === undefined) return version === '1.1';
   const options = connection.toLowerCase();
-  return version === '1.1' ? !hasOption(options, 'close') : hasOption(options, 'keep-alive');
+  return !hasOption(options, 'close') && (version === '1.1' || hasOption(options, 'keep-alive'));
 }
 
 const hasOption = (list: string, option: string): boolean =>

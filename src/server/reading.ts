@@ -33,8 +33,9 @@ const REMEMBERED_BYTES_MAX = 2_048;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const [CR, LF] = [13, 10];
 
-/** §2.2: before a request it means nothing. */
+/** §2.2: empty lines before a request mean nothing, and so begin none. */
 export const isLineEnd = (byte: number | undefined): boolean => byte === CR || byte === LF;
+export const beginsRequest = (chunk: Buffer): boolean => !isLineEnd(chunk[0]) || chunk.some((byte) => !isLineEnd(byte));
 
 interface Receipt {
   readonly head: Head;
@@ -50,6 +51,8 @@ export class Reading {
   #unread = NOTHING;
   /** How much of it has no end of a head in it, and nothing that is in none. */
   #scanned = 0;
+  /** Bytes of the empty lines before the request. They count as bytes of its head. */
+  #skipped = 0;
   /** The head before, with its end: who asks again mostly sends the same, and comparing takes a tenth of reading. */
   #before: { readonly bytes: Buffer; readonly head: Head } | undefined;
   /** The body that is being read. */
@@ -62,7 +65,7 @@ export class Reading {
   /** Of what a part has come. */
   get stage(): 'nothing' | 'head' | 'body' {
     if (this.#receipt) return 'body';
-    return this.#unread.length > 0 ? 'head' : 'nothing';
+    return this.#unread.length === 0 || this.#isHalfLineEnd() ? 'nothing' : 'head';
   }
 
   add(chunk: Buffer): void {
@@ -84,9 +87,11 @@ export class Reading {
   #readHead(): Arrival | LastWords | undefined {
     const { headerBytesMax } = this.#rules;
     let start = 0;
-    while (isLineEnd(this.#unread[start])) start += 1; // some send one after a body
+    while (this.#unread[start] === CR && this.#unread[start + 1] === LF) start += 2; // some send one after a body
     this.#take(start);
-    if (this.#unread.length === 0) return undefined;
+    this.#skipped += start;
+    if (this.#skipped > headerBytesMax) return longHead(headerBytesMax);
+    if (this.#unread.length === 0 || this.#isHalfLineEnd()) return undefined;
     const before = this.#before;
     if (before && startsWith(this.#unread, before.bytes)) {
       this.#take(before.bytes.length);
@@ -103,6 +108,10 @@ export class Reading {
     return head.method === 'CONNECT' ? noTunnel() : this.#begin(head);
   }
 
+  #isHalfLineEnd(): boolean {
+    return this.#unread.length === 1 && this.#unread[0] === CR;
+  }
+
   /** Looks at what is new, and at no byte again and again: heads may come byte by byte. */
   #isHopeless(): boolean {
     const before = this.#scanned;
@@ -115,6 +124,7 @@ export class Reading {
   #begin(head: Head): Arrival | LastWords | undefined {
     const { bodies, problemOf, expected, headerBytesMax } = this.#rules;
     const { length } = head;
+    this.#skipped = 0;
     const refused = problemOf(head);
     if (length === 0 || refused) return { head, refused, body: NOTHING, isCut: length !== 0 };
     if (length !== 'chunked' && length > bodies.bytesMax) {

@@ -37,7 +37,7 @@ export interface Database extends Queries {
   transaction<T>(account: AccountKey | null, work: (queries: Writing) => Promise<T>): Promise<T>;
   /** Reads that all see the database at one moment. */
   snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
-  /** Whether it answers; throws Problem `unavailable` where it does not. */
+  /** Whether it answers, and takes writes again if it did not; throws Problem `unavailable` where it does not. */
   check(): Promise<void>;
   /** Writes a consistent copy to a file that does not exist yet, while others go on. */
   backup(path: string): Promise<void>;

@@ -1,3 +1,5 @@
+import { type Caller, isAdmitted } from './statement.ts';
+
 /**
  * Whom user_ids name, for the embedded database: asking it again costs most of a call, because the connection that reads
  * drops its pages after every commit. Held only until something is written that could change the answer.
@@ -9,8 +11,8 @@ export interface Identity {
 }
 
 export interface Identities {
-  /** By the hash of a user_id. Only who is known is remembered. */
-  of(userIdHash: string): Identity | undefined;
+  /** By the hash of a user_id, where the call is admitted. Only who is known is remembered. */
+  of(userIdHash: string, admits?: Caller['admits']): Identity | undefined;
   forget(): void;
 }
 
@@ -20,11 +22,11 @@ const KNOWN_MAX = 50_000;
 export function createIdentities(ask: (userIdHash: string) => Identity | undefined): Identities {
   const known = new Map<string, Identity>();
   return {
-    of(userIdHash) {
+    of(userIdHash, admits) {
       const remembered = known.get(userIdHash);
-      if (remembered) return remembered;
-      const identity = ask(userIdHash);
-      if (!identity) return undefined;
+      if (remembered && isAdmitted(admits, remembered.networks)) return remembered;
+      const identity = ask(userIdHash); // also for who is refused from memory: every refusal asks once
+      if (remembered || !isAdmitted(admits, identity?.networks) || !identity) return undefined;
       if (known.size >= KNOWN_MAX) known.clear();
       known.set(userIdHash, identity);
       return identity;

@@ -1,6 +1,6 @@
 import { denied } from '../problem.ts';
 import { identify } from './accounts.ts';
-import { Caller, type Dialect, render, type Statement } from './statement.ts';
+import { Caller, type Dialect, isAdmitted, render, type Statement } from './statement.ts';
 
 /**
  * A statement about whoever a user_id names, so that finding out who that is takes no round trip of its own. Nobody is not
@@ -46,9 +46,8 @@ export const callerValues = ({ parameters }: CallerStatement, values: Readonly<R
 
 /** Takes over who it is, or throws. Whether the rest was done: not where the networks had to be looked at first. */
 export function isDoneFor(account: Caller, row: Readonly<Record<string, unknown>> | undefined): boolean {
-  if (!row) throw denied();
-  const networks = row.caller_networks as string | null;
-  if (networks !== null && !account.admits(networks)) throw denied();
+  const networks = row?.caller_networks as string | null | undefined;
+  if (!isAdmitted(account.admits, networks) || !row) throw denied();
   account.id = row.caller_id as bigint;
   return networks === null;
 }

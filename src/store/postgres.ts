@@ -6,12 +6,14 @@ import { type CallerStatement, callerValues, foundRows, isDoneFor, lockText, wit
 import { postgresFault } from './postgres-faults.ts';
 import { createHosts, type PostgresSettings } from './postgres-hosts.ts';
 import { type Migratable, migrate } from './schema.ts';
-import { Caller, type Dialect, render, type Statement, type Value } from './statement.ts';
+import { Caller, type Dialect, isAdmitted, render, type Statement, type Value } from './statement.ts';
 import { unavailable } from './unavailable.ts';
 
 /** The large database. Statements are prepared by name, once a connection; what can go together goes in one round trip. */
 export async function openPostgres(settings: PostgresSettings, now: () => number): Promise<Database> {
   const hosts = createHosts(settings);
+  /** The server did not take something; whoever has written since takes it back. */
+  let wasRefusedByDisk = false;
 
   /** Lends a connection. What a deadlock or a conflict has undone is done again: nothing of it was kept. */
   async function withConnection<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
@@ -20,7 +22,9 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
         return await lend(work);
       } catch (thrown) {
         const { cause } = (thrown as Partial<Problem>).details ?? {};
-        if (attempt < ATTEMPTS_MAX && CONFLICTS.has((cause as { code?: string } | undefined)?.code ?? '')) continue;
+        const { code = '' } = (cause ?? {}) as { code?: string };
+        if (attempt < ATTEMPTS_MAX && CONFLICTS.has(code)) continue;
+        if (UNWRITABLE.has(code)) wasRefusedByDisk = true;
         const isUnavailable = thrown instanceof Problem && thrown.kind === 'unavailable';
         throw isUnavailable ? unavailable(cause, postgresFault(hosts.urls, cause)) : thrown;
       }
@@ -66,7 +70,11 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
           : connection.within([], work, undefined, account),
       ),
     snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work, UNLIMITED_MS)),
-    check: () => withConnection((connection) => connection.exec('select 1')),
+    check: async () => {
+      if (!wasRefusedByDisk) return withConnection((connection) => connection.exec('select 1'));
+      await withConnection((connection) => connection.within([], () => connection.exec(TRIAL)));
+      wasRefusedByDisk = false;
+    },
     backup: async () => {
       throw new Problem(
         'bad-argument',
@@ -95,6 +103,10 @@ export const postgresDialect: Dialect = {
 // Serialization failure and deadlock. One of the two goes on at once, so that the second attempt is mostly the last.
 const CONFLICTS = new Set(['40001', '40P01']);
 const ATTEMPTS_MAX = 5;
+// Read-only, a full disk, an error of the disk: it can be read, and not written.
+const UNWRITABLE = new Set(['25006', '53100', '58030']);
+/** Makes a file longer, as a call may, and leaves nothing behind. */
+const TRIAL = "create temporary table trial on commit drop as select repeat('x', 8192) as content";
 
 // Any number will do that no other program locks in this database.
 const MIGRATION_LOCK: pg.QueryConfig = { text: 'select pg_advisory_xact_lock(4269856720)' };
@@ -104,10 +116,14 @@ const UNHURRIED: readonly pg.QueryConfig[] = [
   'lock_timeout',
   'idle_in_transaction_session_timeout',
 ].map((name) => ({ text: `set local ${name} = 0` }));
-/** One moment for all that is read, however long it takes. */
+/**
+ * One moment for all that is read, however long it takes. Dead rows stay until it ends, so it ends where nobody asks any more:
+ * a process that was stopped, or whose reader is very slow.
+ */
 const SNAPSHOT: readonly pg.QueryConfig[] = [
   { text: 'set transaction isolation level repeatable read, read only' },
   ...UNHURRIED,
+  { text: "set local idle_in_transaction_session_timeout = '10min'" },
 ];
 // The longest time of a timer, 24 days.
 const UNLIMITED_MS = 2 ** 31 - 1;
@@ -153,7 +169,7 @@ class Connection implements Migratable, Writing {
 
   async identify(account: Caller): Promise<void> {
     const row = await this.first(identify, { hash: account.userIdHash });
-    if (!row || (row.allowed_networks !== null && !account.admits(row.allowed_networks))) throw denied();
+    if (!isAdmitted(account.admits, row?.allowed_networks) || !row) throw denied();
     account.id = row.account_id;
   }
 

@@ -2,7 +2,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { Problem } from '../problem.ts';
 import type { Writing } from './database.ts';
 import type { Migratable } from './schema.ts';
-import { BUSY, codeOf, sqliteFault } from './sqlite-faults.ts';
+import { BUSY, codeOf, keepsFromWriting, sqliteFault } from './sqlite-faults.ts';
 import { Caller, type Dialect, render, type Statement, type Value } from './statement.ts';
 import { unavailable } from './unavailable.ts';
 import type { Transactional } from './write-queue.ts';
@@ -49,6 +49,8 @@ export class Connection implements Migratable, Writing, Transactional {
   #dataVersion: StatementSync | undefined;
   /** Something was done that may have changed whom user_ids name; whoever minds takes it back. */
   changedCallers = false;
+  /** The disk did not take something; whoever has written since takes it back. */
+  wasRefusedByDisk = false;
   /** Since it was opened. */
   rowsChanged = 0;
 
@@ -181,6 +183,7 @@ export class Connection implements Migratable, Writing, Transactional {
 
   /** The database may come back; our bugs do not. */
   #toUnavailable(cause: unknown, path = this.#path): unknown {
+    if (keepsFromWriting(cause)) this.wasRefusedByDisk = true;
     const fault = sqliteFault(path, cause);
     return fault === undefined ? cause : unavailable(cause, fault);
   }

@@ -20,6 +20,9 @@ const FAULTS: Readonly<Record<number, (path: string) => string>> = {
 /** The low byte is the error; the others tell more about it. */
 export const codeOf = (thrown: unknown): number => ((thrown as { errcode?: number } | undefined)?.errcode ?? 0) & 0xff;
 
+/** READONLY, IOERR, FULL: it can be read, and not written. */
+export const keepsFromWriting = (thrown: unknown): boolean => [8, 10, 13].includes(codeOf(thrown));
+
 /** Undefined for what is our bug and not the state of the database. */
 export const sqliteFault = (path: string, thrown: unknown): string | undefined =>
   FAULTS[codeOf(thrown)]?.(resolve(path));

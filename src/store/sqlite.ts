@@ -72,12 +72,11 @@ export async function openSqlite(
     // Nothing is awaited from the look at what others have written to the account's own version: it is the one before.
     identify: (userIdHash, admits) => {
       lookAround();
-      const found = identities.of(userIdHash);
+      const found = identities.of(userIdHash, admits);
       if (!found) return undefined;
       const { id, networks } = found;
-      if (networks === null) return new Caller(userIdHash, admits, id, versions.own(id));
-      const caller = new Caller(userIdHash, admits, id); // without a version: its answers depend on who asks
-      return caller.admits(networks) ? caller : undefined;
+      // Without a version where it is restricted: its answers depend on who asks.
+      return new Caller(userIdHash, admits, id, networks === null ? versions.own(id) : undefined);
     },
     confirm: () => undefined,
     version: ({ id, version }, look = true) => {
@@ -103,7 +102,12 @@ export async function openSqlite(
         connection.close();
       }
     },
-    check: async () => read((connection) => connection.exec('select 1')),
+    check: async () => {
+      read((connection) => connection.exec('select 1'));
+      if (!writer.wasRefusedByDisk) return;
+      await writes.add(() => writer.exec(TRIAL));
+      writer.wasRefusedByDisk = false;
+    },
     backup: async (to) => {
       if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
       makePrivate(to, 'wx'); // SQLite writes into an empty file as well
@@ -125,6 +129,9 @@ export async function openSqlite(
     },
   };
 }
+
+/** Takes new pages and writes to the log, as a call may, and leaves nothing behind. */
+const TRIAL = 'create table trial (content); insert into trial values (zeroblob(8192)); drop table trial';
 
 function makeFolderOf(path: string): void {
   try {

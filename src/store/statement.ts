@@ -42,6 +42,18 @@ export class Caller {
 /** A call of which nobody says where it comes from. */
 const nowhere = () => false;
 
+// The broadcast address, from which nothing comes.
+const NO_NETWORK = '255.255.255.255';
+
+/**
+ * Whether an account may be used from where the call comes: `networks` are those to which it is restricted, undefined where there is no
+ * account. Every refusal takes one check of networks, so that the work does not tell why.
+ */
+export function isAdmitted(admits: Caller['admits'] = nowhere, networks: string | null | undefined): boolean {
+  if (networks === null) return true;
+  return admits(networks ?? NO_NETWORK) && networks !== undefined;
+}
+
 /** The number of an account, where it is known. */
 export const numberOf = (account: unknown): bigint | undefined =>
   account instanceof Caller ? account.id : typeof account === 'bigint' ? account : undefined;

@@ -33,6 +33,10 @@ describe(`${FOLDER}/compose.yaml`, () => {
       else assert.equal(each.user, undefined);
     });
 
+    test(`${name} leaves no core dump, which would hold secrets`, () => {
+      assert.deepEqual(each.ulimits, { core: 0 });
+    });
+
     test(`${name} uses networks, volumes and services that are there, and an image of an exact version`, () => {
       assert.deepEqual(
         each.networks.filter((network) => !Object.hasOwn(networks, network)),

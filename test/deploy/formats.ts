@@ -79,6 +79,7 @@ export interface ComposeService {
   readonly cap_add?: readonly string[];
   readonly privileged?: boolean;
   readonly security_opt: readonly string[];
+  readonly ulimits?: Readonly<Record<string, number>>;
   readonly mem_limit?: string;
   readonly stop_grace_period?: string;
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;

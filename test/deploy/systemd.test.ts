@@ -26,7 +26,7 @@ const KNOWN: Record<string, string> = {
   Unit: 'Description Documentation Wants After',
   Service: [
     'Type ExecStart ExecReload Environment EnvironmentFile KillMode KillSignal TimeoutStopSec Restart RestartSec',
-    'User Group StateDirectory StateDirectoryMode WorkingDirectory UMask LimitNOFILE',
+    'User Group StateDirectory StateDirectoryMode WorkingDirectory UMask LimitNOFILE LimitCORE',
     'NoNewPrivileges CapabilityBoundingSet AmbientCapabilities ProtectSystem ProtectHome ProtectProc ProtectClock',
     'ProtectControlGroups ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables PrivateDevices',
     'PrivateTmp PrivateUsers RemoveIPC LockPersonality RestrictNamespaces RestrictRealtime RestrictSUIDSGID',
@@ -65,6 +65,7 @@ describe(UNIT, () => {
     ['CapabilityBoundingSet', ''],
     ['AmbientCapabilities', ''],
     ['UMask', '0077'],
+    ['LimitCORE', '0'],
   );
   guards.push(['RestrictAddressFamilies', 'AF_INET AF_INET6 AF_UNIX'], ['SystemCallArchitectures', 'native']);
   for (const [key, expected] of guards) {

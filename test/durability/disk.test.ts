@@ -46,6 +46,15 @@ async function answersOf({ ask }: Pick<Serving, 'ask'>): Promise<string[]> {
   return answers;
 }
 
+const readiness = (address: string) => async () => (await fetch(`${address}/health/ready`)).status;
+
+function tablesNamed(name: string, setting: string): number {
+  const database = new DatabaseSync(pathOf(setting));
+  const { length } = database.prepare('select 1 from sqlite_schema where name = ?').all(name);
+  database.close();
+  return length;
+}
+
 /** Saves templates until one is refused; how many were saved. */
 async function saveUntilRefused(save: (message: string) => Promise<{ status: number; text: string }>): Promise<number> {
   for (let saved = 0; saved < 900; saved++) {
@@ -63,8 +72,11 @@ describe('the disk of the embedded database', () => {
     const { call, ask, pragma, logged } = service;
     const save = (message: string) => call('account', 'SaveMessageTemplate', { message });
     pragma(`max_page_count = ${pragma('page_count') + 10}`);
+    const ready = readiness(await service.app.start());
+    assert.equal(await ready(), 200);
     const saved = await saveUntilRefused(save);
     assert.ok(saved > 3, `${saved}`);
+    for (let time = 0; time < 2; time++) assert.equal(await ready(), 503, 'ready, although writes are refused');
     assert.equal(
       JSON.parse(logged.at(-1) ?? '{}').msg,
       `The disk of the database ${pathOf(service.setting)} is full. Make room there: the service goes on by itself.`,
@@ -81,6 +93,8 @@ describe('the disk of the embedded database', () => {
     assert.equal(texts.length, saved, 'and all that was acknowledged is');
 
     pragma('max_page_count = 100000');
+    assert.equal(await ready(), 200, 'by itself, without a call that writes');
+    assert.equal(tablesNamed('trial', service.setting), 0);
     assert.equal((await save(`again ${LONG}`)).status, 200);
     assert.match(await ask('account', 'FetchSavedMessages'), /<string>again /);
   });
@@ -88,16 +102,20 @@ describe('the disk of the embedded database', () => {
   test('read-only: every change is refused as unavailable and changes nothing, all else is served', async (t) => {
     const service = await open(t);
     const { call, pragma, logged } = service;
+    const ready = readiness(await service.app.start());
     const before = await answersOf(service);
     pragma('query_only = on');
+    assert.equal(await ready(), 200, 'nobody has found it yet');
     for (const [group, operation, args] of CALLS.filter(([, name]) => changes(name))) {
       assert.deepEqual(await call(group, operation, args), UNAVAILABLE, operation);
     }
     assert.deepEqual(await answersOf(service), before);
+    assert.equal(await ready(), 503, 'ready, although writes are refused');
     const { msg, err } = JSON.parse(logged.at(-1) ?? '{}');
     assert.ok(msg.startsWith(`The database ${pathOf(service.setting)} cannot be written. Let this user`), msg);
     assert.equal(err.message, 'attempt to write a readonly database');
     pragma('query_only = off');
+    assert.equal(await ready(), 200);
     for (const [group, operation, args] of CALLS.filter(([, name]) => changes(name))) {
       assert.equal((await call(group, operation, args)).status, 200, operation);
     }

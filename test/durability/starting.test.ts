@@ -19,8 +19,11 @@ const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
 const WORKERS = 3;
 const STARTING = 'a worker is starting';
 
-/** Makes every worker hang before it serves. */
-function hanging(): Readonly<Record<string, string>> {
+/** Makes every worker hang before it serves, or those of a certain number. */
+const hanging = (which = 'true') =>
+  inWorkers(`if (${which}) await new Promise(() => setInterval(() => {}, 1_000_000));`);
+
+function inWorkers(code: string): Readonly<Record<string, string>> {
   const file = freshPath('mjs');
   writeFileSync(
     file,
@@ -28,15 +31,16 @@ function hanging(): Readonly<Record<string, string>> {
      import { writeSync } from 'node:fs';
      if (cluster.isWorker) {
        writeSync(2, '${STARTING} ' + process.pid + '\\n');
-       await new Promise(() => setInterval(() => {}, 1_000_000));
+       ${code}
      }`,
   );
   return { NODE_OPTIONS: `--import ${pathToFileURL(file).href}` };
 }
 
+const startArgs = (database: string) => ['serve', '--port', '0', '--workers', String(WORKERS), '--database', database];
+
 async function startHanging(database: string) {
-  const args = ['serve', '--port', '0', '--workers', String(WORKERS), '--database', database];
-  const program = launch(args, { env: hanging() });
+  const program = launch(startArgs(database), { env: hanging() });
   await until('a worker is starting', () => program.output.stderr.includes(STARTING));
   const pid = Number(new RegExp(`${STARTING} (\\d+)`).exec(program.output.stderr)?.[1]);
   return { ...program, pid };
@@ -55,6 +59,33 @@ onEveryEngine('processes that are still starting', (engine) => {
     const { child, ended } = await startHanging(await engine.fresh('empty'));
     child.kill('SIGKILL');
     await within('the end of all processes', ended); // each of them holds the standard error
+  });
+
+  for (const number of [1, 2]) {
+    test(`worker ${number} is replaced when it is killed, and all of them serve in the end`, async () => {
+      const env = hanging(`cluster.worker.id === ${number}`);
+      const { child, ended, output } = launch(startArgs(await engine.fresh('empty')), { env });
+      const serving = () => output.stderr.match(/"msg":"serving"/g)?.length ?? 0;
+      const started = () => [...output.stderr.matchAll(new RegExp(`${STARTING} (\\d+)`, 'g'))].map(([, pid]) => pid);
+      // The others serve by then, so the one that is left is the one that hangs.
+      await until('it hangs', () => (number === 1 ? started().length === 1 : serving() === WORKERS - 1));
+      const served = [...output.stderr.matchAll(/"pid":(\d+),"msg":"serving"/g)].map(([, pid]) => pid);
+      const [pid] = started().filter((each) => !served.includes(each));
+      process.kill(Number(pid), 'SIGKILL');
+      await until('all serve', () => output.stderr.includes('"msg":"serving with workers"'));
+      assert.equal(serving(), WORKERS);
+      assert.equal(output.stderr.match(/a worker was killed before it served and is replaced/g)?.length, 1);
+      child.kill('SIGTERM');
+      assert.equal((await within('the end of all processes', ended)).code, 0);
+    });
+  }
+
+  test('where every worker is killed before it serves, all of it ends after 5 of them, and says so', async () => {
+    const env = inWorkers("process.kill(process.pid, 'SIGKILL');");
+    const { code, stderr } = await columba(startArgs(await engine.fresh('empty')), { env });
+    assert.equal(code, 1);
+    assert.equal(stderr.match(new RegExp(STARTING, 'g'))?.length, 5);
+    assert.match(stderr, /^columba: A worker ended with SIGKILL before it served\.\n$/m);
   });
 
   test('a port that is taken is told of once, in sentences without a stack, and all of them end', async () => {

@@ -21,8 +21,8 @@ export function framingOf(bytes: string): Framing {
   const whole: string[] = [];
   let at = 0;
   for (;;) {
-    while (bytes[at] === '\r' || bytes[at] === '\n') at += 1; // §2.2: empty lines before a request are overlooked
-    if (at >= bytes.length) return { whole, rest: 'open', headOfRest: false };
+    while (bytes.startsWith('\r\n', at)) at += 2; // §2.2: empty lines before a request are overlooked
+    if (at >= bytes.length || bytes.slice(at) === '\r') return { whole, rest: 'open', headOfRest: false };
     const head = readHead(bytes, at);
     if (typeof head === 'string') return { whole, rest: head, headOfRest: false };
     if (head.isOdd) return { whole, rest: 'odd', headOfRest: true };
@@ -97,7 +97,7 @@ function readHead(bytes: string, at: number): Head | 'unfinished' | 'refused' | 
     .toLowerCase()
     .split(',')
     .map((option) => option.trim());
-  const persists = minor === '1' ? !options.includes('close') : options.includes('keep-alive');
+  const persists = !options.includes('close') && (minor === '1' || options.includes('keep-alive'));
   const coding = codings.join(', ');
   const isLast = CHUNKED_LAST.test(coding);
   return {

@@ -211,6 +211,19 @@ onEveryEngine('connections, over a socket', (engine) => {
     );
   }
 
+  for (const field of ['Connection: close, keep-alive', 'Connection: keep-alive, close']) {
+    test(
+      `HTTP/1.0 with ${field} is answered with close, and the connection ends`,
+      connected(async (connection) => {
+        await connection.send(requestBytes(START.replace('1.1', '1.0'), [...FIELDS, field], unread(2)));
+        const answer = await connection.receive();
+        assert.equal(countOf(answer), 2);
+        assert.equal(answer.headers.connection, 'close');
+        assert.equal((await connection.ended()).length, 0);
+      }),
+    );
+  }
+
   test(
     'a connection that breaks within a request harms nobody',
     connected(async (connection) => {

@@ -33,6 +33,14 @@ describe('the launcher', () => {
     assert.match(stdout, /node_modules.node-[^/\\]+.bin.node/);
   });
 
+  test('lets no process leave a core dump, which would hold secrets, whatever the shell before it allows', async () => {
+    const told = program(`import { execSync } from 'node:child_process';
+      process.stderr.write('core dumps: ' + execSync('ulimit -c', { shell: '/bin/sh' }));`);
+    const line = `ulimit -S -c "$(ulimit -H -c)"; NODE_OPTIONS='--import file://${told}' exec ./columba version`;
+    const { code, stdout, stderr } = await start('/bin/sh', ['-c', line], ROOT).ended;
+    assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: `${version}\n`, stderr: 'core dumps: 0\n' });
+  });
+
   test('is used by every npm script that runs TypeScript', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     for (const [name, line] of Object.entries<string>(scripts)) {

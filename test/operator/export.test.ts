@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { exportAccounts } from '../../src/operator/export.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { clientOf } from '../support/reading.ts';
 import { ACME } from '../support/service.ts';
@@ -139,5 +140,28 @@ onEveryEngine('export', (engine) => {
         before.split('\n').flatMap((line) => (line ? JSON.parse(line).inbox.map(({ id }: { id: string }) => id) : [])),
       );
       assert.notEqual(await exportText(service.app, true), before);
+    }));
+
+  test('an export that nobody reads ends with a sentence, and lets go of its snapshot', () =>
+    withService(engine, async ({ app }) => {
+      const templates = Array.from({ length: 100 }, (_, number) => `${number} ${'x'.repeat(1_900)}`);
+      await importText(app, document(account('a', { templates })));
+      const options = { ndjson: true, username: null, unreadMaxMs: 50 };
+      let written = 0;
+      const neverTaken = () => {
+        written += 1;
+        return new Promise<void>(() => {});
+      };
+      let ended = 0;
+      const archive: typeof app.archive = {
+        ...app.archive,
+        read: (...given) => app.archive.read(...given).finally(() => void ended++),
+      };
+      await assert.rejects(exportAccounts(archive, options, neverTaken), {
+        kind: 'bad-argument',
+        message: 'Nobody has read the export for 0.05 seconds, so it ended. Write it to a file with --output.',
+      });
+      assert.deepEqual([written, ended], [1, 1]);
+      assert.equal(JSON.parse(await exportText(app, true)).templates.length, 100);
     }));
 });

@@ -74,6 +74,16 @@ onPostgres('connections to PostgreSQL', () => {
     assert.equal(templates.filter((text) => text.startsWith('number ')).length, 200);
   });
 
+  test('PostgreSQL ends a snapshot by itself in which nothing is asked for 10 minutes', async (t) => {
+    const url = server.url(await freshDatabase(server));
+    const database = await openPostgres({ url, connectionsMax: 2, timeoutMs: 5_000 }, () => 0);
+    t.after(() => database.close());
+    const shown = await database.snapshot((queries) =>
+      queries.all(sql('show idle_in_transaction_session_timeout'), {}),
+    );
+    assert.deepEqual(shown, [{ idle_in_transaction_session_timeout: '10min' }]);
+  });
+
   test('a service that has stopped leaves no connection', { timeout: 30_000 }, async () => {
     let database = '';
     const engine = engineOn(server, (name) => {

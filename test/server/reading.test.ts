@@ -90,6 +90,17 @@ describe('requests out of bytes', () => {
     }
   });
 
+  test('empty lines before a request count as bytes of its head, and those of one request not for the next', () => {
+    const get = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
+    const lines = '\r\n'.repeat(HEADER_BYTES_MAX / 2);
+    const times = (count: number, text: string) => Array.from({ length: count }, () => Buffer.from(text));
+    for (const pieces of [times(1, lines + get), times(1, lines).concat(times(1, get))]) {
+      assert.equal(readHere([...pieces, ...pieces]).requests.length, 2);
+    }
+    assert.deepEqual(readHere(times(1, `${lines}\r\n${get}`)), { requests: [], isRefused: true });
+    assert.deepEqual(readHere(times(HEADER_BYTES_MAX / 2 + 1, '\r\n')), { requests: [], isRefused: true });
+  });
+
   test('a header field named constructor or __proto__ is just a field, and none is inherited', () => {
     const fields = ['Host: h', 'constructor: x', 'Constructor: y', '__proto__: z', '__proto__: z', 'toString: t'];
     const { headers = {} } = readHead(['GET / HTTP/1.1', ...fields].join('\r\n')) ?? {};

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readAccount } from '../../src/operator/format.ts';
+import { until } from '../durability/program.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 import { statusOf } from '../support/socket.ts';
@@ -63,6 +64,30 @@ onEveryEngine('slow clients', (engine) => {
       const answers = await client.told;
       assert.deepEqual(answers.map(statusOf), [200, 200]);
       assert.equal(answers[0]?.headers['keep-alive'], 'timeout=2');
+    }));
+
+  test('line ends alone neither keep an idle connection open nor begin a request: it is closed without a word', () =>
+    scene(engine, { ...TIMES, idleTimeoutMs: 1_500 }, async ({ address, neighbour }) => {
+      const whole = `GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1\r\nHost: h\r\n\r\n`;
+      const client = stranger(address, whole);
+      const pieces = ['\r\n', '\r', '\n\r\n'];
+      let sent = 0;
+      await until('it is closed', async () => {
+        await neighbour.call(); // whose connection is used, and so is kept
+        client.socket.write(pieces[sent++ % pieces.length] as string);
+        return client.socket.destroyed;
+      });
+      assert.deepEqual((await client.told).map(statusOf), [200]);
+    }));
+
+  test('one that sends nothing but line ends is told so with 408, and closed', () =>
+    scene(engine, TIMES, async ({ address }) => {
+      const client = stranger(address, '\r\n');
+      await until('it is closed', () => {
+        client.socket.write('\r\n');
+        return client.socket.destroyed;
+      });
+      assertRefusal((await client.told)[0], 408, LATE);
     }));
 
   test('one that never said anything is closed after the time for a head, however long idle ones are kept', () =>

@@ -60,6 +60,8 @@ const REFUSED: Record<string, readonly [bytes: string, refusal: readonly [number
   'a folded length': [post(`Content-Length:\r\n ${BODY.length}\r\n`, BODY), MALFORMED],
   'a folded first field': [get('').replace('Host:', ' Host:'), MALFORMED],
   'bare line feeds': [get('X: y\r\n').replaceAll('\r\n', '\n'), MALFORMED],
+  'a bare line feed before the request': [`\n${get('X: y\r\n')}`, MALFORMED],
+  'a bare carriage return before the request': [`\r${get('X: y\r\n')}`, MALFORMED],
   'one bare line feed': [get('X: y\nZ: z\r\n'), MALFORMED],
   'a bare line feed before the body': [
     post(`Content-Length: ${BODY.length}\r\n`, BODY).replace('\r\n\r\n', '\r\n\n'),

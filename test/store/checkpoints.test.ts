@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
+import { move, openForCheckpoints } from '../../src/store/checkpoint-worker.ts';
 import { createCheckpoints } from '../../src/store/checkpoints.ts';
 import type { Database } from '../../src/store/database.ts';
 import { until } from '../durability/program.ts';
@@ -25,6 +26,25 @@ function inFile(path: string): number {
   alone.close();
   return count;
 }
+
+/** How often a write found that others held the lock. */
+function countLockedOut(t: TestContext): () => number {
+  const { exec } = DatabaseSync.prototype;
+  let count = 0;
+  DatabaseSync.prototype.exec = function (text) {
+    try {
+      exec.call(this, text);
+    } catch (thrown) {
+      if (text === 'begin immediate') count += 1;
+      throw thrown;
+    }
+  };
+  t.after(() => Object.assign(DatabaseSync.prototype, { exec }));
+  return () => count;
+}
+
+/** The header of the log: its salts are others after each start. https://www.sqlite.org/fileformat2.html#walformat */
+const beginningOfLog = (path: string): Buffer => readFileSync(`${path}-wal`).subarray(0, 32);
 
 const mark = sql<{ text: string }>('update received set text = :text where text is not null');
 
@@ -49,6 +69,58 @@ describe('the log of the embedded database', () => {
     assert.ok(turns > 1, 'many changes were not waited for');
     await store.close();
     assert.equal(inFile(pathOf(setting)), changed);
+  });
+
+  test('while somebody reads an old snapshot no write waits for the log, and after that it starts again', async (t) => {
+    let moves = 0;
+    const count = (thread: Worker) => void thread.on('message', () => void moves++);
+    process.on('worker', count);
+    t.after(() => process.off('worker', count));
+    const setting = await sqlite.fresh('sample');
+    const store = await openStore(setting);
+    const lockedOut = countLockedOut(t);
+    t.after(() => store.close());
+    let texts = 0; // another one each time: what is the same again is not written
+    const write = () => Promise.all(Array.from({ length: 50 }, () => store.run(mark, { text: `${TEXT} ${++texts}` })));
+    await write();
+    const before = beginningOfLog(pathOf(setting));
+    await store.snapshot(async (queries) => {
+      await queries.all(sql('select count(*) from received'), {});
+      await until('two moves of the log', async () => {
+        await write();
+        return moves >= 2;
+      });
+    });
+    assert.equal(lockedOut(), 0, 'a write found the lock taken');
+    assert.deepEqual(beginningOfLog(pathOf(setting)), before, 'what is read was overwritten');
+    await until('the log starts again', async () => {
+      await write();
+      return !beginningOfLog(pathOf(setting)).equals(before);
+    });
+  });
+
+  test('a log that somebody has kept from being moved until it was long gives its disk back', async () => {
+    const path = `${pathOf(await sqlite.fresh('empty'))}-long`;
+    const writer = new DatabaseSync(path);
+    writer.exec('pragma journal_mode = wal; pragma wal_autocheckpoint = 0; pragma synchronous = off');
+    writer.exec('create table page (number integer primary key, content blob)');
+    const reader = new DatabaseSync(path);
+    const checkpoints = openForCheckpoints(path);
+    assert.deepEqual({ ...checkpoints.prepare('pragma busy_timeout').get() }, { timeout: 0 });
+    const write = () =>
+      writer.exec(`with recursive counted (number) as (select 1 union all select number + 1 from counted where number < 33000)
+        insert into page select null, zeroblob(4000) from counted`);
+    write();
+    reader.exec('begin');
+    reader.prepare('select count(*) from page').get();
+    write();
+    const long = statSync(`${path}-wal`).size;
+    move(checkpoints);
+    assert.equal(statSync(`${path}-wal`).size, long);
+    reader.exec('commit');
+    move(checkpoints);
+    assert.equal(statSync(`${path}-wal`).size, 0);
+    for (const each of [reader, checkpoints, writer]) each.close();
   });
 
   test('what a process that was killed has left in it is moved at the start', async () => {

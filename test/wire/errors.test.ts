@@ -209,7 +209,12 @@ onEveryEngine('errors', (engine) => {
       'a reference to NUL': inside('&#0;'),
       'half a surrogate pair': inside('&#xD83D;'),
       ']]> in text': inside(']]>'),
-      'XML 1.1': whole.replace('version="1.0"', 'version="1.1"'),
+      ...Object.fromEntries(
+        ['1.1', '1.01', '1.00', '1.9', '1', '2.0', ' 1.0'].map((version) => [
+          `XML ${version}`,
+          whole.replace('version="1.0"', `version="${version}"`),
+        ]),
+      ),
       'white space before the declaration': ` ${whole}`,
       'text after the Envelope': `${whole}x`,
       'a second root': `${whole}<x/>`,
