@@ -341,7 +341,18 @@ onEveryEngine('a service with more load than it can serve', (engine) => {
   });
 
   test('clients that ask again at once after a refusal are refused once a second, and not again and again', async () => {
-    const waiting = (opened: Database): Database => ({ ...opened, identify: () => new Promise(() => {}) });
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const waiting = (opened: Database): Database => ({
+      ...opened,
+      identify(...who) {
+        asked += 1;
+        return released.then(() => opened.identify(...who));
+      },
+    });
+    let asked = 0;
     const database = await engine.fresh('sample');
     const { app } = await serve(database, { database: waiting }, { waitingMax: 1 });
     const address = await app.start();
@@ -350,6 +361,7 @@ onEveryEngine('a service with more load than it can serve', (engine) => {
     const request = Buffer.from(`GET ${countUnread('')} HTTP/1.1\r\nHost: h\r\n\r\n`);
     try {
       await held.send(request);
+      await until('it waits', () => asked === 1);
       const startedAt = performance.now();
       let refusals = 0;
       const asking = clients.map(async (client) => {
@@ -364,6 +376,7 @@ onEveryEngine('a service with more load than it can serve', (engine) => {
       await Promise.all(asking);
       assert.ok(performance.now() - startedAt >= 2_000, 'the second and the third came a second later each');
     } finally {
+      release();
       for (const client of [held, ...clients]) client.close();
       await app.stop();
       engine.release(database);
