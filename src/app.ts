@@ -17,6 +17,7 @@ import { createBursts } from './server/bursts.ts';
 import type { Config } from './server/config.ts';
 import { describeError, textsOf } from './server/failures.ts';
 import { createHealth } from './server/health.ts';
+import { type HealthThread, startBeating, startHealthThread, tellFirst } from './server/health-thread.ts';
 import { type HttpServer, listen } from './server/http.ts';
 import type { Log } from './server/observe.ts';
 import { createTelemetry, type TelemetryParts } from './server/telemetry.ts';
@@ -83,8 +84,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     log.warn({ err }, 'what emptied inboxes left could not be purged'),
   );
   const guard = createGuard({
-    ...{ authority: authority ?? createAuthority(now), now },
-    sleep: (ms) => server?.holdBack(() => sleep(ms)) ?? sleep(ms),
+    ...{ authority: authority ?? createAuthority(now), now, sleep },
     accountRate: { perSecond: config.accountRate, burst: config.accountBurst },
     addressRate: { perSecond: config.addressRate, burst: config.addressBurst },
     unlimited: config.addressUnlimited,
@@ -125,7 +125,18 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     () => database.check(),
     (wait) => server?.holdBack(wait) ?? wait(),
   );
+  let healthThread: HealthThread | undefined;
+  let beating: ReturnType<typeof startBeating> | undefined;
   const handle: Endpoint = (request) => (request.refused ? undefined : health.answer(request.path)) ?? traced(request);
+
+  /** On a port of its own, which workers leave to the first process. */
+  async function startHealth(): Promise<void> {
+    if (!cluster.isWorker) {
+      healthThread = await startHealthThread(config, (err) => log.error({ err }, 'the thread for health died'));
+      log.info({ health: healthThread.address }, 'serving health');
+    }
+    beating = startBeating(health.state, healthThread?.tell ?? tellFirst);
+  }
 
   return {
     accounts,
@@ -143,12 +154,16 @@ export async function createApp(config: Config, surroundings: Surroundings) {
       purge.wake(); // a process before this one may have left something
       await telemetry?.start();
       server = await listen(config, trace?.around(handle) ?? handle, bursts);
+      if (config.healthPort > 0) await startHealth();
       return server.address;
     },
     /** Finishes what was accepted, then lets go of everything. */
     async stop(): Promise<void> {
       health.stopping();
+      beating?.stopping();
       await server?.close();
+      beating?.end();
+      await healthThread?.close();
       await trace?.close();
       await telemetry?.stop();
       await purge.stop();

@@ -17,6 +17,8 @@ export interface Request {
   readonly traceparent?: string | undefined;
   /** A Problem for which it is to be refused before anything in it is looked at: how it is framed, which Host it names. */
   readonly refused?: Error | undefined;
+  /** Waits with its answer. Meanwhile it does not count as one that waits, and its connection can be given up. */
+  readonly holdBack?: ((wait: () => Promise<void>) => Promise<void>) | undefined;
   /** Whole, at once or when it is decompressed; throws Problem, such as `too-large` past the limit. */
   body(): Uint8Array | Promise<Uint8Array>;
 }

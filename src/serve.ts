@@ -13,6 +13,7 @@ import { importFile } from './operator/import.ts';
 import { Problem } from './problem.ts';
 import { createCluster } from './server/cluster.ts';
 import type { Config } from './server/config.ts';
+import { serveHealthOfWorkers } from './server/health-thread.ts';
 import { createAsking } from './server/questions.ts';
 import { serveGathered } from './server/telemetry.ts';
 
@@ -88,11 +89,15 @@ async function serveHere(
 
 /** Which one it is, in a sentence for the operator. */
 const takenPort =
-  ({ port, metricsPort }: Config) =>
+  ({ port, metricsPort, healthPort }: Config) =>
   (thrown: NodeJS.ErrnoException & { port?: number }): never => {
     if (thrown.code !== 'EADDRINUSE') throw thrown;
     const [number, flag, variable] =
-      thrown.port === metricsPort ? [metricsPort, 'metrics-port', 'METRICS_PORT'] : [port, 'port', 'PORT'];
+      thrown.port === metricsPort
+        ? [metricsPort, 'metrics-port', 'METRICS_PORT']
+        : thrown.port === healthPort
+          ? [healthPort, 'health-port', 'HEALTH_PORT']
+          : [port, 'port', 'PORT'];
     throw new Problem('bad-argument', `Port ${number} is taken. Choose another with --${flag} or COLUMBA_${variable}.`);
   };
 
@@ -102,15 +107,17 @@ const withoutTelemetry = ({ telemetry: _, ...others }: Surroundings): Surroundin
 async function serveByWorkers(config: Config, around: Surroundings): Promise<number> {
   const app = await createApp(config, withoutTelemetry(around)); // migrates, or says what is wrong, once and not in every worker
   const accounts = await accountsOf(app);
-  if (config.metricsPort === 0) {
-    await app.stop();
-    return superviseWorkers(config, around, accounts);
-  }
+  if (config.metricsPort === 0) await app.stop();
+  const ports: { close(): Promise<void> }[] = [];
   try {
-    const metrics = await serveGathered(config, around.log, app.figures).catch(takenPort(config));
-    return await superviseWorkers(config, around, accounts).finally(metrics.close);
+    if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
+    if (config.metricsPort > 0) {
+      ports.push(await serveGathered(config, around.log, app.figures).catch(takenPort(config)));
+    }
+    return await superviseWorkers(config, around, accounts);
   } finally {
-    await app.stop(); // connections to PostgreSQL would keep the process alive
+    for (const port of ports) await port.close();
+    if (config.metricsPort > 0) await app.stop(); // connections to PostgreSQL would keep the process alive
   }
 }
 

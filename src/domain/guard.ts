@@ -6,7 +6,7 @@ import { type Authority, createAuthority, createMemory, type Lease, type Rate } 
 /** Keeps callers within their limits. Only failures wait: who is known behind the same address never does. */
 export interface Guard {
   /** Resolves when the failed identification may be answered. */
-  failed(client: string): Promise<void>;
+  failed(client: string, holdBack?: HoldBack): Promise<void>;
   /** These throw Problem `too-many`, now or later. */
   admitClient(client: string): void | Promise<void>;
   admitAccount(account: Caller): void | Promise<void>;
@@ -19,6 +19,9 @@ export interface Guard {
   /** Whether accounts have a limit: then it must be known whose a call is before anything is done. */
   readonly limitsAccounts: boolean;
 }
+
+/** Around a wait. */
+export type HoldBack = (wait: () => Promise<void>) => Promise<void>;
 
 export interface GuardSettings {
   readonly authority: Authority;
@@ -77,9 +80,9 @@ export function createGuard(settings: GuardSettings): Guard {
   }
 
   return {
-    async failed(client) {
+    async failed(client, holdBack = (wait) => wait()) {
       const delayMs = await authority.failed(client);
-      if (delayMs > 0) await sleep(delayMs);
+      if (delayMs > 0) await holdBack(() => sleep(delayMs));
     },
     admitClient(client) {
       if (addressRate.perSecond === 0 || isUnlimited(client)) return undefined;

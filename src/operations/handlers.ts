@@ -1,5 +1,6 @@
 import type { contract } from '../contract/contract.ts';
 import type { AccountKey, Caller } from '../domain/accounts.ts';
+import type { HoldBack } from '../domain/guard.ts';
 import { Problem, type ProblemKind } from '../problem.ts';
 import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';
@@ -13,6 +14,8 @@ type Contract = typeof contract;
 export type Operations = (
   call: { group: string; operation: string; arguments: Readonly<Record<string, unknown>> },
   client: string,
+  /** Waits with the answer to a stranger; simply waits where it is undefined. */
+  holdBack?: HoldBack | undefined,
 ) => Promise<{ value: unknown; account: Caller; version: number | undefined }>;
 
 export function createOperations(services: Services): Operations {
@@ -29,7 +32,7 @@ export function createOperations(services: Services): Operations {
     Record<string, (account: AccountKey, call: unknown) => unknown>
   >;
 
-  return async ({ group, operation, arguments: call }, client) => {
+  return async ({ group, operation, arguments: call }, client, holdBack) => {
     const handler = untyped[group]?.[operation];
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
     let account: Caller | undefined;
@@ -46,7 +49,7 @@ export function createOperations(services: Services): Operations {
       return { value, account, version: account.version };
     } catch (thrown) {
       const told = account && isProblem(thrown, 'bad-argument') ? await unlessStrange(account, thrown) : thrown;
-      if (isProblem(told, 'denied')) await guard.failed(client);
+      if (isProblem(told, 'denied')) await guard.failed(client, holdBack);
       throw told;
     }
   };

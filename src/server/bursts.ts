@@ -10,6 +10,11 @@ export interface Bursts {
   /** Around the reading of one chunk, as the system hands it over: nothing else may be done in between. */
   enter(): void;
   leave(): void;
+  /**
+   * Instead of `enter`, around a request that has waited in the line of overload.ts. A slice of that line is a burst:
+   * all of its requests had come before the first of them is looked at.
+   */
+  enterSlice(slice: number): void;
   /** There is a socket more to read from, or one less. */
   opened(): void;
   closed(): void;
@@ -21,7 +26,7 @@ const SOCKETS_MAX = 900;
 
 export function createBursts(): Bursts {
   let number = 0;
-  let isReading = false;
+  let current: number | undefined;
   let isOpen = false;
   let sockets = 0;
   const end = () => {
@@ -35,16 +40,18 @@ export function createBursts(): Bursts {
   }
   return {
     get current() {
-      return isReading ? number : undefined;
+      return current;
     },
     turn,
     enter() {
       if (sockets > SOCKETS_MAX) return;
-      turn();
-      isReading = true;
+      current = turn();
     },
     leave() {
-      isReading = false;
+      current = undefined;
+    },
+    enterSlice(slice) {
+      current = -slice; // no number of a turn
     },
     opened: () => void sockets++,
     closed: () => void sockets--,

@@ -169,7 +169,7 @@ export const settings = {
   turnMaxMs: setting(
     'COLUMBA_TURN_MAX_MS',
     '500',
-    'Overload: how long requests that came together may keep the process busy, before the rest of them get 503.',
+    'Overload: how long a request may wait to be begun, before it gets 503; new ones get it when others have waited half of that.',
     wholeNumber(1, 60_000),
   ),
   waitingMax: setting(
@@ -201,6 +201,13 @@ export const settings = {
     (value: string): number => wholeNumber(0, 65_535)(value === '' ? '0' : value),
   ),
   metricsHost: setting('COLUMBA_METRICS_HOST', '127.0.0.1', 'Address that /metrics listens on.', text),
+  healthPort: setting(
+    'COLUMBA_HEALTH_PORT',
+    '',
+    'Port of its own for /health/live and /health/ready, which no load on the other one delays; empty or 0 for none.',
+    (value: string): number => wholeNumber(0, 65_535)(value === '' ? '0' : value),
+  ),
+  healthHost: setting('COLUMBA_HEALTH_HOST', '127.0.0.1', 'Address that the port for health listens on.', text),
 };
 
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> };

@@ -6,13 +6,15 @@ import type { Bodies } from './bodies.ts';
 import type { Bursts } from './bursts.ts';
 import type { Collecting, Pieces } from './collecting.ts';
 import { pack } from './compression.ts';
+import { requestIdOf } from './correlation.ts';
 import type { Head } from './heads.ts';
 import { isProbe } from './hosts.ts';
-import { late, noRequest } from './last-words.ts';
+import { late, noRequest, noRoom } from './last-words.ts';
 import type { Overload } from './overload.ts';
 import { type Arrival, beginsRequest, isLineEnd, type LastWords, Reading } from './reading.ts';
 import type { Requests } from './requests.ts';
 import { type Framing, headOf, sendPieces } from './sending.ts';
+import type { Spare } from './slots.ts';
 
 /** What all connections of a server have in common. */
 export interface Host {
@@ -26,7 +28,7 @@ export interface Host {
   /** 0 for any number. */
   readonly requestsPerConnectionMax: number;
   /** How many ticks of the server's clock each may take. */
-  readonly patience: { readonly [S in 'head' | 'body' | 'idle' | 'sending' | 'last']: number };
+  readonly patience: { readonly [S in 'head' | 'body' | 'idle' | 'spare' | 'again' | 'sending' | 'last']: number };
   /** The header fields that say whether the connection stays open. */
   readonly stay: (isLast: boolean) => string;
   /** The clock, which a server that stands still does not advance. */
@@ -53,8 +55,8 @@ export class Connection {
   readonly #peer: Peer;
   readonly #host: Host;
   readonly #reading: Reading;
-  /** `last`: it has got its last answer. */
-  #state: 'reading' | 'busy' | 'sending' | 'last' = 'reading';
+  /** `heldBack`: only its refusal waits to be told. `last`: it has got its last answer. */
+  #state: 'reading' | 'busy' | 'heldBack' | 'sending' | 'last' = 'reading';
   /** When what is waited for began. */
   #since: number;
   #isPaused = false;
@@ -65,6 +67,8 @@ export class Connection {
   /** The client has said that it sends no more. */
   #isEnded = false;
   #served = 0;
+  /** When it was last refused for overload. */
+  #refusedAt = Number.NEGATIVE_INFINITY;
   /** A part of the request that is answered was not read. */
   #isCut = false;
 
@@ -111,7 +115,29 @@ export class Connection {
   }
 
   closeIfIdle(): void {
-    if (this.#state === 'reading' && this.#reading.stage === 'nothing') this.#socket.destroySoon();
+    if (this.#isIdle) this.#socket.destroySoon();
+  }
+
+  get #isIdle(): boolean {
+    return this.#state === 'reading' && this.#reading.stage === 'nothing';
+  }
+
+  /** How easily its place can be given to another: the lower the easier; undefined while it is in use. */
+  get spare(): Spare | undefined {
+    const { now, patience } = this.#host;
+    const since = this.#since;
+    const isSilent = this.#state === 'reading' && this.#served === 0;
+    const isLong = now() - since > patience.spare;
+    if (isSilent && isLong) return { rank: 0, since };
+    if (this.#state === 'heldBack') return { rank: 1, since };
+    if (this.#isIdle && isLong) return { rank: 2, since };
+    return isSilent ? { rank: 3, since } : undefined; // its request may be on its way
+  }
+
+  /** Its place is needed. It is not listened to any longer, as it is nobody's to look after from now on. */
+  drop(): void {
+    this.#socket.write(noRoom());
+    this.#close(false);
   }
 
   /**
@@ -161,17 +187,30 @@ export class Connection {
     }
   }
 
-  #serve({ head, refused, body, isCut }: Arrival): void {
-    const { requests, overload, handle } = this.#host;
+  #serve(arrival: Arrival): void {
+    const { overload, bursts } = this.#host;
+    const { head, body } = arrival;
     this.#state = 'busy';
-    this.#isCut = isCut;
+    this.#isCut = arrival.isCut;
     this.#served += 1;
-    const request = requests.make(head, this.#peer, refused, body);
     if (began.hasSubscribers) began.publish({ socket: this.#socket, method: head.method });
-    if (!isProbe(head) && overload.refuses()) {
-      this.#answer(head, request.id, BUSY);
-      return;
+    const verdict = isProbe(head) ? 'now' : overload.judge();
+    if (verdict === 'now') this.#perform(arrival);
+    else if (verdict === 'refused') this.#refuse(head);
+    else {
+      const serve = (slice: number) => {
+        if (this.#socket.destroyed) return; // nobody waits for it
+        bursts.enterSlice(slice);
+        this.#perform(arrival);
+        bursts.leave();
+      };
+      overload.line(body instanceof Uint8Array ? body.length : 0, serve, () => this.#refuse(head));
     }
+  }
+
+  #perform({ head, refused, body }: Arrival): void {
+    const { requests, overload, handle } = this.#host;
+    const request = requests.make(head, this.#peer, refused, body, this.#holdBack);
     overload.started();
     let reply: Reply | Promise<Reply>;
     try {
@@ -197,6 +236,33 @@ export class Connection {
     }
   }
 
+  /** Costs little: it is not even made a request. Who has asked again too soon is told so later, and so slowed down. */
+  #refuse(head: Head): void {
+    const { overload, now, patience } = this.#host;
+    const answer = () => {
+      this.#refusedAt = now();
+      this.#answer(head, requestIdOf(head.headers['x-request-id']), BUSY);
+    };
+    if (now() - this.#refusedAt > patience.again) answer();
+    else {
+      this.#state = 'heldBack';
+      this.#since = now();
+      overload.later(answer);
+    }
+  }
+
+  /** Its place may be given to another meanwhile, who then need not wait for guesses to be answered. */
+  readonly #holdBack = async (wait: () => Promise<void>): Promise<void> => {
+    const { overload, now } = this.#host;
+    overload.ended();
+    this.#state = 'heldBack';
+    this.#since = now();
+    await wait().finally(() => {
+      overload.started();
+      if (this.#state === 'heldBack') this.#state = 'busy';
+    });
+  };
+
   /** Everything is answered: this is for what cannot be answered. */
   #fail(): void {
     this.#host.overload.ended();
@@ -215,7 +281,7 @@ export class Connection {
   }
 
   #answer(head: Head, id: string, reply: Reply): void {
-    if (this.#socket.destroyed) return;
+    if (this.#socket.destroyed || this.#state === 'last') return;
     const { requestsPerConnectionMax, isClosing, sent, stay } = this.#host;
     const isLast =
       this.#isCut || // the rest of it must not be taken for a request
@@ -269,7 +335,7 @@ export class Connection {
     } else if (this.#socket.writableLength === 0) {
       this.#goOn(); // mostly the system has taken it all by now
     } else {
-      if (this.#state === 'busy') this.#since = this.#host.now();
+      if (this.#state !== 'sending') this.#since = this.#host.now();
       this.#state = 'sending';
       this.#socket.write(NOTHING, () => this.#goOn());
     }

@@ -1,9 +1,12 @@
 import type { Reply } from '../exchange.ts';
+import type { State } from './health-port.ts';
 
 /** For load balancers and supervisors: `/health/live` says that the process runs, `/health/ready` that it can serve. */
 export interface Health {
   /** The answer for a path; undefined where it is none of these. */
   answer(path: string): Promise<Reply> | undefined;
+  /** As of now, for the port of its own. */
+  state(): Promise<State>;
   /** From now on it is not ready. */
   stopping(): void;
 }
@@ -15,14 +18,19 @@ export function createHealth(
 ): Health {
   let stopping = false;
   const shared = createShared(check);
-  async function ready(): Promise<Reply> {
-    if (stopping) return line(503, 'stopping');
+  async function state(): Promise<State> {
+    if (stopping) return 'stopping';
     return holdBack(shared).then(
-      () => line(200, 'ready'),
-      () => line(503, 'the database does not answer'),
+      () => 'ready',
+      () => 'the database does not answer',
     );
   }
+  const ready = async (): Promise<Reply> => {
+    const found = await state();
+    return line(found === 'ready' ? 200 : 503, found);
+  };
   return {
+    state,
     answer(path) {
       if (path === '/health/live') return Promise.resolve(line(200, 'live'));
       return path === '/health/ready' ? ready() : undefined;

@@ -6,12 +6,13 @@ import { type Bursts, createBursts } from './bursts.ts';
 import { createCollecting } from './collecting.ts';
 import { Connection, type Host } from './connection.ts';
 import { noRoom } from './last-words.ts';
-import { createOverload, type OverloadSettings } from './overload.ts';
+import { createOverload, type OverloadSettings, RETRY_AFTER_MS } from './overload.ts';
 import { createRequests, type RequestLimits } from './requests.ts';
 import { createStay } from './sending.ts';
+import { createSlots, type SlotSettings } from './slots.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
-export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings, RequestLimits {
+export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings, RequestLimits, SlotSettings {
   readonly host: string;
   readonly port: number;
   readonly headerBytesMax: number;
@@ -21,8 +22,6 @@ export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings
   readonly idleTimeoutMs: number;
   readonly collectedBytesMax: number;
   readonly drainTimeoutMs: number;
-  readonly connectionsMax: number;
-  readonly connectionsPerClientMax: number;
   /** 0 for any number. */
   readonly requestsPerConnectionMax: number;
 }
@@ -52,13 +51,11 @@ export async function listen(
   const overload = createOverload(settings);
   const addresses = createAddresses(settings);
   const clock = createClock(settings);
-  const open = new Set<Connection>();
-  /** Of each client with a connection, so there are never more than connections. */
-  const counts = new Map<string, number>();
+  const slots = createSlots<Connection>(settings);
   const bodies = createBodies(settings);
   const host: Host = {
     ...{ handle, bursts, overload, bodies },
-    requests: createRequests(settings, addresses, bodies, overload.refuses),
+    requests: createRequests(settings, addresses, bodies, () => overload.judge() === 'refused'),
     ...{ headerBytesMax: settings.headerBytesMax, requestsPerConnectionMax: settings.requestsPerConnectionMax },
     ...{ patience: clock.patience, now: clock.now, isClosing: () => closing },
     ...{ stay: createStay(settings.idleTimeoutMs), collecting: createCollecting(settings.collectedBytesMax) },
@@ -68,7 +65,7 @@ export async function listen(
   };
 
   function closeIdle(): void {
-    for (const connection of open) connection.closeIfIdle();
+    for (const connection of slots.all) connection.closeIfIdle();
   }
 
   function accept(socket: Socket): void {
@@ -76,23 +73,16 @@ export async function listen(
     socket.once('close', bursts.closed);
     const peer = addresses.peer(socket);
     const client = addresses.countedAs(peer);
-    const own = client === null ? 0 : (counts.get(client) ?? 0);
-    if (open.size >= settings.connectionsMax || own >= settings.connectionsPerClientMax) {
+    overload.accepted();
+    if (!slots.makeRoom(client)) {
       socket.on('error', () => {}); // whoever is gone already need not be told
       socket.write(noRoom());
       socket.destroySoon();
       return;
     }
-    if (client !== null) counts.set(client, own + 1);
     const connection = new Connection(peer, host);
-    open.add(connection);
-    socket.once('close', () => {
-      open.delete(connection);
-      if (client === null) return;
-      const left = (counts.get(client) ?? 0) - 1;
-      if (left > 0) counts.set(client, left);
-      else counts.delete(client);
-    });
+    slots.add(client, connection);
+    socket.once('close', () => slots.remove(client, connection));
   }
 
   // A client that says that it sends no more still waits for its answers.
@@ -103,12 +93,12 @@ export async function listen(
   });
   clock.start(() => {
     if (isDrained) closeIdle();
-    for (const connection of open) connection.check();
+    for (const connection of slots.all) connection.check();
   });
   return {
     address: addressOf(server),
     get traffic() {
-      return { connectionsOpen: open.size, bytesSent, refused: overload.refused };
+      return { connectionsOpen: slots.size, bytesSent, refused: overload.refused };
     },
     async holdBack(wait) {
       overload.ended();
@@ -133,6 +123,8 @@ export async function listen(
 // How long a client may still talk after it has got its last answer.
 const LINGER_MS = 1_000;
 const IDLE_GRACE_MS = 1_000;
+// Who has just been answered may be about to ask again: a request that crosses our closing is lost.
+const SPARE_AFTER_MS = 1_000;
 const TICK_MS_MAX = 500;
 
 /**
@@ -152,6 +144,8 @@ function createClock({ headersTimeoutMs, requestTimeoutMs, sendTimeoutMs, idleTi
       body: ticks(requestTimeoutMs),
       // Longer than clients are told: who uses it in the last moment has its request on the way.
       idle: ticks(idleTimeoutMs + IDLE_GRACE_MS),
+      spare: ticks(SPARE_AFTER_MS),
+      again: ticks(RETRY_AFTER_MS),
       sending: ticks(sendTimeoutMs),
       last: ticks(LINGER_MS),
     },

@@ -29,13 +29,20 @@ export function createRequests(
     readonly id: string;
     readonly traceparent: string | undefined;
     readonly refused: Problem | undefined;
+    readonly holdBack: Request['holdBack'];
     readonly #head: Head;
     readonly #peer: Peer;
     #body: Uint8Array | Problem | Promise<Uint8Array>;
     #isPacked: boolean;
     #heldBytes = 0;
 
-    constructor(head: Head, peer: Peer, refused: Problem | undefined, body: Uint8Array | Problem) {
+    constructor(
+      head: Head,
+      peer: Peer,
+      refused: Problem | undefined,
+      body: Uint8Array | Problem,
+      holdBack: Request['holdBack'],
+    ) {
       const { method, target, headers } = head;
       const { basePath, client } = addresses.of(head, peer);
       // The absolute form of RFC 9112 §3.2.2, which servers must accept.
@@ -51,6 +58,7 @@ export function createRequests(
       this.id = requestIdOf(headers['x-request-id']);
       this.traceparent = traceparentOf(headers.traceparent);
       this.refused = refused;
+      this.holdBack = holdBack;
       this.#head = head;
       this.#peer = peer;
       this.#body = body;
@@ -112,7 +120,8 @@ export function createRequests(
       peer: Peer,
       refused: Problem | undefined,
       body: Uint8Array | Problem,
-    ): Request & { id: string; release(): void } => new Arrived(head, peer, refused, body),
+      holdBack: Request['holdBack'],
+    ): Request & { id: string; release(): void } => new Arrived(head, peer, refused, body, holdBack),
   };
 }
 

@@ -38,6 +38,8 @@ interface Job<C> {
 const BATCH_MAX = 256;
 // A turn of a busy process takes about a millisecond.
 const GATHER_TURNS_MAX = 8;
+// One that is overloaded turns more slowly, and a commit is not to wait for that.
+const GATHER_MS_MAX = 25;
 // Another process may hold the write lock: an import of a large account takes a few seconds.
 const LOCK_WAIT_MS = 5_000;
 const LOCK_RETRY_MS = 5;
@@ -67,9 +69,11 @@ export function createWriteQueue<C extends Transactional>(connection: C, committ
    * so do those. A disk that takes its time takes it once for all of them.
    */
   async function gather(): Promise<void> {
+    const end = performance.now() + GATHER_MS_MAX;
     for (let turn = 0, before = 0; turn < GATHER_TURNS_MAX && waiting.length > before; turn++) {
       before = waiting.length;
       await new Promise(setImmediate);
+      if (performance.now() > end) return;
     }
   }
 

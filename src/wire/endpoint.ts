@@ -18,7 +18,7 @@ export interface EndpointSettings {
   readonly namespace: string;
   readonly dates: () => DateContext;
   readonly limits: WireLimits;
-  readonly operations: (call: Call, client: string) => Promise<Outcome>;
+  readonly operations: (call: Call, client: string, holdBack: Request['holdBack']) => Promise<Outcome>;
   /** Whether a client, and then an account, may call now: throw Problem `too-many`, or do so later. */
   readonly admitClient?: (client: string) => void | Promise<void>;
   readonly admitAccount?: (account: unknown) => void | Promise<void>;
@@ -129,8 +129,9 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
         const call = message.decode();
         const { group, operation } = call;
         this.#seen = { form: message.form, group, operation, call };
-        const { value, account, version } = await settings.operations(call, this.#request.client);
-        settings.readingSucceeded?.(this.#request.client, body.length);
+        const { client, holdBack } = this.#request;
+        const { value, account, version } = await settings.operations(call, client, holdBack);
+        settings.readingSucceeded?.(client, body.length);
         const reply = watched(message, message.encode(call, value), this.#request, call);
         const answered = { form: message.form, group, operation, account, reply };
         if (kept && version !== undefined && timeless.has(operation)) {

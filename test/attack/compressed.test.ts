@@ -91,7 +91,7 @@ describe('what a request holds', () => {
       bodies,
       () => isOverloaded,
     );
-    const request = requests.make(head as unknown as Head, {} as Peer, undefined, LARGE);
+    const request = requests.make(head as unknown as Head, {} as Peer, undefined, LARGE, undefined);
     const body = request.body();
     isOverloaded = true; // while it is decompressed
     await assert.rejects(Promise.resolve(body), { kind: 'unavailable' });

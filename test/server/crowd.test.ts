@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -7,7 +8,7 @@ import { type Config, readConfig } from '../../src/server/config.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 import { type Connection, openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';
-import { assertRefusal, scene, stranger } from './talking.ts';
+import { assertRefusal, type Stranger, scene, stranger } from './talking.ts';
 
 /** More connections and more requests on them than anybody needs. */
 
@@ -31,58 +32,123 @@ async function refused(address: string): Promise<void> {
   assert.equal(answers[0]?.headers.connection, 'close');
 }
 
+/** A connection in the middle of a request: it is not idle, and so makes room for nobody. */
+async function busy(address: string) {
+  const connection = await served(address);
+  await connection.send(COUNT.subarray(0, 20));
+  return {
+    close: connection.close,
+    /** Ends the request, and begins the next one. */
+    async goOn(): Promise<void> {
+      await connection.send(Buffer.concat([COUNT.subarray(20), COUNT.subarray(0, 20)]));
+      assert.equal(statusOf(await connection.receive()), 200);
+    },
+  };
+}
+
 /** When the server has seen that one was closed. */
-async function servedAgain(address: string): Promise<Connection> {
+async function busyAgain(address: string) {
   for (;;) {
-    const connection = await openConnection(address);
-    const answer = await connection
-      .send(COUNT)
-      .then(connection.receive)
-      .catch(() => undefined);
-    if (answer && statusOf(answer) === 200) return connection;
-    connection.close();
+    const connection = await busy(address).catch(() => undefined);
+    if (connection) return connection;
     await nextTurn();
+  }
+}
+
+/** A service without anybody who has an idle connection. */
+async function alone(
+  engine: Engine,
+  settings: Partial<Config>,
+  work: (address: string, held: (() => void)[]) => Promise<void>,
+) {
+  const held: (() => void)[] = [];
+  const patient = { headersTimeoutMs: 600_000, requestTimeoutMs: 600_000, ...settings };
+  const { app, address } = await startHolding(engine, () => new Promise((resolve) => held.push(resolve)), patient);
+  try {
+    await work(address, held);
+  } finally {
+    for (const release of held) release();
+    await app.stop();
   }
 }
 
 onEveryEngine('crowds', (engine) => {
   test('as many connections as connectionsMax says; more get 503 and are closed, and a place that is left is free again', () =>
-    scene(engine, { connectionsMax: 4 }, async ({ address, neighbour }) => {
-      const guests = [await served(address), await served(address), await served(address)];
+    alone(engine, { connectionsMax: 4 }, async (address) => {
+      const guests = [await busy(address), await busy(address), await busy(address), await busy(address)];
       for (let time = 0; time < 20; time += 1) await refused(address);
-      await neighbour.call();
-      for (const guest of guests) {
-        await guest.send(COUNT);
-        assert.equal(statusOf(await guest.receive()), 200);
-      }
+      for (const guest of guests) await guest.goOn();
       guests.pop()?.close();
-      guests.push(await servedAgain(address));
+      guests.push(await busyAgain(address));
+      for (const guest of guests) await guest.goOn();
       for (const guest of guests) guest.close();
     }));
 
   test('one client address has as many as connectionsPerClientMax says, whatever others have', () =>
-    scene(engine, { host: '::', connectionsPerClientMax: 2 }, async ({ address, neighbour }) => {
+    alone(engine, { host: '::', connectionsPerClientMax: 2 }, async (address) => {
       const [four, six] = [atLoopback(address, '127.0.0.1'), atLoopback(address, '[::1]')];
-      const guests = [await served(four), await served(four)];
+      const guests = [await busy(four), await busy(four)];
       for (let time = 0; time < 20; time += 1) await refused(four);
-      guests.push(await served(six)); // the neighbour is the other one there
-      await neighbour.call();
+      guests.push(await busy(six), await busy(six));
+      for (const guest of guests) await guest.goOn();
       guests.shift()?.close();
-      guests.push(await servedAgain(four));
+      guests.push(await busyAgain(four));
       for (const guest of guests) guest.close();
     }));
 
   test('a trusted proxy, behind which there are many, has any number of them, up to connectionsMax', () =>
-    scene(
-      engine,
-      { connectionsPerClientMax: 1, connectionsMax: 6, trustedProxies: ['127.0.0.1'] },
-      async ({ address }) => {
-        const guests: Connection[] = [];
-        for (let count = 1; count < 6; count += 1) guests.push(await served(address));
-        await refused(address);
-        for (const guest of guests) guest.close();
-      },
-    ));
+    alone(engine, { connectionsPerClientMax: 1, connectionsMax: 6, trustedProxies: ['127.0.0.1'] }, async (address) => {
+      const guests = [];
+      for (let count = 0; count < 6; count += 1) guests.push(await busy(address));
+      await refused(address);
+      for (const guest of guests) guest.close();
+    }));
+
+  test('connections that say nothing make room for new ones, the oldest first, and so every probe is served', async () => {
+    const silent: Stranger[] = [];
+    await alone(engine, { connectionsMax: 100, connectionsPerClientMax: 100 }, async (address) => {
+      for (let number = 0; number < 300; number += 1) {
+        const next = stranger(address);
+        silent.push(next);
+        await once(next.socket, 'connect');
+      }
+      for (let time = 0; time < 20; time += 1) {
+        const probe = requestBytes('GET /health/ready HTTP/1.1', ['Host: h', 'Connection: close']);
+        assert.deepEqual((await stranger(address, probe).told).map(statusOf), [200]);
+        (await served(address)).close();
+      }
+    });
+    const told = (await Promise.all(silent.map((each) => each.told))).map(([answer]) => answer);
+    const dropped = told.filter((answer) => answer !== undefined);
+    for (const answer of dropped) assertRefusal(answer, 503, FULL);
+    assert.ok(dropped.length > 200 && dropped.length <= 240, `${dropped.length} were dropped`);
+    assert.deepEqual(told.slice(dropped.length).filter(Boolean), [], 'one was dropped before an older one');
+  });
+
+  test('guessing connections, whose refusals are held back, take a good account at the same address no place', () =>
+    alone(engine, { connectionsPerClientMax: 50 }, async (address, held) => {
+      const guess = requestBytes('GET /api/inbox.asmx/CountUnread?user_id=nobody HTTP/1.1', ['Host: h']);
+      const first = await openConnection(address);
+      for (let failure = 0; failure < 10; failure += 1) {
+        await first.send(guess);
+        assert.equal(statusOf(await first.receive()), 403, 'these are free');
+      }
+      first.close();
+      const guessing = Array.from({ length: 50 }, () => stranger(address, guess));
+      const told = Promise.all(guessing.map((guesser) => guesser.told));
+      while (held.length < 50) await nextTurn();
+      const good = [];
+      for (let number = 0; number < 10; number += 1) good.push(await busy(address));
+      for (const guest of good) await guest.goOn();
+      for (const release of held) release();
+      for (const { socket } of guessing) socket.end();
+      const statuses = (await told).map(([answer]) => answer && statusOf(answer));
+      assert.deepEqual(
+        [503, 403].map((status) => statuses.filter((each) => each === status).length),
+        [10, 40],
+      );
+      for (const guest of good) guest.close();
+    }));
 
   test('a connection is closed after as many requests as requestsPerConnectionMax says, and nothing behind them is done', () =>
     scene(engine, { requestsPerConnectionMax: 3 }, async ({ service, address, neighbour }) => {
@@ -166,10 +232,11 @@ onEveryEngine('crowds', (engine) => {
 });
 
 /** A service whose refusals are held back by the test. */
-async function startHolding(engine: Engine, sleep: (ms: number) => Promise<void>) {
+async function startHolding(engine: Engine, sleep: (ms: number) => Promise<void>, settings: Partial<Config> = {}) {
   const database = await engine.fresh('sample');
   const config: Config = {
     ...readConfig({ COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' }),
+    ...settings,
   };
   const app = await createApp(config, { now: Date.now, sleep, log: pino({ level: 'silent' }) });
   return { app, address: await app.start() };

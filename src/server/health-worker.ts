@@ -1,0 +1,23 @@
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type HealthSettings, type Pulse, STATES, serveHealth } from './health-port.ts';
+import { type Failed, milliseconds } from './health-thread.ts';
+
+/** The thread of health-thread.ts. */
+
+if (parentPort) await serve(parentPort, workerData as { settings: HealthSettings; told: Int32Array });
+
+async function serve(parent: MessagePort, { settings, told }: { settings: HealthSettings; told: Int32Array }) {
+  const pulse = (): Pulse => ({
+    state: STATES[Atomics.load(told, 0)] ?? 'starting',
+    lagMs: (milliseconds() - Atomics.load(told, 1)) | 0,
+  });
+  try {
+    const { address, close } = await serveHealth(settings, () => [pulse()]);
+    parent.once('message', () => close().then(() => parent.close()));
+    parent.postMessage({ address });
+  } catch (thrown) {
+    const { message, code, port } = thrown as Error & Failed; // an Error would arrive without the two
+    parent.postMessage({ failed: { message, code, port } });
+    parent.close();
+  }
+}
