@@ -40,9 +40,9 @@ EXPOSE 8080
 USER 10001:10001
 STOPSIGNAL SIGTERM
 
-# Asks the port of the environment; set the port there, and not by a flag.
+# Asks the port for health of the environment, or the other one; set the port there, and not by a flag.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-  CMD ["/opt/columba/node", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.COLUMBA_PORT, path: '/health/ready', timeout: 4000 }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('timeout', () => process.exit(1)).on('error', () => process.exit(1))"]
+  CMD ["/opt/columba/node", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.COLUMBA_HEALTH_PORT || process.env.COLUMBA_PORT, path: '/health/ready', timeout: 4000 }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('timeout', () => process.exit(1)).on('error', () => process.exit(1))"]
 
 # Both are programs and not lines of a shell, and columba becomes node: signals arrive.
 ENTRYPOINT ["/opt/columba/columba"]

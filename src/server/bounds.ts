@@ -88,7 +88,7 @@ export const bounds = {
   connectionsMax: setting(
     'COLUMBA_CONNECTIONS_MAX',
     '10000',
-    'Open connections of a process. More are answered with 503 and closed.',
+    'Open connections of a process. For more, some that are not in use are closed; where all are, more get 503.',
     count,
   ),
   connectionsPerClientMax: setting(
