@@ -127,11 +127,13 @@ function runAsChild(installed, runOnThisNode) {
   });
 }
 
+let startedOnTerminal = false;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'];
 
 function passSignals(child) {
   // A terminal sends SIGINT to both processes, and a second SIGINT means: do not wait any longer.
-  const skipped = hasTerminal() ? ['SIGINT'] : [];
+  startedOnTerminal = hasTerminal();
+  const skipped = startedOnTerminal ? ['SIGINT'] : [];
   for (const signal of SIGNALS) {
     process.on(signal, () => {
       if (!skipped.includes(signal)) child.kill(signal);
@@ -149,11 +151,15 @@ function hasTerminal() {
   }
 }
 
-/** Ends as the child did: by the same signal, or with the same exit code. */
+/**
+ * Ends as the child did: by the same signal, or with the same exit code. Node 20 crashes when it
+ * exits after its terminal was closed, so that it ends by SIGHUP then.
+ */
 function endAs(code, signal) {
-  if (signal === null) process.exit(code);
+  const lostTerminal = startedOnTerminal && !hasTerminal();
+  if (signal === null && !lostTerminal) process.exit(code);
   for (const name of SIGNALS) process.removeAllListeners(name);
-  process.kill(process.pid, signal);
+  process.kill(process.pid, signal || 'SIGHUP');
 }
 
 const INSTALL_NODE = `Install Node ${OLDEST.join('.')} or newer and run this with it.`;

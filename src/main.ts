@@ -26,7 +26,7 @@ try {
 }
 
 function tell(line: string): void {
-  process.stderr.write(`columba: ${line}\n`);
+  process.stderr.write(`columba: ${line.replace(/[^\P{Cc}\n\t]/gu, '\ufffd')}\n`);
 }
 
 /** One line, with the nearest right word where there is one, and where to read on. */

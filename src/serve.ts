@@ -33,6 +33,7 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 
 /** `columba serve`: until a signal ends it. */
 export async function serve(config: Config, around: Surroundings, options: ServeOptions): Promise<number> {
+  process.on('SIGHUP', () => {}); // a reload that comes too early must not end it
   process.title = cluster.isWorker ? 'columba worker' : 'columba serve'; // in place of flags, which may hold a password
   // Node would print the error with all of its properties, and with them what a statement was given.
   process.on('uncaughtException', (err) => {

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { Account, Accounts } from '../domain/accounts.ts';
 import { readSomeNetworks } from '../networks.ts';
 import { Problem } from '../problem.ts';
+import { harmless } from './output.ts';
 
 /** `columba account …`: the first steps of an operator. Each writes to `print`, a line at a time. */
 export interface AccountSurroundings {
@@ -52,7 +53,7 @@ export function accountCommand({ withAccounts, print, now }: AccountSurroundings
   add('list', 'username, company, credits and state of each', async (accounts) => {
     for await (const { username, company, credits, disabledAt } of accounts.list()) {
       const columns = [username, company ?? '', `${credits} credits`, disabledAt === null ? '' : 'disabled'];
-      print(columns.join('\t').trimEnd());
+      print(columns.map(harmless).join('\t').trimEnd());
     }
   });
   add('show <USERNAME>', 'one account, and the hashes of its user_ids', (accounts, [username = '']) =>
@@ -130,7 +131,7 @@ async function show(accounts: Accounts, username: string, print: (line: string) 
   const { account, credentials } = await accounts.show(username);
   const { passwordHash, ...shown } = account;
   for (const [name, value] of Object.entries({ ...shown, password: passwordHash && 'set' })) {
-    if (value !== null) print(`${name}: ${/At$/.test(name) ? formatDate(value as number) : value}`);
+    if (value !== null) print(`${name}: ${/At$/.test(name) ? formatDate(value as number) : harmless(String(value))}`);
   }
   for (const { hash, createdAt, revokedAt } of credentials) {
     const state = revokedAt === null ? 'valid' : `revoked ${formatDate(revokedAt)}`;

@@ -7,7 +7,7 @@ import { exportAccounts } from '../operator/export.ts';
 import { type ImportResult, importFile } from '../operator/import.ts';
 import { type Config, settings, shownValue } from '../server/config.ts';
 import type { Setting } from '../server/setting.ts';
-import { formatBytes, isDevice, isOpenToOthers, print, remark, writeWhole } from './output.ts';
+import { formatBytes, isDevice, isOpenToOthers, print, refuseDatabase, remark, writeWhole } from './output.ts';
 import { databaseName, type Session, sqlitePath } from './session.ts';
 
 /** The commands about the data as a whole. */
@@ -28,7 +28,9 @@ interface ExportFlags {
   readonly force?: true;
 }
 
-export async function runExport(app: App, { ndjson, account, output, force }: ExportFlags): Promise<void> {
+export async function runExport({ app, config }: Session, flags: ExportFlags): Promise<void> {
+  const { ndjson, account, output, force } = flags;
+  if (output !== undefined) refuseDatabase(output, sqlitePath(config));
   const options = { ndjson: ndjson === true, username: account ?? null };
   const { archive } = app;
   /** Flags as of open(2) in Node: wx makes a file, w writes into a device. */
@@ -48,7 +50,8 @@ export async function runExport(app: App, { ndjson, account, output, force }: Ex
   else await writeWhole(output, { force: force === true }, (temporary) => writeFile(temporary, 'wx'));
 }
 
-export async function runBackup(app: App, path: string, force: boolean): Promise<void> {
+export async function runBackup({ app, config }: Session, path: string, force: boolean): Promise<void> {
+  refuseDatabase(path, sqlitePath(config));
   await writeWhole(path, { force }, (temporary) => app.backup(temporary));
   print(`Wrote ${path}.`);
 }

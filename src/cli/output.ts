@@ -1,11 +1,15 @@
 import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { Problem } from '../problem.ts';
 
 /** What a command writes: lines to standard output, remarks to standard error, and files that are whole or not there. */
 
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
 export const remark = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** A value of somebody's: it must not move the cursor, make a line of its own, or turn the text around. */
+export const harmless = (value: string): string =>
+  value.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 
 /** Only for people: a program that reads standard error gets mistakes and nothing else. */
 export function remarkOnTerminal(line: string): void {
@@ -19,8 +23,21 @@ const CLOSED_PIPE_EXIT_CODE = 141;
 export function endAtClosedPipe(): void {
   process.stdout.on('error', (err: NodeJS.ErrnoException) => {
     if (err.code === 'EPIPE') process.exit(CLOSED_PIPE_EXIT_CODE);
-    throw err;
+    process.stderr.write(`columba: standard output cannot be written: ${err.message}\n`);
+    process.exit(1);
   });
+}
+
+/** A database is not to be replaced by a copy of itself, whatever name leads to it. */
+export function refuseDatabase(path: string, database: string | undefined): void {
+  if (database === undefined) return;
+  const isSame = [database, `${database}-wal`, `${database}-shm`].some((file) => isSameFile(path, file));
+  if (isSame) throw new Problem('bad-argument', `${path}: this is the database itself. Choose another file.`);
+}
+
+function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return first && second ? first.dev === second.dev && first.ino === second.ino : resolve(one) === resolve(other);
 }
 
 /**
@@ -56,6 +73,7 @@ export async function writeWhole(
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 function refuseExisting(path: string, force: boolean): void {
+  if (path === '') throw new Problem('bad-argument', 'Name a file to write to.');
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) throw new Problem('bad-argument', `${path}: a folder is there`);
   if (found && !force) throw new Problem('bad-argument', `${path}: the file exists already. Replace it with --force.`);

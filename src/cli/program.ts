@@ -1,5 +1,6 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { Problem } from '../problem.ts';
 import { flagOf, settings } from '../server/config.ts';
 import { accountCommand } from './account.ts';
 import { print } from './output.ts';
@@ -35,7 +36,7 @@ export function createProgram(version: string): Command {
   withDatabase(add('import <FILE>', 'add the accounts of a JSON or NDJSON file; - is standard input'))
     .option('--encoding <NAME>', 'how the file is written, such as windows-1252; else UTF-8', readEncoding)
     .action(async (file, { encoding }, command) => {
-      if (file !== '-') await access(file, constants.R_OK); // or no database is made for it
+      if (file !== '-') await checkReadable(file); // or no database is made for it
       const { runImport } = await import('./data.ts');
       process.exitCode = await withSession(command, { creates: true }, ({ app }) => runImport(app, file, encoding));
     });
@@ -46,13 +47,13 @@ export function createProgram(version: string): Command {
     .option('--force', 'replace the file if it exists')
     .action(async (options, command) => {
       const { runExport } = await import('./data.ts');
-      await withSession(command, { creates: false }, ({ app }) => runExport(app, options));
+      await withSession(command, { creates: false }, (session) => runExport(session, options));
     });
   withDatabase(add('backup <FILE>', 'copy the SQLite database, while the service runs'))
     .option('--force', 'replace the file if it exists')
     .action(async (file, options, command) => {
       const { runBackup } = await import('./data.ts');
-      await withSession(command, { creates: false }, ({ app }) => runBackup(app, file, options.force === true));
+      await withSession(command, { creates: false }, (session) => runBackup(session, file, options.force === true));
     });
   addAccounts(program);
   withDatabase(add('check', 'check the settings and the database, without serving'))
@@ -111,6 +112,12 @@ function settingsTable(): string {
 and in the file; flags are those of serve, and --database of every command.
 
 ${rows.join('\n')}`;
+}
+
+async function checkReadable(file: string): Promise<void> {
+  await access(file, constants.R_OK);
+  if ((await stat(file)).isDirectory())
+    throw new Problem('bad-argument', `${file}: expected a file, and this is a folder`);
 }
 
 function readEncoding(label: string): string {

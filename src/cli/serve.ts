@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { serve } from '../serve.ts';
 import { createLogOutput } from '../server/log-output.ts';
 import { createLog } from '../server/observe.ts';
-import { isOpenToOthers, remark } from './output.ts';
+import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 import { configOf, sqlitePath, surroundings } from './session.ts';
 
 /** `columba serve`; the exit code. */
@@ -13,6 +13,7 @@ export async function runServe(command: Command): Promise<number> {
     command.error('--demo has a database of its own, which is gone afterwards; leave out --database');
   }
   const { config, file } = configOf(command);
+  if (file && cluster.isPrimary) remarkOnTerminal(`Settings: ${file.path}`);
   if (demo && (process.env.COLUMBA_DATABASE || file?.lines.has('COLUMBA_DATABASE'))) {
     remark('columba: --demo has a database of its own; COLUMBA_DATABASE is not used');
   }

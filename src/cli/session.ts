@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
@@ -53,6 +53,15 @@ export const sqlitePath = ({ database }: Pick<Config, 'database'>): string | und
 export const databaseName = (config: Pick<Config, 'database'>): string =>
   sqlitePath(config) ?? withoutPassword(config.database);
 
+/** Not where the user may not look: then opening it tells so. */
+function isMissing(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** Runs work on the database. Only a command that begins something makes a database that is not there. */
 export async function withSession<T>(
   command: Command,
@@ -63,7 +72,7 @@ export async function withSession<T>(
   if (file) remarkOnTerminal(`Settings: ${file.path}`);
   remarkOnTerminal(`Database: ${databaseName(config)}`);
   const path = sqlitePath(config);
-  if (path !== undefined && !creates && !existsSync(path)) {
+  if (path !== undefined && !creates && isMissing(path)) {
     throw new Problem(
       'bad-argument',
       `There is no database at ${path}. Name the right one with --database or COLUMBA_DATABASE, ` +

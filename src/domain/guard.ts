@@ -92,20 +92,24 @@ export function createGuard(settings: GuardSettings): Guard {
       if (accountRate.perSecond === 0) return undefined;
       return spend(`account ${account.id}`, accountRate, 'of this account');
     },
-    admitReading(client, bytes = FREE_READING_BYTES + 1) {
-      const wanted = Math.ceil(bytes / FREE_READING_BYTES) - 1;
-      if (wanted === 0 || isUnlimited(client)) return;
+    admitReading(client, bytes) {
+      const wanted = bytes === undefined ? 0 : readingCost(bytes);
+      if ((bytes !== undefined && wanted === 0) || isUnlimited(client)) return;
       const key = customer(client);
-      const { granted, waitMs } = reading.take(key, READING, wanted);
-      if (granted < wanted) throw tooMany('from this address', waitMs || 1_000);
+      const { granted, waitMs } = reading.take(key, READING, wanted || 1);
+      if (wanted === 0) reading.giveBack(key, READING, granted); // it was only asked
+      if (granted < (wanted || 1)) throw tooMany('from this address', waitMs || 1_000);
     },
     readingSucceeded(client, bytes) {
-      const taken = Math.ceil(bytes / FREE_READING_BYTES) - 1;
+      const taken = readingCost(bytes);
       if (taken > 0 && !isUnlimited(client)) reading.giveBack(customer(client), READING, taken);
     },
     limitsAccounts: accountRate.perSecond > 0,
   };
 }
+
+/** In tokens of the bucket. */
+const readingCost = (bytes: number): number => Math.max(0, Math.ceil(bytes / FREE_READING_BYTES) - 1);
 
 /** A customer of a provider has a whole /64 of IPv6 addresses. */
 const customer = (client: string): string => (client.includes(':') ? neighbourhood(client) : client);

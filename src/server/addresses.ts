@@ -92,7 +92,7 @@ const forwardedHost = (headers: Headers): string | undefined => safe(firstOf(hea
 /** HTTP/1.0 needs no Host, and a strange one is not repeated: then it is the address that was connected to. */
 function hostOf({ headers, target }: Head, { socket }: Peer, forwarded: Headers): string {
   const given = forwardedHost(forwarded) ?? safe(targetHost(target) ?? headers.host, HOST);
-  if (given) return given.replace(/:$/, '');
+  if (given && URL.canParse(`http://${given}`)) return given.replace(/:$/, '');
   const address = plainAddress(socket.localAddress ?? 'localhost');
   return `${isIP(address) === 6 ? `[${address}]` : address}:${socket.localPort}`;
 }

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 /**
@@ -23,9 +23,11 @@ export function findConfigFile(
   const named = environment.COLUMBA_CONFIG || undefined;
   const path = resolve(folder, named ?? DEFAULT_NAME);
   const found = statSync(path, { throwIfNoEntry: false });
+  const isLink = !found && lstatSync(path, { throwIfNoEntry: false });
+  if (isLink) throw new Error(`${path}: the link leads to a file that is not there`);
   if (!found && named === undefined) return undefined;
   if (!found) throw new Error(`COLUMBA_CONFIG: there is no file ${path}`);
-  if (found.isDirectory()) throw new Error(`${path}: expected a file of settings, and a folder is there`);
+  if (!found.isFile()) throw new Error(`${path}: expected a file of settings, and this is a folder or a device`);
   if (found.size > BYTES_MAX) throw new Error(`${path}: expected settings, and at most ${BYTES_MAX} bytes of them`);
   return parseConfigFile(path, readFileSync(path));
 }

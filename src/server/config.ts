@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { readNetworks } from '../networks.ts';
 import { bounds } from './bounds.ts';
@@ -8,6 +9,20 @@ import { type Setting, setting, wholeNumber, withoutPassword } from './setting.t
 /** The settings: one table, from which come the environment variables, the flags, `--help` and docs/OPERATIONS.md. */
 
 const text = (value: string): string => value;
+
+/** Empty would mean all addresses, and a variable is easily empty by mistake. */
+const listenAddress = (value: string): string => {
+  if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(value)) {
+    throw new Error('expected an address or a name without port, such as 127.0.0.1, ::1, localhost or 0.0.0.0 for all');
+  }
+  return value;
+};
+
+// Those of libpq that the driver knows. A misspelt sslmode would connect without TLS.
+const POSTGRES_PARAMETERS =
+  'sslmode ssl sslcert sslkey sslrootcert sslpassword sslnegotiation uselibpqcompat target_session_attrs application_name fallback_application_name connect_timeout connect_timeout_ms options client_encoding keepalives keepalives_idle host port user password dbname statement_timeout lock_timeout idle_in_transaction_session_timeout query_timeout'.split(
+    ' ',
+  );
 
 const database = (value: string): string => {
   if (!/^(sqlite:|postgres(ql)?:\/\/).+/.test(value)) {
@@ -22,6 +37,9 @@ const database = (value: string): string => {
   if (/^postgres(?:ql)?:\/\/[^/?#]*[/?#].*@[^@/?]+\//s.test(value)) {
     throw new Error('expected the characters / ? # of a password as %2F %3F %23');
   }
+  const [, query = ''] = value.startsWith('postgres') ? value.split(/\?(.*)/s) : [];
+  const unknown = [...new URLSearchParams(query).keys()].find((name) => !POSTGRES_PARAMETERS.includes(name));
+  if (unknown !== undefined) throw new Error(`expected parameters of PostgreSQL, such as sslmode, and not ${unknown}`);
   return value;
 };
 
@@ -65,7 +83,7 @@ const level = (value: string): string => {
 };
 
 export const settings = {
-  host: setting('COLUMBA_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 for all.', text),
+  host: setting('COLUMBA_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 for all.', listenAddress),
   port: setting('COLUMBA_PORT', '8080', 'Port to listen on; 0 for any free one.', wholeNumber(0, 65_535)),
   database: {
     ...setting(
@@ -200,14 +218,19 @@ export const settings = {
     'Port for /metrics, for Prometheus; empty or 0 for none.',
     (value: string): number => wholeNumber(0, 65_535)(value === '' ? '0' : value),
   ),
-  metricsHost: setting('COLUMBA_METRICS_HOST', '127.0.0.1', 'Address that /metrics listens on.', text),
+  metricsHost: setting('COLUMBA_METRICS_HOST', '127.0.0.1', 'Address that /metrics listens on.', listenAddress),
   healthPort: setting(
     'COLUMBA_HEALTH_PORT',
     '',
     'Port of its own for /health/live and /health/ready, which no load on the other one delays; empty or 0 for none.',
     (value: string): number => wholeNumber(0, 65_535)(value === '' ? '0' : value),
   ),
-  healthHost: setting('COLUMBA_HEALTH_HOST', '127.0.0.1', 'Address that the port for health listens on.', text),
+  healthHost: setting(
+    'COLUMBA_HEALTH_HOST',
+    '127.0.0.1',
+    'Address that the port for health listens on.',
+    listenAddress,
+  ),
 };
 
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> };

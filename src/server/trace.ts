@@ -1,4 +1,4 @@
-import { createWriteStream, fchmodSync, openSync } from 'node:fs';
+import { createWriteStream, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
 import { isWhole, type Reply, type Request } from '../exchange.ts';
 
@@ -29,7 +29,7 @@ export interface TraceSettings {
 export function createTrace({ file, now, failed, userIdOf, words }: TraceSettings): Trace {
   // Opened at once, so that a wrong path is told at the start; a file that was there may have been open to others.
   const fd = openSync(file, 'a', 0o600);
-  fchmodSync(fd, 0o600);
+  if (fstatSync(fd).isFile()) fchmodSync(fd, 0o600); // a device is there for others too
   const output = createWriteStream(file, { fd });
   output.on('error', failed); // a full disk ends the trace, not the service
   const keepWords = wordKeeper(words);
@@ -39,7 +39,9 @@ export function createTrace({ file, now, failed, userIdOf, words }: TraceSetting
       const body = await bodyOf(request);
       const userId = userIdOf(request);
       const mask = userId !== undefined && isPlain(userId) ? masker(userId) : keepWords;
-      const maskReply = userId === undefined ? asItIs : mask; // pages and refusals hold none
+      // Only a page repeats words of a request.
+      const isPage = reply.headers['Content-Type']?.startsWith('text/html');
+      const maskReply = userId !== undefined || isPage ? mask : asItIs;
       const start = `##### ${new Date(now()).toISOString()}\n=== request ===\n`;
       const write = (content: string | Uint8Array) => {
         const parts = [
@@ -117,7 +119,7 @@ const isPlain = (userId: string): boolean => /^[!-~]{1,128}$/.test(userId);
 
 /** Every occurrence of one user_id: as it is, in percent signs, in references of XML, in a mixture, in any letter case. */
 function masker(userId: string): Mask {
-  const pattern = new RegExp([...userId].map(anyForm).join(''), 'gi');
+  const pattern = new RegExp([...userId].map(anyForm).join('(?:<!\\[CDATA\\[|\\]\\]>){0,9}'), 'gi');
   return Object.assign((text: string) => text.replace(pattern, crossed), { isForOne: true });
 }
 
@@ -151,7 +153,7 @@ const maskBody = (text: string, mask: Mask): string => (text.includes('\0') ? cr
 // Credentials that are none of ours, but of what stands before us.
 const SECRET_FIELD = /^(?:(?:proxy-)?authorization|cookie)$/;
 // Fields that name programs and forms, not people.
-const OPEN_FIELD = /^(?:host|user-agent|accept|accept-.*|connection|keep-alive|expect|cache-control|pragma|date)$/;
+const OPEN_FIELD = /^(?:host|accept|accept-.*|connection|keep-alive|expect|cache-control|pragma|date)$/;
 
 function maskField(name: string, value: string, mask: Mask): string {
   const shown = SECRET_FIELD.test(name)

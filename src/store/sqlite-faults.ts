@@ -48,13 +48,21 @@ const readOnlyDisk = (path: string): string =>
 
 /** SQLite does not tell why; the system does. */
 function notWritten(path: string): string {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+  if (isFolder(path)) {
     return `The database ${path} is a folder. Choose a file in it.`;
   }
   const problem = accessProblem(dirname(path)) ?? accessProblem(path);
   if (problem === 'EROFS') return readOnlyDisk(path);
   if (problem === 'ENOENT') return `There is no file ${path}, and none can be made. Make its folder, ${ELSEWHERE}.`;
   return `The database ${path} cannot be written. Let this user read and write the file and its folder, ${ELSEWHERE}.`;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false; // it is not there, or this user may not look
+  }
 }
 
 function accessProblem(path: string): string | undefined {

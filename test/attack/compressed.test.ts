@@ -9,7 +9,7 @@ import { createRequests } from '../../src/server/requests.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { envelope, operationElement } from '../support/forms.ts';
 import { ACME, startService } from '../support/service.ts';
-import { exchangeMessage, requestBytes, statusOf } from '../support/socket.ts';
+import { exchangeMessage, openConnection, requestBytes, statusOf } from '../support/socket.ts';
 
 /** A small request that becomes large: how many of one address are read, and who else is served. */
 
@@ -63,6 +63,23 @@ describe('compressed requests of an address that proves to be nobody', () => {
       }
     }));
 });
+
+test('short calls with a Content-Encoding are not limited, whether it is a compression or not', () =>
+  serving(PROXIED, async (address) => {
+    const short = gzipSync(call(ACME));
+    const client = await openConnection(address);
+    const kept = (coding: string, body: string | Buffer) =>
+      requestBytes(
+        'POST /api/inbox.asmx HTTP/1.1',
+        ['Host: h', 'Content-Type: text/xml', `Content-Encoding: ${coding}`, from('203.0.113.8')],
+        body,
+      );
+    for (let round = 0; round < 600; round++) {
+      await client.send(round % 2 === 0 ? kept('gzip', short) : kept('utf-8', call(ACME)));
+      assert.equal(statusOf(await client.receive()), 200);
+    }
+    client.close();
+  }));
 
 describe('what a request holds', () => {
   test('is counted when it is decompressed, and released when it is answered', () =>

@@ -168,7 +168,7 @@ async function run(settings: Omit<Crowd, 'port'>): Promise<void> {
   child.kill('SIGTERM');
   const { kind, connections, seconds, isSpread } = settings;
   const shown = ({ asked, served, longestMs }: Probed) => `${served}/${asked}, ${longestMs.toFixed(0)} ms`;
-  console.log(
+  process.stdout.write(
     [
       `${connections} ${kind}${isSpread ? '' : ', one address'}`.padEnd(26),
       (tally.accepted / seconds).toFixed(0).padStart(8),
@@ -177,7 +177,9 @@ async function run(settings: Omit<Crowd, 'port'>): Promise<void> {
       (tally.closed / seconds).toFixed(0).padStart(8),
       `${tally.p50.toFixed(0)}/${tally.p99.toFixed(0)}`.padStart(12),
       ...[own, health, call].map((probed) => shown(probed).padStart(20)),
-    ].join(' '),
+    ]
+      .join(' ')
+      .concat('\n'),
   );
 }
 
@@ -186,10 +188,11 @@ if (given.startsWith('{')) crowd(JSON.parse(given));
 else {
   const seconds = Number(given);
   const busy = numbers.length > 0 ? numbers.map(Number) : [400, 2_500, 6_000];
-  console.log(
+  process.stdout.write(
     ['crowd'.padEnd(26), '   2xx/s 2xx/CPU s    503/s closed/s', 'p50/p99 ms'.padStart(12)]
       .concat(['health, own port', 'health', 'call, new connection'].map((name) => name.padStart(20)))
-      .join(' '),
+      .join(' ')
+      .concat('\n'),
   );
   for (const connections of busy) await run({ connections, seconds, kind: 'busy', isSpread: true });
   if (numbers.length === 0) {

@@ -79,6 +79,9 @@ export const HIDDEN: Readonly<Record<string, { start: string; fields?: string[];
   },
 };
 
+/** Pages repeat what was asked for. */
+export const ON_PAGES: readonly string[] = [`/api/inbox.asmx?op=${ACME}`, `/api/inbox.asmx?op=Unread&user_id=${ACME}`];
+
 export const CASES: readonly Case[] = [
   inGet('GET', `user_id=${ACME}&max_count=2`),
   inGet('GET with names in another letter case', `Max_Count=2&USER_ID=${ACME}&x=1`),
@@ -97,6 +100,11 @@ export const CASES: readonly Case[] = [
   inSoap('SOAP', `<user_id>${ACME}</user_id>`),
   inSoap('SOAP with a prefix', `<a:user_id>${ACME}</a:user_id>`),
   inSoap('SOAP with a CDATA section', `<user_id><![CDATA[${ACME}]]></user_id>`),
+  inSoap(
+    'SOAP with a user_id in two CDATA sections',
+    `<user_id>${ACME.slice(0, 8)}<![CDATA[${ACME.slice(8, 20)}]]><![CDATA[${ACME.slice(20)}]]></user_id>`,
+    `<user_id>${X}${'x'.repeat(21)}]]></user_id>`,
+  ),
   inSoap(
     'SOAP with attributes',
     `<user_id xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"\n xsi:type='string' >${ACME}</user_id>`,

@@ -11,7 +11,7 @@ import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { ENVELOPES, NAMESPACE } from '../support/forms.ts';
 import { ACME, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes } from '../support/socket.ts';
-import { CASES, FORM, HIDDEN, wordsOf, X, XML } from './trace-cases.ts';
+import { CASES, FORM, HIDDEN, ON_PAGES, wordsOf, X, XML } from './trace-cases.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'columba-trace-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -56,7 +56,7 @@ onEveryEngine('wire log', (engine) => {
   for (const { name, target = '', fields = [], body, sent, traced } of CASES) {
     test(`the user_id is masked and the rest kept: ${name}`, async () => {
       const start = `${body === undefined ? 'GET' : 'POST'} ${target} HTTP/1.1`;
-      const call = { start, fields: ['User-Agent: kept', ...fields], body: sent ?? body ?? '' };
+      const call = { start, fields: ['Accept-Language: kept', ...fields], body: sent ?? body ?? '' };
       const { answers, written } = await record(engine, [call]);
 
       assert.equal(written.length, 1);
@@ -65,7 +65,7 @@ onEveryEngine('wire log', (engine) => {
       const expected = traced ?? (answer?.start.includes(' 200 ') ? masked : wordsOf)(String(body ?? target));
       assert.equal(request.start, body === undefined ? `GET ${expected} HTTP/1.1` : start);
       assert.equal(String(request.body), body === undefined ? '' : expected);
-      assert.equal(request.headers['user-agent'], 'kept');
+      assert.equal(request.headers['accept-language'], 'kept');
       assert.equal(request.headers['content-encoding'], undefined);
       assert.equal(request.headers['transfer-encoding'], undefined);
       assert.deepEqual([response.start, String(response.body)], [answer?.start, String(answer?.body)]);
@@ -80,6 +80,14 @@ onEveryEngine('wire log', (engine) => {
       assert.equal(written.length, 1);
     });
   }
+
+  test('a user_id that a page repeats is not in the file', async () => {
+    const { answers } = await record(
+      engine,
+      ON_PAGES.map((target) => ({ start: `GET ${target} HTTP/1.1`, fields: [`User-Agent: ${ACME}`] })),
+    );
+    for (const { start } of answers) assert.match(start, / 200 /);
+  });
 
   test('a user_id that a successful call repeats elsewhere is masked there too', async () => {
     const again = `${encodeURIComponent(ACME.toUpperCase())}&note=%33${ACME.slice(1)}`;

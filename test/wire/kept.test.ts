@@ -180,7 +180,8 @@ const DIFFERENT: Record<string, readonly [Sent, Sent, number, RegExp]> = {
     400,
     /./,
   ],
-  'bytes in another encoding': [soap, { ...soap, bytes: inUtf16(soap.bytes) }, 400, /./],
+  // The byte order mark wins over the charset: the same answer, found anew.
+  'bytes in another encoding': [soap, { ...soap, bytes: inUtf16(soap.bytes) }, 200, />1</],
   'another media type': [soap, { ...soap, headers: { ...soap.headers, 'content-type': 'text/plain' } }, 415, /./],
   'no media type': [utf8, { ...utf8, headers: {} }, 415, /./],
   'another SOAPAction': [
