@@ -29,6 +29,7 @@ interface Tally {
 }
 
 const HEALTH_PORT = 18_181;
+const say = (line: string) => process.stdout.write(`${line}\n`);
 const PER_ADDRESS = 900;
 const CONNECTING_MS_MAX = 30_000;
 const PROBE_EVERY_MS = 100;
@@ -168,7 +169,7 @@ async function run(settings: Omit<Crowd, 'port'>): Promise<void> {
   child.kill('SIGTERM');
   const { kind, connections, seconds, isSpread } = settings;
   const shown = ({ asked, served, longestMs }: Probed) => `${served}/${asked}, ${longestMs.toFixed(0)} ms`;
-  process.stdout.write(
+  say(
     [
       `${connections} ${kind}${isSpread ? '' : ', one address'}`.padEnd(26),
       (tally.accepted / seconds).toFixed(0).padStart(8),
@@ -177,9 +178,7 @@ async function run(settings: Omit<Crowd, 'port'>): Promise<void> {
       (tally.closed / seconds).toFixed(0).padStart(8),
       `${tally.p50.toFixed(0)}/${tally.p99.toFixed(0)}`.padStart(12),
       ...[own, health, call].map((probed) => shown(probed).padStart(20)),
-    ]
-      .join(' ')
-      .concat('\n'),
+    ].join(' '),
   );
 }
 
@@ -188,11 +187,10 @@ if (given.startsWith('{')) crowd(JSON.parse(given));
 else {
   const seconds = Number(given);
   const busy = numbers.length > 0 ? numbers.map(Number) : [400, 2_500, 6_000];
-  process.stdout.write(
+  say(
     ['crowd'.padEnd(26), '   2xx/s 2xx/CPU s    503/s closed/s', 'p50/p99 ms'.padStart(12)]
       .concat(['health, own port', 'health', 'call, new connection'].map((name) => name.padStart(20)))
-      .join(' ')
-      .concat('\n'),
+      .join(' '),
   );
   for (const connections of busy) await run({ connections, seconds, kind: 'busy', isSpread: true });
   if (numbers.length === 0) {

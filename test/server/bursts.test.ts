@@ -30,6 +30,20 @@ describe('a burst', () => {
     assert.deepEqual(numbers, [1, 1, 1, 2, 2, 2, 3, 3, 3]);
   });
 
+  test('is a slice of the line of overload too, whose number is that of no turn', () => {
+    const bursts = createBursts();
+    const numbers = [1, 1, 2].map((slice) => {
+      bursts.enterSlice(slice);
+      const { current } = bursts;
+      bursts.leave();
+      assert.equal(bursts.current, undefined);
+      return current;
+    });
+    bursts.enter();
+    assert.equal(new Set([...numbers, bursts.current]).size, 3);
+    bursts.leave();
+  });
+
   test('there is none while the system may be asked several times in one turn', () => {
     const bursts = createBursts();
     const seen = () => {

@@ -46,6 +46,22 @@ test('writes that are asked for together share one commit, in their order', asyn
   assert.equal(told.filter((sql) => sql === 'commit').length, 1);
 });
 
+test('a commit does not wait for turns of the event loop that take long, whatever each of them brings', async () => {
+  const { connection, told } = remembering();
+  const queue = createWriteQueue(connection);
+  const work: Promise<unknown>[] = [];
+  const counts: number[] = [];
+  const slowTurn = (left: number) => {
+    if (left > 0) setImmediate(slowTurn, left - 1); // before the queue waits for that turn
+    for (const end = performance.now() + 30; performance.now() < end; );
+    work.push(queue.add(async () => counts.push(told.filter((sql) => sql === 'commit').length)));
+  };
+  slowTurn(7);
+  while (work.length < 8) await new Promise(setImmediate);
+  await settled(work);
+  assert.ok((counts.at(-1) ?? 0) >= 3, `the last of 8 writes came after ${counts.at(-1)} commits`);
+});
+
 test('no write is answered before the commit', async () => {
   const { connection, told } = remembering();
   const queue = createWriteQueue(connection);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createOverload } from '../../src/server/overload.ts';
 
-/** When requests are refused, with a clock and an event loop of the test's own. */
+/** Which requests are begun, wait in line or are refused, by a clock of the test's own. */
 
 /** An event loop in the test's hands, and calls that each take as long as the test says. */
 function fakeLoop(settings: { turnMaxMs: number; waitingMax?: number }) {
