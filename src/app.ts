@@ -108,6 +108,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     operations,
     admitClient: (client) => guard.admitClient(client),
     admitAccount: (account) => guard.admitAccount(account as Caller),
+    ownerOf: numberOf,
     // A kept answer does not tell its user_id, which the trace has to mask.
     ...(config.keptBytesMax > 0 && { kept: { ...kept, find: (key) => (trace ? undefined : kept.find(key)) } }),
     ...(surroundings.pages && { pages: surroundings.pages }),

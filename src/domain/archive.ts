@@ -103,7 +103,10 @@ async function reading(queries: Queries, row: accountSql.AccountRow): Promise<Ac
   return {
     account: toAccount(row),
     credentials: (await queries.all(accountSql.credentials, { account })).map(toCredential),
-    groups: (await queries.all(contactSql.groups, { account, ...EVERYTHING })).map((g) => ({ id: Number(g.group_id), name: g.name })),
+    groups: (await queries.all(contactSql.groups, { account, ...EVERYTHING })).map((g) => ({
+      id: Number(g.group_id),
+      name: g.name,
+    })),
     contacts: (await queries.all(contactSql.contacts, { account, ...EVERYTHING })).map((contact) => ({
       ...contact,
       id: contact.contact_id,

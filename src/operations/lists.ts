@@ -15,11 +15,7 @@ type Read<M> = (limit: number, after?: M) => Promise<M[]>;
  * Up to `limit` things: all at once where they are few, else page by page as the client takes them. What changes meanwhile
  * may be seen in later pages; nothing comes twice.
  */
-export async function listed<M, T>(
-  limit: number,
-  read: Read<M>,
-  convert: (thing: M) => T,
-): Promise<Items<T>> {
+export async function listed<M, T>(limit: number, read: Read<M>, convert: (thing: M) => T): Promise<Items<T>> {
   const first: M[] = [];
   for (;;) {
     const wanted = Math.min(limit, MANY) - first.length;

@@ -6,9 +6,11 @@ import { type Bursts, createBursts } from './bursts.ts';
 import { createCollecting } from './collecting.ts';
 import { Connection, type Host } from './connection.ts';
 import { noRoom } from './last-words.ts';
+import type { Traffic } from './metrics.ts';
 import { createOverload, type OverloadSettings } from './overload.ts';
 import { createRequests, type RequestLimits } from './requests.ts';
 import { createStay } from './sending.ts';
+import { createUnsent } from './unsent.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
 export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings, RequestLimits {
@@ -19,7 +21,7 @@ export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings
   readonly requestTimeoutMs: number;
   readonly sendTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  readonly collectedBytesMax: number;
+  readonly unsentBytesMax: number;
   readonly drainTimeoutMs: number;
   readonly connectionsMax: number;
   readonly connectionsPerClientMax: number;
@@ -31,7 +33,7 @@ export interface HttpServer {
   /** Where it listens, e.g. http://127.0.0.1:8080. */
   readonly address: string;
   /** Now, and since the start. */
-  readonly traffic: { readonly connectionsOpen: number; readonly bytesSent: number; readonly refused: number };
+  readonly traffic: Traffic;
   /** Waits with the answer of a request, which keeps us from nothing meanwhile. */
   holdBack(wait: () => Promise<void>): Promise<void>;
   /**
@@ -50,6 +52,7 @@ export async function listen(
   let isDrained = false;
   let bytesSent = 0;
   const overload = createOverload(settings);
+  const unsent = createUnsent(settings.unsentBytesMax);
   const addresses = createAddresses(settings);
   const clock = createClock(settings);
   const open = new Set<Connection>();
@@ -59,7 +62,7 @@ export async function listen(
     ...{ handle, bursts, overload, requests: createRequests(settings, addresses), bodies: createBodies(settings) },
     ...{ headerBytesMax: settings.headerBytesMax, requestsPerConnectionMax: settings.requestsPerConnectionMax },
     ...{ patience: clock.patience, now: clock.now, isClosing: () => closing },
-    ...{ stay: createStay(settings.idleTimeoutMs), collecting: createCollecting(settings.collectedBytesMax) },
+    ...{ stay: createStay(settings.idleTimeoutMs), collecting: createCollecting(unsent) },
     sent: (bytes) => {
       bytesSent += bytes;
     },
@@ -106,7 +109,8 @@ export async function listen(
   return {
     address: addressOf(server),
     get traffic() {
-      return { connectionsOpen: open.size, bytesSent, refused: overload.refused };
+      const { bytes: unsentBytes, refused: unsentRefused } = unsent;
+      return { connectionsOpen: open.size, bytesSent, refused: overload.refused, unsentBytes, unsentRefused };
     },
     async holdBack(wait) {
       overload.ended();

@@ -22,6 +22,8 @@ export interface EndpointSettings {
   /** Whether a client, and then an account, may call now: throw Problem `too-many`, or do so later. */
   readonly admitClient?: (client: string) => void | Promise<void>;
   readonly admitAccount?: (account: unknown) => void | Promise<void>;
+  /** The number of an account: what waits to be sent to one is bounded. */
+  readonly ownerOf?: (account: unknown) => bigint | undefined;
   /** Keeps answers as long as they hold. Without it, each is made anew. */
   readonly kept?: Kept;
   readonly pages?: PageSettings;
@@ -122,7 +124,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
         const { group, operation } = call;
         this.#seen = { form: message.form, group, operation, call };
         const { value, account, version } = await settings.operations(call, this.#request.client);
-        const reply = watched(message, message.encode(call, value), this.#request, call);
+        const reply = watched(message, message.encode(call, value), this.#request, call, account);
         const answered = { form: message.form, group, operation, account, reply };
         if (kept && version !== undefined && timeless.has(operation)) {
           if (kept.keep(() => keyOf(this.#request, body), answered, version)) note(whatOf(this.#request));
@@ -162,12 +164,12 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   };
 
   /** What goes wrong while pieces are sent can be told to nobody but the log; before, to the client too. */
-  function watched(message: Message, reply: Reply, request: Request, call: Call): Reply {
+  function watched(message: Message, reply: Reply, request: Request, call: Call, account: unknown): Reply {
     const { body } = reply;
     if (isWhole(body)) return reply;
     const reference = randomUUID();
     return {
-      ...reply,
+      ...{ ...reply, owner: settings.ownerOf?.(account) },
       body: reporting(body, (thrown) => settings.report(toProblem(thrown, reference), reference, request, call)),
       failed: (thrown) => message.encodeProblem(toProblem(thrown, reference)),
     };
