@@ -110,6 +110,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     admitAccount: (account) => guard.admitAccount(account as Caller),
     admitReading: guard.admitReading,
     readingSucceeded: guard.readingSucceeded,
+    ownerOf: numberOf,
     // A kept answer does not tell its user_id, which the trace has to mask.
     ...(config.keptBytesMax > 0 && { kept: { ...kept, find: (key) => (trace ? undefined : kept.find(key)) } }),
     ...(surroundings.pages && { pages: surroundings.pages }),

@@ -28,6 +28,8 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string>>;
   /** Whole, or piece by piece as the client takes it. */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>;
+  /** Whose it is, where it comes in pieces: what waits for one to be taken is bounded. */
+  readonly owner?: bigint | undefined;
   /** What is answered instead, where its pieces have failed before anything of it was sent. */
   readonly failed?: (thrown: unknown) => Reply;
 }

@@ -103,13 +103,16 @@ async function reading(queries: Queries, row: accountSql.AccountRow): Promise<Ac
   return {
     account: toAccount(row),
     credentials: (await queries.all(accountSql.credentials, { account })).map(toCredential),
-    groups: (await queries.all(contactSql.groups, { account })).map((g) => ({ id: Number(g.group_id), name: g.name })),
-    contacts: (await queries.all(contactSql.contacts, { account, from: FIRST_ID, limit: ALL })).map((contact) => ({
+    groups: (await queries.all(contactSql.groups, { account, ...EVERYTHING })).map((g) => ({
+      id: Number(g.group_id),
+      name: g.name,
+    })),
+    contacts: (await queries.all(contactSql.contacts, { account, ...EVERYTHING })).map((contact) => ({
       ...contact,
       id: contact.contact_id,
       groupId: contact.group_id,
     })),
-    templates: (await queries.all(contactSql.templates, { account })).map(({ text }) => text),
+    templates: (await queries.all(contactSql.templates, { account, ...EVERYTHING })).map(({ text }) => text),
     blocked: (await queries.all(contactSql.blocked, { account })).map(({ number, sample, blocked_at }) => ({
       ...{ number, sample, blockedAt: Number(blocked_at) },
     })),
@@ -120,7 +123,7 @@ async function reading(queries: Queries, row: accountSql.AccountRow): Promise<Ac
 }
 
 const PAGE = 1_000;
-const ALL = 2 ** 31 - 1;
+const EVERYTHING = { from: FIRST_ID, limit: 2 ** 31 - 1 };
 
 async function* messages<R extends { message_id: bigint }, M>(
   page: (from: bigint) => Promise<R[]>,

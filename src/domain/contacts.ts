@@ -84,8 +84,10 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       return first;
     },
 
-    async groups(account: AccountKey): Promise<ContactGroup[]> {
-      const rows = await database.all(sql.groups, { account });
+    /** By id, behind the group `after`. */
+    async groups(account: AccountKey, limit: number, after?: ContactGroup): Promise<ContactGroup[]> {
+      const from = after ? BigInt(after.id) + 1n : FIRST_ID;
+      const rows = await database.all(sql.groups, { account, from, limit });
       return rows.map((row) => ({ id: Number(row.group_id), name: row.name, total: Number(row.total) }));
     },
 

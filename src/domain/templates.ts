@@ -2,18 +2,24 @@ import { createHash } from 'node:crypto';
 import { Problem } from '../problem.ts';
 import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
+import { FIRST_ID } from './places.ts';
 
 /** Saved message templates: a template is its text, exactly. */
 export const TEMPLATE_LENGTH_MAX = 2_000;
 export const TEMPLATES_MAX = 1_000;
 
+export interface Template {
+  readonly position: bigint;
+  readonly text: string;
+}
+
 export type Templates = ReturnType<typeof createTemplates>;
 
 export function createTemplates(database: Database) {
   return {
-    async all(account: AccountKey): Promise<string[]> {
-      return (await database.all(sql.templates, { account })).map(({ text }) => text);
-    },
+    /** In the order in which they were saved, behind the template `after`. */
+    all: (account: AccountKey, limit: number, after?: Template): Promise<Template[]> =>
+      database.all(sql.templates, { account, from: after ? after.position + 1n : FIRST_ID, limit }),
 
     /** Saving one that is there already changes nothing. */
     save: (account: AccountKey, text: string): Promise<void> =>

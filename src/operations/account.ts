@@ -1,5 +1,6 @@
 import type { AccountKey } from '../domain/accounts.ts';
-import type { Contact } from '../domain/contacts.ts';
+import type { Contact, ContactGroup } from '../domain/contacts.ts';
+import type { Template } from '../domain/templates.ts';
 import { about, idOf, idsOf } from './arguments.ts';
 import { listed } from './lists.ts';
 import type { Handlers, Services } from './services.ts';
@@ -52,7 +53,12 @@ export function accountHandlers({
       const contact = mobile === null ? null : await contacts.withSameNumber(account, mobile);
       return contact && toContact(contact);
     },
-    FetchGroups: (account) => contacts.groups(account),
+    FetchGroups: (account) =>
+      listed(
+        Infinity,
+        (limit, after?: ContactGroup) => contacts.groups(account, limit, after),
+        (group) => group,
+      ),
 
     RemoveContactFromGroup(account, { contact_id, group_id }) {
       const ids = idsOf('contact_id', contact_id, listItemsMax);
@@ -70,7 +76,12 @@ export function accountHandlers({
     },
     DeleteContactsById: (account, { id }) => contacts.delete(account, [BigInt(id)]),
 
-    FetchSavedMessages: (account) => templates.all(account),
+    FetchSavedMessages: (account) =>
+      listed(
+        Infinity,
+        (limit, after?: Template) => templates.all(account, limit, after),
+        ({ text }) => text,
+      ),
     async SaveMessageTemplate(account, { message }) {
       await about('message', () => templates.save(account, message ?? ''));
       return true;

@@ -2,10 +2,10 @@ import type { Items } from '../contract/types.ts';
 
 // Half a millisecond of reading, in which nobody else is served.
 const PAGE = 200;
-// What is sent in one piece: less than 128 KB of text, from which on V8 counts it as large and collects it late.
-const PIECE = 100;
-// As many or more are not put together before they are sent.
+// As many or more are not put together before they are sent, nor those with longer texts: an answer that is kept
+// has no more characters.
 const MANY = 500;
+const LONG_LENGTH = 65_536;
 // More than that wait until there is time for them.
 const FEW = 50;
 
@@ -22,10 +22,26 @@ export async function listed<M, T>(limit: number, read: Read<M>, convert: (thing
     const next = () => read(Math.min(wanted, PAGE), first.at(-1));
     const page = await (limit > FEW ? whenThereIsTime(next) : next());
     first.push(...page);
-    if (page.length < PAGE || first.length === limit) break;
+    const isEnd = page.length < Math.min(wanted, PAGE) || first.length === limit;
+    const isLong = fitting(first) < first.length;
+    if (isEnd && !isLong) return first.map(convert);
+    if (isLong || first.length === MANY) return pages(first, isEnd, limit, read, convert);
     await nextTurn();
   }
-  return first.length < MANY || first.length === limit ? first.map(convert) : pages(first, limit, read, convert);
+}
+
+/** How many of them have no more than LONG_LENGTH together, but at least one. */
+function fitting(things: readonly unknown[]): number {
+  let length = 0;
+  for (let index = 0; index < things.length; index++) {
+    const thing = things[index] as Record<string, unknown>;
+    for (const name in thing) {
+      const value = thing[name];
+      if (typeof value === 'string') length += value.length;
+    }
+    if (length > LONG_LENGTH) return Math.max(index, 1);
+  }
+  return things.length;
 }
 
 const nextTurn = () => new Promise(setImmediate);
@@ -47,15 +63,28 @@ async function whenThereIsTime<T>(read: () => Promise<T>): Promise<T> {
   return read();
 }
 
-async function* pages<M, T>(first: M[], limit: number, read: Read<M>, convert: (thing: M) => T): AsyncGenerator<T[]> {
+/** A client may take its time, and little is to be held for it meanwhile: what was read beyond that is read again. */
+async function* pages<M, T>(
+  first: M[],
+  isWhole: boolean,
+  limit: number,
+  read: Read<M>,
+  convert: (thing: M) => T,
+): AsyncGenerator<T[]> {
   let left = limit;
+  let isEnd = isWhole;
   for (let rows = first; rows.length > 0; ) {
-    const last = rows.at(-1);
-    const isEnd = rows.length < PAGE;
-    left -= rows.length;
-    // Taken out: what was sent would be kept until more is wanted, and with many clients grow old meanwhile.
-    while (rows.length > 0) yield rows.splice(0, PIECE).map(convert);
+    const count = fitting(rows);
+    const last = rows[count - 1];
+    isEnd &&= count === rows.length;
+    left -= count;
+    const page = rows.slice(0, count).map(convert);
+    rows.length = 0; // while more is waited for, nothing is kept
+    yield page;
     if (left <= 0 || isEnd) return;
-    rows = await read(Math.min(left, PAGE), last);
+    // Where these are long, so are the next as a rule: not many more than there is room for.
+    const wanted = Math.min(left, PAGE, 2 * count);
+    rows = await read(wanted, last);
+    isEnd = rows.length < wanted;
   }
 }

@@ -79,11 +79,11 @@ export const bounds = {
     milliseconds,
   ),
   // An answer in pieces tells its length where it has no more than 1 MiB, and for that is collected first.
-  collectedBytesMax: setting(
-    'COLUMBA_COLLECTED_BYTES_MAX',
-    '33554432',
-    'Answers of a process that are collected to tell their length, all together. Beyond that, long ones go out in chunks.',
-    wholeNumber(0, 2 ** 40),
+  unsentBytesMax: setting(
+    'COLUMBA_UNSENT_BYTES_MAX',
+    '67108864',
+    'Long answers of a process that clients have not taken yet, all together; an account has a quarter. Beyond half, they go out in chunks and without their length; beyond all of it, more of them get 429.',
+    wholeNumber(2 ** 22, 2 ** 40),
   ),
   connectionsMax: setting(
     'COLUMBA_CONNECTIONS_MAX',

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, createGzip, gunzip, gzip, inflate, inflateRaw } from 'node:zlib';
 import { isWhole, type Reply } from '../exchange.ts';
 import { Problem } from '../problem.ts';
+import { inTurn } from './sending.ts';
 
 /** Bodies that are compressed on their way, in both directions. */
 
@@ -87,7 +88,15 @@ export function pack(reply: Reply, acceptEncoding: string | undefined): Reply | 
   const packed = { ...reply, headers: { ...headers, 'Content-Encoding': 'gzip' } };
   return isWhole(body)
     ? compress(body).then((bytes) => ({ ...packed, body: bytes }))
-    : { ...packed, body: pipeline(body, createGzip(), (error) => void error) };
+    : { ...packed, body: compressed(body) };
+}
+
+// 64 KiB of tables instead of zlib's 256 for each that is under way: lists become no larger by it.
+const LEAN = { windowBits: 13, memLevel: 6, highWaterMark: 16_384 };
+
+/** Begun when the first of it is asked for; what it is made of, in turn with the pieces of others. */
+async function* compressed(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* pipeline(inTurn(pieces), createGzip(LEAN), (error) => void error);
 }
 
 function asksForGzip(acceptEncoding: string | undefined): boolean {

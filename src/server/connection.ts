@@ -313,7 +313,7 @@ export class Connection {
     const fail = (thrown: unknown) =>
       reply.failed ? this.#answer(head, id, reply.failed(thrown)) : this.#socket.destroy();
     this.#host.collecting
-      .collect(pieces, () => this.#socket.destroyed)
+      .collect(reply, pieces, () => this.#socket.destroyed)
       .then((whole) => whole && this.#sendPieces(reply, id, whole.pieces, whole.length ?? unmeasured, isLast), fail);
   }
 

@@ -6,10 +6,12 @@ import { type Bursts, createBursts } from './bursts.ts';
 import { createCollecting } from './collecting.ts';
 import { Connection, type Host } from './connection.ts';
 import { noRoom } from './last-words.ts';
+import type { Traffic } from './metrics.ts';
 import { createOverload, type OverloadSettings, RETRY_AFTER_MS } from './overload.ts';
 import { createRequests, type RequestLimits } from './requests.ts';
 import { createStay } from './sending.ts';
 import { createSlots, type SlotSettings } from './slots.ts';
+import { createUnsent } from './unsent.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
 export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings, RequestLimits, SlotSettings {
@@ -20,7 +22,7 @@ export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings
   readonly requestTimeoutMs: number;
   readonly sendTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  readonly collectedBytesMax: number;
+  readonly unsentBytesMax: number;
   readonly drainTimeoutMs: number;
   /** 0 for any number. */
   readonly requestsPerConnectionMax: number;
@@ -30,7 +32,7 @@ export interface HttpServer {
   /** Where it listens, e.g. http://127.0.0.1:8080. */
   readonly address: string;
   /** Now, and since the start. */
-  readonly traffic: { readonly connectionsOpen: number; readonly bytesSent: number; readonly refused: number };
+  readonly traffic: Traffic;
   /** Waits with the answer of a request, which keeps us from nothing meanwhile. */
   holdBack(wait: () => Promise<void>): Promise<void>;
   /**
@@ -49,6 +51,7 @@ export async function listen(
   let isDrained = false;
   let bytesSent = 0;
   const overload = createOverload(settings);
+  const unsent = createUnsent(settings.unsentBytesMax);
   const addresses = createAddresses(settings);
   const clock = createClock(settings);
   const slots = createSlots<Connection>(settings);
@@ -58,7 +61,7 @@ export async function listen(
     requests: createRequests(settings, addresses, bodies, () => overload.judge() === 'refused'),
     ...{ headerBytesMax: settings.headerBytesMax, requestsPerConnectionMax: settings.requestsPerConnectionMax },
     ...{ patience: clock.patience, now: clock.now, isClosing: () => closing },
-    ...{ stay: createStay(settings.idleTimeoutMs), collecting: createCollecting(settings.collectedBytesMax) },
+    ...{ stay: createStay(settings.idleTimeoutMs), collecting: createCollecting(unsent) },
     sent: (bytes) => {
       bytesSent += bytes;
     },
@@ -98,7 +101,8 @@ export async function listen(
   return {
     address: addressOf(server),
     get traffic() {
-      return { connectionsOpen: slots.size, bytesSent, refused: overload.refused };
+      const { bytes: unsentBytes, refused: unsentRefused } = unsent;
+      return { connectionsOpen: slots.size, bytesSent, refused: overload.refused, unsentBytes, unsentRefused };
     },
     async holdBack(wait) {
       overload.ended();

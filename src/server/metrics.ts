@@ -25,6 +25,9 @@ export interface Traffic {
   readonly bytesSent: number;
   /** Requests that got no answer but that there is too much to do. */
   readonly refused: number;
+  /** Of long answers, and how many of them got 429 because there was no room. */
+  readonly unsentBytes: number;
+  readonly unsentRefused: number;
 }
 
 // From what a kept answer takes nobody notices, up to where clients give up.
@@ -66,6 +69,11 @@ export function createMetrics(sources: Sources, version: string): Metrics {
       'Requests that got 503 for overload.',
       () => sources.traffic()?.refused ?? 0,
     ),
+    total(
+      'columba_unsent_refused_total',
+      'Long answers that got 429 because too much was unsent.',
+      () => sources.traffic()?.unsentRefused ?? 0,
+    ),
     total('columba_kept_hits_total', 'Calls that got a kept answer.', () => sources.kept().hits),
     total('columba_kept_misses_total', 'Calls whose answer was made anew.', () => sources.kept().misses),
     total('columba_log_lines_lost_total', 'Log lines that standard error did not take.', sources.linesLost),
@@ -77,6 +85,12 @@ export function createMetrics(sources: Sources, version: string): Metrics {
     'columba_connections_open',
     'Open connections of clients.',
     () => sources.traffic()?.connectionsOpen ?? 0,
+  );
+  gauge(
+    registry,
+    'columba_unsent_bytes',
+    'Memory for long answers that clients have not taken yet.',
+    () => sources.traffic()?.unsentBytes ?? 0,
   );
   gauge(registry, 'columba_kept_bytes', 'Memory that kept answers take.', () => sources.kept().bytes);
   new Gauge({

@@ -78,6 +78,14 @@ export function turn(): Promise<unknown> {
   return turns;
 }
 
+/** For who takes pieces as fast as they come. */
+export async function* inTurn<T>(pieces: AsyncIterable<T>): AsyncGenerator<T> {
+  for await (const piece of pieces) {
+    yield piece;
+    await turn();
+  }
+}
+
 const drained = (socket: Socket) =>
   new Promise<void>((resolve) => {
     const go = () => {

@@ -42,12 +42,12 @@ export const contactsByEnd = statement<Page & { end: string }, ContactRow>(
   `${columns} {using contact_by_number_end}
    where account_id = :account and {ending number_key} = :end and contact_id >= :from order by contact_id {limit :limit}`,
 );
-export const groups = statement<One, GroupRow>(
+export const groups = statement<Page, GroupRow>(
   'contacts.groups',
   `select group_id, name,
      (select count(*) from contact
       where contact.account_id = contact_group.account_id and contact.group_id = contact_group.group_id) as total
-   from contact_group where account_id = :account order by group_id`,
+   from contact_group where account_id = :account and group_id >= :from order by group_id {limit :limit}`,
 );
 export const group = statement<{ account: AccountKey; group: bigint }, { group_id: bigint }>(
   'contacts.group',
@@ -88,9 +88,10 @@ export const addContact = statement<{
    values (:account, :id, :name, :surname, :mobile, :key, :group)`,
 );
 
-export const templates = statement<One, { text: string }>(
+/** In pages: the positions from `from` up. */
+export const templates = statement<Page, { position: bigint; text: string }>(
   'contacts.templates',
-  'select text from template where account_id = :account order by position',
+  'select position, text from template where account_id = :account and position >= :from order by position {limit :limit}',
 );
 export const templateNumbers = statement<One, { total: bigint; last: bigint | null }>(
   'contacts.templateNumbers',

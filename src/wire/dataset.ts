@@ -37,17 +37,8 @@ function dataSetSchema(columns: Fields, layout: Layout, depth: number): string {
   );
 }
 
-/** Rows at `depth`, numbered from `from` on. */
-export function rowsWriter(columns: Fields, layout: Layout, depth: number) {
-  const row = rowWriter(columns, layout, depth);
-  return (values: readonly unknown[], from: number): string => {
-    let text = '';
-    for (let index = 0; index < values.length; index++) text += row(values[index], from + index);
-    return text;
-  };
-}
-
-function rowWriter(columns: Fields, layout: Layout, depth: number): (value: unknown, index: number) => string {
+/** A row at `depth`, the nth. */
+export function rowWriter(columns: Fields, layout: Layout, depth: number): (value: unknown, index: number) => string {
   const start = `${lead(layout, depth)}<Table`;
   const end = `${lead(layout, depth)}</Table>`;
   const write = fieldsWriter(columns, layout, depth + 1, columnWriter);

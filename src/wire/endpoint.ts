@@ -26,6 +26,8 @@ export interface EndpointSettings {
   readonly admitReading?: (client: string, bytes?: number) => void;
   /** It was a call of an account. */
   readonly readingSucceeded?: (client: string, bytes: number) => void;
+  /** The number of an account: what waits to be sent to one is bounded. */
+  readonly ownerOf?: (account: unknown) => bigint | undefined;
   /** Keeps answers as long as they hold. Without it, each is made anew. */
   readonly kept?: Kept;
   readonly pages?: PageSettings;
@@ -132,7 +134,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
         const { client, holdBack } = this.#request;
         const { value, account, version } = await settings.operations(call, client, holdBack);
         settings.readingSucceeded?.(client, body.length);
-        const reply = watched(message, message.encode(call, value), this.#request, call);
+        const reply = watched(message, message.encode(call, value), this.#request, call, account);
         const answered = { form: message.form, group, operation, account, reply };
         if (kept && version !== undefined && timeless.has(operation)) {
           if (kept.keep(() => keyOf(this.#request, body), answered, version)) note(whatOf(this.#request));
@@ -172,12 +174,12 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   };
 
   /** What goes wrong while pieces are sent can be told to nobody but the log; before, to the client too. */
-  function watched(message: Message, reply: Reply, request: Request, call: Call): Reply {
+  function watched(message: Message, reply: Reply, request: Request, call: Call, account: unknown): Reply {
     const { body } = reply;
     if (isWhole(body)) return reply;
     const reference = randomUUID();
     return {
-      ...reply,
+      ...{ ...reply, owner: settings.ownerOf?.(account) },
       body: reporting(body, (thrown) => settings.report(toProblem(thrown, reference), reference, request, call)),
       failed: (thrown) => message.encodeProblem(toProblem(thrown, reference)),
     };

@@ -111,5 +111,5 @@ function rootWriter(type: ResultType, namespace: string): FramedWriter {
   const root = rootName(type);
   const write = resultWriter(type, root, rootAttributes(type, namespace), indented, 0);
   const nil = `\n<${root}${SCHEMA_NAMESPACES} xsi:nil="true" xmlns="${namespace}" />`;
-  return framed((value) => (value === null ? nil : write.whole(value)), write.items);
+  return framed((value) => (value === null ? nil : write.whole(value)), write.item);
 }

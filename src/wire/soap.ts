@@ -171,6 +171,6 @@ function compileOperation(name: string, { parameters, result }: Operation, names
   return {
     parameters: Object.entries(parameters),
     action: `"${below(namespace, name)}"`,
-    write: framed(container(`${name}Response`, ` xmlns="${namespace}"`, compact, 0, write.whole), write.items),
+    write: framed(container(`${name}Response`, ` xmlns="${namespace}"`, compact, 0, write.whole), write.item),
   };
 }

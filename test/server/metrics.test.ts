@@ -131,6 +131,11 @@ onEveryEngine('metrics', (engine) => {
       assert.equal(sampleOf(samples, 'columba_kept_hits_total'), hits);
       assert.equal(sampleOf(samples, 'columba_kept_misses_total'), 5 - hits);
       assert.equal(sampleOf(samples, 'columba_kept_bytes') > 500, engine.name === 'sqlite');
+      const unsent = ['columba_unsent_bytes', 'columba_unsent_refused_total'].map((name) => named(samples, name));
+      assert.deepEqual(
+        unsent.map(([sample]) => sample?.value),
+        [0, 0],
+      );
       const states = named(samples, 'columba_messages').map(({ labels, value }) => [labels.state, value]);
       assert.deepEqual(Object.fromEntries(states), { unread: 5, read: 2, scheduled: 3 });
       assert.equal(named(samples, 'columba_purge_backlog_accounts')[0]?.value, 0);

@@ -93,6 +93,54 @@ describe('answers in pieces', () => {
     });
   }
 
+  for (const [how, ...fields] of [['plain'], ['in gzip', 'Accept-Encoding: gzip']]) {
+    for (const [what, heldBytes] of [
+      ['that are collected', 0],
+      ['that are not', 64_000_000], // more than half of what may be unsent, and more than any system holds
+    ] as const) {
+      test(`of many answers ${what}, one makes a piece in each turn of the event loop (${how})`, async (t) => {
+        let [inTurn, most] = [0, 0];
+        const counted = (index: number) => {
+          inTurn += 1;
+          most = Math.max(most, inTurn);
+          return text(index);
+        };
+        const names = Array.from({ length: 20 }, (_, index) => `/${index}`);
+        const replies = names.map((name) => [name, createPieces(40, counted).reply] as const);
+        const held = createPieces(2, () => 'x'.repeat(heldBytes)).reply;
+        const server = await start(
+          t,
+          { ...Object.fromEntries(replies), '/held': held },
+          { unsentBytesMax: 100_000_000 },
+        );
+        const deaf = openReceiver(server.address);
+        deaf.pause();
+        if (heldBytes > 0) deaf.send(get('/held'));
+        await until('it is held', () => server.traffic.unsentBytes >= heldBytes);
+        let timer: NodeJS.Immediate | undefined;
+        const watch = () => {
+          inTurn = 0;
+          timer = setImmediate(watch);
+        };
+        watch();
+        t.after(() => clearImmediate(timer));
+        const clients = names.map(() => openReceiver(server.address));
+        // Open before, so that all can ask in one turn.
+        for (const client of clients) client.send(get('/live'));
+        for (const client of clients) await client.answers(1);
+        for (const [index, client] of clients.entries()) client.send(get(`/${index}`, ...fields));
+        for (const client of clients) {
+          const [, answer] = await client.answers(2);
+          assert.ok(answer && textOf(answer) === wholeText(40));
+          client.leave();
+        }
+        deaf.leave();
+        // Two where one is made before this test has begun to count again, and one behind it.
+        assert.ok(most <= 2, `${most} pieces in one turn`);
+      });
+    }
+  }
+
   test('nobody who asks on the same connection, behind one that takes nothing, costs more than that one', async (t) => {
     const [first, second] = [createPieces(PIECES, text), createPieces(PIECES, text)];
     const server = await start(t, { '/first': first.reply, '/second': second.reply }, { sendTimeoutMs: 1_000 });
