@@ -41,8 +41,8 @@ const UNPACKING_MAX = 4;
 let unpacking = 0;
 const waiting: (() => void)[] = [];
 
-/** In turn: the others wait with what came, which is small. */
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+/** The others wait with what came, which is small. */
+async function whenThereIsRoom<T>(work: () => Promise<T>): Promise<T> {
   if (unpacking >= UNPACKING_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
   else unpacking += 1;
   try {
@@ -66,7 +66,7 @@ export async function unpack(bytes: Uint8Array, field: string, bytesMax: number)
     throw new Problem('unsupported-media', `The Content-Encoding of a request is one of ${known}, or none.`);
   }
   try {
-    return await inTurn(() => unpacker(bytes, { maxOutputLength: bytesMax }));
+    return await whenThereIsRoom(() => unpacker(bytes, { maxOutputLength: bytesMax }));
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
       throw new Problem('too-large', `A request body has at most ${bytesMax} bytes when it is decompressed.`);
