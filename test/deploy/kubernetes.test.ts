@@ -73,9 +73,13 @@ describe(FILE, () => {
 
   test('the port is the one of the image, by one name everywhere', () => {
     const port = Number(ofImage('EXPOSE'));
-    assert.deepEqual(container.ports, [{ name: 'http', containerPort: port }]);
+    assert.deepEqual(container.ports, [
+      { name: 'http', containerPort: port },
+      { name: 'health', containerPort: Number(env.COLUMBA_HEALTH_PORT) },
+    ]);
+    assert.equal(env.COLUMBA_HEALTH_HOST, '0.0.0.0', 'the kubelet is outside of the pod');
     for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'])
-      assert.equal(container[probe].httpGet.port, 'http');
+      assert.equal(container[probe].httpGet.port, 'health');
     assert.equal(object('Service').spec.ports[0].targetPort, 'http');
     assert.deepEqual(object('NetworkPolicy').spec.ingress[0].ports, [{ protocol: 'TCP', port }]);
   });

@@ -163,6 +163,15 @@ describe('the signs of overload', () => {
     assert.equal(told.length, 6_000);
   });
 
+  test('a refusal that is to be told keeps the process alive, whose clients may all be gone', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    const overload = createOverload({ turnMaxMs: 500, waitingMax: 1 });
+    const told = new Promise<void>((resolve) => overload.later(resolve));
+    assert.equal(timers(), before + 1);
+    await told;
+  });
+
   test('large bodies wait as long as they take 32 MiB together; small ones always', async () => {
     const { come, endTurn, refused, overload } = fakeLoop({ turnMaxMs: 60_000 });
     come(10);
