@@ -192,9 +192,9 @@ onEveryEngine('processes', (engine) => {
     const chunks = [first];
     for await (const chunk of socket) chunks.push(chunk);
     const answer = Buffer.concat(chunks);
-    const length = Number(/\r\ncontent-length: (\d+)\r\n/i.exec(answer.subarray(0, 1_000).toString('latin1'))?.[1]);
-    assert.ok(length > LARGE_BYTES);
-    assert.equal(answer.length - answer.indexOf('\r\n\r\n') - 4, length);
+    assert.match(answer.subarray(0, 1_000).toString('latin1'), /\r\ntransfer-encoding: chunked\r\n/i);
+    assert.ok(answer.length > LARGE_BYTES);
+    assert.ok(answer.subarray(-100).toString('latin1').endsWith('</DataSet>\r\n0\r\n\r\n'));
     await endsWell(program);
   });
 

@@ -77,8 +77,7 @@ describe('columba import and export', () => {
       const { code, stdout, stderr } = await columba(['import', path, '--database', database]);
       assert.deepEqual([code, stdout], [1, ''], stderr);
       assert.match(stderr, /^columba: [^\n]+\n$/);
-      const wasThere = path === folder;
-      assert.equal(existsSync(database.replace('sqlite:', '')), wasThere, 'a database for a file that is not there');
+      assert.ok(!existsSync(database.replace('sqlite:', '')), 'a database for a file that cannot be read');
     }
   });
 });
