@@ -176,7 +176,7 @@ export async function* allAccounts(queries: Queries): AsyncGenerator<sql.Account
 const USERNAME_LENGTH_MAX = 200;
 
 export function checkUsername(username: string): void {
-  if (username.trim() === '' || username.length > USERNAME_LENGTH_MAX || /\p{Cc}/u.test(username)) {
+  if (username === '' || username.length > USERNAME_LENGTH_MAX || /\p{Cc}/u.test(username)) {
     throw new Problem(
       'bad-argument',
       `a username has 1 to ${USERNAME_LENGTH_MAX} characters, and no control characters`,
