@@ -42,3 +42,10 @@ export function readWithSaxes(text: string): XmlElement {
   parser.write(text).close();
   return root ?? refuse('The request is empty');
 }
+
+const OTHER_BLANK = '(?:[\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]|&#\\w+;)';
+const quoted = (quote: string) => `${quote}\\s*${OTHER_BLANK}|${quote}[^${quote}]*${OTHER_BLANK}\\s*${quote}`;
+const TRIMMED = new RegExp(`xmlns(?::[^\\s=]*)?\\s*=\\s*(?:${quoted('"')}|${quoted("'")})`);
+
+/** saxes trims a namespace name of all that JavaScript takes for a blank; to XML these are characters like others. */
+export const saxesTrims = (text: string): boolean => TRIMMED.test(text);
