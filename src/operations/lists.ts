@@ -6,6 +6,8 @@ const PAGE = 200;
 // has no more characters.
 const MANY = 500;
 const LONG_LENGTH = 65_536;
+// Of characters, for one page: about what one piece of the answer takes. Up to 131 KB were held with twice as many.
+const PAGE_LENGTH = 32_768;
 // More than that wait until there is time for them.
 const FEW = 50;
 
@@ -23,15 +25,15 @@ export async function listed<M, T>(limit: number, read: Read<M>, convert: (thing
     const page = await (limit > FEW ? whenThereIsTime(next) : next());
     first.push(...page);
     const isEnd = page.length < Math.min(wanted, PAGE) || first.length === limit;
-    const isLong = fitting(first) < first.length;
+    const isLong = fitting(first, LONG_LENGTH) < first.length;
     if (isEnd && !isLong) return first.map(convert);
     if (isLong || first.length === MANY) return pages(first, isEnd, limit, read, convert);
     await nextTurn();
   }
 }
 
-/** How many of them have no more than LONG_LENGTH together, but at least one. */
-function fitting(things: readonly unknown[]): number {
+/** How many of them have no more than so many characters together, but at least one. */
+function fitting(things: readonly unknown[], lengthMax: number): number {
   let length = 0;
   for (let index = 0; index < things.length; index++) {
     const thing = things[index] as Record<string, unknown>;
@@ -39,7 +41,7 @@ function fitting(things: readonly unknown[]): number {
       const value = thing[name];
       if (typeof value === 'string') length += value.length;
     }
-    if (length > LONG_LENGTH) return Math.max(index, 1);
+    if (length > lengthMax) return Math.max(index, 1);
   }
   return things.length;
 }
@@ -74,7 +76,7 @@ async function* pages<M, T>(
   let left = limit;
   let isEnd = isWhole;
   for (let rows = first; rows.length > 0; ) {
-    const count = fitting(rows);
+    const count = fitting(rows, PAGE_LENGTH);
     const last = rows[count - 1];
     isEnd &&= count === rows.length;
     left -= count;

@@ -25,37 +25,37 @@ function fill(unsent: Unsent, owner: bigint | undefined, isCompressed = false) {
 }
 
 describe('what is unsent', () => {
-  test('an answer counts as 128 KiB from the start, a compressed one as 256 KiB', () => {
+  test('an answer counts as 192 KiB from the start, a compressed one as 320 KiB', () => {
     const unsent = createUnsent(64 * MIB);
-    assert.equal(fill(unsent, 1n).length, 128);
-    assert.equal(fill(unsent, 2n, true).length, 64);
-    assert.equal(unsent.bytes, 32 * MIB);
+    assert.equal(fill(unsent, 1n).length, 85);
+    assert.equal(fill(unsent, 2n, true).length, 51);
+    assert.equal(unsent.bytes, (85 * 192 + 51 * 320) * KIB);
   });
 
   test('an account has a quarter of what a process has, and all accounts together no more than that', () => {
     const unsent = createUnsent(64 * MIB);
     for (const owner of [1n, 2n, 3n, 4n]) {
-      assert.equal(fill(unsent, owner).length, 128);
-      assert.equal(unsent.bytes, Number(owner) * 16 * MIB);
+      assert.equal(fill(unsent, owner).length, 85);
+      assert.equal(unsent.bytes, Number(owner) * 85 * 192 * KIB);
     }
-    assert.equal(fill(unsent, 5n).length, 0);
+    assert.equal(fill(unsent, 5n).length, 1);
     assert.equal(fill(unsent, undefined).length, 0);
     assert.equal(unsent.refused, 6);
   });
 
-  test('what is made beyond 128 KiB counts, and all of it is given back once', () => {
+  test('what is made beyond 192 KiB counts, and all of it is given back once', () => {
     const unsent = createUnsent(64 * MIB);
     const [holding, other] = [unsent.hold(1n, false), unsent.hold(1n, false)];
     holding.add(100 * KIB);
-    assert.equal(unsent.bytes, 256 * KIB);
+    assert.equal(unsent.bytes, 384 * KIB);
     holding.add(MIB);
-    assert.equal(unsent.bytes, MIB + 228 * KIB);
+    assert.equal(unsent.bytes, MIB + 292 * KIB);
     holding.add(-MIB);
-    assert.equal(unsent.bytes, 256 * KIB);
+    assert.equal(unsent.bytes, 384 * KIB);
     for (const each of [holding, holding, other]) each.release();
     holding.add(-100 * KIB);
     assert.equal(unsent.bytes, 0);
-    assert.equal(fill(unsent, 1n).length, 128);
+    assert.equal(fill(unsent, 1n).length, 85);
   });
 
   test('answers are collected as long as half of the room is free, of their account and of the process', () => {
@@ -79,12 +79,12 @@ describe('what is unsent', () => {
     const server = await start(
       t,
       { ...replies, '/endless': { ...endless.reply, owner: 1n, failed } },
-      { unsentBytesMax: 4 * 200 * KIB },
+      { unsentBytesMax: 4 * 300 * KIB },
     );
     const deaf = openReceiver(server.address);
     deaf.pause();
     deaf.send(get('/endless'));
-    await until('it is under way', () => server.traffic.unsentBytes === 128 * KIB);
+    await until('it is under way', () => server.traffic.unsentBytes === 192 * KIB);
     const client = openReceiver(server.address);
     client.send(get('/refused') + get('/other'));
     const [refused, other] = await client.answers(2);
@@ -94,7 +94,7 @@ describe('what is unsent', () => {
     );
     assert.ok(other?.body.toString() === wholeText(40));
     await isLive(server);
-    assert.deepEqual([server.traffic.unsentBytes, server.traffic.unsentRefused], [128 * KIB, 1]);
+    assert.deepEqual([server.traffic.unsentBytes, server.traffic.unsentRefused], [192 * KIB, 1]);
     deaf.leave();
     await until('nothing is held any more', () => server.traffic.unsentBytes === 0);
     client.send(get('/again'));
