@@ -39,7 +39,7 @@ export function createPages(contract: Contract, namespace: string, settings: Pag
       const wanted = new URLSearchParams(request.query).get('op');
       if (wanted === null) return groupPage(name, group, null);
       const operation = Object.hasOwn(group, wanted) ? group[wanted] : undefined;
-      if (!operation) return groupPage(name, group, wanted);
+      if (!operation) return groupPage(name, group, shown(wanted, NAME_SHOWN_MAX));
       const address = `${request.base}/api/${name}.asmx`;
       const hasLists = Object.values(group).some(takesList);
       return operationPage(name, wanted, operation, { address, namespace, hasLists, demoUserId });
@@ -131,12 +131,20 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Not available at the moment',
 };
 
-/** The same status, header fields and line of text. */
-function refusalPage(reply: Reply, { path }: Request): Reply {
+// What a request carries is shown in part: escaped it takes up to six times its bytes, and a page has it more than once.
+const NAME_SHOWN_MAX = 100;
+const TEXT_SHOWN_MAX = 1_000;
+const STEPS_MAX = 20;
+const shown = (text: string, lengthMax: number): string =>
+  text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
+
+/** The same status, header fields and line of text, of which a long one is cut. */
+function refusalPage(reply: Reply, { path, base }: Request): Reply {
   const { 'Content-Type': type = '', 'Cache-Control': _, ...others } = reply.headers;
   if (!type.startsWith('text/plain') || !isWhole(reply.body)) return reply;
-  const home = '../'.repeat(Math.max(path.split('/').length - 2, 0)) || './';
-  const [, name, operation] = /^\/api\/(\w+\.asmx)(?:\/(\w+))?/i.exec(path) ?? [];
+  const steps = Math.max(path.split('/', STEPS_MAX + 3).length - 2, 0);
+  const home = steps > STEPS_MAX ? `${base}/` : '../'.repeat(steps) || './';
+  const [, name, operation] = /^\/api\/(\w{1,100}\.asmx)(?:\/(\w{1,100})$)?/i.exec(path) ?? [];
   const back =
     name && operation
       ? html`<li><a href="${home}api/${name}?op=${operation}">${operation}</a>: what it takes and answers</li>`
@@ -146,7 +154,7 @@ function refusalPage(reply: Reply, { path }: Request): Reply {
     title: `${title} – Columba`,
     trail: [['Columba', home], [String(reply.status)]],
     main: html`<h1>${title}</h1>
-<p class="note problem" role="alert">${String(reply.body).trim()}</p>
+<p class="note problem" role="alert">${shown(String(reply.body).trim(), TEXT_SHOWN_MAX)}</p>
 <ul>
 ${back}
 <li><a href="${home}">All operations</a> of this service</li>
