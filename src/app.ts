@@ -111,6 +111,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     admitReading: guard.admitReading,
     readingSucceeded: guard.readingSucceeded,
     ownerOf: numberOf,
+    admitPieces: (owner) => server?.admitPieces(owner),
     // A kept answer does not tell its user_id, which the trace has to mask.
     ...(config.keptBytesMax > 0 && { kept: { ...kept, find: (key) => (trace ? undefined : kept.find(key)) } }),
     ...(surroundings.pages && { pages: surroundings.pages }),

@@ -35,6 +35,8 @@ export interface HttpServer {
   readonly traffic: Traffic;
   /** Waits with the answer of a request, which keeps us from nothing meanwhile. */
   holdBack(wait: () => Promise<void>): Promise<void>;
+  /** Throws Problem `too-many` where there is no room for another answer in pieces. */
+  admitPieces(owner: bigint | undefined): void;
   /**
    * Takes no more connections and answers every request that still comes on the open ones, telling their clients to close
    * them. One that stays idle is closed in the end.
@@ -104,6 +106,7 @@ export async function listen(
       const { bytes: unsentBytes, refused: unsentRefused } = unsent;
       return { connectionsOpen: slots.size, bytesSent, refused: overload.refused, unsentBytes, unsentRefused };
     },
+    admitPieces: unsent.admit,
     async holdBack(wait) {
       overload.ended();
       await wait().finally(overload.started);

@@ -5,6 +5,8 @@ import { Problem } from '../problem.ts';
  * takes nothing on many connections leaves room for others.
  */
 export interface Unsent {
+  /** Throws the same as `hold`, before an answer is called a success in logs. */
+  admit(owner: bigint | undefined): void;
   /** For an answer that is to be made; throws Problem `too-many` where there is no room for it. */
   hold(owner: bigint | undefined, isCompressed: boolean): Holding;
   /** Of all answers under way. */
@@ -47,14 +49,18 @@ export function createUnsent(bytesMax: number): Unsent {
     else ofAccounts.delete(owner);
   }
 
+  function check(owner: bigint | undefined, least: number): void {
+    const own = owner === undefined ? 0 : ofAccount(owner) + least;
+    if (bytes + least <= bytesMax && own <= accountBytesMax) return;
+    refused += 1;
+    throw crowded();
+  }
+
   return {
+    admit: (owner) => check(owner, ANSWER_BYTES),
     hold(owner, isCompressed) {
       const least = ANSWER_BYTES + (isCompressed ? COMPRESSION_BYTES : 0);
-      const own = owner === undefined ? 0 : ofAccount(owner) + least;
-      if (bytes + least > bytesMax || own > accountBytesMax) {
-        refused += 1;
-        throw crowded();
-      }
+      check(owner, least);
       let made = 0;
       let counted = least;
       count(owner, counted);

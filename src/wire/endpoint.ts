@@ -28,6 +28,8 @@ export interface EndpointSettings {
   readonly readingSucceeded?: (client: string, bytes: number) => void;
   /** The number of an account: what waits to be sent to one is bounded. */
   readonly ownerOf?: (account: unknown) => bigint | undefined;
+  /** Throws a Problem where no room is left for an answer in pieces. */
+  readonly admitPieces?: (owner: bigint | undefined) => void;
   /** Keeps answers as long as they hold. Without it, each is made anew. */
   readonly kept?: Kept;
   readonly pages?: PageSettings;
@@ -135,6 +137,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
         const { value, account, version } = await settings.operations(call, client, holdBack);
         settings.readingSucceeded?.(client, body.length);
         const reply = watched(message, message.encode(call, value), this.#request, call, account);
+        if (!isWhole(reply.body)) settings.admitPieces?.(reply.owner);
         const answered = { form: message.form, group, operation, account, reply };
         if (kept && version !== undefined && timeless.has(operation)) {
           if (kept.keep(() => keyOf(this.#request, body), answered, version)) note(whatOf(this.#request));

@@ -3,6 +3,9 @@ import { describe, test } from 'node:test';
 import { Problem } from '../../src/problem.ts';
 import { createUnsent, type Unsent } from '../../src/server/unsent.ts';
 import { until } from '../durability/program.ts';
+import { serve } from '../durability/serving.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { adopt } from '../support/reading.ts';
 import { createPieces, get, isLive, start, text, wholeText } from './pieces.ts';
 import { openReceiver } from './receiving.ts';
 
@@ -100,5 +103,23 @@ describe('what is unsent', () => {
     client.send(get('/again'));
     assert.ok((await client.answers(3))[2]?.body.toString() === wholeText(40));
     client.leave();
+  });
+});
+
+onEveryEngine('logs and metrics', (engine) => {
+  test('a long list that gets 429 because too much is unsent is told as too-many, not as ok', async () => {
+    const kinds: string[] = [];
+    const observe = ({ kind }: { kind: string }) => void kinds.push(kind);
+    // An account has room for none.
+    const { app } = await serve(await engine.fresh('empty'), { observe }, { unsentBytesMax: 600 * KIB });
+    try {
+      const templates = Array.from({ length: 40 }, (_, index) => `${index}`.padEnd(2_000, '&'));
+      await adopt(app, { username: 'deaf', userID: 'deaf', templates });
+      const address = await app.start();
+      const { status } = await fetch(`${address}/api/account.asmx/FetchSavedMessages?user_id=deaf`);
+      assert.deepEqual([status, kinds], [429, ['too-many']]);
+    } finally {
+      await app.stop();
+    }
   });
 });
