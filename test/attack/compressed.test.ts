@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { createHook } from 'node:async_hooks';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Addresses, Peer } from '../../src/server/addresses.ts';
 import { createBodies } from '../../src/server/bodies.ts';
+import { unpack } from '../../src/server/compression.ts';
 import type { Config } from '../../src/server/config.ts';
 import type { Head } from '../../src/server/heads.ts';
 import { createRequests } from '../../src/server/requests.ts';
@@ -126,4 +128,21 @@ describe('what a request holds', () => {
     bodies.hold(70_000);
     assert.equal(bodies.held, 71_000);
   });
+});
+
+test('of 20 bodies that come at once four are decompressed at a time', async () => {
+  const body = gzipSync('x'.repeat(100_000));
+  let begun = 0;
+  const init = (_: number, type: string) => {
+    if (type === 'ZLIB') begun += 1;
+  };
+  const hook = createHook({ init }).enable();
+  try {
+    const unpacked = Array.from({ length: 20 }, () => unpack(body, 'gzip', 100_000));
+    assert.equal(begun, 4);
+    for (const bytes of await Promise.all(unpacked)) assert.equal(bytes.length, 100_000);
+    assert.equal(begun, 20);
+  } finally {
+    hook.disable();
+  }
 });
