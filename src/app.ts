@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import type { Config } from './config/settings.ts';
 import { contract } from './contract/contract.ts';
 import { type AccountKey, type Caller, createAccounts } from './domain/accounts.ts';
 import { createArchive } from './domain/archive.ts';
@@ -14,7 +15,6 @@ import { createTemplates } from './domain/templates.ts';
 import type { Request } from './exchange.ts';
 import { createOperations } from './operations/handlers.ts';
 import { createBursts } from './server/bursts.ts';
-import type { Config } from './server/config.ts';
 import { describeError, textsOf } from './server/failures.ts';
 import { createHealth } from './server/health.ts';
 import { type HealthThread, startBeating, startHealthThread, tellFirst } from './server/health-thread.ts';

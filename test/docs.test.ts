@@ -7,9 +7,9 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { API, apiReference, OPERATIONS, withSettings } from '../docs/api.ts';
 import { createProgram } from '../src/cli/program.ts';
+import { bounds } from '../src/config/limits.ts';
+import { settings } from '../src/config/settings.ts';
 import { readAccount } from '../src/operator/format.ts';
-import { bounds } from '../src/server/bounds.ts';
-import { settings } from '../src/server/config.ts';
 import { onEveryEngine } from './support/engines.ts';
 import { startService } from './support/service.ts';
 

@@ -1,7 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { flagOf, settings } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
-import { flagOf, settings } from '../server/config.ts';
 import { accountCommand } from './account.ts';
 import { print } from './output.ts';
 import { withSession } from './session.ts';

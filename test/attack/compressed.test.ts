@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import type { Config } from '../../src/config/settings.ts';
 import type { Addresses, Peer } from '../../src/server/addresses.ts';
 import { createBodies } from '../../src/server/bodies.ts';
-import type { Config } from '../../src/server/config.ts';
 import type { Head } from '../../src/server/heads.ts';
 import { createRequests } from '../../src/server/requests.ts';
 import { type Engine, engines } from '../support/engines.ts';

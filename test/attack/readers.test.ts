@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { readConfig } from '../../src/server/config.ts';
+import { readConfig } from '../../src/config/settings.ts';
 import { type HttpServer, listen } from '../../src/server/http.ts';
 import type { Database } from '../../src/store/database.ts';
 import { until } from '../durability/program.ts';

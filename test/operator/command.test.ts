@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { createProgram } from '../../src/cli/program.ts';
-import { flagOf, settings } from '../../src/server/config.ts';
+import { flagOf, settings } from '../../src/config/settings.ts';
 import { migrations } from '../../src/store/schema.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { account, document, essence, lines } from './files.ts';

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, openSync, readdirSync, statSync, symlinkSync } f
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { readConfig } from '../../src/server/config.ts';
-import { findConfigFile } from '../../src/server/config-file.ts';
+import { findConfigFile } from '../../src/config/config-file.ts';
+import { readConfig } from '../../src/config/settings.ts';
 import { createTrace } from '../../src/server/trace.ts';
 import { columba, folder, freshPath } from './running.ts';
 

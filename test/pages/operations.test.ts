@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { Config } from '../../src/config/settings.ts';
 import { contract } from '../../src/contract/contract.ts';
 import { errorsOf } from '../../src/contract/errors.ts';
 import { meaningOf, resultFields, resultMeaning, verdictOf } from '../../src/contract/meanings.ts';
 import type { Operation, ParameterType } from '../../src/contract/types.ts';
-import type { Config } from '../../src/server/config.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { ENVELOPES, NAMESPACE } from '../support/forms.ts';
 import { ACME, type Service, startService } from '../support/service.ts';

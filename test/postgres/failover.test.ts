@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { createApp } from '../../src/app.ts';
-import { readConfig } from '../../src/server/config.ts';
+import { readConfig } from '../../src/config/settings.ts';
 import { type Server, serving } from '../operator/running.ts';
 import { createPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
 import { adopt } from '../support/reading.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { type Config, readConfig } from '../../src/config/settings.ts';
 import { contract } from '../../src/contract/contract.ts';
-import { type Config, readConfig } from '../../src/server/config.ts';
 import { createEndpoint } from '../../src/wire/endpoint.ts';
 import { LIMITS } from '../support/limits.ts';
 import { parse } from '../support/validate.ts';

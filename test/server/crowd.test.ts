@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createApp } from '../../src/app.ts';
-import { type Config, readConfig } from '../../src/server/config.ts';
+import { type Config, readConfig } from '../../src/config/settings.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 import { type Connection, openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Config, readConfig } from '../../src/server/config.ts';
+import { type Config, readConfig } from '../../src/config/settings.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ACME, startService } from '../support/service.ts';
 import { requestBytes, statusOf, textOf } from '../support/socket.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { readConfig } from '../../src/config/settings.ts';
 import type { Reply, Request } from '../../src/exchange.ts';
-import { readConfig } from '../../src/server/config.ts';
 import { type HttpServer, listen } from '../../src/server/http.ts';
 import { within } from '../durability/program.ts';
 import { openReceiver } from './receiving.ts';

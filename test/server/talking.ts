@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
-import type { Config } from '../../src/server/config.ts';
+import type { Config } from '../../src/config/settings.ts';
 import { type HttpMessage, parseMessage } from '../support/cases.ts';
 import type { Engine } from '../support/engines.ts';
 import { ACME, type Service, startService } from '../support/service.ts';

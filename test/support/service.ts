@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { type App, createApp } from '../../src/app.ts';
+import { type Config, readConfig } from '../../src/config/settings.ts';
 import { isWhole, type Reply, type Request } from '../../src/exchange.ts';
-import { type Config, readConfig } from '../../src/server/config.ts';
 import type { PageSettings } from '../../src/wire/help.ts';
 import { covered } from './coverage.ts';
 import type { Engine } from './engines.ts';

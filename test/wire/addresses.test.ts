@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import type { Config } from '../../src/server/config.ts';
+import type { Config } from '../../src/config/settings.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ACME, startService } from '../support/service.ts';
 import { exchangeMessage } from '../support/socket.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Config } from '../../src/server/config.ts';
+import type { Config } from '../../src/config/settings.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { FORMS, type Form, requestOf } from '../support/forms.ts';
 import { ACME, type Answer, GLOBEX, type Service, startService } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Config } from '../../src/config/settings.ts';
 import { contract } from '../../src/contract/contract.ts';
-import type { Config } from '../../src/server/config.ts';
 import { caseFile, type Exchange, exchanges } from '../support/cases.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { FORMS, NAMESPACE, requestOf } from '../support/forms.ts';

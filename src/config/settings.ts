@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { readNetworks } from '../networks.ts';
-import { bounds } from './bounds.ts';
+import { readHosts } from '../server/hosts.ts';
 import type { ConfigFile } from './config-file.ts';
-import { readHosts } from './hosts.ts';
+import { bounds } from './limits.ts';
 import { type Setting, setting, wholeNumber, withoutPassword } from './setting.ts';
 
 /** The settings: one table, from which come the environment variables, the flags, `--help` and docs/OPERATIONS.md. */

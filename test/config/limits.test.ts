@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { bounds } from '../../src/server/bounds.ts';
-import { type Config, flagOf, readConfig } from '../../src/server/config.ts';
+import { bounds } from '../../src/config/limits.ts';
+import { type Config, flagOf, readConfig } from '../../src/config/settings.ts';
+import { assertRefusal, said } from '../server/talking.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {
   type Arguments,
@@ -16,7 +17,6 @@ import {
 import { ACME, type Service, startService } from '../support/service.ts';
 import { requestBytes, statusOf, textOf } from '../support/socket.ts';
 import { assertProblem } from '../wire/problems.ts';
-import { assertRefusal, said } from './talking.ts';
 
 /** Every bound is a setting, and holds to the last character. */
 

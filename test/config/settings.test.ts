@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readConfig, settings, shownValue } from '../../src/server/config.ts';
+import { readConfig, settings, shownValue } from '../../src/config/settings.ts';
 import { describeError } from '../../src/server/failures.ts';
 
 test('a namespace has one fragment at most: with two it would be no URI in the WSDL', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readConfig } from '../../src/server/config.ts';
-import { parseConfigFile } from '../../src/server/config-file.ts';
+import { parseConfigFile } from '../../src/config/config-file.ts';
+import { readConfig } from '../../src/config/settings.ts';
 
 const PATH = '/etc/columba/columba.conf';
 const parse = (text: string) => parseConfigFile(PATH, Buffer.from(text));
