@@ -15,7 +15,7 @@ import { Problem } from './problem.ts';
 import { createCluster } from './server/cluster.ts';
 import { serveHealthOfWorkers } from './server/health-thread.ts';
 import { createAsking } from './server/questions.ts';
-import { serveGathered } from './server/telemetry.ts';
+import { serveGathered } from './server/telemetry/telemetry.ts';
 
 export interface ServeOptions {
   /** With sample data, in a database that is gone afterwards. */

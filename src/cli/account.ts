@@ -141,7 +141,7 @@ async function show(accounts: Accounts, username: string, print: (line: string) 
 
 /** The name is made of the account's number and the key, so every account is tried. */
 async function find(accounts: Accounts, name: string, logKey: string, print: (line: string) => void): Promise<void> {
-  const { createAccountLabel } = await import('../server/calls.ts');
+  const { createAccountLabel } = await import('../server/telemetry/access-log.ts');
   if (logKey === '') {
     throw new Problem('bad-argument', 'COLUMBA_LOG_KEY: set the key with which the service wrote the log');
   }

@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
 import type { Command } from 'commander';
 import { serve } from '../serve.ts';
-import { createLogOutput } from '../server/log-output.ts';
-import { createLog } from '../server/observe.ts';
+import { createLog } from '../server/telemetry/log.ts';
+import { createLogOutput } from '../server/telemetry/log-stream.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 import { configOf, sqlitePath, surroundings } from './session.ts';
 

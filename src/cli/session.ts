@@ -8,7 +8,7 @@ import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
 import { withoutPassword } from '../config/setting.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
-import { createLog } from '../server/observe.ts';
+import { createLog } from '../server/telemetry/log.ts';
 import { version } from '../version.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 

@@ -6,11 +6,11 @@ import { type Bursts, createBursts } from './bursts.ts';
 import { createCollecting } from './collecting.ts';
 import { Connection, type Host } from './connection.ts';
 import { noRoom } from './last-words.ts';
-import type { Traffic } from './metrics.ts';
 import { createOverload, type OverloadSettings, RETRY_AFTER_MS } from './overload.ts';
 import { createRequests, type RequestLimits } from './requests.ts';
 import { createStay } from './sending.ts';
 import { createSlots, type SlotSettings } from './slots.ts';
+import type { Traffic } from './telemetry/metrics.ts';
 import { createUnsent } from './unsent.ts';
 
 /** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */

@@ -6,12 +6,12 @@ import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { createLogOutput } from '../../src/server/log-output.ts';
-import { createCaller, isAlive, until, within } from '../durability/program.ts';
-import { freshPath } from '../operator/running.ts';
-import { engines, onEveryEngine } from '../support/engines.ts';
-import { ACME } from '../support/service.ts';
-import { type LogLine, type Watched, watched } from './watching.ts';
+import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
+import { createCaller, isAlive, until, within } from '../../durability/program.ts';
+import { freshPath } from '../../operator/running.ts';
+import { engines, onEveryEngine } from '../../support/engines.ts';
+import { ACME } from '../../support/service.ts';
+import { type LogLine, type Watched, watched } from '../../support/telemetry-output.ts';
 
 const CALLERS = 8;
 

@@ -2,15 +2,21 @@ import assert from 'node:assert/strict';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { createLogOutput } from '../../src/server/log-output.ts';
-import { unavailable } from '../../src/store/unavailable.ts';
-import { until } from '../durability/program.ts';
-import { serve } from '../durability/serving.ts';
-import { freshPath } from '../operator/running.ts';
-import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
-import { type Arguments, type Form, requestOf } from '../support/forms.ts';
-import { ACME } from '../support/service.ts';
-import { type Collector, type Span, startCollector, type Watched, withWatched } from './watching.ts';
+import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
+import { unavailable } from '../../../src/store/unavailable.ts';
+import { until } from '../../durability/program.ts';
+import { serve } from '../../durability/serving.ts';
+import { freshPath } from '../../operator/running.ts';
+import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';
+import { type Arguments, type Form, requestOf } from '../../support/forms.ts';
+import { ACME } from '../../support/service.ts';
+import {
+  type Collector,
+  type Span,
+  startCollector,
+  type Watched,
+  withWatched,
+} from '../../support/telemetry-output.ts';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SPAN_ID = 'b7ad6b7169203331';

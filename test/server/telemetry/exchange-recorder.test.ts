@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type Exchange, exchanges, type HttpMessage } from '../support/cases.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { ENVELOPES, NAMESPACE } from '../support/forms.ts';
-import { ACME, startService } from '../support/service.ts';
-import { exchangeMessage, requestBytes } from '../support/socket.ts';
-import { CASES, FORM, HIDDEN, ON_PAGES, wordsOf, X, XML } from './trace-cases.ts';
+import { type Exchange, exchanges, type HttpMessage } from '../../support/cases.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { ENVELOPES, NAMESPACE } from '../../support/forms.ts';
+import { ACME, startService } from '../../support/service.ts';
+import { exchangeMessage, requestBytes } from '../../support/socket.ts';
+import { CASES, FORM, HIDDEN, ON_PAGES, wordsOf, X, XML } from './recorded-cases.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'columba-trace-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -173,7 +173,7 @@ onEveryEngine('wire log', (engine) => {
 });
 
 describe('columba serve --trace', () => {
-  const COMMAND = fileURLToPath(new URL('../../columba', import.meta.url));
+  const COMMAND = fileURLToPath(new URL('../../../columba', import.meta.url));
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('COLUMBA_')));
   const start = (file: string) =>
     spawn(COMMAND, ['serve', '--demo', '--port', '0', '--trace', file], { env: environment });

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { Observed } from './calls.ts';
-import { Count, counterOf, Distribution, histogramOf } from './series.ts';
+import type { Observed } from './access-log.ts';
+import { Count, counterOf, Distribution, histogramOf } from './counters.ts';
 
 /** What Prometheus is told. Labels have few values each, all of them ours: no client can make more of them. */
 export interface Metrics {

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { isWhole, type Reply, type Request } from '../exchange.ts';
+import { isWhole, type Reply, type Request } from '../../exchange.ts';
 
 /** A request that was answered, as logs, metrics and traces see it. Names are those of the contract's table, or none. */
 export interface Observed {

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
-import type { Reply, Request } from '../exchange.ts';
-import { createAccountLabel, createCallLog, type Observed } from './calls.ts';
-import { remoteSpan } from './correlation.ts';
-import type { LogOutput } from './log-output.ts';
+import type { Reply, Request } from '../../exchange.ts';
+import { remoteSpan } from '../correlation.ts';
+import { createAccountLabel, createCallLog, type Observed } from './access-log.ts';
+import type { Log } from './log.ts';
+import type { LogOutput } from './log-stream.ts';
 import type { Metrics, Sources, Stock } from './metrics.ts';
 import { type MetricsServer, type MetricsSettings, serveMetrics } from './metrics-server.ts';
-import type { Log } from './observe.ts';
-import type { Tracing } from './tracing.ts';
-import type { Watch } from './watch.ts';
+import type { Tracing } from './spans.ts';
+import type { Watch } from './statement-observer.ts';
 
 /** What the process tells about its work: a log line a call, metrics and traces, each only where it is wanted. */
 export interface Telemetry {
@@ -39,20 +39,20 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
   const { log, output, environment, isWorker, sources } = parts;
   const label = createAccountLabel(settings.logKey);
   const logCall = log.isLevelEnabled('info') ? createCallLog(output.writeLater) : undefined;
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
   let metrics: Metrics | undefined;
   let tell: { last(): Promise<void> } | undefined;
   if (settings.metricsPort > 0) {
     const { addStock, createMetrics } = await import('./metrics.ts');
     metrics = createMetrics({ ...sources, linesLost: () => output.lost }, version);
-    if (isWorker) tell = (await import('./gathering.ts')).tellMetrics(metrics.registry);
+    if (isWorker) tell = (await import('./metrics-aggregator.ts')).tellMetrics(metrics.registry);
     else addStock(metrics.registry, complaining(parts.stock, log));
   }
   let tracing: Tracing | undefined;
   if (tracesAreWanted(environment)) {
     const failed = (err: unknown) => log.warn({ err }, 'spans could not be sent');
-    tracing = (await import('./tracing.ts')).createTracing({ engine: sources.engine, version, failed });
+    tracing = (await import('./spans.ts')).createTracing({ engine: sources.engine, version, failed });
   }
 
   const observe: Telemetry['observe'] = (observed, account) => {
@@ -123,7 +123,7 @@ export async function serveGathered(
 ): Promise<MetricsServer> {
   const { Registry } = await import('prom-client');
   const { addStock } = await import('./metrics.ts');
-  const gather = (await import('./gathering.ts')).gatherMetrics();
+  const gather = (await import('./metrics-aggregator.ts')).gatherMetrics();
   const registry = new Registry();
   addStock(registry, complaining(stock, log));
   const text = async () => (await Promise.all([gather(), registry.metrics()])).join('\n');

@@ -1,6 +1,6 @@
 import { createWriteStream, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
-import { isWhole, type Reply, type Request } from '../exchange.ts';
+import { isWhole, type Reply, type Request } from '../../exchange.ts';
 
 /**
  * Writes exchanges to a file as they went over the wire, in the form of the test cases, so that a case from the field becomes

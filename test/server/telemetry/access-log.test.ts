@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { traceparentOf } from '../../src/server/correlation.ts';
-import { accountByName } from '../../src/store/accounts.ts';
-import { until } from '../durability/program.ts';
-import { CALLS } from '../durability/serving.ts';
-import { openStore } from '../store/opening.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { FORMS, requestOf } from '../support/forms.ts';
-import { ACME, GLOBEX } from '../support/service.ts';
-import { exchangeMessage, requestBytes, statusOf } from '../support/socket.ts';
-import { type LogLine, withWatched } from './watching.ts';
+import { traceparentOf } from '../../../src/server/correlation.ts';
+import { accountByName } from '../../../src/store/accounts.ts';
+import { until } from '../../durability/program.ts';
+import { CALLS } from '../../durability/serving.ts';
+import { openStore } from '../../store/opening.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { FORMS, requestOf } from '../../support/forms.ts';
+import { ACME, GLOBEX } from '../../support/service.ts';
+import { exchangeMessage, requestBytes, statusOf } from '../../support/socket.ts';
+import { type LogLine, withWatched } from '../../support/telemetry-output.ts';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SPAN_ID = 'b7ad6b7169203331';

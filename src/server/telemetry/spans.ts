@@ -3,11 +3,11 @@ import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace 
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
-import { detached } from '../detached.ts';
-import type { Reply, Request } from '../exchange.ts';
-import type { Observed } from './calls.ts';
-import { remoteSpan } from './correlation.ts';
-import type { Watch, Watched } from './watch.ts';
+import { detached } from '../../detached.ts';
+import type { Reply, Request } from '../../exchange.ts';
+import { remoteSpan } from '../correlation.ts';
+import type { Observed } from './access-log.ts';
+import type { Watch, Watched } from './statement-observer.ts';
 
 /**
  * Spans for OpenTelemetry, as its own variables say: one for each request, and below it one for each statement. They hold

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
-import { ENVELOPES, NAMESPACE } from '../support/forms.ts';
-import { ACME } from '../support/service.ts';
-import { chunked } from '../support/socket.ts';
+import { ENVELOPES, NAMESPACE } from '../../support/forms.ts';
+import { ACME } from '../../support/service.ts';
+import { chunked } from '../../support/socket.ts';
 
 /** Where in a request a user_id may stand, in order and out of order, and what the wire log keeps of it. */
 export interface Case {

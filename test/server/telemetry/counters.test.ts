@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Counter, Histogram, Registry } from 'prom-client';
-import { addStock } from '../../src/server/metrics.ts';
-import { Count, counterOf, Distribution, histogramOf } from '../../src/server/series.ts';
-import { parseMetrics } from './watching.ts';
+import { Count, counterOf, Distribution, histogramOf } from '../../../src/server/telemetry/counters.ts';
+import { addStock } from '../../../src/server/telemetry/metrics.ts';
+import { parseMetrics } from '../../support/telemetry-output.ts';
 
 const ONE = { name: 'one', help: 'One.' };
 const BOUNDS = [0.0005, 0.01, 1, 10];

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { openSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { readConfig } from '../../src/config/settings.ts';
-import { createAccountLabel } from '../../src/server/calls.ts';
-import { createLogOutput } from '../../src/server/log-output.ts';
-import { createLog } from '../../src/server/observe.ts';
-import { createTelemetry, tracesAreWanted } from '../../src/server/telemetry.ts';
-import { columba, freshDatabase, freshPath } from '../operator/running.ts';
+import { readConfig } from '../../../src/config/settings.ts';
+import { createAccountLabel } from '../../../src/server/telemetry/access-log.ts';
+import { createLog } from '../../../src/server/telemetry/log.ts';
+import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
+import { createTelemetry, tracesAreWanted } from '../../../src/server/telemetry/telemetry.ts';
+import { columba, freshDatabase, freshPath } from '../../operator/running.ts';
 
 describe('the variables of OpenTelemetry', () => {
   const CASES: [environment: Record<string, string>, isWanted: boolean][] = [

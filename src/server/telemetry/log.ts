@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { describeError } from './failures.ts';
+import { describeError } from './error-redaction.ts';
 
 export type Log = Logger;
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import pg from 'pg';
-import { Problem } from '../../src/problem.ts';
-import { describeError, textsOf } from '../../src/server/failures.ts';
-import { createLog } from '../../src/server/observe.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { Problem } from '../../../src/problem.ts';
+import { describeError, textsOf } from '../../../src/server/telemetry/error-redaction.ts';
+import { createLog } from '../../../src/server/telemetry/log.ts';
+import { onEveryEngine } from '../../support/engines.ts';
 
 const SECRET = 'marzipan';
 

@@ -5,10 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { until } from '../durability/program.ts';
-import { CALLS } from '../durability/serving.ts';
-import { columba, freshPath } from '../operator/running.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
+import { until } from '../../durability/program.ts';
+import { CALLS } from '../../durability/serving.ts';
+import { columba, freshPath } from '../../operator/running.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import {
   type Arguments,
   envelope,
@@ -17,9 +17,9 @@ import {
   operationElement,
   requestOf,
   soapRequest,
-} from '../support/forms.ts';
-import { exchangeBytes, requestBytes } from '../support/socket.ts';
-import { freePort, metricsText, startCollector, type Watched, watched } from './watching.ts';
+} from '../../support/forms.ts';
+import { exchangeBytes, requestBytes } from '../../support/socket.ts';
+import { freePort, metricsText, startCollector, type Watched, watched } from '../../support/telemetry-output.ts';
 
 /** What nobody who reads logs, metrics, traces, errors or the list of processes may learn, each found by a word of its own. */
 const SECRETS = {

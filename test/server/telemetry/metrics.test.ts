@@ -2,14 +2,22 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
-import { contract } from '../../src/contract/contract.ts';
-import { until } from '../durability/program.ts';
-import { CALLS } from '../durability/serving.ts';
-import { columba } from '../operator/running.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { type Arguments, FORMS, type Form, requestOf } from '../support/forms.ts';
-import { ACME } from '../support/service.ts';
-import { freePort, metricsText, type Sample, sampleOf, scrape, type Watched, withWatched } from './watching.ts';
+import { contract } from '../../../src/contract/contract.ts';
+import { until } from '../../durability/program.ts';
+import { CALLS } from '../../durability/serving.ts';
+import { columba } from '../../operator/running.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { type Arguments, FORMS, type Form, requestOf } from '../../support/forms.ts';
+import { ACME } from '../../support/service.ts';
+import {
+  freePort,
+  metricsText,
+  type Sample,
+  sampleOf,
+  scrape,
+  type Watched,
+  withWatched,
+} from '../../support/telemetry-output.ts';
 
 const withMetrics = async (
   engine: Engine,
