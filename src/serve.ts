@@ -12,9 +12,9 @@ import type { Config } from './config/settings.ts';
 import { type Authority, createAuthority, type Lease } from './domain/limits.ts';
 import { importFile } from './operator/import.ts';
 import { Problem } from './problem.ts';
-import { createCluster } from './server/cluster.ts';
-import { serveHealthOfWorkers } from './server/health-thread.ts';
-import { createAsking } from './server/questions.ts';
+import { createCluster } from './server/process/cluster.ts';
+import { serveHealthOfWorkers } from './server/process/health-thread.ts';
+import { createAsking } from './server/process/worker-channel.ts';
 import { serveGathered } from './server/telemetry/telemetry.ts';
 
 export interface ServeOptions {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { type Authority, createAuthority } from '../../src/domain/limits.ts';
-import { createAsking } from '../../src/server/questions.ts';
+import { createAsking } from '../../src/server/process/worker-channel.ts';
 import { acme, createWorld, outcomeOf } from './guarding.ts';
 
 describe('a guard that counts itself', () => {

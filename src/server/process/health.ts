@@ -1,4 +1,4 @@
-import type { Reply } from '../exchange.ts';
+import type { Reply } from '../../exchange.ts';
 import type { State } from './health-port.ts';
 
 /** For load balancers and supervisors: `/health/live` says that the process runs, `/health/ready` that it can serve. */

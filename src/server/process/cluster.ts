@@ -1,8 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Problem } from '../problem.ts';
-import { answerQuestions } from './questions.ts';
-import type { Log } from './telemetry/log.ts';
+import { Problem } from '../../problem.ts';
+import type { Log } from '../telemetry/log.ts';
+import { answerQuestions } from './worker-channel.ts';
 
 /**
  * Several processes that share the port. The first process serves nothing itself: it starts the others, replaces one that

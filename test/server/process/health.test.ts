@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createHealth } from '../../src/server/health.ts';
-import type { Database } from '../../src/store/database.ts';
-import { unavailable } from '../../src/store/unavailable.ts';
-import { until } from '../durability/program.ts';
-import { serve } from '../durability/serving.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { requestOf } from '../support/forms.ts';
-import { ACME } from '../support/service.ts';
+import { createHealth } from '../../../src/server/process/health.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { unavailable } from '../../../src/store/unavailable.ts';
+import { until } from '../../durability/program.ts';
+import { serve } from '../../durability/serving.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { requestOf } from '../../support/forms.ts';
+import { ACME } from '../../support/service.ts';
 
 /** Probes of load balancers and supervisors: a flood of them must take nothing from calls. */
 const PROBES = 40;

@@ -3,12 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../src/server/health-port.ts';
-import { startBeating, startHealthThread } from '../../src/server/health-thread.ts';
-import type { Database } from '../../src/store/database.ts';
-import { startProgram, until } from '../durability/program.ts';
-import { serve } from '../durability/serving.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../../src/server/process/health-port.ts';
+import { startBeating, startHealthThread } from '../../../src/server/process/health-thread.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { startProgram, until } from '../../durability/program.ts';
+import { serve } from '../../durability/serving.ts';
+import { onEveryEngine } from '../../support/engines.ts';
 
 /** Health on a port of its own, which says how the event loop does without being asked by it. */
 
