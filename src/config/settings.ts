@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { readNetworks } from '../networks.ts';
-import { readHosts } from '../server/hosts.ts';
+import { readHosts } from '../server/http/host-header.ts';
 import type { ConfigFile } from './config-file.ts';
 import { bounds } from './limits.ts';
 import { type Setting, setting, wholeNumber, withoutPassword } from './setting.ts';

@@ -5,13 +5,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { readConfig } from '../../src/config/settings.ts';
-import { type HttpServer, listen } from '../../src/server/http.ts';
+import { type HttpServer, listen } from '../../src/server/http/server.ts';
 import type { Database } from '../../src/store/database.ts';
 import { until } from '../durability/program.ts';
 import { type Serving, serve } from '../durability/serving.ts';
-import { openReceiver, textOf } from '../server/receiving.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { adopt } from '../support/reading.ts';
+import { openReceiver, textOf } from '../support/received-bytes.ts';
 
 /** Clients that ask for long lists and take nothing of them. */
 
@@ -33,7 +33,7 @@ const UNSENT_BYTES_MAX = 16 * MIB;
 const ACCOUNT_BYTES_MAX = 4 * MIB;
 const READERS = 200;
 // Without sockets and compiled code, 4 to 17 MiB were measured where 4 MiB are counted: an answer takes up to 4.4 times what
-// `ANSWER_BYTES` in src/server/unsent.ts says. The counter is held to its bound exactly; memory to twice what was seen.
+// `ANSWER_BYTES` in src/server/http/unsent-bytes.ts says. The counter is held to its bound exactly; memory to twice what was seen.
 const GROWTH_MAX_MIB = 32;
 /** 10 MB when they are escaped; systems hold about 4 MB for a client that reads nothing. */
 const TEXTS = Array.from({ length: 1_000 }, (_, index) => `${index} `.padEnd(2_000, '&'));

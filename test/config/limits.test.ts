@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { bounds } from '../../src/config/limits.ts';
 import { type Config, flagOf, readConfig } from '../../src/config/settings.ts';
-import { assertRefusal, said } from '../server/talking.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {
   type Arguments,
@@ -14,6 +13,7 @@ import {
   requestOf,
   soapRequest,
 } from '../support/forms.ts';
+import { assertRefusal, said } from '../support/http-client.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { requestBytes, statusOf, textOf } from '../support/socket.ts';
 import { assertProblem } from '../wire/problems.ts';

@@ -5,7 +5,7 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { detached } from '../../detached.ts';
 import type { Reply, Request } from '../../exchange.ts';
-import { remoteSpan } from '../correlation.ts';
+import { remoteSpan } from '../http/request-id.ts';
 import type { Observed } from './access-log.ts';
 import type { Watch, Watched } from './statement-observer.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Reply, Request } from '../../exchange.ts';
-import { remoteSpan } from '../correlation.ts';
+import { remoteSpan } from '../http/request-id.ts';
 import { createAccountLabel, createCallLog, type Observed } from './access-log.ts';
 import type { Log } from './log.ts';
 import type { LogOutput } from './log-stream.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { traceparentOf } from '../../../src/server/correlation.ts';
+import { traceparentOf } from '../../../src/server/http/request-id.ts';
 import { accountByName } from '../../../src/store/accounts.ts';
 import { until } from '../../durability/program.ts';
 import { CALLS } from '../../durability/serving.ts';
