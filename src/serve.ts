@@ -10,12 +10,12 @@ import { type App, createApp, type Surroundings } from './app.ts';
 import { databaseName } from './cli/session.ts';
 import type { Config } from './config/settings.ts';
 import { type Authority, createAuthority, type Lease } from './domain/limits.ts';
-import { importFile } from './operator/import.ts';
 import { Problem } from './problem.ts';
 import { createCluster } from './server/process/cluster.ts';
 import { serveHealthOfWorkers } from './server/process/health-thread.ts';
 import { createAsking } from './server/process/worker-channel.ts';
 import { serveGathered } from './server/telemetry/telemetry.ts';
+import { importFile } from './transfer/import.ts';
 
 export interface ServeOptions {
   /** With sample data, in a database that is gone afterwards. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { importFile } from '../../src/operator/import.ts';
+import { importFile } from '../../src/transfer/import.ts';
 import type { Engine } from '../support/engines.ts';
 import { createPostgresServer } from '../support/postgres-server.ts';
 import { SAMPLE } from './service.ts';

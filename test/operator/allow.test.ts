@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { readAccount } from '../../src/operator/format.ts';
+import { readAccount } from '../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { requestOf } from '../support/forms.ts';
 import { adopt, exportOf } from '../support/reading.ts';

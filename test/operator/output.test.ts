@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
-import { account, lines } from './files.ts';
+import { account, lines } from '../support/import-files.ts';
 import { COLUMBA, columba, folder, freshDatabase, freshPath } from './running.ts';
 
 /** Where commands write to, and what was there before. */

@@ -4,7 +4,7 @@ import { contract } from '../../src/contract/contract.ts';
 import { errorsOf, refusedArguments } from '../../src/contract/errors.ts';
 import { meaningOf, resultFields, verdictOf } from '../../src/contract/meanings.ts';
 import type { Operation } from '../../src/contract/types.ts';
-import { readAccount } from '../../src/operator/format.ts';
+import { readAccount } from '../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { type Arguments, FORMS } from '../support/forms.ts';
 import { ACME, type Service, startService } from '../support/service.ts';

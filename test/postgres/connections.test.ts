@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
-import { exportAccounts } from '../../src/operator/export.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
+import { exportAccounts } from '../../src/transfer/export.ts';
 import { sql } from '../store/opening.ts';
 import { type Arguments, FORMS } from '../support/forms.ts';
 import { createPostgresServer, type PostgresServer } from '../support/postgres-server.ts';

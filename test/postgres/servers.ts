@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { pino } from 'pino';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { importFile } from '../../src/operator/import.ts';
+import { importFile } from '../../src/transfer/import.ts';
 import { type Engine, SAMPLE } from '../support/engines.ts';
 import type { PostgresServer } from '../support/postgres-server.ts';
 

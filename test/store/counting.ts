@@ -5,11 +5,11 @@ import { createArchive } from '../../src/domain/archive.ts';
 import { createInbox } from '../../src/domain/inbox.ts';
 import { createOutbox } from '../../src/domain/outbox.ts';
 import { createPurge } from '../../src/domain/purge.ts';
-import { readAccount } from '../../src/operator/format.ts';
 import type { Database, Writing } from '../../src/store/database.ts';
 import * as inboxSql from '../../src/store/inbox.ts';
 import * as outboxSql from '../../src/store/outbox.ts';
 import * as purgeSql from '../../src/store/purge.ts';
+import { readAccount } from '../../src/transfer/account-json.ts';
 import type { Engine } from '../support/engines.ts';
 import { openStore, sql } from './opening.ts';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { importFile } from '../../src/operator/import.ts';
+import { importFile } from '../../src/transfer/import.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { exportOf, inEveryForm, type Row } from '../support/reading.ts';
 import { startService } from '../support/service.ts';

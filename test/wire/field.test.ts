@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { importFile } from '../../src/operator/import.ts';
+import { importFile } from '../../src/transfer/import.ts';
 import { type Exchange, exchanges } from '../support/cases.ts';
 import { type Engine, onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { ACME, type Service, startService } from '../support/service.ts';

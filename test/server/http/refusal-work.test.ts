@@ -10,9 +10,9 @@ import { type App, createApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/settings.ts';
 import type { Reply } from '../../../src/exchange.ts';
 import type { Database } from '../../../src/store/database.ts';
-import { account, document, importText } from '../../operator/files.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { FORMS, type Form, requestOf } from '../../support/forms.ts';
+import { account, document, importText } from '../../support/import-files.ts';
 import { ACME, GLOBEX, textOf } from '../../support/service.ts';
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { readAccount } from '../../../src/operator/format.ts';
+import { readAccount } from '../../../src/transfer/account-json.ts';
 import { until } from '../../durability/program.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { assertRefusal, type Stranger, scene, stranger } from '../../support/http-client.ts';

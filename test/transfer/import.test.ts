@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
+import { account, document, exportText, importText, lines, TIME, withService } from '../support/import-files.ts';
 import { clientOf } from '../support/reading.ts';
 import { ACME } from '../support/service.ts';
-import { account, document, exportText, importText, lines, TIME, withService } from './files.ts';
 
 const BOM = '\uFEFF';
 const SAMPLE_TEXT = readFileSync(SAMPLE, 'utf8');

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { onEveryEngine } from '../support/engines.ts';
+import { account, document, exportText, importText, lines, TIME } from '../support/import-files.ts';
 import { clientOf } from '../support/reading.ts';
 import { type Service, startService } from '../support/service.ts';
-import { account, document, exportText, importText, lines, TIME } from './files.ts';
 
 const HASH = { sha256: 'a'.repeat(64), created: TIME };
 const STATUSES = 'QUEUED, SUBMITTED, ENROUTE, DELIVERED, EXPIRED, DELETED, UNDELIVERABLE, ACCEPTED, UNKNOWN, REJECTED';

@@ -1,9 +1,9 @@
 import type { Archive } from '../domain/archive.ts';
 import { Problem } from '../problem.ts';
-import { InvalidAccount, Mistakes, parseJson } from './fields.ts';
-import { readAccount } from './format.ts';
+import { readAccount } from './account-json.ts';
+import { invalidUtf8, linesOf, readSource, sourceName } from './import-source.ts';
 import { jsonErrorAt, placeOf } from './json-error.ts';
-import { invalidUtf8, linesOf, readSource, sourceName } from './source.ts';
+import { InvalidAccount, Mistakes, parseJson } from './json-fields.ts';
 
 /** Import of accounts from a file: each whole or not at all, and the mistakes of one do not stop the others. */
 export interface ImportResult {

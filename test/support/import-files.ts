@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import type { App } from '../../src/app.ts';
-import { exportAccounts } from '../../src/operator/export.ts';
-import { type ImportResult, importFile } from '../../src/operator/import.ts';
-import type { Engine } from '../support/engines.ts';
-import { type Service, startService } from '../support/service.ts';
-import { freshPath } from './running.ts';
+import { exportAccounts } from '../../src/transfer/export.ts';
+import { type ImportResult, importFile } from '../../src/transfer/import.ts';
+import { freshPath } from '../operator/running.ts';
+import type { Engine } from './engines.ts';
+import { type Service, startService } from './service.ts';
 
 /** Files of accounts, and what is in them. */
 export const TIME = '2026-05-01T00:00:00Z';

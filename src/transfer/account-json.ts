@@ -6,7 +6,7 @@ import { DELIVERY_STATUSES } from '../domain/outbox.ts';
 import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/secrets.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
 import { readSomeNetworks } from '../networks.ts';
-import { Fields, InvalidAccount, Mistakes } from './fields.ts';
+import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
 /** The file format of import and export: an account with everything in it, as one JSON object. */
 

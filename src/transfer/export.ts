@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Archive } from '../domain/archive.ts';
 import { Problem } from '../problem.ts';
-import { writeAccount } from './format.ts';
+import { writeAccount } from './account-json.ts';
 
 export interface ExportOptions {
   /** One account a line, instead of one JSON document. */

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { jsonErrorAt, placeOf } from '../../src/operator/json-error.ts';
-import { invalidUtf8 } from '../../src/operator/source.ts';
+import { invalidUtf8 } from '../../src/transfer/import-source.ts';
+import { jsonErrorAt, placeOf } from '../../src/transfer/json-error.ts';
+import { columba, freshDatabase, freshPath } from '../operator/running.ts';
 import { runs } from '../property/arbitraries.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { account, document, exportText, importText, lines, withService } from './files.ts';
-import { columba, freshDatabase, freshPath } from './running.ts';
+import { account, document, exportText, importText, lines, withService } from '../support/import-files.ts';
 
 /** What is wrong with a file, and where. */
 

@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { exportAccounts } from '../../src/operator/export.ts';
+import { exportAccounts } from '../../src/transfer/export.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
+import {
+  account,
+  document,
+  essence,
+  exportText,
+  importText,
+  moved,
+  TIME,
+  withService,
+} from '../support/import-files.ts';
 import { clientOf } from '../support/reading.ts';
 import { ACME } from '../support/service.ts';
-import { account, document, essence, exportText, importText, moved, TIME, withService } from './files.ts';
 
 const SAMPLE_TEXT = readFileSync(SAMPLE, 'utf8');
 
