@@ -62,7 +62,7 @@ describe('imports', () => {
   );
   const folderOf = (path: string): string => (path.split('/').length > 2 ? (path.split('/')[1] as string) : '');
   const SHARED = ['src/problem.ts', 'src/exchange.ts', 'src/networks.ts', 'src/detached.ts'];
-  const TOP = ['src/app.ts', 'src/main.ts', 'src/serve.ts', 'src/version.ts', ...SHARED];
+  const TOP = ['src/app.ts', 'src/main.ts', 'src/cli/serve.ts', 'src/version.ts', ...SHARED];
 
   test('the table of layers is the one that was agreed on', () => {
     assert.deepEqual(Object.fromEntries(allowed), {

@@ -29,7 +29,7 @@ export function createProgram(version: string): Command {
     .option('--trace <FILE>', 'append whole exchanges to a file, with every user_id masked')
     .addHelpText('after', SOURCES)
     .action(async (_options, command) => {
-      process.exitCode = await (await import('./serve.ts')).runServe(command);
+      process.exitCode = await (await import('./serve-command.ts')).runServe(command);
     });
   for (const option of Object.keys(settings).map(settingOption)) serve.addOption(option.helpGroup('Settings:'));
 

@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { columba, freshPath, serving } from '../operator/running.ts';
+import { columba, freshPath, serving } from '../cli/running.ts';
 import { pathOf } from '../store/opening.ts';
 import { engines } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { folder, freshDatabase, serving } from '../operator/running.ts';
+import { folder, freshDatabase, serving } from '../cli/running.ts';
 import { ACME } from '../support/service.ts';
 import { textOf } from './markup.ts';
 

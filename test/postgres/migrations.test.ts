@@ -5,7 +5,7 @@ import { contract } from '../../src/contract/contract.ts';
 import { openPostgres, postgresDialect } from '../../src/store/postgres.ts';
 import { type Migratable, type Migration, migrate, migrations } from '../../src/store/schema.ts';
 import { render, type Statement } from '../../src/store/statement.ts';
-import { columba } from '../operator/running.ts';
+import { columba } from '../cli/running.ts';
 import { contentOf } from '../store/opening.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { type Arguments, FORMS } from '../support/forms.ts';

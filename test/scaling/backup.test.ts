@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { columba, freshDatabase, freshPath, type Server, serving } from '../operator/running.ts';
+import { columba, freshDatabase, freshPath, type Server, serving } from '../cli/running.ts';
 import { onPostgres } from '../postgres/servers.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { account, lines } from '../support/import-files.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { columba, freshDatabase, freshPath } from '../operator/running.ts';
+import { columba, freshDatabase, freshPath } from '../cli/running.ts';
 import { onPostgres } from '../postgres/servers.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { account, lines } from '../support/import-files.ts';

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { invalidUtf8 } from '../../src/transfer/import-source.ts';
 import { jsonErrorAt, placeOf } from '../../src/transfer/json-error.ts';
-import { columba, freshDatabase, freshPath } from '../operator/running.ts';
+import { columba, freshDatabase, freshPath } from '../cli/running.ts';
 import { runs } from '../property/arbitraries.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { account, document, exportText, importText, lines, withService } from '../support/import-files.ts';

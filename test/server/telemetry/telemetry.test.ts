@@ -7,7 +7,7 @@ import { createAccountLabel } from '../../../src/server/telemetry/access-log.ts'
 import { createLog } from '../../../src/server/telemetry/log.ts';
 import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
 import { createTelemetry, tracesAreWanted } from '../../../src/server/telemetry/telemetry.ts';
-import { columba, freshDatabase, freshPath } from '../../operator/running.ts';
+import { columba, freshDatabase, freshPath } from '../../cli/running.ts';
 
 describe('the variables of OpenTelemetry', () => {
   const CASES: [environment: Record<string, string>, isWanted: boolean][] = [
