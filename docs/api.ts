@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { flagOf, settings } from '../src/config/settings.ts';
 import { AccountDetail, Contact, contract, DeliveryStatus, Group, ReceivedMessage } from '../src/contract/contract.ts';
+import { fieldsOf, meaningOf, resultMeaning, verdictOf } from '../src/contract/descriptions.ts';
 import { refusedArguments } from '../src/contract/errors.ts';
-import { fieldsOf, meaningOf, resultMeaning, verdictOf } from '../src/contract/meanings.ts';
 import type { Fields, Operation, ParameterType, RecordType, ResultType } from '../src/contract/types.ts';
 import { SOAP11, SOAP12 } from '../src/wire/soap-version.ts';
 import { rootName } from '../src/wire/values.ts';

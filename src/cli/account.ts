@@ -97,7 +97,7 @@ export function accountCommand({ withAccounts, print, now }: AccountSurroundings
 }
 
 async function newAccount(username: string, options: Options, createdAt: number): Promise<Account> {
-  const { hashPassword } = await import('../domain/secrets.ts');
+  const { hashPassword } = await import('../domain/credentials.ts');
   const region = await regionOf(textOf(options.region));
   const numbers = {
     credits: BigInt(numberOf('--credits', options.credits, 0, Number.MAX_SAFE_INTEGER)),

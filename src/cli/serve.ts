@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { type App, createApp, type Surroundings } from '../app.ts';
 import type { Config } from '../config/settings.ts';
-import { type Authority, createAuthority, type Lease } from '../domain/limits.ts';
+import { type Authority, createAuthority, type Lease } from '../domain/admission/rate-limiter.ts';
 import { Problem } from '../problem.ts';
 import { createCluster } from '../server/process/cluster.ts';
 import { serveHealthOfWorkers } from '../server/process/health-thread.ts';

@@ -15,9 +15,9 @@ import {
   toCredential,
 } from './accounts.ts';
 import type { Contact, ContactGroup } from './contacts.ts';
+import { FIRST_ID, pages } from './cursor.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
-import { FIRST_ID, pages } from './places.ts';
 import { addTemplate } from './templates.ts';
 
 /** Whole accounts, in and out: for moving them between installations. */

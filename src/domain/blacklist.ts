@@ -4,8 +4,8 @@ import * as accounts from '../store/accounts.ts';
 import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as outbox from '../store/outbox.ts';
+import { pages } from './cursor.ts';
 import { heldParts } from './outbox.ts';
-import { pages } from './places.ts';
 
 /** Numbers to which nothing is sent any more. */
 export type Blacklist = ReturnType<typeof createBlacklist>;

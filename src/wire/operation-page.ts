@@ -1,5 +1,5 @@
+import { meaningOf, resultFields, resultMeaning, verdictOf } from '../contract/descriptions.ts';
 import { type ErrorMeaning, errorsOf } from '../contract/errors.ts';
-import { meaningOf, resultFields, resultMeaning, verdictOf } from '../contract/meanings.ts';
 import type { Operation, ParameterType, ResultType } from '../contract/types.ts';
 import type { Reply } from '../exchange.ts';
 import { faultCode, isFault } from './fault.ts';

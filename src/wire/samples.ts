@@ -1,4 +1,4 @@
-import { meaningOf } from '../contract/meanings.ts';
+import { meaningOf } from '../contract/descriptions.ts';
 import { type Fields, type Operation, type ResultType, type ScalarName, string } from '../contract/types.ts';
 import { below, container, indented, lead, scalarWriter, XML_DECLARATION } from './elements.ts';
 import { envelopeTag, SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';

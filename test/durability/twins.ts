@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { hashUserId } from '../../src/domain/secrets.ts';
+import { hashUserId } from '../../src/domain/credentials.ts';
 import type { Request } from '../../src/exchange.ts';
 import type { Exchange } from '../../src/wire/endpoint.ts';
 import { columba } from '../cli/running.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
+import { meaningOf, resultFields, verdictOf } from '../../src/contract/descriptions.ts';
 import { errorsOf, refusedArguments } from '../../src/contract/errors.ts';
-import { meaningOf, resultFields, verdictOf } from '../../src/contract/meanings.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../support/engines.ts';

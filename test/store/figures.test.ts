@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFigures } from '../../src/domain/figures.ts';
+import { createFigures } from '../../src/domain/totals.ts';
 import * as figures from '../../src/store/figures.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore, sql } from './opening.ts';

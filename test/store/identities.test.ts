@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { hashUserId } from '../../src/domain/secrets.ts';
+import { hashUserId } from '../../src/domain/credentials.ts';
 import { createIdentities } from '../../src/store/identities.ts';
 import { engines } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hashUserId } from '../../src/domain/secrets.ts';
+import { hashUserId } from '../../src/domain/credentials.ts';
 import { migrations } from '../../src/store/schema.ts';
 import { serve } from '../durability/serving.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
-import { hashUserId } from '../../src/domain/secrets.ts';
+import { hashUserId } from '../../src/domain/credentials.ts';
 import type { Caller, Database } from '../../src/store/database.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { columba, freshPath } from '../cli/running.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { hashUserId } from '../../src/domain/secrets.ts';
+import { hashUserId } from '../../src/domain/credentials.ts';
 import type { Exchange } from '../../src/wire/endpoint.ts';
 import { CALLS, changes, type Serving, serve } from '../durability/serving.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Items } from '../../src/contract/types.ts';
-import { listed } from '../../src/operations/lists.ts';
+import { listed } from '../../src/operations/paging.ts';
 import { framed } from '../../src/wire/values.ts';
 
 /** Keeps the process from everything else. */

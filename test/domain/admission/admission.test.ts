@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
-import { type Authority, createAuthority } from '../../src/domain/limits.ts';
-import { createAsking } from '../../src/server/process/worker-channel.ts';
-import { acme, createWorld, outcomeOf } from './guarding.ts';
+import { type Authority, createAuthority } from '../../../src/domain/admission/rate-limiter.ts';
+import { createAsking } from '../../../src/server/process/worker-channel.ts';
+import { acme, createWorld, outcomeOf } from '../../support/admission.ts';
 
 describe('a guard that counts itself', () => {
   for (const [waitMs, header] of [

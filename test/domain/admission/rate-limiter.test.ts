@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createAuthority } from '../../src/domain/limits.ts';
-import { createRandom, SEED } from '../durability/random.ts';
+import { createAuthority } from '../../../src/domain/admission/rate-limiter.ts';
+import { createRandom, SEED } from '../../durability/random.ts';
 
 /** How much somebody may do, and what becomes of what is remembered about it. Time is the test's own. */
 function counting(start = Date.UTC(2026, 10, 15, 12)) {

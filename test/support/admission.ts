@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { createGuard, type Guard, type GuardSettings } from '../../src/domain/guard.ts';
-import { type Authority, createAuthority, type Lease } from '../../src/domain/limits.ts';
+import { createGuard, type Guard, type GuardSettings } from '../../src/domain/admission/admission.ts';
+import { type Authority, createAuthority, type Lease } from '../../src/domain/admission/rate-limiter.ts';
 import { Problem } from '../../src/problem.ts';
 import { Caller } from '../../src/store/statement.ts';
 

@@ -1,5 +1,5 @@
-import { detached } from '../detached.ts';
-import { neighbourhood } from '../networks.ts';
+import { detached } from '../../detached.ts';
+import { neighbourhood } from '../../networks.ts';
 
 /** Who has done how much of late. Processes that share a port ask one of them, so that they count together. */
 export interface Authority {

@@ -1,7 +1,7 @@
-import { neighbourhood, networkList } from '../networks.ts';
-import { Problem } from '../problem.ts';
-import type { Caller } from '../store/database.ts';
-import { type Authority, createAuthority, createMemory, type Lease, type Rate } from './limits.ts';
+import { neighbourhood, networkList } from '../../networks.ts';
+import { Problem } from '../../problem.ts';
+import type { Caller } from '../../store/database.ts';
+import { type Authority, createAuthority, createMemory, type Lease, type Rate } from './rate-limiter.ts';
 
 /** Keeps callers within their limits. Only failures wait: who is known behind the same address never does. */
 export interface Guard {

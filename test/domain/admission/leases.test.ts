@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Authority } from '../../src/domain/limits.ts';
-import { createRandom, SEED } from '../durability/random.ts';
-import { acme, countAdmitted, createWorld, globex, outcomeOf, settled } from './guarding.ts';
+import type { Authority } from '../../../src/domain/admission/rate-limiter.ts';
+import { createRandom, SEED } from '../../durability/random.ts';
+import { acme, countAdmitted, createWorld, globex, outcomeOf, settled } from '../../support/admission.ts';
 
 /** Processes that count together: each asks one of them, and takes some calls at a time. */
 describe('guards that count together', () => {
