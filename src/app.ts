@@ -23,9 +23,9 @@ import { createTrace, type Trace } from './server/telemetry/exchange-recorder.ts
 import type { Log } from './server/telemetry/log.ts';
 import { createTelemetry, type TelemetryParts } from './server/telemetry/telemetry.ts';
 import type { Database } from './store/database.ts';
-import { openSqlite } from './store/sqlite.ts';
+import { createTimed } from './store/observed.ts';
+import { openSqlite } from './store/sqlite/database.ts';
 import { numberOf } from './store/statement.ts';
-import { createTimed } from './store/timed.ts';
 import { createEndpoint, type Endpoint, type EndpointSettings } from './wire/endpoint.ts';
 import type { PageSettings } from './wire/help.ts';
 import { createKept } from './wire/kept.ts';
@@ -191,7 +191,7 @@ async function openDatabase(
   ...sqlite: [burst: () => number | undefined, checkpointsDied: (thrown: unknown) => void]
 ): Promise<Database> {
   if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, ...sqlite);
-  const { openPostgres } = await import('./store/postgres.ts'); // its driver is loaded only where it is used
+  const { openPostgres } = await import('./store/postgres/database.ts'); // its driver is loaded only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
   return openPostgres({ url, connectionsMax, timeoutMs }, now);
 }

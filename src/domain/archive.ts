@@ -1,10 +1,10 @@
 import { writtenKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
-import * as accountSql from '../store/accounts.ts';
-import * as contactSql from '../store/contacts.ts';
 import type { Database, Queries } from '../store/database.ts';
-import * as inboxSql from '../store/inbox.ts';
-import * as outboxSql from '../store/outbox.ts';
+import * as accountSql from '../store/statements/accounts.ts';
+import * as contactSql from '../store/statements/contacts.ts';
+import * as inboxSql from '../store/statements/inbox.ts';
+import * as outboxSql from '../store/statements/outbox.ts';
 import {
   type Account,
   accountNamed,

@@ -1,9 +1,9 @@
 import { Problem } from '../problem.ts';
 import { hasDigit, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
-import * as accounts from '../store/accounts.ts';
-import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import * as outbox from '../store/outbox.ts';
+import * as accounts from '../store/statements/accounts.ts';
+import * as sql from '../store/statements/contacts.ts';
+import * as outbox from '../store/statements/outbox.ts';
 import { pages } from './cursor.ts';
 import { heldParts } from './outbox.ts';
 

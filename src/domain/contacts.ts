@@ -1,6 +1,6 @@
 import { hasDigit, numberEnd, sameNumber } from '../sms/numbers.ts';
-import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
+import * as sql from '../store/statements/contacts.ts';
 import { FIRST_ID, LAST_ID, pages } from './cursor.ts';
 
 export interface Contact {

@@ -1,5 +1,5 @@
 import type { AccountKey, Database } from '../store/database.ts';
-import * as sql from '../store/inbox.ts';
+import * as sql from '../store/statements/inbox.ts';
 import { before, behind, END, FIRST_ID, START } from './cursor.ts';
 import type { Purge } from './purge.ts';
 

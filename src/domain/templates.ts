@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../problem.ts';
-import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
+import * as sql from '../store/statements/contacts.ts';
 import { FIRST_ID } from './cursor.ts';
 
 /** Saved message templates: a template is its text, exactly. */

@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts';
-import * as sql from '../store/figures.ts';
+import * as sql from '../store/statements/totals.ts';
 
 /** How much there is in all accounts together. */
 export interface Figures {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { createProgram } from '../../src/cli/program.ts';
 import { flagOf, settings } from '../../src/config/settings.ts';
-import { migrations } from '../../src/store/schema.ts';
+import { migrations } from '../../src/store/schema/migrations.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { account, document, essence, lines } from '../support/import-files.ts';
 import { columba, folder, freshDatabase, freshPath } from './running.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { pathOf } from '../store/opening.ts';
 import { engines, SAMPLE } from '../support/engines.ts';
+import { pathOf } from '../support/opened-database.ts';
 import { type Peer, testWith } from '../support/peers.ts';
 import { columba, folder, freshPath } from './running.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { migrations } from '../../src/store/schema.ts';
+import { migrations } from '../../src/store/schema/migrations.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { columba, folder } from './running.ts';
 

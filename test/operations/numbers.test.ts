@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openOutside } from '../store/outside.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
+import { openOutside } from '../support/other-process.ts';
 import { adopt, type Client, clientOf, exportOf, formsFor } from '../support/reading.ts';
 import { type Service, startService } from '../support/service.ts';
 

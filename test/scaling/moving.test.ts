@@ -4,7 +4,7 @@ import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { columba, freshDatabase, freshPath } from '../cli/running.ts';
-import { onPostgres } from '../postgres/servers.ts';
+import { onPostgres } from '../store/postgres/servers.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { account, lines } from '../support/import-files.ts';
 import { script, testWith } from '../support/peers.ts';

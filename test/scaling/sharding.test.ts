@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { openStore, pathOf, TABLES } from '../store/opening.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
 
 const STORE = new URL('../../src/store/', import.meta.url);
