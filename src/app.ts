@@ -1,4 +1,7 @@
 import cluster from 'node:cluster';
+import { createEndpoint, type Endpoint, type EndpointSettings } from './asmx/endpoint.ts';
+import type { PageSettings } from './asmx/pages/pages.ts';
+import { createKept } from './asmx/response-cache.ts';
 import type { Config } from './config/settings.ts';
 import { contract } from './contract/contract.ts';
 import { type AccountKey, type Caller, createAccounts } from './domain/accounts.ts';
@@ -26,9 +29,6 @@ import type { Database } from './store/database.ts';
 import { createTimed } from './store/observed.ts';
 import { openSqlite } from './store/sqlite/database.ts';
 import { numberOf } from './store/statement.ts';
-import { createEndpoint, type Endpoint, type EndpointSettings } from './wire/endpoint.ts';
-import type { PageSettings } from './wire/help.ts';
-import { createKept } from './wire/kept.ts';
 
 /** What the program takes from its surroundings; tests bring their own. */
 export interface Surroundings {

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { bounds } from '../../src/config/limits.ts';
 import { type Config, flagOf, readConfig } from '../../src/config/settings.ts';
+import { assertProblem } from '../asmx/problems.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {
   type Arguments,
@@ -16,7 +17,6 @@ import {
 import { assertRefusal, said } from '../support/http-client.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { requestBytes, statusOf, textOf } from '../support/socket.ts';
-import { assertProblem } from '../wire/problems.ts';
 
 /** Every bound is a setting, and holds to the last character. */
 

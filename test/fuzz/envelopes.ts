@@ -1,9 +1,9 @@
+import { decodeXml, parseMediaType } from '../../src/asmx/protocols/encoding.ts';
+import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import { Problem } from '../../src/problem.ts';
-import { decodeXml, parseMediaType } from '../../src/wire/text.ts';
-import { readXml, type XmlElement } from '../../src/wire/xml.ts';
+import { readWithSaxes, saxesTrims } from '../asmx/xml/reference.ts';
 import type { Random } from '../durability/random.ts';
 import { LIMITS } from '../support/limits.ts';
-import { readWithSaxes, saxesTrims } from '../xml/reference.ts';
 import { envelope } from './envelope-grammar.ts';
 import { createExaminer, demandSame } from './oracles.ts';
 import { requestParts } from './request-parts.ts';

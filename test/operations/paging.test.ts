@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { framed } from '../../src/asmx/results/result-writer.ts';
 import type { Items } from '../../src/contract/types.ts';
 import { listed } from '../../src/operations/paging.ts';
-import { framed } from '../../src/wire/values.ts';
 
 /** Keeps the process from everything else. */
 function work(ms: number): void {

@@ -1,5 +1,5 @@
+import type { WireLimits } from '../../src/asmx/protocols/protocol.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import type { WireLimits } from '../../src/wire/form.ts';
 
 /** The limits of the wire as the settings have them where nothing else is said. */
 export const LIMITS: WireLimits = readConfig({});
