@@ -58,7 +58,7 @@ function textOf({ headers, body }: FuzzedRequest): string | null {
   }
 }
 
-/** What our reader takes, saxes takes too, and as the same tree. What saxes takes and we refuse is for test/xml. */
+/** What our reader takes, saxes takes too, and as the same tree. What saxes takes and we refuse is for test/asmx/xml. */
 function agreedTree(text: string): XmlElement | null {
   let ours: XmlElement;
   try {

@@ -2,11 +2,12 @@ import { meaningOf, resultFields, resultMeaning, verdictOf } from '../../contrac
 import { type ErrorMeaning, errorsOf } from '../../contract/errors.ts';
 import type { Operation, ParameterType, ResultType } from '../../contract/types.ts';
 import type { Reply } from '../../exchange.ts';
+import { type Html, html } from '../../html.ts';
 import { STATUS } from '../protocols/protocol.ts';
 import { faultCode, isFault } from '../protocols/soap-fault.ts';
 import { SOAP11, SOAP12 } from '../protocols/soap-version.ts';
 import { rootName } from '../results/result-writer.ts';
-import { type Html, html, page } from './html.ts';
+import { page } from './page.ts';
 import { type Sample, samples } from './samples.ts';
 import { curlLine, snippets } from './snippets.ts';
 

@@ -1,8 +1,9 @@
 import type { Contract, Group } from '../../contract/types.ts';
 import { header, isWhole, type Reply, type Request } from '../../exchange.ts';
+import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
-import { type Html, html, page } from './html.ts';
 import { operationPage } from './operation-page.ts';
+import { page } from './page.ts';
 
 /** The pages that people see who open an address of the service in a browser. */
 export interface Pages {

@@ -16,7 +16,7 @@ import { KnownTags, type StartTag } from './start-tag-cache.ts';
 /**
  * XML in: a reader of our own, strict, with namespaces, bounded. XML 1.0 (fifth edition) with Namespaces, without DTD: what
  * the specification calls not well-formed is refused. It takes a tenth of the time of a general parser, because it reads a
- * whole document at once; test/xml holds it against one, and against the W3C's conformance suite.
+ * whole document at once; test/asmx/xml holds it against one, and against the W3C's conformance suite.
  */
 export interface XmlElement {
   readonly uri: string;
