@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { openPostgres } from '../src/store/postgres.ts';
-import { openSqlite } from '../src/store/sqlite.ts';
+import { openPostgres } from '../src/store/postgres/database.ts';
+import { openSqlite } from '../src/store/sqlite/database.ts';
 
 /**
  * Databases of any size, filled by SQL: a million messages in seconds, where an import takes minutes. The tables are made

@@ -1,4 +1,4 @@
-import { createTurns } from '../test/postgres/turns.ts';
+import { createTurns } from '../test/store/postgres/turns.ts';
 import { startColumba } from './columba.ts';
 import { ACCOUNTS, MESSAGES } from './data.ts';
 import { startDatabaseServer } from './database-server.ts';

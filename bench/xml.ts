@@ -1,7 +1,7 @@
-import { readXml } from '../src/wire/xml.ts';
+import { readXml } from '../src/asmx/xml/reader.ts';
+import { readWithSaxes } from '../test/asmx/xml/reference.ts';
 import { exchanges } from '../test/support/cases.ts';
 import { LIMITS } from '../test/support/limits.ts';
-import { readWithSaxes } from '../test/xml/reference.ts';
 import { heading, printTable } from './report.ts';
 import { comparison, rounds } from './rounds.ts';
 
@@ -21,7 +21,10 @@ const read = (reader: (text: string) => unknown) => ({
   },
 });
 
-const results = await rounds({ saxes: read(readWithSaxes), 'src/wire/xml.ts': read((text) => readXml(text, LIMITS)) });
+const results = await rounds({
+  saxes: read(readWithSaxes),
+  'src/asmx/xml/reader.ts': read((text) => readXml(text, LIMITS)),
+});
 heading('Reading an envelope', `The recorded SOAP requests, read into a tree, ${CALLS} a round.`);
 const { head, rows } = comparison(results, 'saxes');
 printTable(head, rows);

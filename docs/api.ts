@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { SOAP11, SOAP12 } from '../src/asmx/protocols/soap-version.ts';
+import { rootName } from '../src/asmx/results/result-writer.ts';
+import { flagOf, settings } from '../src/config/settings.ts';
 import { AccountDetail, Contact, contract, DeliveryStatus, Group, ReceivedMessage } from '../src/contract/contract.ts';
+import { fieldsOf, meaningOf, resultMeaning, verdictOf } from '../src/contract/descriptions.ts';
 import { refusedArguments } from '../src/contract/errors.ts';
-import { fieldsOf, meaningOf, resultMeaning, verdictOf } from '../src/contract/meanings.ts';
 import type { Fields, Operation, ParameterType, RecordType, ResultType } from '../src/contract/types.ts';
-import { flagOf, settings } from '../src/server/config.ts';
-import { SOAP11, SOAP12 } from '../src/wire/soap-version.ts';
-import { rootName } from '../src/wire/values.ts';
 
 /** Writes what the documents say about the contract and the settings, from the tables themselves. */
 

@@ -1,34 +1,34 @@
 import cluster from 'node:cluster';
+import { createEndpoint, type Endpoint, type EndpointSettings } from './asmx/endpoint.ts';
+import type { PageSettings } from './asmx/pages/pages.ts';
+import { createKept } from './asmx/response-cache.ts';
+import type { Config } from './config/settings.ts';
 import { contract } from './contract/contract.ts';
 import { type AccountKey, type Caller, createAccounts } from './domain/accounts.ts';
+import { createGuard } from './domain/admission/admission.ts';
+import { type Authority, createAuthority } from './domain/admission/rate-limiter.ts';
 import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
 import { createContacts } from './domain/contacts.ts';
-import { createFigures, readStatus } from './domain/figures.ts';
-import { createGuard } from './domain/guard.ts';
 import { createInbox } from './domain/inbox.ts';
-import { type Authority, createAuthority } from './domain/limits.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createTemplates } from './domain/templates.ts';
+import { createFigures, readStatus } from './domain/totals.ts';
 import type { Request } from './exchange.ts';
 import { createOperations } from './operations/handlers.ts';
-import { createBursts } from './server/bursts.ts';
-import type { Config } from './server/config.ts';
-import { describeError, textsOf } from './server/failures.ts';
-import { createHealth } from './server/health.ts';
-import { type HealthThread, startBeating, startHealthThread, tellFirst } from './server/health-thread.ts';
-import { type HttpServer, listen } from './server/http.ts';
-import type { Log } from './server/observe.ts';
-import { createTelemetry, type TelemetryParts } from './server/telemetry.ts';
-import { createTrace, type Trace } from './server/trace.ts';
+import { createBursts } from './server/http/poll-batch.ts';
+import { type HttpServer, listen } from './server/http/server.ts';
+import { createHealth } from './server/process/health.ts';
+import { type HealthThread, startBeating, startHealthThread, tellFirst } from './server/process/health-thread.ts';
+import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
+import { createTrace, type Trace } from './server/telemetry/exchange-recorder.ts';
+import type { Log } from './server/telemetry/log.ts';
+import { createTelemetry, type TelemetryParts } from './server/telemetry/telemetry.ts';
 import type { Database } from './store/database.ts';
-import { openSqlite } from './store/sqlite.ts';
+import { createTimed } from './store/observed.ts';
+import { openSqlite } from './store/sqlite/database.ts';
 import { numberOf } from './store/statement.ts';
-import { createTimed } from './store/timed.ts';
-import { createEndpoint, type Endpoint, type EndpointSettings } from './wire/endpoint.ts';
-import type { PageSettings } from './wire/help.ts';
-import { createKept } from './wire/kept.ts';
 
 /** What the program takes from its surroundings; tests bring their own. */
 export interface Surroundings {
@@ -192,7 +192,7 @@ async function openDatabase(
   ...sqlite: [burst: () => number | undefined, checkpointsDied: (thrown: unknown) => void]
 ): Promise<Database> {
   if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, ...sqlite);
-  const { openPostgres } = await import('./store/postgres.ts'); // its driver is loaded only where it is used
+  const { openPostgres } = await import('./store/postgres/database.ts'); // its driver is loaded only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
   return openPostgres({ url, connectionsMax, timeoutMs }, now);
 }

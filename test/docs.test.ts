@@ -7,9 +7,9 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { API, apiReference, OPERATIONS, withSettings } from '../docs/api.ts';
 import { createProgram } from '../src/cli/program.ts';
-import { readAccount } from '../src/operator/format.ts';
-import { bounds } from '../src/server/bounds.ts';
-import { settings } from '../src/server/config.ts';
+import { bounds } from '../src/config/limits.ts';
+import { settings } from '../src/config/settings.ts';
+import { readAccount } from '../src/transfer/account-json.ts';
 import { onEveryEngine } from './support/engines.ts';
 import { startService } from './support/service.ts';
 
@@ -230,9 +230,9 @@ describe('the import format in docs/OPERATIONS.md', () => {
   }
 
   test('the tables have all fields that an import reads, and no others', () => {
-    const names = [...read('src/operator/format.ts').matchAll(/\b(?:fields\.\w+|each\.\w+|list)\('(\w+)'[,)]/g)].map(
-      ([, name]) => name,
-    );
+    const names = [
+      ...read('src/transfer/account-json.ts').matchAll(/\b(?:fields\.\w+|each\.\w+|list)\('(\w+)'[,)]/g),
+    ].map(([, name]) => name);
     const documented = ['Account', ...LISTS].flatMap((heading) => (tables.get(heading) ?? []).map(([name]) => name));
     assert.deepEqual([...new Set(documented)].sort(), [...new Set(names)].filter((name) => name !== 'template').sort());
   });

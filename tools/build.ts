@@ -22,5 +22,5 @@ function build(): void {
     },
   );
   if (status !== 0) throw new Error('The compiler found mistakes. Run: npm run lint');
-  cpSync(`${root}src/wire/assets`, `${dist}/wire/assets`, { recursive: true });
+  cpSync(`${root}src/asmx/pages/assets`, `${dist}/asmx/pages/assets`, { recursive: true });
 }

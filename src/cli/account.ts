@@ -97,7 +97,7 @@ export function accountCommand({ withAccounts, print, now }: AccountSurroundings
 }
 
 async function newAccount(username: string, options: Options, createdAt: number): Promise<Account> {
-  const { hashPassword } = await import('../domain/secrets.ts');
+  const { hashPassword } = await import('../domain/credentials.ts');
   const region = await regionOf(textOf(options.region));
   const numbers = {
     credits: BigInt(numberOf('--credits', options.credits, 0, Number.MAX_SAFE_INTEGER)),
@@ -141,7 +141,7 @@ async function show(accounts: Accounts, username: string, print: (line: string) 
 
 /** The name is made of the account's number and the key, so every account is tried. */
 async function find(accounts: Accounts, name: string, logKey: string, print: (line: string) => void): Promise<void> {
-  const { createAccountLabel } = await import('../server/calls.ts');
+  const { createAccountLabel } = await import('../server/telemetry/access-log.ts');
   if (logKey === '') {
     throw new Problem('bad-argument', 'COLUMBA_LOG_KEY: set the key with which the service wrote the log');
   }

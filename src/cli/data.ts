@@ -3,10 +3,10 @@ import { statfsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { App } from '../app.ts';
-import { exportAccounts } from '../operator/export.ts';
-import { type ImportResult, importFile } from '../operator/import.ts';
-import { type Config, settings, shownValue } from '../server/config.ts';
-import type { Setting } from '../server/setting.ts';
+import type { Setting } from '../config/setting.ts';
+import { type Config, settings, shownValue } from '../config/settings.ts';
+import { exportAccounts } from '../transfer/export.ts';
+import { type ImportResult, importFile } from '../transfer/import.ts';
 import { formatBytes, isDevice, isOpenToOthers, print, refuseDatabase, remark, writeWhole } from './output.ts';
 import { databaseName, type Session, sqlitePath } from './session.ts';
 

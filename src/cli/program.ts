@@ -1,7 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { flagOf, settings } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
-import { flagOf, settings } from '../server/config.ts';
 import { accountCommand } from './account.ts';
 import { print } from './output.ts';
 import { withSession } from './session.ts';
@@ -29,7 +29,7 @@ export function createProgram(version: string): Command {
     .option('--trace <FILE>', 'append whole exchanges to a file, with every user_id masked')
     .addHelpText('after', SOURCES)
     .action(async (_options, command) => {
-      process.exitCode = await (await import('./serve.ts')).runServe(command);
+      process.exitCode = await (await import('./serve-command.ts')).runServe(command);
     });
   for (const option of Object.keys(settings).map(settingOption)) serve.addOption(option.helpGroup('Settings:'));
 

@@ -1,34 +1,226 @@
-import cluster from 'node:cluster';
-import type { Command } from 'commander';
-import { serve } from '../serve.ts';
-import { createLogOutput } from '../server/log-output.ts';
-import { createLog } from '../server/observe.ts';
-import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
-import { configOf, sqlitePath, surroundings } from './session.ts';
+import cluster, { type Address, type Worker } from 'node:cluster';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { type App, createApp, type Surroundings } from '../app.ts';
+import type { Config } from '../config/settings.ts';
+import { type Authority, createAuthority, type Lease } from '../domain/admission/rate-limiter.ts';
+import { Problem } from '../problem.ts';
+import { createCluster } from '../server/process/cluster.ts';
+import { serveHealthOfWorkers } from '../server/process/health-thread.ts';
+import { createAsking } from '../server/process/worker-channel.ts';
+import { serveGathered } from '../server/telemetry/telemetry.ts';
+import { importFile } from '../transfer/import.ts';
+import { databaseName } from './session.ts';
 
-/** `columba serve`; the exit code. */
-export async function runServe(command: Command): Promise<number> {
-  const { demo, trace, database } = command.opts();
-  if (demo && database !== undefined) {
-    command.error('--demo has a database of its own, which is gone afterwards; leave out --database');
-  }
-  const { config, file } = configOf(command);
-  if (file && cluster.isPrimary) remarkOnTerminal(`Settings: ${file.path}`);
-  if (demo && (process.env.COLUMBA_DATABASE || file?.lines.has('COLUMBA_DATABASE'))) {
-    remark('columba: --demo has a database of its own; COLUMBA_DATABASE is not used');
-  }
-  // Who reads the banner does not decide how long the service runs.
-  process.stdout.removeAllListeners('error').on('error', () => {});
-  const output = createLogOutput(config.workers > 1);
-  process.on('exit', output.flush);
-  const log = createLog(config.logLevel, output);
-  const path = sqlitePath(config);
-  if (cluster.isPrimary && !demo && path !== undefined && isOpenToOthers(path)) {
-    log.warn({ path }, 'others may read the database: chmod 600');
-  }
-  return serve(
+export interface ServeOptions {
+  /** With sample data, in a database that is gone afterwards. */
+  readonly demo: boolean;
+  /** A file to write exchanges to. */
+  readonly trace: string | undefined;
+}
+
+/**
+ * V8 would find that what belongs to calls under way often outlives a collection or two, and make it among the old objects
+ * from then on. There each would keep alive all that it points to until the next collection of everything, and what is
+ * dead would be moved again and again: a tenth of the CPU of a call that is not answered at once.
+ */
+setFlagsFromString('--no-allocation-site-pretenuring');
+
+/** `columba serve`: until a signal ends it. */
+export async function serve(config: Config, around: Surroundings, options: ServeOptions): Promise<number> {
+  process.on('SIGHUP', () => {}); // a reload that comes too early must not end it
+  process.title = cluster.isWorker ? 'columba worker' : 'columba serve'; // in place of flags, which may hold a password
+  // Node would print the error with all of its properties, and with them what a statement was given.
+  process.on('uncaughtException', (err) => {
+    around.log.fatal({ err, pid: process.pid }, 'the process ends by an error that nothing expected');
+    process.exit(1);
+  });
+  if (options.demo) return serveDemo(config, around, options);
+  if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, around);
+  return serveHere(
     config,
-    { ...surroundings(config), log, telemetry: { output, environment: process.env } },
-    { demo: demo === true, trace },
+    cluster.isWorker ? { ...around, authority: firstProcess() } : around,
+    options,
+    cluster.isWorker ? undefined : async (address, app) => showBanner(address, config, await accountsOf(app)),
   );
+}
+
+type Question = { take: Parameters<Authority['take']> } | { failed: string };
+
+/** The limits of all workers are counted in the first process. */
+const answeringFrom = (authority: Authority) => (content: unknown) => {
+  const question = content as Question;
+  return 'take' in question ? authority.take(...question.take) : authority.failed(question.failed);
+};
+
+function firstProcess(): Authority {
+  const ask = createAsking();
+  return {
+    remote: true,
+    take: async (...take) => ((await ask({ take } satisfies Question)) as Lease) ?? { granted: 1, waitMs: 0 },
+    failed: async (failed) => ((await ask({ failed } satisfies Question)) as number) ?? 0,
+  };
+}
+
+async function serveHere(
+  config: Config,
+  around: Surroundings,
+  { trace }: ServeOptions,
+  ready: (address: string, app: App) => unknown = () => {},
+): Promise<number> {
+  const app = await createApp(config, around);
+  // Before it serves: whoever reads that it does may send a signal at once.
+  const signal = firstSignal(() => around.log.warn('SIGHUP restarts workers, and there are none'));
+  try {
+    const address = await app.start(trace).catch(takenPort(config));
+    around.log.info({ address, pid: process.pid }, 'serving');
+    await ready(address, app);
+    around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
+  } finally {
+    await app.stop();
+    cluster.worker?.disconnect(); // its channel to the first process would keep it alive
+  }
+  return 0;
+}
+
+/** Which one it is, in a sentence for the operator. */
+const takenPort =
+  ({ port, metricsPort, healthPort }: Config) =>
+  (thrown: NodeJS.ErrnoException & { port?: number }): never => {
+    if (thrown.code !== 'EADDRINUSE') throw thrown;
+    const [number, flag, variable] =
+      thrown.port === metricsPort
+        ? [metricsPort, 'metrics-port', 'METRICS_PORT']
+        : thrown.port === healthPort
+          ? [healthPort, 'health-port', 'HEALTH_PORT']
+          : [port, 'port', 'PORT'];
+    throw new Problem('bad-argument', `Port ${number} is taken. Choose another with --${flag} or COLUMBA_${variable}.`);
+  };
+
+/** For what does not serve. */
+const withoutTelemetry = ({ telemetry: _, ...others }: Surroundings): Surroundings => others;
+
+async function serveByWorkers(config: Config, around: Surroundings): Promise<number> {
+  const app = await createApp(config, withoutTelemetry(around)); // migrates, or says what is wrong, once and not in every worker
+  const accounts = await accountsOf(app);
+  if (config.metricsPort === 0) await app.stop();
+  const ports: { close(): Promise<void> }[] = [];
+  try {
+    if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
+    if (config.metricsPort > 0) {
+      ports.push(await serveGathered(config, around.log, app.figures).catch(takenPort(config)));
+    }
+    return await superviseWorkers(config, around, accounts);
+  } finally {
+    for (const port of ports) await port.close();
+    if (config.metricsPort > 0) await app.stop(); // connections to PostgreSQL would keep the process alive
+  }
+}
+
+async function superviseWorkers(config: Config, around: Surroundings, accounts: number): Promise<number> {
+  const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
+  process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
+  const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createAuthority(around.now)));
+  const signal = firstSignal(() => {
+    around.log.info('restarting the workers');
+    workers.restart().then(
+      () => around.log.info('the workers are restarted'),
+      (err) => around.log.error({ err }, 'the workers could not be restarted'),
+    );
+  });
+  try {
+    const started = workers.start().then(async () => {
+      around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
+      const [, { address, port }] = await listening;
+      showBanner(`http://${address.includes(':') ? `[${address}]` : address}:${port}`, config, accounts);
+      return signal;
+    });
+    around.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
+  } finally {
+    await workers.stop();
+  }
+  return 0;
+}
+
+const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.url));
+const SAMPLE_USER_ID = '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11';
+
+async function serveDemo(given: Config, around: Surroundings, options: ServeOptions): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
+  const config = { ...given, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0 };
+  around.log.level = 'warn';
+  try {
+    const app = await createApp(config, withoutTelemetry(around));
+    await importFile(SAMPLE, app.archive, around.now);
+    await app.stop();
+    const serving = { ...around, pages: { ...around.pages, demoUserId: SAMPLE_USER_ID } };
+    return await serveHere(config, serving, options, (address) =>
+      process.stdout.write(welcome(config.baseUrl || address)),
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const welcome = (address: string): string => `
+Columba is serving an account of sample data, which is gone when it stops.
+
+  Pages   ${address}/
+  Try     curl '${address}/api/inbox.asmx/Unread?user_id=${SAMPLE_USER_ID}&max_count=2'
+
+Stop it with Ctrl-C.
+`;
+
+const isOnTerminal = (): boolean => process.stdout.isTTY === true;
+
+/** How many there are, where somebody is to be told. */
+const accountsOf = async (app: App): Promise<number> => (isOnTerminal() ? (await app.status()).accounts : 0);
+
+function showBanner(address: string, config: Config, accounts: number): void {
+  if (isOnTerminal()) process.stdout.write(banner(config.baseUrl || address, databaseName(config), accounts));
+}
+
+const banner = (address: string, database: string, accounts: number): string => `
+Columba is serving.
+
+  Pages      ${address}/
+  Database   ${database}
+  Accounts   ${accounts > 0 ? accounts.toLocaleString('en') : 'no account yet: columba account add USERNAME'}
+
+Stop it with Ctrl-C.
+`;
+
+/**
+ * The first signal asks; a second one does not wait any longer. Ctrl-C reaches workers too, but it is the first process that
+ * tells them what to do. SIGHUP is for `reload`, unless the terminal is closed in which the service was started.
+ */
+function firstSignal(reload: () => void): Promise<string> {
+  if (cluster.isWorker) for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
+  const onTerminal = process.stderr.isTTY;
+  return new Promise((resolve) => {
+    let asked = false;
+    const stop = (signal: string) => {
+      if (asked && cluster.isWorker) return; // systemd signals all processes, and the first one does so again
+      if (asked) process.exit(1);
+      asked = true;
+      resolve(signal);
+    };
+    for (const signal of cluster.isWorker ? ['SIGTERM'] : ['SIGINT', 'SIGTERM']) process.on(signal, stop);
+    if (!cluster.isWorker) process.on('SIGHUP', () => (onTerminal && !hasTerminal() ? stop('SIGHUP') : reload()));
+  });
+}
+
+/** A process whose terminal was closed cannot open it any more (ENXIO of tty(4)). */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return false;
+  }
 }

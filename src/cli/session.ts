@@ -4,11 +4,11 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { App, Surroundings } from '../app.ts';
+import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
+import { withoutPassword } from '../config/setting.ts';
+import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
-import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../server/config.ts';
-import { type ConfigFile, findConfigFile } from '../server/config-file.ts';
-import { createLog } from '../server/observe.ts';
-import { withoutPassword } from '../server/setting.ts';
+import { createLog } from '../server/telemetry/log.ts';
 import { version } from '../version.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { networkList } from '../networks.ts';
 import { denied, Problem } from '../problem.ts';
 import { isRegion, regionOf } from '../sms/numbers.ts';
-import * as sql from '../store/accounts.ts';
 import type { AccountKey, Caller, Database, Queries } from '../store/database.ts';
-import { hashUserId, newUserId, USER_ID_LENGTH_MAX } from './secrets.ts';
+import * as sql from '../store/statements/accounts.ts';
+import { hashUserId, newUserId, USER_ID_LENGTH_MAX } from './credentials.ts';
 
 /** Who an account is. Times are instants in milliseconds; texts that were never given are null. */
 export interface Account {

@@ -1,10 +1,10 @@
 import { writtenKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
-import * as accountSql from '../store/accounts.ts';
-import * as contactSql from '../store/contacts.ts';
 import type { Database, Queries } from '../store/database.ts';
-import * as inboxSql from '../store/inbox.ts';
-import * as outboxSql from '../store/outbox.ts';
+import * as accountSql from '../store/statements/accounts.ts';
+import * as contactSql from '../store/statements/contacts.ts';
+import * as inboxSql from '../store/statements/inbox.ts';
+import * as outboxSql from '../store/statements/outbox.ts';
 import {
   type Account,
   accountNamed,
@@ -15,9 +15,9 @@ import {
   toCredential,
 } from './accounts.ts';
 import type { Contact, ContactGroup } from './contacts.ts';
+import { FIRST_ID, pages } from './cursor.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
-import { FIRST_ID, pages } from './places.ts';
 import { addTemplate } from './templates.ts';
 
 /** Whole accounts, in and out: for moving them between installations. */

@@ -1,11 +1,11 @@
 import { Problem } from '../problem.ts';
 import { hasDigit, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
-import * as accounts from '../store/accounts.ts';
-import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import * as outbox from '../store/outbox.ts';
+import * as accounts from '../store/statements/accounts.ts';
+import * as sql from '../store/statements/contacts.ts';
+import * as outbox from '../store/statements/outbox.ts';
+import { pages } from './cursor.ts';
 import { heldParts } from './outbox.ts';
-import { pages } from './places.ts';
 
 /** Numbers to which nothing is sent any more. */
 export type Blacklist = ReturnType<typeof createBlacklist>;

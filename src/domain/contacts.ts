@@ -1,7 +1,7 @@
 import { hasDigit, numberEnd, sameNumber } from '../sms/numbers.ts';
-import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import { FIRST_ID, LAST_ID, pages } from './places.ts';
+import * as sql from '../store/statements/contacts.ts';
+import { FIRST_ID, LAST_ID, pages } from './cursor.ts';
 
 export interface Contact {
   readonly id: bigint;

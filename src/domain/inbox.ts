@@ -1,6 +1,6 @@
 import type { AccountKey, Database } from '../store/database.ts';
-import * as sql from '../store/inbox.ts';
-import { before, behind, END, FIRST_ID, START } from './places.ts';
+import * as sql from '../store/statements/inbox.ts';
+import { before, behind, END, FIRST_ID, START } from './cursor.ts';
 import type { Purge } from './purge.ts';
 
 export interface ReceivedMessage {

@@ -1,7 +1,7 @@
-import { returnCredits } from '../store/accounts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import * as sql from '../store/outbox.ts';
-import { before, behind, END, START } from './places.ts';
+import { returnCredits } from '../store/statements/accounts.ts';
+import * as sql from '../store/statements/outbox.ts';
+import { before, behind, END, START } from './cursor.ts';
 
 /** QUEUED and SUBMITTED are ours; the others are SMPP's names for what carriers report. */
 export const DELIVERY_STATUSES = [

@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts';
-import * as sql from '../store/purge.ts';
+import * as sql from '../store/statements/purge.ts';
 
 /** Takes away what emptied inboxes have left on disk: in small batches, with pauses in which others are served. */
 export interface Purge {

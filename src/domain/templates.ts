@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../problem.ts';
-import * as sql from '../store/contacts.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import { FIRST_ID } from './places.ts';
+import * as sql from '../store/statements/contacts.ts';
+import { FIRST_ID } from './cursor.ts';
 
 /** Saved message templates: a template is its text, exactly. */
 export const TEMPLATE_LENGTH_MAX = 2_000;

@@ -2,7 +2,7 @@ import type { AccountKey } from '../domain/accounts.ts';
 import type { Contact, ContactGroup } from '../domain/contacts.ts';
 import type { Template } from '../domain/templates.ts';
 import { about, idOf, idsOf } from './arguments.ts';
-import { listed } from './lists.ts';
+import { listed } from './paging.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function accountHandlers({

@@ -1,6 +1,6 @@
 import type { ScheduledMessage } from '../domain/outbox.ts';
 import { cap, idOf } from './arguments.ts';
-import { listed } from './lists.ts';
+import { listed } from './paging.ts';
 import { referenceOf } from './sent.ts';
 import type { Handlers, Services } from './services.ts';
 

@@ -1,6 +1,6 @@
 import type { contract } from '../contract/contract.ts';
 import type { AccountKey, Caller } from '../domain/accounts.ts';
-import type { HoldBack } from '../domain/guard.ts';
+import type { HoldBack } from '../domain/admission/admission.ts';
 import { Problem, type ProblemKind } from '../problem.ts';
 import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';

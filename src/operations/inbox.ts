@@ -1,6 +1,6 @@
 import type { InboxMessage, ReceivedMessage } from '../domain/inbox.ts';
 import { cap, idOf } from './arguments.ts';
-import { listed } from './lists.ts';
+import { listed } from './paging.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function inboxHandlers({ inbox, listLimit }: Services): Handlers<'inbox'> {

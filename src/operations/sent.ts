@@ -1,6 +1,6 @@
 import type { SentMessage } from '../domain/outbox.ts';
 import { cap, idOf } from './arguments.ts';
-import { listed } from './lists.ts';
+import { listed } from './paging.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function sentHandlers({ outbox, listLimit }: Services): Handlers<'sent'> {

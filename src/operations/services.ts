@@ -1,9 +1,9 @@
 import type { contract } from '../contract/contract.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
 import type { AccountKey, Accounts } from '../domain/accounts.ts';
+import type { Guard } from '../domain/admission/admission.ts';
 import type { Blacklist } from '../domain/blacklist.ts';
 import type { Contacts } from '../domain/contacts.ts';
-import type { Guard } from '../domain/guard.ts';
 import type { Inbox } from '../domain/inbox.ts';
 import type { Outbox } from '../domain/outbox.ts';
 import type { Templates } from '../domain/templates.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Config } from '../../src/server/config.ts';
+import type { Config } from '../../src/config/settings.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { envelope, operationElement } from '../support/forms.ts';
 import { ACME, startService } from '../support/service.ts';

@@ -4,14 +4,14 @@ import { after, before, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { readConfig } from '../../src/server/config.ts';
-import { type HttpServer, listen } from '../../src/server/http.ts';
+import { readConfig } from '../../src/config/settings.ts';
+import { type HttpServer, listen } from '../../src/server/http/server.ts';
 import type { Database } from '../../src/store/database.ts';
 import { until } from '../durability/program.ts';
 import { type Serving, serve } from '../durability/serving.ts';
-import { openReceiver, textOf } from '../server/receiving.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { adopt } from '../support/reading.ts';
+import { openReceiver, textOf } from '../support/received-bytes.ts';
 
 /** Clients that ask for long lists and take nothing of them. */
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { readXml } from '../../src/wire/xml.ts';
+import { readXml } from '../../src/asmx/xml/reader.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { LIMITS } from '../support/limits.ts';
 import { startService } from '../support/service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readXml } from '../../src/wire/xml.ts';
+import { readXml } from '../../src/asmx/xml/reader.ts';
 import { LIMITS } from '../support/limits.ts';
 import { growthOf, RATIO_MAX } from './cpu.ts';
 import { shapes } from './xml-shapes.ts';

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { wsdl } from '../../src/asmx/pages/wsdl.ts';
+import { rootName } from '../../src/asmx/results/result-writer.ts';
 import {
   AccountDetail,
   Contact,
@@ -10,8 +12,6 @@ import {
   ReceivedMessage,
 } from '../../src/contract/contract.ts';
 import type { Fields, Operation, ParameterType, RecordType, ResultType } from '../../src/contract/types.ts';
-import { rootName } from '../../src/wire/values.ts';
-import { wsdl } from '../../src/wire/wsdl.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { startService } from '../support/service.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { readConfig, settings } from '../../src/server/config.ts';
+import { readConfig, settings } from '../../src/config/settings.ts';
 import { engines } from '../support/engines.ts';
 import { startService } from '../support/service.ts';
 import {

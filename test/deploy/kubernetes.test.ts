@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readConfig } from '../../src/server/config.ts';
+import { readConfig } from '../../src/config/settings.ts';
 import { type KubernetesObject, pairsOf, readDockerfile, readKubernetes } from './formats.ts';
 
 const FILE = 'examples/deploy/kubernetes.yaml';

@@ -4,8 +4,8 @@ import { accessSync, constants, existsSync, mkdtempSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { freshDatabase } from '../cli/running.ts';
 import { startProgram, until } from '../durability/program.ts';
-import { freshDatabase } from '../operator/running.ts';
 import { type Peer, testWith } from '../support/peers.ts';
 import { ROOT, read, readUnit } from './formats.ts';
 

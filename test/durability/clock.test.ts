@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openOutside } from '../store/outside.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { openOutside } from '../support/other-process.ts';
 import { exportOf } from '../support/reading.ts';
 import { until } from './program.ts';
 import { CALLS, changes, serve } from './serving.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import type { Database } from '../../src/store/database.ts';
-import type { Exchange } from '../../src/wire/endpoint.ts';
-import { columba, freshPath } from '../operator/running.ts';
+import { columba, freshPath } from '../cli/running.ts';
 import { engines } from '../support/engines.ts';
 import { requestOf } from '../support/forms.ts';
 import { adopt, readResult } from '../support/reading.ts';

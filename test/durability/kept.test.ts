@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Exchange } from '../../src/wire/endpoint.ts';
+import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { FORMS } from '../support/forms.ts';
 import { ACME, GLOBEX } from '../support/service.ts';

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { columba, freshPath } from '../operator/running.ts';
+import { columba, freshPath } from '../cli/running.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 import { openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';

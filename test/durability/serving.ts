@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { type App, createApp, type Surroundings } from '../../src/app.ts';
+import { type Config, readConfig } from '../../src/config/settings.ts';
 import { contract } from '../../src/contract/contract.ts';
-import { type Config, readConfig } from '../../src/server/config.ts';
 import { type Arguments, requestOf } from '../support/forms.ts';
 import { ACME, textOf } from '../support/service.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { hashUserId } from '../../src/domain/secrets.ts';
+import type { Exchange } from '../../src/asmx/endpoint.ts';
+import { hashUserId } from '../../src/domain/credentials.ts';
 import type { Request } from '../../src/exchange.ts';
-import type { Exchange } from '../../src/wire/endpoint.ts';
-import { columba } from '../operator/running.ts';
+import { columba } from '../cli/running.ts';
 import { type Engine, SAMPLE } from '../support/engines.ts';
 import { adopt, exportOf } from '../support/reading.ts';
 import { ACME, GLOBEX, textOf } from '../support/service.ts';

@@ -1,9 +1,9 @@
+import { decodeXml, parseMediaType } from '../../src/asmx/protocols/encoding.ts';
+import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import { Problem } from '../../src/problem.ts';
-import { decodeXml, parseMediaType } from '../../src/wire/text.ts';
-import { readXml, type XmlElement } from '../../src/wire/xml.ts';
+import { readWithSaxes, saxesTrims } from '../asmx/xml/reference.ts';
 import type { Random } from '../durability/random.ts';
 import { LIMITS } from '../support/limits.ts';
-import { readWithSaxes, saxesTrims } from '../xml/reference.ts';
 import { envelope } from './envelope-grammar.ts';
 import { createExaminer, demandSame } from './oracles.ts';
 import { requestParts } from './request-parts.ts';
@@ -58,7 +58,7 @@ function textOf({ headers, body }: FuzzedRequest): string | null {
   }
 }
 
-/** What our reader takes, saxes takes too, and as the same tree. What saxes takes and we refuse is for test/xml. */
+/** What our reader takes, saxes takes too, and as the same tree. What saxes takes and we refuse is for test/asmx/xml. */
 function agreedTree(text: string): XmlElement | null {
   let ours: XmlElement;
   try {

@@ -1,7 +1,7 @@
+import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import { Problem } from '../../src/problem.ts';
-import { readXml, type XmlElement } from '../../src/wire/xml.ts';
 import { ENVELOPES } from '../support/forms.ts';
 import { LIMITS } from '../support/limits.ts';
 import { ACME, type Answer } from '../support/service.ts';

@@ -3,10 +3,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { type App, createApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config/settings.ts';
 import type { Request } from '../../src/exchange.ts';
-import { exportAccounts } from '../../src/operator/export.ts';
-import { readAccount } from '../../src/operator/format.ts';
-import { readConfig } from '../../src/server/config.ts';
+import { readAccount } from '../../src/transfer/account-json.ts';
+import { exportAccounts } from '../../src/transfer/export.ts';
 import type { Engine } from '../support/engines.ts';
 import { type Answer, textOf } from '../support/service.ts';
 

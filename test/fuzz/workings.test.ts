@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { readXml, type XmlElement } from '../../src/wire/xml.ts';
+import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import { createRandom } from '../durability/random.ts';
 import { engines } from '../support/engines.ts';
 import { LIMITS } from '../support/limits.ts';

@@ -1,5 +1,5 @@
-import type { XmlElement } from '../../src/wire/xml.ts';
-import { XML_URI, XMLNS_URI } from '../../src/wire/xml-scope.ts';
+import type { XmlElement } from '../../src/asmx/xml/reader.ts';
+import { XML_URI, XMLNS_URI } from '../../src/asmx/xml/scope.ts';
 
 /** Where the same tree would break a limit that its first spelling kept. */
 const NAMESPACES_MAX = 50;

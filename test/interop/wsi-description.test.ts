@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { attribute, readXml, type XmlElement } from '../../src/wire/xml.ts';
+import { attribute, readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { NAMESPACE } from '../support/forms.ts';
 import { LIMITS } from '../support/limits.ts';

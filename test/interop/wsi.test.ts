@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { readXml, type XmlElement } from '../../src/wire/xml.ts';
+import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import type { HttpMessage } from '../support/cases.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { type Arguments, ENVELOPES, envelope, NAMESPACE, operationElement } from '../support/forms.ts';

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { parse } from 'yaml';
+import { settings } from '../../src/config/settings.ts';
 import type { ProblemKind } from '../../src/problem.ts';
-import { settings } from '../../src/server/config.ts';
-import { freePort, metricsText, parseMetrics, type Sample, withWatched } from '../server/watching.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { requestOf } from '../support/forms.ts';
 import { ACME } from '../support/service.ts';
+import { freePort, metricsText, parseMetrics, type Sample, withWatched } from '../support/telemetry-output.ts';
 import { parseQuery } from './promql.ts';
 
 /** What examples/monitoring asks Prometheus for is what the service tells it. */

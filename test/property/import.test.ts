@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Fields, Mistakes, parseJson } from '../../src/operator/fields.ts';
-import { readAccount } from '../../src/operator/format.ts';
 import { Problem } from '../../src/problem.ts';
+import { readAccount } from '../../src/transfer/account-json.ts';
+import { Fields, Mistakes, parseJson } from '../../src/transfer/json-fields.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { FORMS } from '../support/forms.ts';
 import { startService } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readAccount } from '../../src/operator/format.ts';
+import { readAccount } from '../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { FORMS } from '../support/forms.ts';
 import { type Service, startService } from '../support/service.ts';

@@ -3,10 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { account, lines } from '../operator/files.ts';
-import { columba, freshDatabase, freshPath, type Server, serving } from '../operator/running.ts';
-import { onPostgres } from '../postgres/servers.ts';
+import { columba, freshDatabase, freshPath, type Server, serving } from '../cli/running.ts';
+import { onPostgres } from '../store/postgres/servers.ts';
 import { type Engine, engines } from '../support/engines.ts';
+import { account, lines } from '../support/import-files.ts';
 
 const GROUPS = [{ id: 1 }, { id: 2 }];
 const CONTACTS = Array.from({ length: 60 }, (_, index) => ({ id: index + 1, groupid: 1 }));

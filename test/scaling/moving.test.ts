@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { account, lines } from '../operator/files.ts';
-import { columba, freshDatabase, freshPath } from '../operator/running.ts';
-import { onPostgres } from '../postgres/servers.ts';
+import { columba, freshDatabase, freshPath } from '../cli/running.ts';
+import { onPostgres } from '../store/postgres/servers.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
+import { account, lines } from '../support/import-files.ts';
 import { script, testWith } from '../support/peers.ts';
 import { digestOf, type Measured, measured, writeAccounts } from './measuring.ts';
 

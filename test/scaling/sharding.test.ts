@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { openStore, pathOf, TABLES } from '../store/opening.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
 
 const STORE = new URL('../../src/store/', import.meta.url);
@@ -33,7 +33,9 @@ describe('statements', () => {
   let exported: StatementText[];
   before(async () => {
     const modules = await Promise.all(
-      readdirSync(STORE).map((file) => import(new URL(file, STORE).href) as Promise<object>),
+      globSync('{*,statements/*,schema/*}.ts', { cwd: fileURLToPath(STORE) }).map(
+        (file) => import(new URL(file, STORE).href) as Promise<object>,
+      ),
     );
     exported = modules.flatMap((module) => Object.values(module)).filter(isStatement);
   });

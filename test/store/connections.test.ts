@@ -4,9 +4,9 @@ import { afterEach, describe, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
 import { engines } from '../support/engines.ts';
 import { FORMS } from '../support/forms.ts';
+import { openStore, pathOf, sql } from '../support/opened-database.ts';
 import { exportOf } from '../support/reading.ts';
 import { ACME, startService } from '../support/service.ts';
-import { openStore, pathOf, sql } from './opening.ts';
 
 /** What the program does to the connections of the embedded database, seen by watching the driver. */
 const sqlite = engines[0] as (typeof engines)[number];

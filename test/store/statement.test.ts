@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresDialect } from '../../src/store/postgres.ts';
-import { sqliteDialect } from '../../src/store/sqlite-connection.ts';
+import { postgresDialect } from '../../src/store/postgres/database.ts';
+import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
 import { type Dialect, render, statement } from '../../src/store/statement.ts';
 
 const rendered = (text: string, dialect: Dialect) => {

@@ -4,9 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from '../../src/store/database.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { FORMS } from '../support/forms.ts';
+import { openStore, sql } from '../support/opened-database.ts';
 import { clientOf } from '../support/reading.ts';
 import { startService } from '../support/service.ts';
-import { openStore, sql } from './opening.ts';
 
 const add = sql<{ id: number }>('insert into thing (id) values (:id)');
 const things = sql<Record<string, never>, { id: bigint }>('select id from thing order by id');

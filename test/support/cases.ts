@@ -16,7 +16,7 @@ export interface HttpMessage {
   readonly body: Buffer;
 }
 
-const CASES = new URL('../wire/cases/', import.meta.url);
+const CASES = new URL('../asmx/cases/', import.meta.url);
 
 /** All exchanges of a folder, a file's own in their order. */
 export function exchanges(folder: string): Exchange[] {

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { pino } from 'pino';
 import { createApp } from '../../src/app.ts';
-import { importFile } from '../../src/operator/import.ts';
-import { readConfig } from '../../src/server/config.ts';
+import { readConfig } from '../../src/config/settings.ts';
+import { importFile } from '../../src/transfer/import.ts';
 
 /** The databases that every suite of store, domain and wire runs on. */
 export interface Engine {

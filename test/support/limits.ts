@@ -1,5 +1,5 @@
-import { readConfig } from '../../src/server/config.ts';
-import type { WireLimits } from '../../src/wire/form.ts';
+import type { WireLimits } from '../../src/asmx/protocols/protocol.ts';
+import { readConfig } from '../../src/config/settings.ts';
 
 /** The limits of the wire as the settings have them where nothing else is said. */
 export const LIMITS: WireLimits = readConfig({});

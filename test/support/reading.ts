@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { App } from '../../src/app.ts';
+import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
+import type { Config } from '../../src/config/settings.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { DataSetType, ListType, Operation, RecordType, ResultType, Scalar } from '../../src/contract/types.ts';
-import { exportAccounts } from '../../src/operator/export.ts';
-import { readAccount } from '../../src/operator/format.ts';
-import type { Config } from '../../src/server/config.ts';
-import { readXml, type XmlElement } from '../../src/wire/xml.ts';
+import { readAccount } from '../../src/transfer/account-json.ts';
+import { exportAccounts } from '../../src/transfer/export.ts';
 import { type Engine, engines } from './engines.ts';
 import { type Arguments, ENVELOPES, FORMS, type Form, NAMESPACE } from './forms.ts';
 import { LIMITS } from './limits.ts';

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Reply } from '../../exchange.ts';
+import { type Html, html } from '../../html.ts';
+
+const asset = (name: string) => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8').trim();
+const style = asset('page.css');
+const script = asset('page.js');
+const icon = `data:image/svg+xml,${encodeURIComponent(asset('icon.svg'))}`;
+const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/** Nothing but this page's own style and script, and calls to this server. */
+const POLICY = [
+  "default-src 'none'",
+  `style-src ${hash(style)}`,
+  `script-src ${hash(script)}`,
+  "connect-src 'self'",
+  'img-src data:',
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** For browsers: what is not ours is neither loaded nor let in, and nothing of the machine is asked for. */
+const PROTECTION = {
+  'Content-Security-Policy': POLICY,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), usb=()',
+  'Referrer-Policy': 'no-referrer', // in a GET the user_id is part of the address
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY', // frame-ancestors, for browsers that do not know it
+};
+
+export interface Page {
+  readonly title: string;
+  /** Where the reader is: names with their relative addresses, the page itself last and without one. */
+  readonly trail: readonly (readonly [string, string?])[];
+  readonly main: Html;
+}
+
+export function page({ title, trail, main }: Page): Reply {
+  const steps = trail.map(([name, address]) =>
+    address === undefined
+      ? html`<li aria-current="page">${name}</li>`
+      : html`<li><a href="${address}">${name}</a></li>`,
+  );
+  const whole = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>${title}</title>
+<link rel="icon" href="${icon}">
+<style>${{ html: style }}</style>
+</head>
+<body>
+<a class="skip" href="#main">To the content</a>
+<header><nav aria-label="Where you are"><ol>${steps}</ol></nav></header>
+<main id="main">
+${main}
+</main>
+<footer>Columba</footer>
+<script>${{ html: script }}</script>
+</body>
+</html>
+`;
+  return {
+    status: 200,
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Cache-Control': 'private, max-age=0',
+      ...PROTECTION,
+    },
+    body: whole.html,
+  };
+}

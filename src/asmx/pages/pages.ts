@@ -1,0 +1,165 @@
+import type { Contract, Group } from '../../contract/types.ts';
+import { header, isWhole, type Reply, type Request } from '../../exchange.ts';
+import { type Html, html } from '../../html.ts';
+import { Problem } from '../../problem.ts';
+import { operationPage } from './operation-page.ts';
+import { page } from './page.ts';
+
+/** The pages that people see who open an address of the service in a browser. */
+export interface Pages {
+  /** For an address that is of no group. */
+  outside(request: Request): Reply;
+  group(name: string, request: Request): Reply;
+  /** A refusal as a page, where a person is going to read it; else as it is. */
+  refusal(reply: Reply, request: Request): Reply;
+}
+
+export interface PageSettings {
+  readonly version?: string | undefined;
+  /** Where sample data is served: the user_id that pages may show and fill in. Never one of a real account. */
+  readonly demoUserId?: string | undefined;
+}
+
+export function createPages(contract: Contract, namespace: string, settings: PageSettings = {}): Pages {
+  const { demoUserId } = settings;
+  return {
+    outside(request) {
+      // Without its slash, the links of the front page would lead elsewhere.
+      if (request.path === '') return { status: 308, headers: { Location: `${request.base}/` }, body: '' };
+      if (request.path !== '/') {
+        const addresses = Object.keys(contract).map((name) => `/api/${name}.asmx`);
+        throw new Problem('unknown-operation', `There is nothing here. The service is at ${addresses.join(', ')}.`);
+      }
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        throw new Problem('method', 'This address takes GET, HEAD only.', { headers: { Allow: 'GET, HEAD' } });
+      }
+      return frontPage(contract, settings);
+    },
+    group(name, request) {
+      const group = contract[name] as Group;
+      const wanted = new URLSearchParams(request.query).get('op');
+      if (wanted === null) return groupPage(name, group, null);
+      const operation = Object.hasOwn(group, wanted) ? group[wanted] : undefined;
+      if (!operation) return groupPage(name, group, shown(wanted, NAME_SHOWN_MAX));
+      const address = `${request.base}/api/${name}.asmx`;
+      const hasLists = Object.values(group).some(takesList);
+      return operationPage(name, wanted, operation, { address, namespace, hasLists, demoUserId });
+    },
+    refusal: (reply, request) => (isForReader(request) ? refusalPage(reply, request) : reply),
+  };
+}
+
+const takesList = ({ parameters }: Group[string]): boolean =>
+  Object.values(parameters).some(({ kind }) => kind === 'list');
+
+function frontPage(contract: Contract, { version, demoUserId }: PageSettings): Reply {
+  const groups = Object.entries(contract).map(
+    ([name, group]) => html`<section class="group">
+<h3><a href="api/${name}.asmx">${name}</a> <small><a href="api/${name}.asmx?WSDL" aria-label="WSDL of ${name}">WSDL</a></small></h3>
+${operationList(name, group, 'api/')}
+</section>`,
+  );
+  const demo =
+    demoUserId === undefined
+      ? ''
+      : html`<p class="note">This is a demo with sample data, which is gone when it stops. Its user_id is <code>${demoUserId}</code>, and the pages have it filled in.</p>`;
+  return page({
+    title: 'Columba',
+    trail: [['Columba']],
+    main: html`<h1>Columba</h1>
+<p class="lead">An SMS account service over SOAP 1.1, SOAP 1.2, HTTP GET and HTTP POST.${version === undefined ? '' : ` Version ${version}.`}</p>
+${demo}
+<h2>What a user_id is</h2>
+<p>Every call carries a <code>user_id</code>: the secret that names the account. Whoever has it can read, change and delete what is in the account, so keep it like a password. The operator of this service gives it to you, and can take it back.</p>
+<h2>Operations</h2>
+<p id="search" hidden><label for="wanted">Search</label> <input id="wanted" type="search" autocomplete="off" spellcheck="false"> <span role="status"></span></p>
+${groups}`,
+  });
+}
+
+/** By name, each with its summary; what it takes can be searched for too. */
+const operationList = (name: string, group: Group, below: string): Html =>
+  html`<dl class="list">${Object.entries(group)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(
+      ([operation, { summary, parameters }]) =>
+        html`<div data-search="${`${name} ${operation} ${Object.keys(parameters).join(' ')} ${summary}`.toLowerCase()}"><dt><a href="${below}${name}.asmx?op=${operation}">${operation}</a></dt><dd>${summary}</dd></div>`,
+    )}</dl>`;
+
+function groupPage(name: string, group: Group, unknown: string | null): Reply {
+  const note =
+    unknown === null
+      ? ''
+      : html`<p class="note problem" role="alert"><strong>There is no operation ${unknown} here.</strong> These are the ones there are:</p>`;
+  return page({
+    title: `${name} – Columba`,
+    trail: [['Columba', '../'], [name]],
+    main: html`<h1>${name}</h1>
+<p class="lead">The formal description is the <a href="${name}.asmx?WSDL">WSDL</a> of this group.</p>
+${note}
+<h2>Operations</h2>
+${operationList(name, group, '')}`,
+  });
+}
+
+const OPERATION = /\.asmx\//i;
+
+/**
+ * Whether a browser is going to show the answer to a person. Accept alone does not tell: HttpURLConnection of Java asks for
+ * text/html too. Sec-Fetch-Mode is sent by browsers only, and by no program of old. Without it (browsers leave it out
+ * where there is no TLS) application/xhtml+xml tells, but not at an operation: the browser control of Windows, in
+ * which old programs call operations, sends that as well.
+ */
+function isForReader(request: Request): boolean {
+  const accepted = header(request, 'accept') ?? '';
+  if (!accepted.includes('text/html')) return false;
+  const isOperation = OPERATION.test(request.path);
+  if (request.method === 'POST' && !isOperation) return false; // SOAP
+  const mode = header(request, 'sec-fetch-mode');
+  if (mode !== undefined) return mode === 'navigate';
+  return !isOperation && accepted.includes('application/xhtml+xml');
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'The request is wrong',
+  403: 'Not allowed',
+  404: 'Not found',
+  405: 'Not this way',
+  413: 'Too long',
+  415: 'Not this type',
+  429: 'Too many calls',
+  500: 'Something went wrong here',
+  503: 'Not available at the moment',
+};
+
+// What a request carries is shown in part: escaped it takes up to six times its bytes, and a page has it more than once.
+const NAME_SHOWN_MAX = 100;
+const TEXT_SHOWN_MAX = 1_000;
+const STEPS_MAX = 20;
+const shown = (text: string, lengthMax: number): string =>
+  text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
+
+/** The same status, header fields and line of text, of which a long one is cut. */
+function refusalPage(reply: Reply, { path, base }: Request): Reply {
+  const { 'Content-Type': type = '', 'Cache-Control': _, ...others } = reply.headers;
+  if (!type.startsWith('text/plain') || !isWhole(reply.body)) return reply;
+  const steps = Math.max(path.split('/', STEPS_MAX + 3).length - 2, 0);
+  const home = steps > STEPS_MAX ? `${base}/` : '../'.repeat(steps) || './';
+  const [, name, operation] = /^\/api\/(\w{1,100}\.asmx)(?:\/(\w{1,100})$)?/i.exec(path) ?? [];
+  const back =
+    name && operation
+      ? html`<li><a href="${home}api/${name}?op=${operation}">${operation}</a>: what it takes and answers</li>`
+      : '';
+  const title = `${reply.status} ${REASONS[reply.status] ?? 'Refused'}`;
+  const { headers, body } = page({
+    title: `${title} – Columba`,
+    trail: [['Columba', home], [String(reply.status)]],
+    main: html`<h1>${title}</h1>
+<p class="note problem" role="alert">${shown(String(reply.body).trim(), TEXT_SHOWN_MAX)}</p>
+<ul>
+${back}
+<li><a href="${home}">All operations</a> of this service</li>
+</ul>`,
+  });
+  return { status: reply.status, headers: { ...headers, ...others }, body };
+}

@@ -1,0 +1,107 @@
+import type { Operation, ParameterType } from '../../contract/types.ts';
+import { csharpProxy, type Given } from './csharp.ts';
+import { exampleOf, examplePairs } from './samples.ts';
+
+/** The same call as a program, in the languages that people ask for. */
+export interface Snippet {
+  readonly language: string;
+  readonly program: string;
+}
+
+/** What a call is written for. */
+export interface Target {
+  /** The address of the group, e.g. http://sms.example/api/inbox.asmx. */
+  readonly address: string;
+  readonly userId: string;
+  /** Whether an operation of the group takes a list: its WSDL then refers to SOAP's Array. */
+  readonly hasLists: boolean;
+}
+
+export function snippets(target: Target, name: string, operation: Operation): Snippet[] {
+  const { address, userId } = target;
+  const pairs = examplePairs(operation, userId);
+  const given = Object.keys(operation.parameters).map((key): Given => [key, exampleOf(key, userId)]);
+  const values = given.map(([key, value]): Given => [key, scripted(operation.parameters[key] as ParameterType, value)]);
+  return [
+    { language: 'C# with the WSDL', program: csharpProxy(address, name, operation, given) },
+    { language: 'C# with HttpClient', program: csharp(address, name, pairs) },
+    { language: 'PHP', program: php(address, name, values) },
+    { language: 'Python', program: python(target, name, values) },
+    { language: 'Node', program: node(address, name, pairs) },
+  ];
+}
+
+/** A line for the shell. */
+export const curlLine = (address: string, name: string, operation: Operation, userId: string): string =>
+  [
+    `curl ${shellQuoted(`${address}/${name}`)}`,
+    ...examplePairs(operation, userId).map(([key, value]) => `  --data-urlencode ${shellQuoted(`${key}=${value}`)}`),
+  ].join(' \\\n');
+
+type Pairs = readonly (readonly [string, string])[];
+
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+/** PHP and Python: only the quotation mark and the backslash mean something between single quotes. */
+const singleQuoted = (text: string): string => `'${text.replace(/['\\]/g, '\\$&')}'`;
+
+/** A value as PHP and Python write it; of a list, its items. */
+function scripted(type: ParameterType, value: string | readonly string[]): string | readonly string[] {
+  if (typeof value !== 'string') return value.map(singleQuoted);
+  const isNumber = type.kind === 'scalar' && (type.name === 'int' || type.name === 'long');
+  return isNumber ? value : singleQuoted(value);
+}
+
+function php(address: string, name: string, given: Given[]): string {
+  const values = given.map(([key, value]) => {
+    const text = typeof value === 'string' ? value : `['string' => [${value.join(', ')}]]`;
+    return `    '${key}' => ${text},\n`;
+  });
+  return `<?php
+$client = new SoapClient(${singleQuoted(`${address}?WSDL`)});
+$answer = $client->${name}([
+${values.join('')}]);
+var_dump($answer->${name}Result ?? null);`;
+}
+
+/** zeep would download this schema from where its name points. So much of it will do: SOAP does not use the type. */
+const ARRAY_SCHEMA = `# The WSDL refers to this schema. zeep would download it.
+ARRAY = b"""<schema xmlns="http://www.w3.org/2001/XMLSchema" targetNamespace="http://schemas.xmlsoap.org/soap/encoding/">
+<complexType name="Array"><sequence><any minOccurs="0" maxOccurs="unbounded"/></sequence></complexType></schema>"""
+
+class Offline(Transport):
+    def load(self, url):
+        return ARRAY if url == 'http://schemas.xmlsoap.org/soap/encoding/' else super().load(url)
+
+`;
+
+/** The arguments are a dictionary, because one of them is called \`from\`. */
+function python({ address, hasLists }: Target, name: string, given: Given[]): string {
+  const values = given.map(([key, value]) => {
+    const text = typeof value === 'string' ? value : `{'string': [${value.join(', ')}]}`;
+    return `    '${key}': ${text},\n`;
+  });
+  return `from zeep import Client${hasLists ? ', Transport' : ''}
+
+${hasLists ? ARRAY_SCHEMA : ''}client = Client(${singleQuoted(`${address}?WSDL`)}${hasLists ? ', transport=Offline()' : ''})
+answer = client.service.${name}(**{
+${values.join('')}})
+print(answer)`;
+}
+
+const csharp = (address: string, name: string, pairs: Pairs): string => `using var client = new HttpClient();
+var answer = await client.PostAsync(${JSON.stringify(`${address}/${name}`)}, new FormUrlEncodedContent([
+${pairs.map(([key, value]) => `    new(${JSON.stringify(key)}, ${JSON.stringify(value)}),`).join('\n')}
+]));
+Console.WriteLine(await answer.Content.ReadAsStringAsync());`;
+
+const node = (
+  address: string,
+  name: string,
+  pairs: Pairs,
+): string => `const answer = await fetch(${singleQuoted(`${address}/${name}`)}, {
+  method: 'POST',
+  body: new URLSearchParams([
+${pairs.map(([key, value]) => `    [${singleQuoted(key)}, ${singleQuoted(value)}],`).join('\n')}
+  ]),
+});
+console.log(await answer.text());`;

@@ -1,0 +1,63 @@
+import { scalarText } from '../../contract/scalars.ts';
+import type { Fields, Scalar } from '../../contract/types.ts';
+import { escapeText } from '../xml/escape.ts';
+
+/**
+ * XML elements as writers that are put together once, at start. An element begins with the line end and indentation of
+ * its depth, so that one writer serves both layouts.
+ */
+export interface Layout {
+  readonly newline: string;
+  readonly indent: string;
+}
+/** SOAP: one line. */
+export const compact: Layout = { newline: '', indent: '' };
+/** GET, POST and WSDL: two blanks a level. */
+export const indented: Layout = { newline: '\n', indent: '  ' };
+
+export const lead = (layout: Layout, depth: number): string => layout.newline + layout.indent.repeat(depth);
+
+export const XML_DECLARATION = '<?xml version="1.0" encoding="utf-8"?>';
+
+/** A name below a namespace, as in SOAP actions: with one slash between them, whether the namespace ends in one or not. */
+export const below = (namespace: string, name: string): string =>
+  namespace.endsWith('/') ? namespace + name : `${namespace}/${name}`;
+
+/** Writes a value of the type it was made for: the table vouches for that, see operations/handlers.ts. */
+// biome-ignore lint/suspicious/noExplicitAny: writers are chosen by the table at run time
+export type Writer = (value: any) => string;
+
+/** An element with what `inner` writes in it, or empty. */
+export function container(name: string, attributes: string, layout: Layout, depth: number, inner: Writer): Writer {
+  const start = `${lead(layout, depth)}<${name}${attributes}`;
+  const end = `${lead(layout, depth)}</${name}>`;
+  return (value) => {
+    const content = inner(value);
+    return content === '' ? `${start} />` : `${start}>${content}${end}`;
+  };
+}
+
+/** An element with a value in it; an absent string is no element, an empty one an empty element. */
+export function scalarWriter(type: Scalar, name: string, attributes: string, layout: Layout, depth: number): Writer {
+  const start = `${lead(layout, depth)}<${name}${attributes}`;
+  const end = `</${name}>`;
+  const format = scalarText[type.name].format as (value: unknown) => string;
+  if (type.name !== 'string') return (value) => `${start}>${format(value)}${end}`;
+  return (value: string | null) => {
+    if (value === null) return '';
+    return value === '' ? `${start} />` : `${start}>${escapeText(value)}${end}`;
+  };
+}
+
+/** The elements of a record's fields, in their order. */
+export function fieldsWriter(fields: Fields, layout: Layout, depth: number, field = scalarWriter): Writer {
+  const names = Object.keys(fields);
+  const writers = Object.entries(fields).map(([name, type]) => field(type, name, '', layout, depth));
+  return (values: Record<string, unknown>) => {
+    let text = '';
+    for (let index = 0; index < names.length; index++) {
+      text += (writers[index] as Writer)(values[names[index] as string]);
+    }
+    return text;
+  };
+}

@@ -1,0 +1,34 @@
+import cluster from 'node:cluster';
+import type { Command } from 'commander';
+import { createLog } from '../server/telemetry/log.ts';
+import { createLogOutput } from '../server/telemetry/log-stream.ts';
+import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
+import { serve } from './serve.ts';
+import { configOf, sqlitePath, surroundings } from './session.ts';
+
+/** `columba serve`; the exit code. */
+export async function runServe(command: Command): Promise<number> {
+  const { demo, trace, database } = command.opts();
+  if (demo && database !== undefined) {
+    command.error('--demo has a database of its own, which is gone afterwards; leave out --database');
+  }
+  const { config, file } = configOf(command);
+  if (file && cluster.isPrimary) remarkOnTerminal(`Settings: ${file.path}`);
+  if (demo && (process.env.COLUMBA_DATABASE || file?.lines.has('COLUMBA_DATABASE'))) {
+    remark('columba: --demo has a database of its own; COLUMBA_DATABASE is not used');
+  }
+  // Who reads the banner does not decide how long the service runs.
+  process.stdout.removeAllListeners('error').on('error', () => {});
+  const output = createLogOutput(config.workers > 1);
+  process.on('exit', output.flush);
+  const log = createLog(config.logLevel, output);
+  const path = sqlitePath(config);
+  if (cluster.isPrimary && !demo && path !== undefined && isOpenToOthers(path)) {
+    log.warn({ path }, 'others may read the database: chmod 600');
+  }
+  return serve(
+    config,
+    { ...surroundings(config), log, telemetry: { output, environment: process.env } },
+    { demo: demo === true, trace },
+  );
+}

@@ -1,0 +1,122 @@
+import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Problem } from '../../problem.ts';
+import type { Log } from '../telemetry/log.ts';
+import { answerQuestions } from './worker-channel.ts';
+
+/**
+ * Several processes that share the port. The first process serves nothing itself: it starts the others, replaces one that
+ * dies, and restarts them one after the other when it gets SIGHUP, so that there is always somebody who answers.
+ */
+export interface Cluster {
+  /** Resolves when the first workers serve. */
+  start(): Promise<void>;
+  /** Replaces all workers, one at a time. */
+  restart(): Promise<void>;
+  /** Asks all of them to finish, and waits. */
+  stop(): Promise<void>;
+}
+
+// A worker that dies at once must not keep a core busy by being started again and again.
+const BACKOFF_FIRST_MS = 200;
+const BACKOFF_MAX_MS = 30_000;
+const STABLE_AFTER_MS = 10_000;
+// Of one worker. What kills each of them at its start, as too little memory does, does not go away.
+const STARTS_MAX = 5;
+
+export function createCluster(
+  count: number,
+  log: Log,
+  now: () => number,
+  answer: (question: unknown) => unknown,
+): Cluster {
+  /** All that run, and of these the ones that serve and are to go on. */
+  const running = new Set<Worker>();
+  const expected = new Set<Worker>();
+  const replacements = new Set<NodeJS.Timeout>();
+  let stopping = false;
+  let backoffMs = BACKOFF_FIRST_MS;
+  let restarts: Promise<void> = Promise.resolve();
+
+  function launch(): Promise<void> {
+    const worker = cluster.fork();
+    const startedAt = now();
+    running.add(worker);
+    answerQuestions(worker, answer);
+    return new Promise((resolve, reject) => {
+      worker.once('listening', () => {
+        if (!stopping) expected.add(worker);
+        resolve();
+      });
+      worker.once('exit', (code, signal) => {
+        running.delete(worker);
+        const how = signal ?? `code ${code}`;
+        reject(new Problem('unavailable', `A worker ended with ${how} before it served.`, { cause: { signal } }));
+        if (!expected.delete(worker) || stopping) return;
+        if (now() - startedAt > STABLE_AFTER_MS) backoffMs = BACKOFF_FIRST_MS;
+        log.error({ pid: worker.process.pid, code, signal, backoffMs }, 'a worker died and is replaced');
+        replaceLater();
+      });
+    });
+  }
+
+  /** One that ends by itself has told why, and another would say the same. One that was killed is replaced. */
+  async function launchAnew(): Promise<void> {
+    for (let starts = 1; !stopping; starts++) {
+      try {
+        return await launch();
+      } catch (err) {
+        const { signal } = ((err as Partial<Problem>).details?.cause ?? {}) as { signal?: string | null };
+        if (!signal || stopping || starts === STARTS_MAX) throw err;
+        log.error({ err }, 'a worker was killed before it served and is replaced');
+        await sleep(BACKOFF_FIRST_MS);
+      }
+    }
+  }
+
+  function replaceLater(): void {
+    const timer = setTimeout(() => {
+      replacements.delete(timer);
+      launch().catch((err) => {
+        if (stopping) return;
+        log.error({ err, backoffMs }, 'a worker could not be started');
+        replaceLater();
+      });
+    }, backoffMs);
+    replacements.add(timer);
+    backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
+  }
+
+  async function retire(worker: Worker): Promise<void> {
+    expected.delete(worker);
+    if (!running.has(worker)) return;
+    const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+    worker.process.kill('SIGTERM');
+    await ended;
+  }
+
+  async function restartOnce(): Promise<void> {
+    for (const worker of [...expected]) {
+      if (stopping) return;
+      if (!expected.has(worker)) continue; // died meanwhile, and is replaced by a new one anyway
+      await launchAnew();
+      await retire(worker);
+    }
+  }
+
+  return {
+    async start() {
+      await launchAnew(); // what keeps one from serving is told once
+      if (!stopping) await Promise.all(Array.from({ length: count - 1 }, launchAnew));
+    },
+    restart() {
+      restarts = restarts.then(restartOnce, restartOnce);
+      return restarts;
+    },
+    async stop() {
+      stopping = true;
+      for (const timer of replacements) clearTimeout(timer);
+      await Promise.all([...running].map(retire));
+    },
+  };
+}

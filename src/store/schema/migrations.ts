@@ -1,0 +1,175 @@
+import { Problem } from '../../problem.ts';
+import type { Queries } from '../database.ts';
+import { type Dialect, render, statement } from '../statement.ts';
+import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
+import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
+
+/**
+ * The tables. Every key starts with the account, so that the data can be spread by account. Instants are milliseconds
+ * since 1970, truth values 0 and 1. A migration that has been released is never edited: add another. It only adds, so that
+ * nodes of the version before go on working while it is rolled out; what nobody uses any more goes one version later.
+ */
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+  /** What follows in each engine's own language: triggers. */
+  readonly own?: Readonly<Record<Dialect['engine'], string>>;
+}
+
+export const migrations: readonly Migration[] = [
+  {
+    version: 1,
+    name: 'accounts, contacts, messages',
+    sql: `
+      create table account (
+        account_id bigint primary key,
+        username text {binary} not null unique,
+        password_hash text,
+        contact_name text, contact_surname text, company text,
+        email text, tel text, fax text, mobile text, address text,
+        region text,
+        credits bigint not null,
+        used_credits bigint not null,
+        priority bigint not null,
+        tag bigint not null,
+        created_at bigint not null,
+        last_login_at bigint,
+        disabled_at bigint
+      );
+      create table credential (
+        account_id bigint not null references account on delete cascade,
+        user_id_hash text not null unique,
+        created_at bigint not null,
+        revoked_at bigint,
+        primary key (account_id, user_id_hash)
+      );
+      create table contact_group (
+        account_id bigint not null references account on delete cascade,
+        group_id bigint not null,
+        name text,
+        primary key (account_id, group_id)
+      ) {clustered};
+      create table contact (
+        account_id bigint not null references account on delete cascade,
+        contact_id bigint not null,
+        name text, surname text, mobile text,
+        number_key text,
+        group_id bigint,
+        primary key (account_id, contact_id),
+        foreign key (account_id, group_id) references contact_group
+      ) {clustered};
+      create index contact_by_number on contact (account_id, number_key, contact_id);
+      create index contact_by_group on contact (account_id, group_id, contact_id);
+      create table template (
+        account_id bigint not null references account on delete cascade,
+        position bigint not null,
+        text_hash text not null,
+        text text not null,
+        primary key (account_id, position),
+        unique (account_id, text_hash)
+      ) {clustered};
+      create table blocked_number (
+        account_id bigint not null references account on delete cascade,
+        number text {binary} not null,
+        number_key text not null,
+        sample text,
+        blocked_at bigint not null,
+        primary key (account_id, number)
+      ) {clustered};
+      create index blocked_by_key on blocked_number (account_id, number_key);
+      create table received (
+        account_id bigint not null references account on delete cascade,
+        message_id bigint not null,
+        sender text, text text, short_code text,
+        received_at bigint not null,
+        is_read bigint not null,
+        primary key (account_id, message_id)
+      ) {clustered};
+      create index received_by_time on received (account_id, received_at, message_id);
+      create index received_by_state on received (account_id, is_read, received_at, message_id);
+      create table sent (
+        account_id bigint not null references account on delete cascade,
+        message_id bigint not null,
+        reference text, recipient text, text text,
+        status text not null,
+        sent_at bigint not null,
+        updated_at bigint not null,
+        is_marked bigint not null,
+        primary key (account_id, message_id)
+      ) {clustered};
+      create index sent_by_time on sent (account_id, sent_at, message_id);
+      create index sent_by_state on sent (account_id, is_marked, updated_at, message_id);
+      create table scheduled (
+        account_id bigint not null references account on delete cascade,
+        message_id bigint not null,
+        reference text, recipient text, text text,
+        number_key text,
+        held_parts bigint not null,
+        scheduled_at bigint not null,
+        created_at bigint not null,
+        primary key (account_id, message_id)
+      ) {clustered};
+      create index scheduled_by_time on scheduled (account_id, scheduled_at, message_id);
+      create index scheduled_by_number on scheduled (account_id, number_key);
+    `,
+  },
+  { version: 2, name: 'tally', sql: tallyTables, own: { sqlite: sqliteTriggers, postgres: postgresTriggers } },
+  { version: 3, name: 'allowed networks', sql: 'alter table account add column allowed_networks text' },
+  { version: 4, name: 'unread', sql: unreadTable, own: { sqlite: sqliteUnread, postgres: postgresUnread } },
+  {
+    /**
+     * Up to here a `number_key` was E.164 where the region of the day of import allowed it. That region may be another one by now, but the last
+     * digits of a number are the same in every notation and in E.164. So numbers are found by these, and no key has to be made again.
+     * Nodes of the version before go on without the indexes that are dropped, more slowly; no such version was ever released.
+     */
+    version: 5,
+    name: 'numbers by their last digits',
+    sql: `
+      create index contact_by_number_end on contact (account_id, {ending number_key}, contact_id);
+      create index blocked_by_number_end on blocked_number (account_id, {ending number_key}, number);
+      create index scheduled_by_number_end on scheduled (account_id, {ending number_key}, message_id);
+      drop index contact_by_number;
+      drop index blocked_by_key;
+      drop index scheduled_by_number;
+    `,
+  },
+];
+
+/** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */
+export interface Migratable extends Queries {
+  exec(sql: string): void | Promise<void>;
+}
+
+export async function migrate(
+  connection: Migratable,
+  dialect: Dialect,
+  now: () => number,
+  steps: readonly Migration[] = migrations,
+): Promise<void> {
+  await connection.exec(
+    'create table if not exists schema_version (version bigint primary key, name text not null, applied_at bigint not null)',
+  );
+  const done = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
+  const known = steps.length;
+  if (done > known) {
+    throw new Problem(
+      'bad-argument',
+      `The database has schema version ${done}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`,
+    );
+  }
+  for (const { version, name, sql, own } of steps.slice(done)) {
+    await connection.exec(render(sql, [], dialect));
+    if (own) await connection.exec(own[dialect.engine]);
+    await connection.run(recordVersion, { version, name, appliedAt: now() });
+  }
+}
+
+const currentVersion = statement<Record<string, never>, { version: bigint | null }>(
+  'schema.currentVersion',
+  'select max(version) as version from schema_version',
+);
+const recordVersion = statement<{ version: number; name: string; appliedAt: number }>(
+  'schema.recordVersion',
+  'insert into schema_version (version, name, applied_at) values (:version, :name, :appliedAt)',
+);

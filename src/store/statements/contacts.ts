@@ -1,0 +1,135 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** Contacts, their groups, message templates and blocked numbers. */
+export interface ContactRow {
+  contact_id: bigint;
+  name: string | null;
+  surname: string | null;
+  mobile: string | null;
+  group_id: bigint | null;
+}
+export interface GroupRow {
+  group_id: bigint;
+  name: string | null;
+  total: bigint;
+}
+export interface BlockedRow {
+  number: string;
+  sample: string | null;
+  blocked_at: bigint;
+}
+type One = { account: AccountKey };
+/** `ids` is a JSON array of numbers. */
+type Ids = { account: AccountKey; ids: string };
+
+const columns = 'select contact_id, name, surname, mobile, group_id from contact';
+const contact = `${columns} where account_id = :account`;
+
+type Page = { account: AccountKey; from: bigint; limit: number };
+
+/** In pages: the ids from `from` up. */
+export const contacts = statement<Page, ContactRow>(
+  'contacts.contacts',
+  `${contact} and contact_id >= :from order by contact_id {limit :limit}`,
+);
+export const contactsOfGroup = statement<Page & { group: bigint }, ContactRow>(
+  'contacts.contactsOfGroup',
+  `${contact} and {rare group_id = :group} and contact_id >= :from order by contact_id {limit :limit}`,
+);
+/** Those whose number ends so: candidates, which the domain compares. */
+export const contactsByEnd = statement<Page & { end: string }, ContactRow>(
+  'contacts.contactsByEnd',
+  `${columns} {using contact_by_number_end}
+   where account_id = :account and {ending number_key} = :end and contact_id >= :from order by contact_id {limit :limit}`,
+);
+export const groups = statement<Page, GroupRow>(
+  'contacts.groups',
+  `select group_id, name,
+     (select count(*) from contact
+      where contact.account_id = contact_group.account_id and contact.group_id = contact_group.group_id) as total
+   from contact_group where account_id = :account and group_id >= :from order by group_id {limit :limit}`,
+);
+export const group = statement<{ account: AccountKey; group: bigint }, { group_id: bigint }>(
+  'contacts.group',
+  'select group_id from contact_group where account_id = :account and group_id = :group',
+);
+export const countContacts = statement<Ids, { total: bigint }>(
+  'contacts.countContacts',
+  'select count(*) as total from contact where account_id = :account and contact_id in ({elements :ids})',
+);
+export const countContactsInGroup = statement<Ids & { group: bigint }, { total: bigint }>(
+  'contacts.countContactsInGroup',
+  `select count(*) as total from contact
+   where account_id = :account and group_id = :group and contact_id in ({elements :ids})`,
+);
+export const setGroup = statement<Ids & { group: bigint | null }>(
+  'contacts.setGroup',
+  'update contact set group_id = :group where account_id = :account and contact_id in ({elements :ids})',
+);
+export const deleteContacts = statement<Ids>(
+  'contacts.deleteContacts',
+  'delete from contact where account_id = :account and contact_id in ({elements :ids})',
+);
+export const addGroup = statement<{ account: AccountKey; group: bigint; name: string | null }>(
+  'contacts.addGroup',
+  'insert into contact_group (account_id, group_id, name) values (:account, :group, :name)',
+);
+export const addContact = statement<{
+  account: AccountKey;
+  id: bigint;
+  name: string | null;
+  surname: string | null;
+  mobile: string | null;
+  key: string | null;
+  group: bigint | null;
+}>(
+  'contacts.addContact',
+  `insert into contact (account_id, contact_id, name, surname, mobile, number_key, group_id)
+   values (:account, :id, :name, :surname, :mobile, :key, :group)`,
+);
+
+/** In pages: the positions from `from` up. */
+export const templates = statement<Page, { position: bigint; text: string }>(
+  'contacts.templates',
+  'select position, text from template where account_id = :account and position >= :from order by position {limit :limit}',
+);
+export const templateNumbers = statement<One, { total: bigint; last: bigint | null }>(
+  'contacts.templateNumbers',
+  'select count(*) as total, max(position) as last from template where account_id = :account',
+);
+export const template = statement<{ account: AccountKey; hash: string }, { position: bigint }>(
+  'contacts.template',
+  'select position from template where account_id = :account and text_hash = :hash',
+);
+export const addTemplate = statement<{ account: AccountKey; position: bigint; hash: string; text: string }>(
+  'contacts.addTemplate',
+  'insert into template (account_id, position, text_hash, text) values (:account, :position, :hash, :text)',
+);
+export const deleteTemplate = statement<{ account: AccountKey; hash: string }>(
+  'contacts.deleteTemplate',
+  'delete from template where account_id = :account and text_hash = :hash',
+);
+
+export const blocked = statement<One, BlockedRow>(
+  'contacts.blocked',
+  'select number, sample, blocked_at from blocked_number where account_id = :account order by blocked_at, number',
+);
+/** Those that end so, in pages: the numbers after `after`. */
+export const blockedByEnd = statement<
+  { account: AccountKey; end: string; after: string; limit: number },
+  { number: string }
+>(
+  'contacts.blockedByEnd',
+  `select number from blocked_number {using blocked_by_number_end}
+   where account_id = :account and {ending number_key} = :end and number > :after order by number {limit :limit}`,
+);
+const insertBlocked = `insert into blocked_number (account_id, number, number_key, sample, blocked_at)
+   values (:account, :number, :key, :sample, :blockedAt)`;
+type Blocking = { account: AccountKey; number: string; key: string; sample: string | null; blockedAt: number };
+
+export const addBlocked = statement<Blocking>('contacts.addBlocked', insertBlocked);
+/** Nothing, where this very text is there already. */
+export const block = statement<Blocking>(
+  'contacts.block',
+  `${insertBlocked} on conflict (account_id, number) do nothing`,
+);

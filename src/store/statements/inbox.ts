@@ -1,0 +1,94 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** Received messages. */
+export interface ReceivedRow {
+  message_id: bigint;
+  sender: string | null;
+  text: string | null;
+  short_code: string | null;
+  received_at: bigint;
+}
+export interface InboxRow extends ReceivedRow {
+  is_unread: bigint | number | null;
+}
+type One = { account: AccountKey };
+type Message = { account: AccountKey; id: bigint };
+
+/** The inbox as it is since it was last emptied, see tally.ts. */
+const generation = '(select generation from tally where account_id = :account)';
+const current = `account_id = :account and generation = ${generation}`;
+const columns = 'received.message_id, sender, text, short_code, received.received_at';
+const message = `select ${columns} from received where ${current}`;
+/** Unread is what stands in `unread_message`, see unread.ts. Looking there takes a tenth of the time of a list. */
+const sameMessage = `unread_message.account_id = received.account_id and unread_message.generation = received.generation
+  and unread_message.received_at = received.received_at and unread_message.message_id = received.message_id`;
+const messageWithState = `select ${columns}, (select 1 from unread_message where ${sameMessage}) as is_unread
+  from received where ${current}`;
+
+type Page = { account: AccountKey; at: number; id: bigint; limit: number };
+
+/** In pages: each begins at a time, and at an id of that time. */
+export const receivedBetween = statement<Page & { to: number }, ReceivedRow>(
+  'inbox.receivedBetween',
+  `${message} and (received_at, message_id) >= (:at, :id) and received_at <= :to
+   order by received_at, message_id {limit :limit}`,
+);
+export const unread = statement<Page, ReceivedRow>(
+  'inbox.unread',
+  `select ${columns} from unread_message join received
+     on received.account_id = unread_message.account_id and received.message_id = unread_message.message_id
+   where unread_message.account_id = :account and unread_message.generation = ${generation}
+     and (unread_message.received_at, unread_message.message_id) >= (:at, :id)
+   order by unread_message.received_at, unread_message.message_id {limit :limit}`,
+);
+export const newest = statement<Page, InboxRow>(
+  'inbox.newest',
+  `${messageWithState} and (received_at, message_id) <= (:at, :id) order by received_at desc, message_id desc {limit :limit}`,
+);
+/** In pages: the ids from `from` up. */
+export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit: number }, InboxRow>(
+  'inbox.receivedFrom',
+  `${messageWithState} and message_id >= :from order by message_id {limit :limit}`,
+);
+export const counts = statement<One, { unread: bigint; read: bigint }>(
+  'inbox.counts',
+  'select unread, read from tally where account_id = :account',
+);
+/** No row where it is read already, or does not exist. */
+export const markRead = statement<Message>(
+  'inbox.markRead',
+  `delete from unread_message where ${current} and message_id = :id
+     and received_at = (select received_at from received where account_id = :account and message_id = :id)`,
+);
+export const find = statement<Message, { message_id: bigint }>(
+  'inbox.find',
+  `select message_id from received where ${current} and message_id = :id`,
+);
+export const deleteReceived = statement<Message>(
+  'inbox.deleteReceived',
+  `delete from received where ${current} and message_id = :id`,
+);
+/** Empties it at once, however much is in it; the rows are purged later. */
+export const deleteAllReceived = statement<One>(
+  'inbox.deleteAllReceived',
+  'update tally set generation = generation + 1, unread = 0, read = 0 where account_id = :account',
+);
+export const addReceived = statement<
+  Message & {
+    sender: string | null;
+    text: string | null;
+    shortCode: string | null;
+    receivedAt: number;
+    generation: number;
+  }
+>(
+  'inbox.addReceived',
+  `insert into received (account_id, message_id, sender, text, short_code, received_at, generation)
+   values (:account, :id, :sender, :text, :shortCode, :receivedAt, :generation)`,
+);
+/** In the same transaction: of itself what was received counts as read. */
+export const addUnread = statement<Message & { receivedAt: number; generation: number }>(
+  'inbox.addUnread',
+  `insert into unread_message (account_id, generation, received_at, message_id)
+   values (:account, :generation, :receivedAt, :id)`,
+);

@@ -1,0 +1,116 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** Sent messages with their delivery status, and scheduled ones with the parts that are held for them. */
+export interface SentRow {
+  message_id: bigint;
+  reference: string | null;
+  recipient: string | null;
+  text: string | null;
+  status: string;
+  sent_at: bigint;
+  updated_at: bigint;
+  is_marked: bigint;
+}
+export interface ScheduledRow {
+  message_id: bigint;
+  reference: string | null;
+  recipient: string | null;
+  text: string | null;
+  scheduled_at: bigint;
+  created_at: bigint;
+}
+type One = { account: AccountKey };
+type Message = { account: AccountKey; id: bigint };
+type Page = { account: AccountKey; from: bigint; limit: number };
+type TimePage = { account: AccountKey; at: number; id: bigint; limit: number };
+
+const sent =
+  'select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked from sent where account_id = :account';
+const scheduled =
+  'select message_id, reference, recipient, text, scheduled_at, created_at from scheduled where account_id = :account';
+
+/** These in pages: each begins at a time, and at an id of that time. */
+export const unmarked = statement<TimePage, SentRow>(
+  'outbox.unmarked',
+  `${sent} and is_marked = 0 and (updated_at, message_id) >= (:at, :id) order by updated_at, message_id {limit :limit}`,
+);
+export const countUnmarked = statement<One, { total: bigint }>(
+  'outbox.countUnmarked',
+  'select unmarked as total from tally where account_id = :account',
+);
+export const newestSent = statement<TimePage, SentRow>(
+  'outbox.newestSent',
+  `${sent} and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
+);
+/** In pages: the ids from `from` up. */
+export const sentFrom = statement<Page, SentRow>(
+  'outbox.sentFrom',
+  `${sent} and message_id >= :from order by message_id {limit :limit}`,
+);
+export const mark = statement<Message>(
+  'outbox.mark',
+  'update sent set is_marked = 1 where account_id = :account and message_id = :id',
+);
+export const deleteSent = statement<Message>(
+  'outbox.deleteSent',
+  'delete from sent where account_id = :account and message_id = :id',
+);
+export const addSent = statement<
+  Message & {
+    reference: string | null;
+    recipient: string | null;
+    text: string | null;
+    status: string;
+    sentAt: number;
+    updatedAt: number;
+    isMarked: number;
+  }
+>(
+  'outbox.addSent',
+  `insert into sent (account_id, message_id, reference, recipient, text, status, sent_at, updated_at, is_marked)
+   values (:account, :id, :reference, :recipient, :text, :status, :sentAt, :updatedAt, :isMarked)`,
+);
+
+export const soonest = statement<TimePage, ScheduledRow>(
+  'outbox.soonest',
+  `${scheduled} and (scheduled_at, message_id) >= (:at, :id) order by scheduled_at, message_id {limit :limit}`,
+);
+/** In pages: the ids from `from` up. */
+export const scheduledFrom = statement<Page, ScheduledRow>(
+  'outbox.scheduledFrom',
+  `${scheduled} and message_id >= :from order by message_id {limit :limit}`,
+);
+export const deleteScheduled = statement<Message, { held_parts: bigint }>(
+  'outbox.deleteScheduled',
+  'delete from scheduled where account_id = :account and message_id = :id returning held_parts',
+);
+export const deleteAllScheduled = statement<One, { held_parts: bigint }>(
+  'outbox.deleteAllScheduled',
+  'delete from scheduled where account_id = :account returning held_parts',
+);
+/** Those whose recipient ends so, in pages: candidates, which the domain compares. */
+export const scheduledByEnd = statement<Page & { end: string }, { message_id: bigint; recipient: string | null }>(
+  'outbox.scheduledByEnd',
+  `select message_id, recipient from scheduled {using scheduled_by_number_end}
+   where account_id = :account and {ending number_key} = :end and message_id >= :from order by message_id {limit :limit}`,
+);
+/** `ids` is a JSON array of numbers. */
+export const deleteScheduledOf = statement<{ account: AccountKey; ids: string }, { held_parts: bigint }>(
+  'outbox.deleteScheduledOf',
+  'delete from scheduled where account_id = :account and message_id in ({elements :ids}) returning held_parts',
+);
+export const addScheduled = statement<
+  Message & {
+    reference: string | null;
+    recipient: string | null;
+    text: string | null;
+    key: string | null;
+    heldParts: number;
+    scheduledAt: number;
+    createdAt: number;
+  }
+>(
+  'outbox.addScheduled',
+  `insert into scheduled (account_id, message_id, reference, recipient, text, number_key, held_parts, scheduled_at, created_at)
+   values (:account, :id, :reference, :recipient, :text, :key, :heldParts, :scheduledAt, :createdAt)`,
+);

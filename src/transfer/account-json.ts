@@ -1,0 +1,254 @@
+import { formatDate } from '../contract/dates.ts';
+import { checkUsername, isRegion } from '../domain/accounts.ts';
+import type { AccountArchive, AccountReading } from '../domain/archive.ts';
+import { checkNumber } from '../domain/blacklist.ts';
+import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
+import { DELIVERY_STATUSES } from '../domain/outbox.ts';
+import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
+import { readSomeNetworks } from '../networks.ts';
+import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
+
+/** The file format of import and export: an account with everything in it, as one JSON object. */
+
+/** Throws InvalidAccount with all mistakes. */
+export async function readAccount(value: unknown, now: number): Promise<AccountArchive> {
+  const mistakes = new Mistakes();
+  const fields = new Fields(value, '', mistakes);
+  const username = fields.requiredText('username');
+  if (username !== undefined) about(fields, 'username', () => checkUsername(username));
+  const createdAt = fields.instant('datetimeCreated');
+  const region = fields.text('region');
+  if (typeof region === 'string' && !isRegion(region)) fields.refuse('region', 'expected a country code such as ZA');
+  const networks = fields.text('allowedNetworks');
+  const allowedNetworks =
+    typeof networks === 'string' ? about(fields, 'allowedNetworks', () => readSomeNetworks(networks).join()) : null;
+  const password = readPassword(fields);
+  const archive = {
+    credentials: readCredentials(fields, now),
+    account: {
+      username,
+      contactName: fields.text('contactName'),
+      contactSurname: fields.text('contactSurname'),
+      company: fields.text('company'),
+      email: fields.text('email'),
+      tel: fields.text('tel'),
+      fax: fields.text('fax'),
+      mobile: fields.text('mobile'),
+      address: fields.text('address'),
+      region,
+      credits: fields.long('credits'),
+      usedCredits: fields.long('usedCredits'),
+      priority: fields.int('transmissionPriority', 0),
+      tag: fields.int('tag', 0),
+      createdAt,
+      lastLoginAt: fields.optionalInstant('datetimeLastLoggedIn'),
+      disabledAt: fields.optionalInstant('datetimeDisabled'),
+      allowedNetworks,
+    },
+    ...readLists(fields),
+  };
+  fields.end();
+  if (mistakes.told.length > 0) throw new InvalidAccount(mistakes);
+  // Last, since it is slow on purpose: a file with a mistake is refused before it.
+  return { ...archive, account: { ...archive.account, passwordHash: await password() } };
+}
+
+function readLists(fields: Fields) {
+  const list = <T>(name: string, read: (each: Fields) => T) =>
+    fields.list(name, (value, path) => {
+      const each = new Fields(value, path, fields.mistakes);
+      const result = read(each);
+      each.end();
+      return result;
+    });
+  const templates = fields.list('templates', (value, path) => readTemplate(value, path, fields.mistakes));
+  const lists = {
+    groups: unique(fields, 'groups', list('groups', readGroup), ({ id }) => id),
+    contacts: unique(fields, 'contacts', list('contacts', readContact), ({ id }) => id),
+    templates: unique(fields, 'templates', templates, (text) => text, 'text'),
+    blocked: unique(fields, 'blacklist', list('blacklist', readBlocked), ({ number }) => number, 'mobile'),
+    received: unique(fields, 'inbox', list('inbox', readReceived), ({ id }) => id),
+    sent: unique(fields, 'sent', list('sent', readSent), ({ id }) => id),
+    scheduled: unique(fields, 'scheduled', list('scheduled', readScheduled), ({ id }) => id),
+  };
+  if (templates.length > TEMPLATES_MAX) fields.refuse('templates', `an account has at most ${TEMPLATES_MAX} templates`);
+  const groups = new Set(lists.groups.map(({ id }) => String(id)));
+  for (const [index, { groupId }] of lists.contacts.entries()) {
+    // It may be the group whose id is wrong, which is told already.
+    if (typeof groupId === 'bigint' && !groups.has(String(groupId)) && !groups.has('undefined'))
+      fields.refuse(`contacts[${index}].groupid`, 'there is no such group');
+  }
+  return lists;
+}
+
+/** The JSON of an account, piece by piece, on one line. Its secrets leave as their hashes only. */
+export async function* writeAccount(reading: AccountReading): AsyncGenerator<string> {
+  const { account, credentials } = reading;
+  const head = {
+    userIDHashes: credentials.map(({ hash, createdAt, revokedAt }) => ({
+      sha256: hash,
+      created: formatDate(createdAt),
+      revoked: optionalDate(revokedAt),
+    })),
+    username: account.username,
+    passwordHash: account.passwordHash,
+    contactName: account.contactName,
+    contactSurname: account.contactSurname,
+    company: account.company,
+    email: account.email,
+    tel: account.tel,
+    fax: account.fax,
+    mobile: account.mobile,
+    address: account.address,
+    region: account.region,
+    credits: account.credits,
+    usedCredits: account.usedCredits,
+    transmissionPriority: account.priority,
+    tag: account.tag,
+    datetimeCreated: formatDate(account.createdAt),
+    datetimeLastLoggedIn: optionalDate(account.lastLoginAt),
+    datetimeDisabled: optionalDate(account.disabledAt),
+    allowedNetworks: account.allowedNetworks,
+    groups: reading.groups,
+    contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
+      ...{ id, name, surname, mobile, groupid: groupId },
+    })),
+    templates: reading.templates,
+    blacklist: reading.blocked.map(({ number, sample, blockedAt }) => ({
+      ...{ mobile: number, sample_message: sample, timestamp: formatDate(blockedAt) },
+    })),
+  };
+  yield stringify(head).slice(0, -1);
+  yield* writeList('inbox', reading.received, ({ id, sender, text, shortCode, receivedAt, read }) => ({
+    ...{ id, sender, message: text, short_code: shortCode, timestamp: formatDate(receivedAt), read },
+  }));
+  yield* writeList('sent', reading.sent, ({ id, reference, recipient, text, status, sentAt, updatedAt, marked }) => ({
+    ...{ id, user_message_id: reference, recipient, message: text, delivery_status: status },
+    ...{ timestamp_sent: formatDate(sentAt), timestamp_updated: formatDate(updatedAt), marked },
+  }));
+  yield* writeList('scheduled', reading.scheduled, ({ id, reference, recipient, text, scheduledAt, createdAt }) => ({
+    ...{ id, user_message_id: reference, recipient, message: text },
+    ...{ timestamp_scheduled: formatDate(scheduledAt), timestamp_created: formatDate(createdAt) },
+  }));
+  yield '}';
+}
+
+async function* writeList<T>(
+  name: string,
+  items: AsyncIterable<T>,
+  toJson: (item: T) => unknown,
+): AsyncGenerator<string> {
+  let separator = `,"${name}":[`;
+  for await (const item of items) {
+    yield separator + stringify(toJson(item));
+    separator = ',';
+  }
+  yield separator === ',' ? ']' : `${separator}]`;
+}
+
+/** 64-bit numbers as texts, which every reader takes exactly; what is absent is left out. */
+const stringify = (value: unknown): string =>
+  JSON.stringify(value, (_, field) => (typeof field === 'bigint' ? String(field) : (field ?? undefined)));
+
+const optionalDate = (at: number | null): string | null => (at === null ? null : formatDate(at));
+
+function readPassword(fields: Fields): () => Promise<string | null> {
+  const password = fields.text('password');
+  const hash = fields.text('passwordHash');
+  if (typeof hash === 'string' && !isPasswordHash(hash))
+    fields.refuse('passwordHash', 'expected an argon2id hash, $argon2id$…');
+  else if (typeof hash === 'string' && password !== null)
+    fields.refuse('passwordHash', 'there is a password as well: give one of them');
+  return async () => (password === null ? hash : hashPassword(password));
+}
+
+function readCredentials(fields: Fields, now: number): AccountArchive['credentials'] {
+  const userId = fields.text('userID');
+  const isUserId = typeof userId === 'string' && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
+  if (typeof userId === 'string' && !isUserId)
+    fields.refuse('userID', `expected 1 to ${USER_ID_LENGTH_MAX} characters`);
+  const hashes = fields.list('userIDHashes', (value, path) => {
+    const each = new Fields(value, path, fields.mistakes);
+    const hash = each.requiredText('sha256');
+    if (typeof hash === 'string' && !isUserIdHash(hash)) each.refuse('sha256', 'expected 64 hexadecimal digits');
+    const credential = { hash, createdAt: each.instant('created'), revokedAt: each.optionalInstant('revoked') };
+    each.end();
+    return credential;
+  });
+  if (userId === null && hashes.length === 0) fields.refuse('userID', 'missing (or userIDHashes)');
+  const own = isUserId ? [{ hash: hashUserId(userId), createdAt: now, revokedAt: null }] : [];
+  return unique(fields, 'userIDHashes', [...own, ...hashes], ({ hash }) => hash, 'sha256');
+}
+
+const readGroup = (fields: Fields) => ({ id: fields.int('id'), name: fields.text('name') });
+
+const readContact = (fields: Fields) => ({
+  id: fields.long('id'),
+  name: fields.text('name'),
+  surname: fields.text('surname'),
+  mobile: fields.text('mobile'),
+  groupId: fields.optionalLong('groupid'),
+});
+
+function readTemplate(value: unknown, path: string, mistakes: Mistakes): string {
+  const fields = new Fields({ [path]: value }, '', mistakes);
+  const text = fields.requiredText(path);
+  if (text !== undefined) about(fields, path, () => checkTemplate(text));
+  return text;
+}
+
+/** Names the field in what the domain has against its value. */
+function about<T>(fields: Fields, name: string, check: () => T): T {
+  try {
+    return check();
+  } catch (thrown) {
+    return fields.refuse(name, (thrown as Error).message);
+  }
+}
+
+function readBlocked(fields: Fields) {
+  const number = fields.requiredText('mobile');
+  if (number !== undefined) about(fields, 'mobile', () => checkNumber(number));
+  return { number, sample: fields.text('sample_message'), blockedAt: fields.instant('timestamp') };
+}
+
+const readReceived = (fields: Fields) => ({
+  id: fields.long('id'),
+  sender: fields.text('sender'),
+  text: fields.text('message'),
+  shortCode: fields.text('short_code'),
+  receivedAt: fields.instant('timestamp'),
+  read: fields.boolean('read'),
+});
+
+function readSent(fields: Fields) {
+  const status = fields.requiredText('delivery_status');
+  if (status !== undefined && !(DELIVERY_STATUSES as readonly string[]).includes(status)) {
+    fields.refuse('delivery_status', `expected one of ${DELIVERY_STATUSES.join(', ')}`);
+  }
+  return {
+    ...{ id: fields.long('id'), reference: fields.text('user_message_id'), recipient: fields.text('recipient') },
+    ...{ text: fields.text('message'), status, sentAt: fields.instant('timestamp_sent') },
+    ...{ updatedAt: fields.instant('timestamp_updated'), marked: fields.boolean('marked') },
+  };
+}
+
+const readScheduled = (fields: Fields) => ({
+  id: fields.long('id'),
+  reference: fields.text('user_message_id'),
+  recipient: fields.text('recipient'),
+  text: fields.text('message'),
+  scheduledAt: fields.instant('timestamp_scheduled'),
+  createdAt: fields.instant('timestamp_created'),
+});
+
+function unique<T>(fields: Fields, list: string, items: T[], keyOf: (item: T) => unknown, field = 'id'): T[] {
+  const seen = new Map<unknown, number>();
+  for (const [index, item] of items.entries()) {
+    const key = keyOf(item);
+    const first = seen.get(key);
+    if (first !== undefined) fields.refuse(`${list}[${index}].${field}`, `the same as in ${list}[${first}]`);
+    else if (key !== undefined) seen.set(key, index); // that it is missing is told already
+  }
+  return items;
+}

@@ -1,0 +1,67 @@
+import { createEndpoint, type Exchange } from '../../src/asmx/endpoint.ts';
+import type { Call } from '../../src/asmx/protocols/protocol.ts';
+import { createKept } from '../../src/asmx/response-cache.ts';
+import { contract } from '../../src/contract/contract.ts';
+import type { Reply, Request } from '../../src/exchange.ts';
+import { NAMESPACE, type Phrased, requestOf } from '../support/forms.ts';
+import { LIMITS } from '../support/limits.ts';
+import { type Answer, textOf } from '../support/service.ts';
+
+/** The wire with kept answers, and behind it operations of the test's own that count how often they are asked. */
+export interface Keeping {
+  readonly asked: Call[];
+  readonly observed: Exchange[];
+  /** The version of each account; the account of a call is its user_id. */
+  readonly versions: Map<string, number | undefined>;
+  send(request: Sent): Promise<Answer>;
+}
+/** A request as a client phrases it, with bytes that need not be text. */
+export type Sent = Omit<Phrased, 'bytes'> & { readonly bytes: string | Uint8Array };
+
+export interface KeepingSettings {
+  readonly answer?: (call: Call) => unknown;
+  readonly bytesMax?: number;
+  /** What becomes of the account while it is asked. */
+  readonly meanwhile?: (versions: Keeping['versions'], account: string) => void;
+}
+
+export function createKeeping({ answer = contactOf, bytesMax = 2 ** 20, meanwhile }: KeepingSettings = {}): Keeping {
+  const asked: Call[] = [];
+  const observed: Exchange[] = [];
+  const versions: Keeping['versions'] = new Map();
+  const versionOf = (account: unknown) => (versions.has(account as string) ? versions.get(account as string) : 1);
+  const endpoint = createEndpoint({
+    limits: LIMITS,
+    contract,
+    namespace: NAMESPACE,
+    dates: () => ({ now: Date.UTC(2026, 10, 15, 12), zone: 'UTC' }),
+    operations: async (call) => {
+      asked.push(call);
+      const account = String(call.arguments.user_id);
+      const version = versionOf(account);
+      const value = await answer(call);
+      meanwhile?.(versions, account);
+      return { value, account, version };
+    },
+    kept: createKept(bytesMax, versionOf),
+    report: () => {},
+    observe: (exchange) => void observed.push(exchange),
+  });
+  return {
+    ...{ asked, observed, versions },
+    async send({ bytes, ...phrased }) {
+      const body = async () => Buffer.from(bytes as Uint8Array);
+      const request: Request = { ...phrased, base: 'http://127.0.0.1:18080', client: '192.0.2.1', body };
+      const reply: Reply = await endpoint(request);
+      return { ...reply, text: await textOf(reply) };
+    },
+  };
+}
+
+/** A contact with the number that was looked for: the answer shows what was understood. */
+export const contactOf = ({ arguments: { mobile = null } }: Call) => ({
+  ...{ name: mobile, surname: null, id: '1', mobile, groupid: null },
+});
+
+export const lookup = (form: 'soap11' | 'soap12' | 'get' | 'post', mobile = '1', user_id = 'one') =>
+  requestOf(form, 'account', 'LookupContact', { user_id, mobile });

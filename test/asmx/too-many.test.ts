@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Config } from '../../src/config/settings.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { FORMS, type Form, requestOf } from '../support/forms.ts';
+import { ACME, type Answer, GLOBEX, type Service, startService } from '../support/service.ts';
+import { openConnection, requestBytes, statusOf } from '../support/socket.ts';
+import { assertProblem } from './problems.ts';
+
+/** More calls than an account or an address may make, as clients see it. */
+const OF_ACCOUNT = 'There are too many calls of this account. Try again later.';
+const FROM_ADDRESS = 'There are too many calls from this address. Try again later.';
+
+onEveryEngine('too many calls', (engine) => {
+  async function withService(settings: Partial<Config>, work: (service: Service) => Promise<void>) {
+    const service = await startService(engine, 'sample', settings);
+    try {
+      await work(service);
+    } finally {
+      await service.stop();
+    }
+  }
+  type Send = (form: Form, userId: string, client?: string) => Promise<Answer>;
+  const sender =
+    (service: Service): Send =>
+    (form, user_id, client = '192.0.2.1') =>
+      service.send({ ...requestOf(form, 'inbox', 'CountUnread', { user_id }), client });
+
+  /** So many are answered, and then no more. */
+  async function spend(send: () => Promise<Answer>, count: number): Promise<Answer> {
+    for (let call = 0; call < count; call++) assert.equal((await send()).status, 200, `call ${call}`);
+    return send();
+  }
+
+  for (const form of FORMS) {
+    test(`429 in ${form}: plain text with a Retry-After after which it is answered, and not a millisecond before`, () =>
+      withService({ accountRate: 1, accountBurst: 3 }, async (service) => {
+        const send = sender(service);
+        const refused = await spend(() => send(form, ACME), 3);
+        assertProblem(form, refused, 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });
+        service.clock.now += 999;
+        assertProblem(form, await send(form, ACME), 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });
+        service.clock.now += 1;
+        assert.equal((await send(form, ACME)).status, 200);
+        assert.equal((await send(form, ACME)).status, 429);
+      }));
+  }
+
+  test('calls count together in whatever form, operation and user_id, and whether they succeed or not', () =>
+    withService({ accountRate: 1, accountBurst: 8 }, async (service) => {
+      const { userId } = await service.app.accounts.rotateUserId('acme', false);
+      const send = sender(service);
+      for (const form of FORMS) assert.equal((await send(form, ACME)).status, 200);
+      assert.equal((await send('get', userId)).status, 200);
+      const wrong = { user_id: ACME, max_count: -1 };
+      assert.equal((await service.call('get', 'inbox', 'Unread', wrong)).status, 400);
+      assert.equal((await service.call('get', 'account', 'Profile', { user_id: ACME })).status, 200);
+      assert.equal((await service.call('get', 'sent', 'MarkMessageAsRead', { user_id: ACME, id: 2002 })).status, 200);
+      for (const each of [ACME, userId]) assert.equal((await send('get', each)).status, 429);
+    }));
+
+  test('an account over its limit does not concern another one at the same address', () =>
+    withService({ accountRate: 1, accountBurst: 2 }, async (service) => {
+      const send = sender(service);
+      assert.equal((await spend(() => send('get', ACME), 2)).status, 429);
+      const refused = await spend(() => send('get', GLOBEX), 2);
+      assertProblem('get', refused, 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });
+      assert.equal((await send('get', ACME, '198.51.100.7')).status, 429, 'nor does another address help');
+    }));
+
+  test('answers that are given again are counted too', () =>
+    withService({ accountRate: 1, accountBurst: 50, keptBytesMax: 2 ** 20 }, async (service) => {
+      const send = sender(service);
+      const refused = await spend(() => send('soap11', ACME), 50);
+      assertProblem('soap11', refused, 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });
+    }));
+
+  test('an address over its limit: all accounts at it, and no others', () =>
+    withService({ addressRate: 2, addressBurst: 3 }, async (service) => {
+      const send = sender(service);
+      await spend(() => send('post', ACME), 3);
+      for (const form of FORMS) {
+        for (const userId of [ACME, GLOBEX, 'nobody']) {
+          const refused = await send(form, userId);
+          assertProblem(form, refused, 'too-many', FROM_ADDRESS, { fields: { 'Retry-After': '1' } });
+        }
+        assert.equal((await send(form, GLOBEX, `198.51.100.${FORMS.indexOf(form)}`)).status, 200);
+      }
+      assert.deepEqual(service.slept, [], 'what is refused so is no failed identification');
+      service.clock.now += 500;
+      assert.equal((await send('get', GLOBEX)).status, 200);
+    }));
+
+  test('an address with many accounts has no limit where the operator names it', () =>
+    withService({ addressRate: 1, addressBurst: 1, addressUnlimited: ['198.51.100.0/24'] }, async (service) => {
+      const send = sender(service);
+      for (let call = 0; call < 20; call++) {
+        assert.equal((await send('get', call % 2 ? ACME : GLOBEX, '198.51.100.7')).status, 200);
+      }
+      assert.equal((await spend(() => send('get', ACME), 1)).status, 429);
+    }));
+
+  test('both limits hold together: the lower one is the one that is told', () =>
+    withService({ accountRate: 1, accountBurst: 2, addressRate: 1, addressBurst: 4 }, async (service) => {
+      const send = sender(service);
+      assert.match((await spend(() => send('get', ACME), 2)).text, /^There are too many calls of this account/);
+      assert.equal((await send('get', GLOBEX)).status, 200);
+      assert.match((await send('get', GLOBEX)).text, /^There are too many calls from this address/);
+    }));
+
+  test('pages and descriptions are no calls', () =>
+    withService({ accountRate: 1, accountBurst: 1, addressRate: 1, addressBurst: 1 }, async (service) => {
+      const send = sender(service);
+      await spend(() => send('get', ACME), 1);
+      for (let round = 0; round < 5; round++) {
+        for (const [path, query] of [
+          ['/', ''],
+          ['/api/inbox.asmx', ''],
+          ['/api/inbox.asmx', 'wsdl'],
+          ['/api/inbox.asmx', 'disco'],
+          ['/api/inbox.asmx', 'op=Unread'],
+        ] as const) {
+          assert.equal((await service.send({ path, query })).status, 200, `${path}?${query}`);
+        }
+      }
+      assert.equal((await send('get', ACME)).status, 429);
+    }));
+
+  test('whoever is not known spends nothing of an account, and is denied however often', () =>
+    withService({ accountRate: 1, accountBurst: 3 }, async (service) => {
+      await service.app.accounts.allow('acme', ['192.0.2.1']);
+      const send = sender(service);
+      for (let call = 0; call < 20; call++) {
+        assertProblem('get', await send('get', 'nobody'), 'denied', /./);
+        assertProblem('get', await send('get', ACME, '198.51.100.7'), 'denied', /./);
+      }
+      assert.equal((await spend(() => send('get', ACME), 3)).status, 429);
+    }));
+
+  test('failed identifications are held back, and known accounts at the same address never', () =>
+    withService({}, async (service) => {
+      const send = sender(service);
+      const held = async (userId: string, client?: string) => {
+        const before = service.slept.length;
+        await send('get', userId, client);
+        return service.slept.slice(before);
+      };
+      for (let failure = 0; failure < 10; failure++) assert.deepEqual(await held('nobody'), []);
+      for (const delay of [100, 200, 400, 800, 1_600, 2_000, 2_000]) {
+        assert.deepEqual(await held('nobody'), [delay]);
+        for (const userId of [ACME, GLOBEX]) assert.deepEqual(await held(userId), []);
+      }
+      // A guesser who has a whole network of addresses.
+      for (let address = 2; address < 85; address++) assert.deepEqual(await held('nobody', `192.0.2.${address}`), []);
+      assert.deepEqual(await held('nobody', '192.0.2.200'), [100]);
+      assert.deepEqual(await held(ACME, '192.0.2.200'), []);
+      assert.deepEqual(await held('nobody', '192.0.3.1'), []);
+    }));
+
+  test('without the settings there is no limit', () =>
+    withService({}, async (service) => {
+      const send = sender(service);
+      for (let call = 0; call < 300; call++) assert.equal((await send('get', ACME)).status, 200);
+    }));
+
+  test('a connection goes on after a 429, also where a body came that nobody looked at', () =>
+    withService({ addressRate: 1, addressBurst: 1 }, async (service) => {
+      const connection = await openConnection(await service.app.start());
+      try {
+        const { path, headers, bytes } = requestOf('soap11', 'inbox', 'CountUnread', { user_id: ACME });
+        const fields = ['Host: h', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
+        const statuses: number[] = [];
+        for (let call = 0; call < 4; call++) {
+          await connection.send(requestBytes(`POST ${path} HTTP/1.1`, fields, bytes + ' '.repeat(call * 50_000)));
+          const answer = await connection.receive();
+          statuses.push(statusOf(answer));
+          if (call > 0) {
+            assert.equal(answer.headers['retry-after'], '1');
+            assert.equal(answer.headers['content-type'], 'text/plain; charset=utf-8');
+            assert.equal(answer.body.toString(), `${FROM_ADDRESS}\n`);
+          }
+        }
+        assert.deepEqual(statuses, [200, 429, 429, 429]);
+        service.clock.now += 1_000;
+        await connection.send(requestBytes(`POST ${path} HTTP/1.1`, fields, bytes));
+        assert.equal(statusOf(await connection.receive()), 200);
+      } finally {
+        connection.close();
+      }
+    }));
+});

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import { createProgram } from '../../src/cli/program.ts';
+import { flagOf, settings } from '../../src/config/settings.ts';
+import { migrations } from '../../src/store/schema/migrations.ts';
+import { onEveryEngine, SAMPLE } from '../support/engines.ts';
+import { account, document, essence, lines } from '../support/import-files.ts';
+import { columba, folder, freshDatabase, freshPath } from './running.ts';
+
+const PACKAGE = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const accountsOf = (text: string): { username: string }[] => JSON.parse(text).accounts;
+
+describe('columba import and export', () => {
+  test('what was imported is exported, to standard output and to a file alike', async () => {
+    const database = freshDatabase();
+    const imported = await columba(['import', SAMPLE, '--database', database]);
+    assert.deepEqual(imported, { code: 0, stdout: 'Imported 2 accounts with 15 messages.\n', stderr: '' });
+
+    const { code, stdout, stderr } = await columba(['export', `--database=${database}`]);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.deepEqual(accountsOf(stdout).map(essence), accountsOf(readFileSync(SAMPLE, 'utf8')).map(essence));
+
+    const output = freshPath('json');
+    assert.deepEqual(await columba(['export', '--output', output, '--database', database]), {
+      ...{ code: 0, stdout: '', stderr: '' },
+    });
+    assert.equal(readFileSync(output, 'utf8'), stdout);
+
+    const one = await columba(['export', '--ndjson', '--account', 'globex', '--database', database]);
+    assert.deepEqual(JSON.parse(one.stdout), accountsOf(stdout)[1]);
+    const nobody = await columba(['export', '--account', 'nobody', '--database', database]);
+    assert.equal(nobody.code, 1);
+    assert.equal(nobody.stderr, 'columba: There is no account with the username nobody.\n');
+  });
+
+  test('mistakes of a file are told one a line, and the exit code says that there were some', async () => {
+    const file = freshPath('ndjson');
+    writeFileSync(file, lines(account('good'), account('bad', { credits: 'many' }), { username: 'worse' }));
+    const { code, stdout, stderr } = await columba(['import', file, '--database', freshDatabase()]);
+    assert.deepEqual([code, stdout], [1, 'Imported 1 account with 0 messages. Refused: 2.\n']);
+    assert.equal(
+      stderr,
+      [
+        'line 2 (bad): credits: expected a whole number of 64 bits',
+        'line 3 (worse): datetimeCreated: missing',
+        'line 3 (worse): userID: missing (or userIDHashes)',
+        'line 3 (worse): credits: missing',
+        'line 3 (worse): usedCredits: missing\n',
+      ].join('\n'),
+    );
+  });
+
+  test('a database and a file may be named relative to the folder in which the command runs', async () => {
+    const cwd = join(folder, 'elsewhere');
+    mkdirSync(cwd);
+    writeFileSync(join(cwd, 'accounts.json'), document(account('here')));
+    const { code, stderr } = await columba(['import', 'accounts.json', '--database', 'sqlite:data/here.db'], { cwd });
+    assert.deepEqual([code, stderr], [0, '']);
+    const { stdout } = await columba(['account', 'list'], { cwd, env: { COLUMBA_DATABASE: 'sqlite:data/here.db' } });
+    assert.equal(stdout, 'here\t\t0 credits\n');
+    assert.ok(readFileSync(join(cwd, 'data', 'here.db')).length > 0);
+  });
+
+  test('a flag wins over the environment, also where that is wrong', async () => {
+    const { code, stderr } = await columba(['import', SAMPLE, '--database', freshDatabase()], {
+      env: { COLUMBA_DATABASE: 'nothing' },
+    });
+    assert.deepEqual([code, stderr], [0, '']);
+  });
+
+  test('a file that cannot be read is told of in one sentence', async () => {
+    const database = freshDatabase();
+    for (const path of [join(folder, 'missing.json'), folder]) {
+      const { code, stdout, stderr } = await columba(['import', path, '--database', database]);
+      assert.deepEqual([code, stdout], [1, ''], stderr);
+      assert.match(stderr, /^columba: [^\n]+\n$/);
+      assert.ok(!existsSync(database.replace('sqlite:', '')), 'a database for a file that cannot be read');
+    }
+  });
+});
+
+onEveryEngine('columba export', (engine) => {
+  test('to a file that cannot be written is told of in one sentence', async () => {
+    const output = join(folder, 'missing', 'file.json');
+    const { code, stdout, stderr } = await columba([
+      ...['export', '--output', output, '--database', await engine.fresh('sample')],
+    ]);
+    assert.deepEqual([code, stdout], [1, ''], stderr);
+    assert.match(stderr, /^columba: [^\n]*no such file[^\n]*\n$/);
+  });
+});
+
+describe('columba check, help and version', () => {
+  test('check tells the settings and that the database can be used', async () => {
+    const database = freshDatabase();
+    await columba(['import', SAMPLE, '--database', database]);
+    const { code, stdout, stderr } = await columba(['check'], {
+      env: { COLUMBA_DATABASE: database, COLUMBA_PORT: '8099', COLUMBA_REGION: 'ZA' },
+    });
+    assert.deepEqual([code, stderr], [0, '']);
+    const told = stdout.split('\n');
+    for (const line of [
+      `COLUMBA_DATABASE=${database}`,
+      'COLUMBA_PORT=8099',
+      'COLUMBA_REGION=ZA',
+      'COLUMBA_LIST_LIMIT=10000',
+    ]) {
+      assert.ok(told.includes(line), line);
+    }
+    assert.equal(told.at(-2), 'The settings are right and the database can be used.');
+  });
+
+  test('help names every command, and its settings apart, each with its variable and its default', async () => {
+    const { stdout: help } = await columba([]);
+    assert.deepEqual(await columba(['--help']), { code: 0, stdout: help, stderr: '' });
+    for (const command of ['serve', 'import FILE', 'export', 'account COMMAND', 'check', 'version']) {
+      assert.ok(help.includes(`\n  ${command} `), command);
+    }
+    assert.ok(help.split('\n').length < 30, 'the settings are not in it');
+    const { stdout: table } = await columba(['settings']);
+    assert.ok((await columba(['help', 'settings'])).stdout.endsWith(`\n${table}`));
+    const flags = (await columba(['serve', '--help'])).stdout;
+    for (const [name, { variable, fallback }] of Object.entries(settings)) {
+      assert.ok(table.includes(`${variable}, --${flagOf(name)}${fallback && ` (${fallback})`}\n`), variable);
+      assert.ok(flags.includes(`\n  --${flagOf(name)} `) && flags.includes(variable), variable);
+    }
+  });
+
+  test('COMMAND --help ends with 0 before a setting is judged or a database opened', async () => {
+    const program = createProgram('0');
+    const env = { COLUMBA_DATABASE: 'nothing', COLUMBA_PROT: '1', COLUMBA_CONFIG: 'missing.conf' };
+    const helps = program.commands.flatMap((command) => [
+      [command.name(), '--help'],
+      ['help', command.name()],
+      ...command.commands.map((each) => [command.name(), each.name(), '-h']),
+    ]);
+    for (const args of [['--version'], ['version'], ...helps]) {
+      const { code, stdout, stderr } = await columba(args, { env });
+      assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+      assert.match(stdout, /^(?:Usage: columba |\d+\.)/);
+    }
+  });
+
+  test('version is that of the package, also through a symbolic link from elsewhere', async () => {
+    assert.deepEqual(await columba(['version']), { code: 0, stdout: `${PACKAGE.version}\n`, stderr: '' });
+    const link = join(folder, 'linked');
+    symlinkSync(new URL('../../columba', import.meta.url).pathname, link);
+    assert.equal((await columba(['--version'], { command: link })).stdout, `${PACKAGE.version}\n`);
+  });
+});
+
+describe('columba refuses', () => {
+  test('what it does not understand, in one line with the nearest right word, and exit code 2', async () => {
+    const database = freshDatabase();
+    const refusals: [args: string[], stderr: string][] = [
+      [['frobnicate'], "unknown command 'frobnicate'. Try: columba --help"],
+      [['exprot'], "unknown command 'exprot' (Did you mean export?). Try: columba --help"],
+      [['import', '--database', database], "missing required argument 'FILE'. Try: columba import --help"],
+      [['export', '--colour', '--database', database], "unknown option '--colour'. Try: columba export --help"],
+      [['check', '--database'], "option '--database <VALUE>' argument missing. Try: columba check --help"],
+      [['serve', '--prot', '1'], "unknown option '--prot' (Did you mean --port?). Try: columba serve --help"],
+      [['account', 'lst'], "unknown command 'lst' (Did you mean list?). Try: columba account --help"],
+      [['constructor'], "unknown command 'constructor'. Try: columba --help"],
+    ];
+    for (const [args, expected] of refusals) {
+      assert.deepEqual(await columba(args), { code: 2, stdout: '', stderr: `columba: ${expected}\n` }, args.join(' '));
+    }
+    const { code, stderr } = await columba(['account']);
+    assert.equal(code, 2);
+    assert.match(stderr, /^columba: expected one of add, list, [^\n]*\. Try: columba account --help\n$/);
+  });
+
+  test('wrong settings, all of them at once, each with what would be right', async () => {
+    const { code, stdout, stderr } = await columba(['serve', '--port', '70000', '--list-limit=0'], {
+      env: {
+        ...{ COLUMBA_DATABASE: 'mysql://root:SECRET@host/db', COLUMBA_REGION: 'za', COLUMBA_TIME_ZONE: 'Mars/Phobos' },
+        ...{ COLUMBA_BASE_URL: 'sms.example', COLUMBA_NAMESPACE: 'not a uri', COLUMBA_LOG_LEVEL: 'loud' },
+        ...{ COLUMBA_PROT: '1', COLUMBA_PORT: '8080' },
+      },
+    });
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.doesNotMatch(stderr, /\n\s+at |SECRET/);
+    assert.deepEqual(
+      stderr
+        .replace(/^columba: /, '')
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split(':')[0])
+        .sort(),
+      [
+        ...['--list-limit', '--port', 'COLUMBA_BASE_URL', 'COLUMBA_DATABASE', 'COLUMBA_LOG_LEVEL'],
+        ...['COLUMBA_NAMESPACE', 'COLUMBA_PROT', 'COLUMBA_REGION', 'COLUMBA_TIME_ZONE'],
+      ],
+    );
+    assert.match(stderr, /--port: expected a whole number from 0 to 65535, not "70000"\n/);
+    assert.match(stderr, /COLUMBA_PROT: there is no such setting\n/);
+    assert.match(
+      stderr,
+      /COLUMBA_DATABASE: [^\n]* postgres:\/\/USER:PASSWORD@HOST\/DATABASE, not "mysql:\/\/…@host\/db"\n/,
+    );
+  });
+
+  test('a variable that no setting has', async () => {
+    const env = { COLUMBA_DATBASE: 'sqlite:x.db' };
+    assert.deepEqual(await columba(['check', '--database', freshDatabase()], { env }), {
+      ...{ code: 1, stdout: '', stderr: 'columba: COLUMBA_DATBASE: there is no such setting\n' },
+    });
+  });
+
+  test('proxies that are no addresses, already when it checks', async () => {
+    const env = { COLUMBA_TRUSTED_PROXIES: '10.0.0.0/8, proxy.example' };
+    const { code, stderr } = await columba(['check', '--database', freshDatabase()], { env });
+    assert.equal(code, 1);
+    assert.match(stderr, /^columba: COLUMBA_TRUSTED_PROXIES: expected [^\n]*\n$/);
+  });
+
+  test('a database that is newer than it, with a sentence and no stack', async () => {
+    const database = freshDatabase();
+    await columba(['import', SAMPLE, '--database', database]);
+    const file = new DatabaseSync(database.replace(/^sqlite:/, ''));
+    file.exec("insert into schema_version (version, name, applied_at) values (99, 'from the future', 0)");
+    file.close();
+    assert.deepEqual(await columba(['check', '--database', database]), {
+      ...{ code: 1, stdout: '' },
+      stderr: `columba: The database has schema version 99, and this program knows versions up to ${migrations.length}. Run the newer Columba that wrote it.\n`,
+    });
+  });
+
+  test('a file that is no database, and a place where none can be, with a sentence and no stack', async () => {
+    for (const path of [SAMPLE, folder, '/dev/null/columba.db']) {
+      const { code, stdout, stderr } = await columba(['account', 'add', 'a', '--database', `sqlite:${path}`]);
+      assert.deepEqual([code, stdout], [1, ''], path);
+      assert.match(stderr, /^columba: [^\n]+\n$/);
+    }
+  });
+});

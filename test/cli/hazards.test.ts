@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, openSync, readdirSync, statSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { findConfigFile } from '../../src/config/config-file.ts';
+import { readConfig } from '../../src/config/settings.ts';
+import { createTrace } from '../../src/server/telemetry/exchange-recorder.ts';
+import { columba, folder, freshPath } from './running.ts';
+
+/** Commands and settings that would have harmed the operator without a word. */
+
+const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
+
+/** A database with one account. */
+async function made(): Promise<string> {
+  const path = freshPath('db');
+  const { code, stderr } = await columba(['account', 'add', 'acme', '--database', `sqlite:${path}`]);
+  assert.equal(code, 0, stderr);
+  return path;
+}
+
+function freshFolder(): string {
+  const path = freshPath('folder');
+  mkdirSync(path);
+  return path;
+}
+
+describe('a database is not replaced by a copy of itself', () => {
+  for (const command of [['backup'], ['export', '--output']]) {
+    test(`by ${command[0]} --force, directly or through a link`, async () => {
+      const path = await made();
+      const link = freshPath('link');
+      symlinkSync(path, link);
+      for (const target of [path, link, `${path}-wal`]) {
+        const { code, stderr } = await columba([...command, target, '--force', '--database', `sqlite:${path}`]);
+        assert.equal(code, 1);
+        assert.equal(stderr, `columba: ${target}: this is the database itself. Choose another file.\n`);
+      }
+      const { stdout } = await columba(['account', 'list', '--database', `sqlite:${path}`]);
+      assert.match(stdout, /^acme\t/);
+    });
+  }
+});
+
+describe('a setting that would mean something else is refused', () => {
+  for (const variable of ['COLUMBA_HOST', 'COLUMBA_METRICS_HOST', 'COLUMBA_HEALTH_HOST']) {
+    test(`${variable} that is empty, which would listen on all addresses`, () => {
+      for (const value of ['', ' ', '[::1]', '127.0.0.1:80', 'http://localhost']) {
+        assert.throws(
+          () => readConfig({ [variable]: value }),
+          new RegExp(`${variable}: expected an address or a name`),
+        );
+      }
+      for (const value of ['127.0.0.1', '::1', '0.0.0.0', 'localhost', 'db-1.example']) {
+        readConfig({ [variable]: value });
+      }
+    });
+  }
+
+  test('a misspelt sslmode, which would connect without TLS', () => {
+    const url = (query: string) => ({ COLUMBA_DATABASE: `postgres://u:p@db.example/columba?${query}` });
+    for (const query of ['sslmod=verify-full', 'ssl_mode=require', 'sslmode=require&sslrootcrt=x']) {
+      assert.throws(() => readConfig(url(query)), /expected parameters of PostgreSQL/);
+    }
+    readConfig(url('sslmode=verify-full&target_session_attrs=read-write&application_name=x'));
+  });
+
+  test('a file of settings that is a dangling link or a device', () => {
+    const path = freshFolder();
+    symlinkSync(join(path, 'nowhere'), join(path, 'columba.conf'));
+    assert.throws(() => findConfigFile({}, path), /the link leads to a file that is not there/);
+    for (const device of ['/dev/null', '/dev/zero']) {
+      assert.throws(() => findConfigFile({ COLUMBA_CONFIG: device }, path), /expected a file of settings/);
+    }
+  });
+});
+
+describe('a command that cannot do its work', () => {
+  test('makes no database for an import of a folder', async () => {
+    const cwd = freshFolder();
+    const { code, stderr } = await columba(['import', folder], { cwd });
+    assert.deepEqual([code, stderr], [1, `columba: ${folder}: expected a file, and this is a folder\n`]);
+    assert.deepEqual(readdirSync(cwd), []);
+  });
+
+  test('says so where a path cannot be looked at, and not that nothing is there', async () => {
+    const path = join(folder, 'n'.repeat(300), 'columba.db');
+    const { code, stderr } = await columba(['account', 'list', '--database', `sqlite:${path}`]);
+    assert.equal(code, 1);
+    assert.doesNotMatch(stderr, /There is no database at/);
+    assert.match(stderr, /^columba: [^\n]+\n$/);
+  });
+
+  test('tells a full disk behind standard output in one line', {
+    skip: !existsSync('/dev/full') && 'no /dev/full',
+  }, () => {
+    const { status, stderr } = spawnSync(COLUMBA, ['--help'], {
+      stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
+    });
+    assert.equal(status, 1);
+    assert.match(String(stderr), /^columba: standard output cannot be written: ENOSPC[^\n]*\n$/);
+  });
+});
+
+test('control characters of an account do not reach the terminal', async () => {
+  const database = `sqlite:${freshPath('db')}`;
+  const company = 'evil\tcolumn\nline\u001b[2J\u202e';
+  await columba(['account', 'add', 'acme', '--company', company, '--database', database]);
+  const listed = await columba(['account', 'list', '--database', database]);
+  assert.equal(listed.stdout, 'acme\tevil\ufffdcolumn\ufffdline\ufffd[2J\ufffd\t0 credits\n');
+  const shown = await columba(['account', 'show', 'acme', '--database', database]);
+  assert.ok(shown.stdout.includes('company: evil\ufffdcolumn\ufffdline\ufffd[2J\ufffd\n'));
+  const { stderr } = await columba(['account', 'show', '\u001b[2J', '--database', database]);
+  assert.ok(!stderr.includes('\u001b'), stderr);
+});
+
+test('a trace into a device leaves its mode alone: others use it too', {
+  skip: process.platform !== 'linux' && 'Linux',
+}, async () => {
+  const path = freshPath('pipe');
+  assert.equal(spawnSync('mkfifo', ['--mode', '0666', path]).status, 0);
+  const mode = statSync(path).mode;
+  openSync(path, 'r+'); // a reader, without whom opening it would wait
+  const trace = createTrace({ file: path, now: Date.now, failed: () => {}, userIdOf: () => undefined, words: [] });
+  assert.equal(statSync(path).mode, mode);
+  await trace.close();
+});

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readConfig, settings, shownValue } from '../../src/config/settings.ts';
+import { describeError } from '../../src/server/telemetry/error-redaction.ts';
+
+test('a namespace has one fragment at most: with two it would be no URI in the WSDL', () => {
+  const namespaceOf = (value: string) => readConfig({ COLUMBA_NAMESPACE: value }).namespace;
+  assert.equal(namespaceOf('http://sms.example/api#v1'), 'http://sms.example/api#v1');
+  assert.throws(() => namespaceOf('urn:##'), { message: /^COLUMBA_NAMESPACE: expected a URI such as/ });
+});
+
+for (const database of [
+  'sqlite::memory:',
+  'sqlite::MEMORY:',
+  'sqlite:file::memory:',
+  'sqlite:file:columba.db?mode=memory',
+  'sqlite:',
+  'sqlite:  ',
+]) {
+  test(`a database in memory, which loses everything at the end, is refused: ${database}`, () => {
+    assert.throws(() => readConfig({ COLUMBA_DATABASE: database }), {
+      message: /^COLUMBA_DATABASE: expected sqlite: /,
+    });
+  });
+}
+
+for (const password of ['SECRET', 'SEC@RET', 'SEC/RET', 'SEC@RET/SEC@RET', 'SEC?RET@SEC#RET', 'SEC:RET', 'SEC RET@']) {
+  test(`a database password is not shown, whatever is in it: ${password}`, () => {
+    const url = `postgres://columba:${password}@db.example/columba`;
+    const hidden = 'postgres://…@db.example/columba';
+    assert.equal(shownValue(settings.database, url), hidden);
+    const query = `postgres://db.example/columba?user=columba&password=${encodeURIComponent(password)}`;
+    assert.equal(shownValue(settings.database, query), 'postgres://db.example/columba?user=columba&password=…');
+    for (const setting of ['COLUMBA_PORT', 'COLUMBA_BASE_URL']) {
+      assert.throws(
+        () => readConfig({ [setting]: url }),
+        ({ message }: Error) => !/SEC|RET/.test(message),
+      );
+    }
+    assert.doesNotMatch(describeError(new Error(`cannot connect to ${url}`)).message, /SEC|RET/);
+  });
+}
+
+for (const password of ['pass/word', 'p@ss/word', 'pass?word', 'pass#word']) {
+  test(`a password that would be read as part of the address is refused with what to write: ${password}`, () => {
+    assert.throws(() => readConfig({ COLUMBA_DATABASE: `postgres://columba:${password}@db.example/columba` }), {
+      message:
+        'COLUMBA_DATABASE: expected the characters / ? # of a password as %2F %3F %23, not "postgres://…@db.example/columba"',
+    });
+  });
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { Counter, Histogram, Registry } from 'prom-client';
+import { Count, counterOf, Distribution, histogramOf } from '../../../src/server/telemetry/counters.ts';
+import { addStock } from '../../../src/server/telemetry/metrics.ts';
+import { parseMetrics } from '../../support/telemetry-output.ts';
+
+const ONE = { name: 'one', help: 'One.' };
+const BOUNDS = [0.0005, 0.01, 1, 10];
+
+const seconds = fc.oneof(fc.double({ min: 0, max: 20, noNaN: true }), fc.constantFrom(0, ...BOUNDS, 10.000001));
+const labels = fc.record({ group: fc.constantFrom('inbox', 'sent'), form: fc.constantFrom('get', 'a"b\\c\nd') });
+
+describe('figures that are counted in plain numbers', () => {
+  test('a histogram reads as one of prom-client does that was told the same', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(labels, seconds), { maxLength: 50 }), async (told) => {
+        const [theirs, ours] = [new Registry(), new Registry()];
+        const known = new Map<string, Distribution>();
+        const histogram = new Histogram({
+          ...ONE,
+          labelNames: ['group', 'form'],
+          buckets: BOUNDS,
+          registers: [theirs],
+        });
+        ours.registerMetric(histogramOf(ONE, () => known.values()));
+        for (const [each, value] of told) {
+          histogram.observe(each, value);
+          const key = JSON.stringify(each);
+          const distribution = known.get(key) ?? new Distribution(each, BOUNDS);
+          known.set(key, distribution);
+          distribution.observe(value);
+        }
+        assert.deepEqual(parseMetrics(await ours.metrics()), parseMetrics(await theirs.metrics()));
+        assert.deepEqual((await ours.metrics()).split('\n')[1], (await theirs.metrics()).split('\n')[1]);
+      }),
+    );
+  });
+
+  test('a counter does too', async () => {
+    const [theirs, ours] = [new Registry(), new Registry()];
+    const counter = new Counter({ ...ONE, labelNames: ['group'], registers: [theirs] });
+    const count = new Count({ group: 'inbox' });
+    ours.registerMetric(counterOf(ONE, () => [count]));
+    for (const _ of Array(5)) {
+      counter.inc({ group: 'inbox' });
+      count.value += 1;
+    }
+    assert.equal(await ours.metrics(), await theirs.metrics());
+  });
+});
+
+describe('how much there is in the database', () => {
+  test('is left out while the database does not answer, and the rest is there', async () => {
+    const registry = new Registry();
+    let stock = async () => ({ unread: 1, read: 2, scheduled: 3, toPurge: 4 });
+    addStock(registry, () => stock());
+    registry.registerMetric(counterOf(ONE, () => [{ labels: {}, value: 5 }]));
+    const names = async () => parseMetrics(await registry.metrics()).map(({ name, value }) => `${name} ${value}`);
+    const all = ['columba_messages 1', 'columba_messages 2', 'columba_messages 3', 'columba_purge_backlog_accounts 4'];
+    assert.deepEqual(await names(), [...all, 'one 5']);
+    const good = stock;
+    stock = () => Promise.reject(new Error('on purpose'));
+    assert.deepEqual(await names(), ['one 5']);
+    stock = good;
+    assert.deepEqual(await names(), [...all, 'one 5']);
+  });
+});

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { test } from 'node:test';
+import { contract } from '../../../src/contract/contract.ts';
+import { columba } from '../../cli/running.ts';
+import { until } from '../../durability/program.ts';
+import { CALLS } from '../../durability/serving.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { type Arguments, FORMS, type Form, requestOf } from '../../support/forms.ts';
+import { ACME } from '../../support/service.ts';
+import {
+  freePort,
+  metricsText,
+  type Sample,
+  sampleOf,
+  scrape,
+  type Watched,
+  withWatched,
+} from '../../support/telemetry-output.ts';
+
+const withMetrics = async (
+  engine: Engine,
+  work: (server: Watched, port: number) => Promise<void>,
+  args: readonly string[] = [],
+): Promise<void> => {
+  const port = await freePort();
+  await withWatched(engine, { args: ['--metrics-port', String(port), ...args] }, (server) => work(server, port));
+};
+
+/** The bytes of the answer's body, as they came over the wire where nothing unpacks them. */
+async function call(address: string, form: Form, group: string, operation: string, args: Arguments): Promise<number> {
+  const { method, path, query, headers, bytes } = requestOf(form, group, operation, args);
+  const given = { ...(headers as Record<string, string>), 'Accept-Encoding': 'identity' };
+  const target = `${address}${path}${query && `?${query}`}`;
+  const answer = await fetch(target, { method, headers: given, ...(bytes && { body: bytes }) });
+  return (await answer.arrayBuffer()).byteLength;
+}
+
+const named = (samples: readonly Sample[], name: string) => samples.filter((sample) => sample.name === name);
+const sum = (samples: readonly Sample[]) => samples.reduce((total, { value }) => total + value, 0);
+
+onEveryEngine('metrics', (engine) => {
+  test('requests are counted by group, operation, form and kind, and their times and bytes are added up', async () => {
+    await withMetrics(engine, async ({ address }, port) => {
+      let bytes = 0;
+      for (const form of FORMS) {
+        for (const [group, operation, args] of CALLS) {
+          bytes += await call(address, form, group, operation, { user_id: ACME, ...args });
+        }
+        bytes += await call(address, form, 'inbox', 'CountUnread', { user_id: 'nobody' });
+      }
+      const samples = await scrape(port);
+      for (const form of FORMS) {
+        for (const [group, operation] of CALLS) {
+          const labels = { group, operation, form };
+          assert.equal(
+            sampleOf(samples, 'columba_requests_total', { ...labels, kind: 'ok' }),
+            1,
+            `${operation} ${form}`,
+          );
+          const refused = operation === 'CountUnread' ? 1 : 0;
+          assert.equal(sampleOf(samples, 'columba_request_duration_seconds_count', labels), 1 + refused);
+          assert.ok(sampleOf(samples, 'columba_request_duration_seconds_sum', labels) > 0);
+        }
+      }
+      assert.equal(sum(named(samples, 'columba_requests_total')), FORMS.length * (CALLS.length + 1));
+      assert.equal(sampleOf(samples, 'columba_credential_failures_total'), FORMS.length);
+      assert.equal(sampleOf(samples, 'columba_response_bytes_total'), bytes);
+    });
+  });
+
+  test('no label has a value that a client made up', async () => {
+    await withMetrics(engine, async ({ address }, port) => {
+      const strange = ['Nope', 'countunread', 'toString', '__proto__', 'a"b', 'CountUnread%00', '..', 'x'.repeat(500)];
+      for (const name of strange) {
+        for (const form of FORMS) await call(address, form, 'inbox', name, { user_id: ACME });
+        await fetch(`${address}/${name}`);
+        await fetch(`${address}/api/${name}.asmx/${name}`, { method: 'POST' });
+        await fetch(`${address}/api/inbox.asmx/CountUnread?${name}=${name}`, { headers: { 'X-Request-Id': name } });
+      }
+      for (const method of ['PUT', 'DELETE', 'PROPFIND']) await fetch(`${address}/api/inbox.asmx/Unread`, { method });
+      const samples = named(await scrape(port), 'columba_requests_total');
+      const strangers = (label: string, known: readonly string[]) =>
+        samples.map(({ labels }) => labels[label] ?? '').filter((value) => !known.includes(value));
+      const operations = Object.values(contract).flatMap((group) => Object.keys(group));
+      assert.deepEqual(strangers('group', [...Object.keys(contract), 'none']), []);
+      assert.deepEqual(strangers('operation', [...operations, 'unknown', 'none']), []);
+      assert.deepEqual(strangers('form', [...FORMS, 'none']), []);
+      assert.ok(sampleOf(samples, 'columba_requests_total', { operation: 'unknown', kind: 'unknown-operation' }) > 0);
+      assert.ok(sampleOf(samples, 'columba_requests_total', { operation: 'Unread', kind: 'method' }) > 0);
+    });
+  });
+
+  test('the buckets of a histogram add up, from 0.5 ms to 10 s', async () => {
+    await withMetrics(engine, async ({ address }, port) => {
+      for (const _ of Array(20)) await call(address, 'get', 'account', 'Profile', { user_id: ACME });
+      const samples = await scrape(port);
+      const buckets = named(samples, 'columba_request_duration_seconds_bucket');
+      assert.deepEqual(
+        [buckets[0]?.labels.le, buckets.at(-2)?.labels.le, buckets.at(-1)?.labels.le],
+        ['0.0005', '10', '+Inf'],
+      );
+      const counts = buckets.map(({ value }) => value);
+      assert.deepEqual(
+        counts,
+        counts.toSorted((a, b) => a - b),
+      );
+      assert.equal(counts.at(-1), 20);
+      assert.equal(sampleOf(samples, 'columba_request_duration_seconds_count'), 20);
+    });
+  });
+
+  test('statements of the database are timed: reads, writes and transactions', async () => {
+    await withMetrics(engine, async ({ address }, port) => {
+      const countOf = async (kind: string) => {
+        const labels = { engine: engine.name, kind };
+        return sampleOf(await scrape(port), 'columba_database_seconds_count', labels);
+      };
+      const steps: [kind: string, group: string, operation: string, args: Arguments][] = [
+        ['read', 'account', 'Profile', {}],
+        ['write', 'inbox', 'MarkMessageAsRead', { message_id: '1003' }],
+        ['transaction', 'compose', 'DeleteScheduledMessage', { message_id: '3001' }],
+      ];
+      for (const [kind, group, operation, args] of steps) {
+        const before = await countOf(kind);
+        await call(address, 'post', group, operation, { user_id: ACME, ...args });
+        assert.ok((await countOf(kind)) > before, kind);
+      }
+      assert.ok(sampleOf(await scrape(port), 'columba_database_seconds_sum', { kind: 'read' }) > 0);
+    });
+  });
+
+  test('kept answers, open connections, what is in the database and who we are', async () => {
+    await withMetrics(engine, async ({ address }, port) => {
+      for (const _ of Array(5)) await call(address, 'get', 'account', 'Profile', { user_id: ACME });
+      const samples = await scrape(port);
+      const hits = engine.name === 'sqlite' ? 4 : 0; // PostgreSQL would have to be asked anyway
+      assert.equal(sampleOf(samples, 'columba_kept_hits_total'), hits);
+      assert.equal(sampleOf(samples, 'columba_kept_misses_total'), 5 - hits);
+      assert.equal(sampleOf(samples, 'columba_kept_bytes') > 500, engine.name === 'sqlite');
+      const unsent = ['columba_unsent_bytes', 'columba_unsent_refused_total'].map((name) => named(samples, name));
+      assert.deepEqual(
+        unsent.map(([sample]) => sample?.value),
+        [0, 0],
+      );
+      const states = named(samples, 'columba_messages').map(({ labels, value }) => [labels.state, value]);
+      assert.deepEqual(Object.fromEntries(states), { unread: 5, read: 2, scheduled: 3 });
+      assert.equal(named(samples, 'columba_purge_backlog_accounts')[0]?.value, 0);
+      const { version, node } = named(samples, 'columba_build_info')[0]?.labels ?? {};
+      assert.match(`${version} ${node}`, /^\d+\.\d+\.\d+ v\d+\.\d+\.\d+$/);
+      const quantiles = named(samples, 'columba_event_loop_delay_seconds');
+      assert.deepEqual(
+        quantiles.map(({ labels }) => labels.quantile),
+        ['0.5', '0.99', '1'],
+      );
+      for (const { value } of quantiles) assert.ok(value >= 0 && value < 60, String(value));
+      assert.ok(sampleOf(samples, 'process_cpu_seconds_total') > 0);
+      assert.ok(sampleOf(samples, 'process_resident_memory_bytes') > 1e6);
+
+      const { hostname, port: service } = new URL(address);
+      const before = sampleOf(await scrape(port), 'columba_connections_open');
+      const sockets = await Promise.all(
+        Array.from({ length: 7 }, async () => {
+          const socket = connect(Number(service), hostname);
+          await once(socket, 'connect');
+          return socket;
+        }),
+      );
+      const openNow = async () => sampleOf(await scrape(port), 'columba_connections_open');
+      await until('all connections are counted', async () => (await openNow()) === before + 7);
+      for (const socket of sockets) socket.destroy();
+      await until('they are gone', async () => (await openNow()) <= before);
+    });
+  });
+
+  test('with several processes they are added up, and do not go down when one of them is gone', async () => {
+    const countOf = async (port: number) => sampleOf(await scrape(port), 'columba_requests_total', { kind: 'ok' });
+    await withMetrics(
+      engine,
+      async ({ address, child, lines }, port) => {
+        const workers = () => lines().filter(({ msg }) => msg === 'serving');
+        await until('all workers serve', () => workers().length === 2);
+        const ask = async (times: number) => {
+          for (const _ of Array(times)) await call(address, 'get', 'account', 'Profile', { user_id: ACME });
+        };
+        await ask(20);
+        assert.equal(await countOf(port), 20);
+        process.kill(workers()[0]?.pid as number, 'SIGKILL');
+        await until('it is replaced', () => workers().length === 3);
+        assert.equal(await countOf(port), 20);
+        await ask(10);
+        child.kill('SIGHUP');
+        await until('all are new', () => lines().some(({ msg }) => msg === 'the workers are restarted'));
+        assert.equal(await countOf(port), 30);
+        await ask(10);
+        const samples = await scrape(port);
+        assert.equal(sampleOf(samples, 'columba_requests_total', { kind: 'ok' }), 40);
+        assert.equal(sampleOf(samples, 'columba_request_duration_seconds_count'), 40);
+        assert.equal(named(samples, 'columba_messages').length, 3);
+        assert.equal(sampleOf(samples, 'columba_messages', { state: 'unread' }), 5);
+        assert.equal(sampleOf(samples, 'columba_build_info'), 1);
+        assert.ok(sampleOf(samples, 'columba_connections_open') >= 0);
+      },
+      ['--workers', '2'],
+    );
+  });
+
+  test('they are at /metrics of their own port and nowhere else', async () => {
+    await withMetrics(engine, async ({ address, lines }, port) => {
+      const own = `http://127.0.0.1:${port}`;
+      assert.equal(lines().find(({ msg }) => msg === 'serving metrics')?.metrics, `${own}/metrics`);
+      const answer = await fetch(`${own}/metrics`);
+      assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+      const text = await answer.text();
+      assert.match(text, /^# HELP columba_requests_total \S.*\n# TYPE columba_requests_total counter$/m);
+      assert.equal((await fetch(`${own}/metrics`, { method: 'HEAD' })).status, 200);
+      assert.equal((await fetch(`${own}/metrics`, { method: 'POST' })).status, 405);
+      assert.equal((await fetch(`${own}/api/inbox.asmx`)).status, 404);
+      const elsewhere = await fetch(`${address}/metrics`);
+      assert.ok(!(await elsewhere.text()).includes('columba_requests_total'));
+      const help = [...(await metricsText(port)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
+      assert.equal(new Set(help).size, help.length, 'one is there twice');
+    });
+  });
+});
+
+onEveryEngine('the port for metrics', (engine) => {
+  for (const workers of ['1', '2']) {
+    test(`that is taken ends the process at once, in one sentence, with what to do (workers: ${workers})`, async () => {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port: taken } = server.address() as AddressInfo;
+      const args = ['serve', '--port', '0', '--database', await engine.fresh('empty'), '--workers', workers];
+      const { code, stderr } = await columba([...args, '--metrics-port', String(taken)]);
+      const sentence = `Port ${taken} is taken. Choose another with --metrics-port or COLUMBA_METRICS_PORT.`;
+      assert.deepEqual([code, stderr], [1, `columba: ${sentence}\n`]);
+      server.close();
+    });
+  }
+});

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { openSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
+import { unavailable } from '../../../src/store/unavailable.ts';
+import { freshPath } from '../../cli/running.ts';
+import { until } from '../../durability/program.ts';
+import { serve } from '../../durability/serving.ts';
+import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';
+import { type Arguments, type Form, requestOf } from '../../support/forms.ts';
+import { ACME } from '../../support/service.ts';
+import {
+  type Collector,
+  type Span,
+  startCollector,
+  type Watched,
+  withWatched,
+} from '../../support/telemetry-output.ts';
+
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+const SPAN_ID = 'b7ad6b7169203331';
+const [SERVER, CLIENT] = [2, 3];
+const [UNSET, ERROR] = [0, 2];
+
+async function call(
+  address: string,
+  operation: string,
+  args: Arguments = {},
+  { group = 'inbox', form = 'get' as Form, traceparent = '' } = {},
+): Promise<Response> {
+  const { method, path, query, headers, bytes } = requestOf(form, group, operation, { user_id: ACME, ...args });
+  const fields = {
+    ...(headers as Record<string, string>),
+    ...(traceparent && { traceparent }),
+    'X-Request-Id': operation,
+  };
+  const answer = await fetch(`${address}${path}${query && `?${query}`}`, {
+    ...{ method, headers: fields },
+    ...(bytes && { body: bytes }),
+  });
+  await answer.arrayBuffer();
+  return answer;
+}
+
+/** Serves with a collector to send spans to, and gives what came there in the end. */
+async function collected(
+  engine: Engine,
+  work: (server: Watched) => Promise<void>,
+  env: Record<string, string> = {},
+): Promise<{ spans: Span[]; collector: Collector; server: Watched }> {
+  const collector = await startCollector();
+  const server = await withWatched(engine, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.address, ...env } }, work);
+  return { spans: collector.spans(), collector, server };
+}
+
+const childrenOf = (spans: readonly Span[], { spanId }: Span) => spans.filter((span) => span.parentSpanId === spanId);
+const requests = (spans: readonly Span[]) => spans.filter(({ kind }) => kind === SERVER);
+
+onEveryEngine('spans', (engine) => {
+  test('a call is one, a child of what the client names, with its statements below it', async () => {
+    const { spans, collector, server } = await collected(engine, async ({ address }) => {
+      await call(address, 'Unread', { max_count: 2 }, { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` });
+    });
+    assert.deepEqual([...new Set(collector.paths)], ['POST /v1/traces application/json']);
+    const [span] = requests(spans) as [Span];
+    assert.deepEqual([span.name, span.traceId, span.parentSpanId], ['inbox.Unread', TRACE_ID, SPAN_ID]);
+    assert.equal(span.status.code, UNSET);
+    assert.deepEqual(span.attributes, {
+      'rpc.service': 'inbox',
+      'rpc.method': 'Unread',
+      'http.request.method': 'GET',
+      'http.route': '/api/inbox.asmx/Unread',
+      'http.response.status_code': 200,
+      'client.address': '127.0.0.1',
+      'columba.form': 'get',
+      'columba.kind': 'ok',
+      'columba.request_id': 'Unread',
+      'columba.account': server.calls()[0]?.account,
+    });
+    const below = childrenOf(spans, span);
+    assert.equal(spans.length, below.length + 1);
+    assert.ok(below.some(({ name }) => name === 'inbox.unread'));
+    for (const { name, kind, traceId, attributes } of below) {
+      assert.deepEqual([kind, traceId], [CLIENT, TRACE_ID]);
+      const system = engine.name === 'postgres' ? 'postgresql' : 'sqlite';
+      assert.deepEqual(attributes, { 'db.system.name': system, 'db.query.summary': name });
+    }
+    assert.equal(server.calls()[0]?.trace_id, TRACE_ID);
+  });
+
+  test('a transaction is one, with what is done in it below it', async () => {
+    const { spans } = await collected(engine, async ({ address }) => {
+      await call(address, 'DeleteScheduledMessage', { message_id: '3001' }, { group: 'compose', form: 'soap12' });
+    });
+    const [span] = requests(spans) as [Span];
+    assert.equal(span.attributes['http.route'], '/api/compose.asmx');
+    const transaction = childrenOf(spans, span).find(({ name }) => name === 'transaction') ?? assert.fail('none');
+    assert.deepEqual(
+      childrenOf(spans, transaction).map(({ name }) => name),
+      ['outbox.deleteScheduled', 'accounts.returnCredits'],
+    );
+  });
+
+  test('a call begins a trace of its own where the client names none, and its log line names that', async () => {
+    const { spans, server } = await collected(engine, async ({ address }) => {
+      for (const traceparent of ['', 'nonsense', `00-${'0'.repeat(32)}-${SPAN_ID}-01`]) {
+        await call(address, 'CountUnread', {}, { traceparent });
+      }
+    });
+    const own = requests(spans);
+    assert.deepEqual(
+      own.map(({ parentSpanId }) => parentSpanId),
+      [undefined, undefined, undefined],
+    );
+    const ids = own.map(({ traceId }) => traceId);
+    assert.equal(new Set(ids).size, 3);
+    assert.deepEqual(
+      server.calls().map(({ trace_id }) => trace_id),
+      ids,
+    );
+  });
+
+  test('there is none for health checks, nor for what the client or the variables leave out', async () => {
+    const unsampled = `00-${TRACE_ID}-${SPAN_ID}-00`;
+    const first = await collected(engine, async ({ address }) => {
+      for (const path of ['/health/live', '/health/ready']) await fetch(address + path);
+      await call(address, 'CountUnread', {}, { traceparent: unsampled });
+    });
+    assert.deepEqual(first.spans, []);
+    assert.equal(first.server.calls()[0]?.trace_id, TRACE_ID);
+    const second = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}), {
+      OTEL_TRACES_SAMPLER: 'always_off',
+    });
+    assert.deepEqual(second.spans, []);
+  });
+
+  test('what the client did wrong has its kind and is no error, and pages are named as such', async () => {
+    const { spans } = await collected(engine, async ({ address }) => {
+      await call(address, 'CountUnread', { user_id: 'nobody' });
+      await call(address, 'Nope');
+      await fetch(`${address}/api/inbox.asmx?wsdl`);
+      await fetch(`${address}/nowhere?user_id=${ACME}`, { method: 'PROPFIND' });
+    });
+    const told = requests(spans).map(({ name, attributes, status }) => [
+      ...[name, attributes['columba.kind'], attributes['error.type'], attributes['http.request.method'], status.code],
+    ]);
+    assert.deepEqual(told, [
+      ['inbox.CountUnread', 'denied', 'denied', 'GET', UNSET],
+      ['inbox', 'unknown-operation', 'unknown-operation', 'GET', UNSET],
+      ['inbox', 'ok', undefined, 'GET', UNSET],
+      ['page', 'unknown-operation', 'unknown-operation', '_OTHER', UNSET],
+    ]);
+  });
+});
+
+describe('the variables of OpenTelemetry', () => {
+  const engine = engines[0] as Engine;
+  test('say what the service is called', async () => {
+    const plain = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}));
+    assert.match(plain.collector.bodies[0] ?? '', /"service\.name","value":\{"stringValue":"columba"\}/);
+    const named = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}), {
+      ...{ OTEL_SERVICE_NAME: 'sms', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' },
+    });
+    assert.match(named.collector.bodies[0] ?? '', /"service\.name","value":\{"stringValue":"sms"\}/);
+    assert.match(named.collector.bodies[0] ?? '', /"deployment\.environment\.name","value":\{"stringValue":"test"\}/);
+  });
+
+  /** A file that writes down what Node loads. */
+  function recording(): { env: Record<string, string>; loaded: () => string } {
+    const [hook, list] = [freshPath('mjs'), freshPath('txt')];
+    writeFileSync(list, '');
+    writeFileSync(
+      hook,
+      `import { appendFileSync } from 'node:fs';
+       import { registerHooks } from 'node:module';
+       registerHooks({ load(url, context, next) { appendFileSync(${JSON.stringify(list)}, url + '\\n'); return next(url, context); } });`,
+    );
+    return {
+      env: { NODE_OPTIONS: `--import ${pathToFileURL(hook).href}` },
+      loaded: () => readFileSync(list, 'utf8'),
+    };
+  }
+
+  test('without them, nothing of OpenTelemetry is loaded, and without a port nothing of Prometheus', async () => {
+    const plain = recording();
+    const ask = async ({ address }: Watched) => void (await call(address, 'CountUnread'));
+    await withWatched(engine, { env: plain.env }, ask);
+    assert.match(plain.loaded(), /src\/server\/telemetry\.ts/);
+    assert.doesNotMatch(plain.loaded(), /opentelemetry|prom-client|src\/server\/(tracing|metrics)\.ts/);
+    const traced = recording();
+    await collected(engine, ask, traced.env);
+    assert.match(traced.loaded(), /@opentelemetry\/sdk-trace-base/);
+    assert.doesNotMatch(traced.loaded(), /prom-client/);
+  });
+
+  for (const [what, start] of [
+    ['is not there', async () => 'http://127.0.0.1:9'],
+    ['fails', async () => (await startCollector(400)).address],
+  ] as const) {
+    test(`a collector that ${what} holds up neither calls nor the end, and is complained about once`, async () => {
+      const times = { OTEL_BSP_SCHEDULE_DELAY: '20', OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: await start(), ...times };
+      const { lines, ended } = await withWatched(engine, { env }, async ({ address, lines }) => {
+        assert.equal((await call(address, 'CountUnread')).status, 200);
+        const told = () => lines().some(({ msg }) => msg === 'spans could not be sent');
+        await until('it is told of', told);
+        for (const _ of Array(5)) assert.equal((await call(address, 'CountUnread')).status, 200);
+      });
+      assert.equal((await ended).code, 0);
+      const warnings = lines().filter(({ level }) => level > 30);
+      assert.deepEqual([warnings.length, warnings[0]?.level], [1, 40]);
+    });
+  }
+});
+
+onEveryEngine('a failure that is ours', (engine) => {
+  const FAILURES: [kind: string, thrown: () => Error][] = [
+    ['internal', () => new Error('on purpose')],
+    ['unavailable', () => unavailable(new Error('on purpose'))],
+  ];
+  for (const [kind, thrown] of FAILURES) {
+    test(`${kind}: it is an error of its span and of the statement, and neither says more`, async (t) => {
+      const collector = await startCollector();
+      process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.address; // the exporter looks nowhere else
+      t.after(() => delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT);
+      const { app, call: ask } = await serve(await engine.fresh('sample'), {
+        telemetry: { output: createLogOutput(false, openSync(freshPath('log'), 'w')), environment: process.env },
+        database: (opened) => ({ ...opened, first: () => Promise.reject(thrown()) }),
+      });
+      await ask('account', 'Profile');
+      await app.stop();
+      const [span] = requests(collector.spans()) as [Span];
+      assert.deepEqual([span.name, span.status], ['account.Profile', { code: ERROR, message: kind }]);
+      const statement = childrenOf(collector.spans(), span).at(-1) as Span;
+      assert.deepEqual([statement.name, statement.status], ['accounts.account', { code: ERROR }]);
+      assert.doesNotMatch(collector.bodies.join(), /on purpose/);
+    });
+  }
+});

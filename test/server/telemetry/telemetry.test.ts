@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { openSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { readConfig } from '../../../src/config/settings.ts';
+import { createAccountLabel } from '../../../src/server/telemetry/access-log.ts';
+import { createLog } from '../../../src/server/telemetry/log.ts';
+import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
+import { createTelemetry, tracesAreWanted } from '../../../src/server/telemetry/telemetry.ts';
+import { columba, freshDatabase, freshPath } from '../../cli/running.ts';
+
+describe('the variables of OpenTelemetry', () => {
+  const CASES: [environment: Record<string, string>, isWanted: boolean][] = [
+    [{}, false],
+    [{ OTEL_SERVICE_NAME: 'sms' }, false],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.example:4318' }, true],
+    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector.example:4318/v1/traces' }, true],
+    [{ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://collector.example:4318/v1/metrics' }, false],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: '' }, false],
+    [{ OTEL_TRACES_EXPORTER: 'otlp' }, true],
+    [{ OTEL_TRACES_EXPORTER: 'console, otlp' }, true],
+    [{ OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.example:4318' }, false],
+    [{ OTEL_SDK_DISABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.example:4318' }, false],
+    [{ OTEL_SDK_DISABLED: 'TRUE', OTEL_TRACES_EXPORTER: 'otlp' }, false],
+    [{ OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' }, true],
+  ];
+  for (const [environment, isWanted] of CASES) {
+    test(`${JSON.stringify(environment)}: ${isWanted ? 'spans are sent' : 'none are made'}`, () =>
+      assert.equal(tracesAreWanted(environment), isWanted));
+  }
+});
+
+describe('telemetry that nobody wants', () => {
+  for (const [level, isLogged] of [
+    ['trace', true],
+    ['info', true],
+    ['warn', false],
+    ['silent', false],
+  ] as const) {
+    test(`at log level ${level} calls are ${isLogged ? '' : 'not '}looked at, and statements are not`, async () => {
+      const output = createLogOutput(false, openSync(freshPath('log'), 'w'));
+      const { observe, watch } = await createTelemetry(readConfig({}), {
+        ...{ log: createLog(level, output), output, environment: {}, isWorker: false },
+        sources: { engine: 'sqlite', kept: () => ({ hits: 0, misses: 0, bytes: 0 }), traffic: () => undefined },
+        stock: () => assert.fail('nobody asked'),
+      });
+      assert.deepEqual([observe !== undefined, watch], [isLogged, undefined]);
+    });
+  }
+});
+
+describe('names of accounts', () => {
+  const hmac = (account: bigint) => createHmac('sha256', 'key').update(String(account)).digest('hex').slice(0, 12);
+
+  test('are the same again, also after more accounts than are remembered', () => {
+    const label = createAccountLabel('key');
+    const accounts = Array.from({ length: 10_500 }, (_, number) => BigInt(number) << 32n);
+    for (const account of [...accounts, ...accounts.slice(0, 10)]) assert.equal(label(account), hmac(account));
+  });
+
+  test('are others under another key, and under one that was made up', () => {
+    const labels = ['key', 'other', '', ''].map((key) => createAccountLabel(key)(1n));
+    assert.equal(new Set(labels).size, 4);
+  });
+});
+
+describe('settings', () => {
+  test('the key of the log is not shown', async () => {
+    const env = { COLUMBA_DATABASE: freshDatabase(), COLUMBA_LOG_KEY: 'marzipan' };
+    assert.equal((await columba(['account', 'add', 'a'], { env })).code, 0);
+    const { code, stdout, stderr } = await columba(['check'], { env });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^COLUMBA_LOG_KEY=…$/m);
+    assert.doesNotMatch(stdout + stderr, /marzipan/);
+  });
+
+  const PORTS: [given: string, port: number | RegExp][] = [
+    ['', 0],
+    ['0', 0],
+    ['9464', 9464],
+    ['65536', /COLUMBA_METRICS_PORT: expected a whole number from 0 to 65535/],
+    ['on', /COLUMBA_METRICS_PORT: expected a whole number/],
+  ];
+  for (const [given, port] of PORTS) {
+    test(`COLUMBA_METRICS_PORT=${given}: ${typeof port === 'number' ? port : 'a mistake'}`, () => {
+      const reading = () => readConfig({ COLUMBA_METRICS_PORT: given }).metricsPort;
+      if (typeof port === 'number') assert.equal(reading(), port);
+      else assert.throws(reading, port);
+    });
+  }
+});

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import pg from 'pg';
+import { contract } from '../../../src/contract/contract.ts';
+import { openPostgres, postgresDialect } from '../../../src/store/postgres/database.ts';
+import { type Migratable, type Migration, migrate, migrations } from '../../../src/store/schema/migrations.ts';
+import { render, type Statement } from '../../../src/store/statement.ts';
+import { columba } from '../../cli/running.ts';
+import { type Engine, engines } from '../../support/engines.ts';
+import { type Arguments, FORMS } from '../../support/forms.ts';
+import { contentOf } from '../../support/opened-database.ts';
+import { ACME, type Service, startService } from '../../support/service.ts';
+import { onPostgres } from './servers.ts';
+
+const known = migrations.length;
+/** The key of src/store/postgres/database.ts. */
+const MIGRATION_LOCK = 4269856720;
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+const rows = (url: string, text: string) => withClient(url, async (client) => (await client.query(text)).rows);
+const versions = (url: string) => rows(url, 'select version::int, name from schema_version order by version');
+
+/** What a newer Columba does when it starts: its further steps, behind the same lock. */
+const upgrade = (url: string, steps: readonly Omit<Migration, 'version'>[], between = async () => {}): Promise<void> =>
+  withClient(url, async (client) => {
+    const execute = async (statement: Statement<never>, parameters: Readonly<Record<string, unknown>>) => {
+      const text = render(statement.text, statement.parameters, postgresDialect);
+      return client.query(
+        text,
+        (statement.parameters as readonly string[]).map((name) => parameters[name]),
+      );
+    };
+    const connection: Migratable = {
+      exec: async (text) => void (await client.query(text)),
+      all: async (statement, parameters) => (await execute(statement as Statement<never>, parameters)).rows,
+      first: async (statement, parameters) => (await execute(statement as Statement<never>, parameters)).rows[0],
+      run: async (statement, parameters) => (await execute(statement as Statement<never>, parameters)).rowCount ?? 0,
+    };
+    await client.query(`begin; select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+    const numbered = steps.map((step, index) => ({ ...step, version: known + index + 1 }));
+    await migrate(connection, postgresDialect, () => 0, [...migrations, ...numbered]);
+    await between();
+    await client.query('commit');
+  });
+
+const ADDITION = {
+  name: 'campaigns',
+  sql: `alter table received add column campaign_id bigint;
+    alter table account add column note text not null default '';
+    create table campaign (account_id bigint not null references account on delete cascade, campaign_id bigint not null,
+      name text {binary}, primary key (account_id, campaign_id)) {clustered};
+    create index received_by_campaign on received (account_id, campaign_id, message_id);`,
+};
+const NEWER = `The database has schema version ${known + 1}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`;
+
+const ARGUMENTS: Arguments = {
+  ...{ user_id: ACME, groupid: 1, mobile: '+27825550201', contact_id: ['101'], group_id: '1', id: 102 },
+  ...{ message: 'text', sample_message: 'x', message_id: '1001', max: 10, max_count: 10 },
+  ...{ from: '2026-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z' },
+};
+/** Those that take things away come last, so that the others have something to answer. */
+const OPERATIONS = Object.entries(contract)
+  .flatMap(([group, operations]) => Object.keys(operations).map((operation) => [group, operation] as const))
+  .sort(([, one], [, two]) => Number(one.startsWith('Delete')) - Number(two.startsWith('Delete')));
+
+async function answersOf(service: Service): Promise<string[]> {
+  const answers: string[] = [];
+  for (const form of FORMS) {
+    for (const [group, operation] of OPERATIONS) {
+      const { status, text } = await service.call(form, group, operation, ARGUMENTS);
+      answers.push(`${group}.${operation} ${form} ${status} ${text}`);
+    }
+  }
+  return answers;
+}
+
+onPostgres('migrations of PostgreSQL', () => {
+  let engine: Engine;
+  before(() => {
+    engine = engines.find(({ name }) => name === 'postgres') as Engine;
+  });
+
+  test('eight programs that start at once on an empty database all come up, and each migration is done once', async () => {
+    const url = await engine.fresh('empty');
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => columba(['check', '--database', url])));
+    for (const { code, stderr } of outcomes) assert.deepEqual([code, stderr], [0, '']);
+    assert.deepEqual(
+      await versions(url),
+      migrations.map(({ version, name }) => ({ version, name })),
+    );
+  });
+
+  test('while a newer program migrates, and after it, a running one serves all operations as before', async (t) => {
+    const url = await engine.fresh('sample');
+    const running = await startService({ ...engine, fresh: async () => url, release: () => {} });
+    const untouched = await startService(engine);
+    t.after(() => Promise.all([running.stop(), untouched.stop()]));
+    assert.equal(OPERATIONS.length, 32);
+    const first = await answersOf(running); // and now all statements are prepared
+    assert.deepEqual(first, await answersOf(untouched));
+
+    let migrating = true;
+    const statuses = new Set<number>();
+    const meanwhile = Array.from({ length: 4 }, async () => {
+      while (migrating) statuses.add((await running.call('get', 'account', 'Profile', { user_id: ACME })).status);
+    });
+    await upgrade(url, [ADDITION], () => new Promise((resolve) => setTimeout(resolve, 300)));
+    migrating = false;
+    await Promise.all(meanwhile);
+    assert.deepEqual([...statuses], [200]);
+    assert.deepEqual((await versions(url)).at(-1), { version: known + 1, name: 'campaigns' });
+
+    const after = await answersOf(running);
+    assert.deepEqual(after, await answersOf(untouched));
+    assert.deepEqual(
+      after.filter((answer) => !/^\S+ \S+ 200 /.test(answer)),
+      [],
+    );
+  });
+
+  test('a program that is older than the schema does not start, says why in one sentence, and changes nothing', async () => {
+    const url = await engine.fresh('empty');
+    await upgrade(url, [ADDITION]);
+    const before = await contentOf(url);
+    await assert.rejects(
+      openPostgres({ url, connectionsMax: 1, timeoutMs: 5_000 }, () => 0),
+      { message: NEWER },
+    );
+    for (const command of ['check', 'serve']) {
+      const { code, stdout, stderr } = await columba([
+        command,
+        '--database',
+        url,
+        ...(command === 'serve' ? ['--port', '0'] : []),
+      ]);
+      assert.deepEqual([code, stdout, stderr], [1, '', `columba: ${NEWER}\n`]);
+    }
+    assert.equal(await contentOf(url), before);
+  });
+
+  test('a step that fails leaves nothing, not even of the steps before it, and the running program goes on', async (t) => {
+    const url = await engine.fresh('sample');
+    const running = await startService({ ...engine, fresh: async () => url, release: () => {} });
+    t.after(() => running.stop());
+    await assert.rejects(
+      upgrade(url, [
+        ADDITION,
+        { name: 'broken', sql: 'create table fine (a bigint); create table account (a bigint)' },
+      ]),
+      /relation "account" already exists/,
+    );
+    assert.equal((await versions(url)).length, known);
+    const left = await rows(
+      url,
+      `select table_name from information_schema.columns
+       where table_name in ('campaign', 'fine') or column_name in ('campaign_id', 'note')`,
+    );
+    assert.deepEqual(left, []);
+    assert.equal((await running.call('get', 'account', 'Profile', { user_id: ACME })).status, 200);
+    await upgrade(url, [ADDITION]);
+    assert.equal((await versions(url)).length, known + 1);
+  });
+
+  test('a program that starts while another one migrates waits for it, longer than a call would', {
+    timeout: 30_000,
+  }, async () => {
+    const url = await engine.fresh('empty');
+    const opening = await withClient(url, async (client) => {
+      await client.query(`begin; select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+      const opening = openPostgres({ url, connectionsMax: 1, timeoutMs: 300 }, () => 0);
+      opening.catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, 2_500));
+      await client.query('rollback');
+      return opening;
+    });
+    await (await opening).close();
+    assert.equal((await versions(url)).length, known);
+  });
+
+  test('a migration may take longer than a call: an index of a large table does', { timeout: 30_000 }, async () => {
+    const url = await engine.fresh('empty');
+    await rows(
+      url,
+      `create function slow() returns event_trigger language plpgsql as
+         $$ begin if tg_tag = 'CREATE INDEX' then perform pg_sleep(0.4); end if; end $$;
+       create event trigger slow on ddl_command_start execute function slow()`,
+    );
+    await (await openPostgres({ url, connectionsMax: 1, timeoutMs: 300 }, () => 0)).close();
+    assert.equal((await versions(url)).length, known);
+  });
+});

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { describe, type TestContext, test } from 'node:test';
+import { hashUserId } from '../../../src/domain/credentials.ts';
+import type { Caller, Database } from '../../../src/store/database.ts';
+import { openSqlite } from '../../../src/store/sqlite/database.ts';
+import { columba, freshPath } from '../../cli/running.ts';
+import { CALLS, changes, serve } from '../../durability/serving.ts';
+import { engines } from '../../support/engines.ts';
+import { openStore, pathOf, sql } from '../../support/opened-database.ts';
+import { openOutside } from '../../support/other-process.ts';
+import { adopt, exportOf } from '../../support/reading.ts';
+import { ACME } from '../../support/service.ts';
+
+const sqlite = engines[0] as (typeof engines)[number];
+/** Accounts whose numbers end in the same bits count as changed together. */
+const slotOf = ({ id }: Caller) => BigInt.asUintN(13, id as bigint);
+
+const TIME = '2026-05-01T00:00:00Z';
+const OTHER = 'somebody else';
+const touch = "update account set tag = tag + 1 where username = 'acme'";
+
+/** The service with the sample data, and an account beside it that shares nothing with acme. */
+async function open(t: TestContext) {
+  const setting = await sqlite.fresh('sample');
+  let database: Database | undefined;
+  const serving = await serve(setting, { database: (opened) => (database = opened) });
+  t.after(() => serving.app.stop());
+  const store = database as Database;
+  const callerOf = async (userId: string, from = store) => (await from.identify(hashUserId(userId))) as Caller;
+  const acme = await callerOf(ACME);
+  let name = '';
+  do {
+    name = `${OTHER}${name}`;
+    await adopt(serving.app, { username: name, userID: name, inbox: [{ id: 1, timestamp: TIME, read: false }] });
+  } while (slotOf(await callerOf(name)) === slotOf(acme));
+
+  /** Whether the versions of acme and of the other account are new ones after the work than they were before it. */
+  async function areNew(work: () => unknown): Promise<[acme: boolean, other: boolean]> {
+    const before = [await callerOf(ACME), await callerOf(name)] as const;
+    for (const caller of before) assert.equal(store.version(caller), caller.version, 'nothing has happened yet');
+    await work();
+    return [store.version(before[0]) !== before[0].version, store.version(before[1]) !== before[1].version];
+  }
+  return { setting, serving, store, callerOf, areNew };
+}
+
+describe('the version of an account in the embedded database', () => {
+  test('it is a new one after each operation that changes something, and that of another account is not', async (t) => {
+    const { serving, store, callerOf, areNew } = await open(t);
+    const writing = CALLS.filter(([, operation]) => changes(operation));
+    assert.equal(writing.length, 14);
+    const seen = new Set<number | undefined>([undefined]);
+    for (const [group, operation, args] of writing) {
+      assert.deepEqual(await areNew(() => serving.ask(group, operation, args)), [true, false], operation);
+      const now = store.version(await callerOf(ACME));
+      assert.ok(!seen.has(now), `${operation}: it was the same before`);
+      seen.add(now);
+    }
+  });
+
+  test('it is a new one after what an operator does', async (t) => {
+    const { serving, areNew } = await open(t);
+    const { accounts } = serving.app;
+    const works: readonly (() => Promise<unknown>)[] = [
+      () => accounts.rotateUserId('acme', false),
+      () => accounts.setEnabled('acme', false),
+    ];
+    for (const work of works) assert.equal((await areNew(work))[0], true, String(work));
+  });
+
+  test('it is a new one when a transaction has ended, and not before others can see it', async (t) => {
+    const { store, callerOf, areNew } = await open(t);
+    const work = async () => {
+      const acme = await callerOf(ACME);
+      await store.transaction(acme, async (queries) => {
+        await queries.run(sql(touch), {});
+        assert.equal(store.version(acme), acme.version);
+      });
+    };
+    assert.deepEqual(await areNew(work), [true, false]);
+  });
+
+  test('reading leaves it, in whatever way it is done', async (t) => {
+    const { serving, store, areNew } = await open(t);
+    for (const [group, operation, args] of CALLS.filter(([, name]) => !changes(name))) {
+      assert.deepEqual(await areNew(() => serving.ask(group, operation, args)), [false, false], operation);
+    }
+    const works: readonly (() => Promise<unknown>)[] = [
+      () => exportOf(serving.app),
+      () => store.snapshot((queries) => queries.all(sql('select * from account'), {})),
+      () => store.check(),
+      () => store.backup(freshPath('db')),
+      () => serving.call('inbox', 'CountRead', { user_id: 'nobody' }),
+    ];
+    for (const work of works) assert.deepEqual(await areNew(work), [false, false], String(work));
+  });
+
+  test('it is a new one after another connection has written, whatever it was, also around a checkpoint', async (t) => {
+    const { setting, areNew } = await open(t);
+    const outside = await openOutside(setting);
+    t.after(() => outside.close());
+    for (const work of [touch, 'delete from template where position = 1', touch]) {
+      assert.deepEqual(await areNew(() => outside.query(work)), [true, true], work);
+      assert.deepEqual(await areNew(() => outside.query('select 1')), [false, false]);
+    }
+    await outside.query('pragma wal_checkpoint(truncate)');
+    assert.deepEqual(await areNew(() => outside.query(touch)), [true, true]);
+  });
+
+  test('what another connection has begun and not ended, or taken back, leaves it', async (t) => {
+    const { setting, areNew } = await open(t);
+    const outside = await openOutside(setting);
+    t.after(() => outside.close());
+    await outside.query('begin');
+    assert.deepEqual(await areNew(() => outside.query(touch)), [false, false]);
+    assert.deepEqual(await areNew(() => outside.query('rollback')), [false, false]);
+  });
+
+  test('two that have the same database open each see what the other writes', async (t) => {
+    const { setting, store, callerOf } = await open(t);
+    const second = await openStore(setting);
+    t.after(() => second.close());
+    for (const [writer, reader] of [
+      [store, second],
+      [second, store],
+    ] as const) {
+      const acme = await callerOf(ACME, reader);
+      assert.equal(reader.version(acme), acme.version);
+      await writer.run(sql(touch), {});
+      assert.notEqual(reader.version(acme), acme.version);
+    }
+  });
+
+  test('calls of one burst look around together, the next one and a call by itself see what has been written since', async (t) => {
+    const { setting, store } = await open(t);
+    let burst: number | undefined;
+    const second = await openSqlite(
+      pathOf(setting),
+      () => 0,
+      () => burst,
+    );
+    t.after(() => second.close());
+    const touched = () => store.run(sql(touch), {});
+    const versionNow = async () => ((await second.identify(hashUserId(ACME))) as Caller).version;
+
+    burst = 1;
+    const first = await versionNow();
+    await touched();
+    assert.equal(await versionNow(), first);
+    burst = 2;
+    const next = await versionNow();
+    assert.notEqual(next, first);
+    await touched();
+    burst = undefined;
+    const alone = await versionNow();
+    assert.notEqual(alone, next);
+    await touched();
+    assert.notEqual(await versionNow(), alone);
+  });
+
+  test('a command in a process of its own is noticed', async (t) => {
+    const { setting, areNew } = await open(t);
+    const file = freshPath('json');
+    const account = { username: 'new', userID: 'new', credits: 0, usedCredits: 0, datetimeCreated: TIME };
+    writeFileSync(file, JSON.stringify({ accounts: [account] }));
+    const importing = async () =>
+      assert.equal((await columba(['import', file, '--database', `sqlite:${pathOf(setting)}`])).code, 0);
+    assert.deepEqual(await areNew(importing), [true, true]);
+  });
+});

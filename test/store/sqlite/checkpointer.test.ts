@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
+import type { Database } from '../../../src/store/database.ts';
+import { move, openForCheckpoints } from '../../../src/store/sqlite/checkpoint-worker.ts';
+import { createCheckpoints } from '../../../src/store/sqlite/checkpointer.ts';
+import { until } from '../../durability/program.ts';
+import { serve } from '../../durability/serving.ts';
+import { engines } from '../../support/engines.ts';
+import { openStore, pathOf, sql } from '../../support/opened-database.ts';
+
+/** The write-ahead log of the embedded database is moved into its file while it is used. */
+const sqlite = engines[0] as (typeof engines)[number];
+const TEXT = 'moved into the file';
+
+/** What is in the file itself, without its log. */
+function inFile(path: string): number {
+  copyFileSync(path, `${path}-alone`);
+  const alone = new DatabaseSync(`${path}-alone`);
+  const { count } = alone.prepare('select count(*) as count from received where text = ?').get(TEXT) as {
+    count: number;
+  };
+  alone.close();
+  return count;
+}
+
+/** How often a write found that others held the lock. */
+function countLockedOut(t: TestContext): () => number {
+  const { exec } = DatabaseSync.prototype;
+  let count = 0;
+  DatabaseSync.prototype.exec = function (text) {
+    try {
+      exec.call(this, text);
+    } catch (thrown) {
+      if (text === 'begin immediate') count += 1;
+      throw thrown;
+    }
+  };
+  t.after(() => Object.assign(DatabaseSync.prototype, { exec }));
+  return () => count;
+}
+
+/** The header of the log: its salts are others after each start. https://www.sqlite.org/fileformat2.html#walformat */
+const beginningOfLog = (path: string): Buffer => readFileSync(`${path}-wal`).subarray(0, 32);
+
+const mark = sql<{ text: string }>('update received set text = :text where text is not null');
+
+describe('the log of the embedded database', () => {
+  test('it is moved after many changes, while others read and write, and its thread ends with the database', async () => {
+    const setting = await sqlite.fresh('sample');
+    const store = await openStore(setting);
+    const changed = await store.run(mark, { text: TEXT });
+    assert.ok(changed > 0);
+    assert.equal(inFile(pathOf(setting)), 0);
+    let turns = 0;
+    await until('it is moved', async () => {
+      await Promise.all(Array.from({ length: 50 }, () => store.run(mark, { text: TEXT })));
+      const [found] = await store.all(
+        sql<Record<string, never>, { count: bigint }>('select count(*) as count from received where text is not null'),
+        {},
+      );
+      assert.equal(found?.count, BigInt(changed));
+      turns += 1;
+      return inFile(pathOf(setting)) === changed;
+    });
+    assert.ok(turns > 1, 'many changes were not waited for');
+    await store.close();
+    assert.equal(inFile(pathOf(setting)), changed);
+  });
+
+  test('while somebody reads an old snapshot no write waits for the log, and after that it starts again', async (t) => {
+    let moves = 0;
+    const count = (thread: Worker) => void thread.on('message', () => void moves++);
+    process.on('worker', count);
+    t.after(() => process.off('worker', count));
+    const setting = await sqlite.fresh('sample');
+    const store = await openStore(setting);
+    const lockedOut = countLockedOut(t);
+    t.after(() => store.close());
+    let texts = 0; // another one each time: what is the same again is not written
+    const write = () => Promise.all(Array.from({ length: 50 }, () => store.run(mark, { text: `${TEXT} ${++texts}` })));
+    await write();
+    const before = beginningOfLog(pathOf(setting));
+    await store.snapshot(async (queries) => {
+      await queries.all(sql('select count(*) from received'), {});
+      await until('two moves of the log', async () => {
+        await write();
+        return moves >= 2;
+      });
+    });
+    assert.equal(lockedOut(), 0, 'a write found the lock taken');
+    assert.deepEqual(beginningOfLog(pathOf(setting)), before, 'what is read was overwritten');
+    await until('the log starts again', async () => {
+      await write();
+      return !beginningOfLog(pathOf(setting)).equals(before);
+    });
+  });
+
+  test('a log that somebody has kept from being moved until it was long gives its disk back', async () => {
+    const path = `${pathOf(await sqlite.fresh('empty'))}-long`;
+    const writer = new DatabaseSync(path);
+    writer.exec('pragma journal_mode = wal; pragma wal_autocheckpoint = 0; pragma synchronous = off');
+    writer.exec('create table page (number integer primary key, content blob)');
+    const reader = new DatabaseSync(path);
+    const checkpoints = openForCheckpoints(path);
+    assert.deepEqual({ ...checkpoints.prepare('pragma busy_timeout').get() }, { timeout: 0 });
+    const write = () =>
+      writer.exec(`with recursive counted (number) as (select 1 union all select number + 1 from counted where number < 33000)
+        insert into page select null, zeroblob(4000) from counted`);
+    write();
+    reader.exec('begin');
+    reader.prepare('select count(*) from page').get();
+    write();
+    const long = statSync(`${path}-wal`).size;
+    move(checkpoints);
+    assert.equal(statSync(`${path}-wal`).size, long);
+    reader.exec('commit');
+    move(checkpoints);
+    assert.equal(statSync(`${path}-wal`).size, 0);
+    for (const each of [reader, checkpoints, writer]) each.close();
+  });
+
+  test('what a process that was killed has left in it is moved at the start', async () => {
+    const setting = await sqlite.fresh('sample');
+    const store = await openStore(setting);
+    const changed = await store.run(mark, { text: TEXT });
+    const left = `${pathOf(setting)}-left`; // both files as they are at this moment
+    for (const end of ['', '-wal']) copyFileSync(`${pathOf(setting)}${end}`, `${left}${end}`);
+    await store.close();
+    assert.equal(inFile(left), 0);
+    const next = await openStore(`sqlite:${left}`);
+    assert.equal(inFile(left), changed);
+    await next.close();
+  });
+
+  test('after its thread was killed the log is moved again, by another thread, and the service logs it', async (t) => {
+    const threads: Worker[] = [];
+    const count = (thread: Worker) => void threads.push(thread);
+    process.on('worker', count);
+    t.after(() => process.off('worker', count));
+    const setting = await sqlite.fresh('sample');
+    let store: Database | undefined;
+    const { app, logged } = await serve(setting, {
+      database: (opened) => {
+        store = opened;
+        return opened;
+      },
+    });
+    t.after(() => app.stop());
+    const change = (text: string) =>
+      Promise.all(Array.from({ length: 50 }, () => (store as Database).run(mark, { text })));
+    const deaths = () => logged.filter((line) => /write-ahead log died and is started again/.test(line)).length;
+
+    await until('the first thread runs', async () => {
+      await change('before');
+      return threads.length === 1;
+    });
+    await threads[0]?.terminate();
+    await until('the death is logged', () => deaths() === 1);
+    await until('it is moved again', async () => {
+      await change(TEXT);
+      return inFile(pathOf(setting)) > 0;
+    });
+    assert.deepEqual([threads.length, deaths()], [2, 1]);
+  });
+
+  test('a thread that cannot open the file is started again later, not at every commit', async (t) => {
+    let started = 0;
+    const count = () => void started++;
+    process.on('worker', count);
+    t.after(() => process.off('worker', count));
+    const folder = `${pathOf(await sqlite.fresh('empty'))}-later`;
+    const path = `${folder}/late.db`;
+    const deaths: unknown[] = [];
+    let rows = 0;
+    const commit = () => {
+      rows += 10_000;
+      checkpoints.wrote(rows);
+    };
+    const checkpoints = createCheckpoints(path, (thrown) => {
+      deaths.push(thrown);
+      commit();
+      assert.equal(started, deaths.length, 'another one was started at once');
+    });
+    await until('two threads have died', () => {
+      commit();
+      return deaths.length === 2;
+    });
+    assert.match(String(deaths[0]), /unable to open database file/);
+
+    mkdirSync(folder);
+    const database = new DatabaseSync(path);
+    database.exec('pragma journal_mode = wal; pragma wal_autocheckpoint = 0');
+    database.exec(`create table received (text); insert into received values ('${TEXT}')`);
+    const isMoved = () => {
+      commit();
+      copyFileSync(path, `${path}-alone`);
+      const alone = new DatabaseSync(`${path}-alone`);
+      const { count: tables } = alone.prepare('select count(*) as count from sqlite_schema').get() as { count: number };
+      alone.close();
+      return tables === 1;
+    };
+    await until('it is moved', isMoved);
+    await checkpoints.close();
+    database.close();
+  });
+
+  test('a file that cannot be opened leaves the log to the connection, and harms nobody', async () => {
+    const checkpoints = createCheckpoints('/nowhere/at/all.db');
+    for (const rows of [1_000_000, 2_000_000]) {
+      checkpoints.wrote(rows);
+      await sleep(100);
+    }
+    await checkpoints.close();
+  });
+});

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { constants, DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import { withCaller } from '../../../src/store/postgres/caller-statement.ts';
+import { postgresDialect } from '../../../src/store/postgres/database.ts';
+import { createHosts } from '../../../src/store/postgres/pool.ts';
+import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
+import { render, type Statement } from '../../../src/store/statement.ts';
+import * as accounts from '../../../src/store/statements/accounts.ts';
+import * as contacts from '../../../src/store/statements/contacts.ts';
+import * as inbox from '../../../src/store/statements/inbox.ts';
+import * as outbox from '../../../src/store/statements/outbox.ts';
+import * as purge from '../../../src/store/statements/purge.ts';
+import * as figures from '../../../src/store/statements/totals.ts';
+import { engines } from '../../support/engines.ts';
+import { openStore, pathOf } from '../../support/opened-database.ts';
+
+const statementsOf = (module: object) => Object.values(module) as Statement<Record<string, never>>[];
+const isInsert = ({ text }: Statement) => /^\s*insert/.test(text);
+
+/** Whole blacklists are read by the export alone, which may sort them. */
+const SORTED = ['contacts.blocked'];
+
+describe('query plans of the embedded database', () => {
+  let database: DatabaseSync;
+  before(async () => {
+    const setting = (await engines[0]?.fresh('sample')) as string;
+    await (await openStore(setting)).close();
+    database = new DatabaseSync(pathOf(setting));
+  });
+  after(() => database.close());
+
+  const planOf = ({ text, parameters }: Statement<Record<string, never>>): string[] =>
+    database
+      .prepare(`explain query plan ${render(text, parameters, sqliteDialect)}`)
+      .all()
+      .map(({ detail }) => String(detail));
+
+  for (const statement of [inbox, outbox, contacts].flatMap(statementsOf).filter((each) => !isInsert(each))) {
+    test(`${statement.name} searches an index by account and needs no sorting`, () => {
+      const plan = planOf(statement);
+      const onTables = plan.filter((step) => /^(SEARCH|SCAN) /.test(step) && !/json_each/.test(step));
+      assert.ok(onTables.length > 0, plan.join('\n'));
+      for (const step of onTables) {
+        assert.match(step, /^SEARCH \w+ USING (COVERING INDEX \w+|INDEX \w+|PRIMARY KEY) \(account_id=\?/);
+      }
+      if (!SORTED.includes(statement.name))
+        assert.ok(!plan.some((step) => step.includes('TEMP B-TREE')), plan.join('\n'));
+    });
+  }
+
+  const COVERED: Record<string, string> = {
+    'inbox.unread':
+      'SEARCH unread_message USING PRIMARY KEY (account_id=? AND generation=? AND (received_at,message_id)>(?,?))',
+    'inbox.receivedBetween':
+      'INDEX received_by_arrival (account_id=? AND generation=? AND (received_at,message_id)>(?,?) AND received_at<?)',
+    'inbox.newest': 'INDEX received_by_arrival (account_id=? AND generation=? AND (received_at,message_id)<(?,?))',
+    'inbox.counts': 'SEARCH tally USING PRIMARY KEY (account_id=?)',
+    'outbox.unmarked': 'INDEX sent_by_state (account_id=? AND is_marked=? AND (updated_at,message_id)>(?,?))',
+    'outbox.countUnmarked': 'SEARCH tally USING PRIMARY KEY (account_id=?)',
+    'outbox.newestSent': 'INDEX sent_by_time (account_id=? AND (sent_at,message_id)<(?,?))',
+    'outbox.scheduledByEnd': 'INDEX scheduled_by_number_end (account_id=? AND <expr>=? AND message_id>?)',
+    'outbox.soonest': 'INDEX scheduled_by_time (account_id=? AND (scheduled_at,message_id)>(?,?))',
+    'contacts.contactsByEnd': 'INDEX contact_by_number_end (account_id=? AND <expr>=? AND contact_id>?)',
+    'contacts.blockedByEnd': 'INDEX blocked_by_number_end (account_id=? AND <expr>=? AND number>?)',
+    'contacts.contactsOfGroup': 'INDEX contact_by_group (account_id=? AND group_id=? AND contact_id>?)',
+  };
+  for (const [name, expected] of Object.entries(COVERED)) {
+    test(`${name} uses the index that is made for it, with all that it asks for`, () => {
+      const statement = [inbox, outbox, contacts].flatMap(statementsOf).find((each) => each.name === name);
+      const plan = planOf(statement as Statement<Record<string, never>>).join('\n');
+      assert.ok(plan.includes(expected), plan);
+    });
+  }
+
+  /** SQLite asks what is allowed whenever it plans. */
+  function isPlannedAtEachCall(text: string, values: number[]): boolean {
+    let asked = 0;
+    database.setAuthorizer(() => {
+      asked += 1;
+      return constants.SQLITE_OK;
+    });
+    const prepared = database.prepare(text);
+    prepared.setReadBigInts(true);
+    prepared.all(...values);
+    const once = asked;
+    assert.ok(once > 0);
+    prepared.all(...values);
+    database.setAuthorizer(null);
+    return asked > once;
+  }
+
+  // A pragma as a table is planned anew each time; only `columba check` asks for it.
+  const all = [accounts, contacts, figures, inbox, outbox, purge]
+    .flatMap(statementsOf)
+    .filter(({ name }) => name !== figures.status.name);
+  for (const { name, text, parameters } of all.filter(({ writes }) => !writes)) {
+    test(`${name} is planned once, not at each call`, () => {
+      const values = parameters.map(() => 1);
+      assert.ok(!isPlannedAtEachCall(render(text, parameters, sqliteDialect), values));
+    });
+  }
+
+  test('a limit that is only a parameter is planned at each call: else its fragment could go', () => {
+    assert.ok(isPlannedAtEachCall('select message_id from received limit ?1', [1]));
+  });
+
+  test('purge.next looks at the inboxes that were emptied alone, purge.deleteSome at old generations alone', () => {
+    const [next, deleteSome] = [purge.next, purge.deleteSome].map((each) =>
+      planOf(each as unknown as Statement<Record<string, never>>).join('\n'),
+    );
+    assert.match(next ?? '', /USING (COVERING )?INDEX tally_to_purge/);
+    assert.match(deleteSome ?? '', /COVERING INDEX received_by_\w+ \(account_id=\? AND generation<\?\)/);
+    assert.match(deleteSome ?? '', /SEARCH received USING PRIMARY KEY \(account_id=\? AND message_id=\?\)/);
+  });
+
+  test('accounts.identify finds a user_id by its hash, without a scan', () => {
+    const plan = planOf(accounts.identify as unknown as Statement<Record<string, never>>);
+    assert.deepEqual(
+      plan.filter((step) => step.startsWith('SCAN')),
+      [],
+    );
+    assert.match(plan.join('\n'), /SEARCH credential USING INDEX \w+ \(user_id_hash=\?\)/);
+  });
+});
+
+describe('query plans of PostgreSQL', () => {
+  let hosts: ReturnType<typeof createHosts>;
+  let client: Awaited<ReturnType<ReturnType<typeof createHosts>['connect']>>;
+  before(async () => {
+    const setting = (await engines[1]?.fresh('sample')) as string;
+    await (await openStore(setting)).close();
+    hosts = createHosts({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
+    client = await hosts.connect();
+  });
+  after(async () => {
+    client.release();
+    await hosts.close();
+  });
+
+  /** As it is for all values, however little is in the tables, and whether it is asked with the caller or without. */
+  async function plansOf(statement: Statement<never>): Promise<string[]> {
+    const texts = [
+      render(statement.text, statement.parameters, postgresDialect),
+      withCaller(statement, postgresDialect)?.text ?? [],
+    ].flat();
+    return Promise.all(
+      texts.map(async (text) => {
+        const { rows } = await client.query(`explain (generic_plan) ${text}`);
+        return rows.map((row) => row['QUERY PLAN']).join('\n');
+      }),
+    );
+  }
+
+  for (const statement of [inbox, outbox, contacts, purge].flatMap(statementsOf).filter((each) => !isInsert(each))) {
+    test(`${statement.name} reads by an index and needs no sorting`, async () => {
+      for (const plan of await plansOf(statement as unknown as Statement<never>)) {
+        assert.doesNotMatch(plan, /Seq Scan|Hash (Semi )?Join|Merge (Semi )?Join/, plan);
+        if (!SORTED.includes(statement.name)) assert.doesNotMatch(plan, /\bSort\b/, plan);
+      }
+    });
+  }
+
+  test('a list is planned once, not at each call', async () => {
+    const unread = { name: 'plans.unread', text: render(inbox.unread.text, inbox.unread.parameters, postgresDialect) };
+    for (let call = 0; call < 20; call++) await client.query({ ...unread, values: [1, 0, 0, 10] });
+    const { rows } = await client.query(
+      `select generic_plans, custom_plans from pg_prepared_statements where name = 'plans.unread'`,
+    );
+    assert.deepEqual(rows, [{ generic_plans: 20n, custom_plans: 0n }]);
+  });
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { createGuard, type Guard, type GuardSettings } from '../../src/domain/admission/admission.ts';
+import { type Authority, createAuthority, type Lease } from '../../src/domain/admission/rate-limiter.ts';
+import { Problem } from '../../src/problem.ts';
+import { Caller } from '../../src/store/statement.ts';
+
+/** Guards of several processes that ask one authority, whose answers come when the test says so. */
+export const acme = new Caller('acme', undefined, 1n);
+export const globex = new Caller('globex', undefined, 2n);
+
+export interface World {
+  readonly clock: { now: number };
+  readonly slept: number[];
+  /** What was granted in all, by whose it is. */
+  readonly granted: Map<string, number>;
+  readonly asked: string[];
+  /** Lets the questions that are on their way be answered, in their order. */
+  answer(count?: number): Promise<void>;
+  guard(settings?: Partial<GuardSettings>): Guard;
+}
+
+export function createWorld(perSecond: number, burst: number): World {
+  const clock = { now: Date.UTC(2026, 10, 15, 12) };
+  const slept: number[] = [];
+  const inner = createAuthority(() => clock.now);
+  const granted = new Map<string, number>();
+  const asked: string[] = [];
+  const waiting: (() => void)[] = [];
+  const far: Authority = {
+    remote: true,
+    take: (key, rate, wanted) =>
+      new Promise<Lease>((resolve) => {
+        asked.push(key);
+        waiting.push(() => {
+          const lease = inner.take(key, rate, wanted);
+          granted.set(key, (granted.get(key) ?? 0) + lease.granted);
+          resolve(lease);
+        });
+      }),
+    failed: async (client) => inner.failed(client),
+  };
+  return {
+    ...{ clock, slept, granted, asked },
+    async answer(count = Number.POSITIVE_INFINITY) {
+      for (let each = 0; each < count && waiting.length > 0; each++) {
+        waiting.shift()?.();
+        await settled();
+      }
+    },
+    guard: (settings) =>
+      createGuard({
+        ...{ authority: far, now: () => clock.now, sleep: async (ms) => void slept.push(ms) },
+        ...{ accountRate: { perSecond, burst }, addressRate: { perSecond: 0, burst: 1 }, unlimited: [], ...settings },
+      }),
+  };
+}
+
+export const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** What becomes of a call: admitted, or the Retry-After with which it is refused. */
+export async function outcomeOf(admission: () => void | Promise<void>): Promise<'admitted' | string> {
+  try {
+    await admission();
+    return 'admitted';
+  } catch (thrown) {
+    assert.ok(thrown instanceof Problem && thrown.kind === 'too-many', String(thrown));
+    return thrown.details.headers?.['Retry-After'] ?? assert.fail('no Retry-After');
+  }
+}
+export const countAdmitted = (outcomes: readonly string[]) =>
+  outcomes.filter((outcome) => outcome === 'admitted').length;

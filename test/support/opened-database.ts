@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import type { Database } from '../../src/store/database.ts';
+import { openPostgres } from '../../src/store/postgres/database.ts';
+import { openSqlite } from '../../src/store/sqlite/database.ts';
+import { type Statement, statement, type Value } from '../../src/store/statement.ts';
+
+/** A database by its setting, as the program opens it; the clock stands still. */
+export const openStore = (setting: string, now = 0): Promise<Database> =>
+  setting.startsWith('sqlite:')
+    ? openSqlite(pathOf(setting), () => now)
+    : openPostgres({ url: setting, connectionsMax: 10, timeoutMs: 5_000 }, () => now);
+
+export const pathOf = (setting: string): string => setting.replace(/^sqlite:/, '');
+
+/** The tables in an order in which they can be dropped. */
+export const TABLES =
+  'unread_message tally scheduled sent received blocked_number template contact contact_group credential account'.split(
+    ' ',
+  );
+
+/** All that is stored, to be compared. */
+export async function contentOf(setting: string): Promise<string> {
+  if (setting.startsWith('sqlite:')) return readFileSync(pathOf(setting), 'latin1');
+  const client = new pg.Client({ connectionString: setting });
+  await client.connect();
+  try {
+    const content: unknown[] = [];
+    for (const table of [...TABLES, 'schema_version']) {
+      content.push((await client.query(`select * from ${table} order by 1, 2`)).rows);
+    }
+    return JSON.stringify(content);
+  } finally {
+    await client.end();
+  }
+}
+
+let count = 0;
+
+/** SQL of a test's own. Statements are prepared by name, so that each has one. */
+export const sql = <P extends Record<keyof P, Value> = Record<string, never>, R = never>(
+  text: string,
+): Statement<P, R> => statement<P, R>(`test.${++count}`, text);
