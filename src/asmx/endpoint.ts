@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DateContext } from '../contract/dates.ts';
 import type { Contract, Group } from '../contract/types.ts';
 import { detached } from '../detached.ts';
-import { isWhole, type Reply, type Request } from '../exchange.ts';
+import { type Handler, isWhole, type Reply, type Request } from '../exchange.ts';
 import { Problem, type ProblemKind, toProblem } from '../problem.ts';
 import { createPages, type PageSettings } from './pages/pages.ts';
 import { disco, wsdl } from './pages/wsdl.ts';
@@ -64,10 +64,7 @@ export interface Exchange {
   /** Until the answer was ready to be sent, or its first piece. */
   readonly durationMs: number;
 }
-/** At once, where nothing has to be waited for. */
-export type Endpoint = (request: Request) => Reply | Promise<Reply>;
-
-export function createEndpoint(settings: EndpointSettings): Endpoint {
+export function createEndpoint(settings: EndpointSettings): Handler {
   const { contract, namespace, kept } = settings;
   const pages = createPages(contract, namespace, settings.pages);
   const groups = new Map(Object.entries(contract).map(([name, group]) => [name, compileGroup(name, group, settings)]));

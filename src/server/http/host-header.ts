@@ -47,4 +47,4 @@ export function createHostCheck(hosts: readonly string[]): HostCheck {
 }
 
 /** Who mixes up hosts may mix up requests too: the connection is not used any further. */
-const refused = (message: string): Problem => new Problem('malformed', message, { headers: { Connection: 'close' } });
+const refused = (message: string): Problem => new Problem('malformed', message, { closes: true });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Reply, Request } from '../../exchange.ts';
+import type { Handler, Request } from '../../exchange.ts';
 import { remoteSpan } from '../http/request-id.ts';
 import { createAccountLabel, createCallLog, type Observed } from './access-log.ts';
 import type { Log } from './log.ts';
@@ -14,12 +14,10 @@ export interface Telemetry {
   /** Undefined where nobody wants to know. */
   readonly observe: ((observed: Observed, account: bigint | undefined) => void) | undefined;
   readonly watch: Watch | undefined;
-  around(handle: Handle): Handle;
+  around(handle: Handler): Handler;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
-
-type Handle = (request: Request) => Reply | Promise<Reply>;
 
 export interface TelemetrySettings extends MetricsSettings {
   readonly logKey: string;
