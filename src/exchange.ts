@@ -57,3 +57,15 @@ export const replyHeader = ({ headers }: Reply, name: string): string | undefine
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;
 };
+
+/** Counters of an HTTP server: what it counts, and what metrics publish. */
+export interface Traffic {
+  readonly connectionsOpen: number;
+  readonly bytesSent: number;
+  /** Requests that got 503 for overload. */
+  readonly refused: number;
+  /** Bytes of long responses that clients have not taken yet. */
+  readonly unsentBytes: number;
+  /** Long responses that got 429 because there were too many unsent bytes. */
+  readonly unsentRefused: number;
+}

@@ -1,6 +1,5 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Handler } from '../../exchange.ts';
-import type { Traffic } from '../telemetry/metrics.ts';
+import type { Handler, Traffic } from '../../exchange.ts';
 import { type BodyLimits, createBodies } from './body-receiver.ts';
 import { type AddressRules, createAddresses } from './client-address.ts';
 import { Connection, type Host } from './connection.ts';

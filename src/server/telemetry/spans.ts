@@ -5,9 +5,9 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { detached } from '../../detached.ts';
 import type { Handler, Request } from '../../exchange.ts';
-import { remoteSpan } from '../http/request-id.ts';
 import type { Observed } from './access-log.ts';
 import type { Watch, Watched } from './statement-observer.ts';
+import { remoteSpan } from './trace-context.ts';
 
 /**
  * Spans for OpenTelemetry, as its own variables say: one for each request, and below it one for each statement. They hold
