@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { DateContext } from '../contract/dates.ts';
 import type { Contract, Group } from '../contract/types.ts';
-import { detached } from '../detached.ts';
 import { isWhole, type Reply, type Request } from '../exchange.ts';
 import { Problem, type ProblemKind, toProblem } from '../problem.ts';
 import { createPages, type PageSettings } from './pages/pages.ts';
 import { disco, wsdl } from './pages/wsdl.ts';
-import { latin1 } from './protocols/encoding.ts';
 import { createPairs } from './protocols/get-post.ts';
 import {
   type Call,
@@ -18,7 +16,7 @@ import {
   xmlReply,
 } from './protocols/protocol.ts';
 import { createSoap } from './protocols/soap.ts';
-import type { Kept } from './response-cache.ts';
+import type { CachedResponse, ResponseCache } from './response-cache.ts';
 
 /** The contract on the wire: from a request to its reply, whatever happens in between. */
 export interface EndpointSettings {
@@ -36,8 +34,8 @@ export interface EndpointSettings {
   readonly readingSucceeded?: (client: string, bytes: number) => void;
   /** The number of an account: what waits to be sent to one is bounded. */
   readonly ownerOf?: (account: unknown) => bigint | undefined;
-  /** Keeps answers as long as they hold. Without it, each is made anew. */
-  readonly kept?: Kept;
+  /** Without it, every response is made anew. */
+  readonly responseCache?: ResponseCache;
   readonly pages?: PageSettings;
   /** Told of every problem that is not the client's doing, and of the call, where it was decoded. */
   readonly report: (problem: Problem, reference: string, request: Request, call: Call | undefined) => void;
@@ -47,8 +45,6 @@ export interface EndpointSettings {
 export interface Outcome {
   readonly value: unknown;
   readonly account: unknown;
-  /** The account's before anything was read. */
-  readonly version: number | undefined;
 }
 /** What became of a request. */
 export interface Exchange {
@@ -59,7 +55,7 @@ export interface Exchange {
   readonly group: string | undefined;
   readonly operation: string | undefined;
   readonly account: unknown;
-  /** Unless the answer was a kept one. */
+  /** Absent where the response came from the cache. */
   readonly call?: Call | undefined;
   /** Until the answer was ready to be sent, or its first piece. */
   readonly durationMs: number;
@@ -68,18 +64,10 @@ export interface Exchange {
 export type Endpoint = (request: Request) => Reply | Promise<Reply>;
 
 export function createEndpoint(settings: EndpointSettings): Endpoint {
-  const { contract, namespace, kept } = settings;
+  const { contract, namespace, responseCache } = settings;
   const pages = createPages(contract, namespace, settings.pages);
   const groups = new Map(Object.entries(contract).map(([name, group]) => [name, compileGroup(name, group, settings)]));
   const routes = new Map([...groups.values()].flatMap((group) => group.addresses.map((path) => [path, find(path)])));
-
-  /** What has been asked for and was worth keeping: for all else, nothing is looked for. */
-  const polled = new Set<string>();
-  function note(what: string): void {
-    if (polled.has(what) || what.length > WHAT_LENGTH_MAX) return;
-    if (polled.size >= POLLED_MAX) polled.clear();
-    polled.add(detached(what));
-  }
 
   /** One request, from its arrival to its answer. */
   class Turn {
@@ -112,27 +100,28 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
       this.#encodeProblem = (problem) => form.encodeProblem(problem, request);
       if (request.headers['content-encoding'] !== undefined) settings.admitReading?.(request.client);
       const body = request.method === 'GET' ? NO_BYTES : request.body();
-      const answer = (bytes: Uint8Array) => this.#answer(group, form, path ?? '', bytes);
+      const answer = (bytes: Uint8Array) => this.#answer(form, path ?? '', bytes);
       return body instanceof Promise ? this.#after(body, answer) : answer(body);
     }
 
-    #answer(group: CompiledGroup, form: Form, path: string, body: Uint8Array): Reply | Promise<Reply> {
-      const key = polled.has(whatOf(this.#request)) ? keyOf(this.#request, body) : undefined;
-      const known = kept?.find(key);
-      if (!known) {
-        settings.admitReading?.(this.#request.client, body.length);
-        return this.#perform(group, form.receive(this.#request, path, body), body);
-      }
-      const admitted = settings.admitAccount?.(known.account);
-      if (admitted) return this.#after(admitted, () => this.#tell(known.reply, 'ok', known));
-      return this.#tell(known.reply, 'ok', known);
+    #answer(form: Form, path: string, body: Uint8Array): Reply | Promise<Reply> {
+      const cached = responseCache?.find(this.#request, body);
+      if (cached) return this.#answerFromCache(cached);
+      settings.admitReading?.(this.#request.client, body.length);
+      return this.#perform(form.receive(this.#request, path, body), body);
+    }
+
+    #answerFromCache(cached: CachedResponse): Reply | Promise<Reply> {
+      const admitted = settings.admitAccount?.(cached.account);
+      if (admitted) return this.#after(admitted, () => this.#tell(cached.reply, 'ok', cached));
+      return this.#tell(cached.reply, 'ok', cached);
     }
 
     #after<T>(ready: Promise<T>, go: (value: T) => Reply | Promise<Reply>): Promise<Reply> {
       return ready.then(go).catch((thrown) => this.fail(thrown));
     }
 
-    async #perform({ timeless }: CompiledGroup, message: Message, body: Uint8Array): Promise<Reply> {
+    async #perform(message: Message, body: Uint8Array): Promise<Reply> {
       this.#encodeProblem = message.encodeProblem;
       this.#form = message.form;
       try {
@@ -140,13 +129,11 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
         const { group, operation } = call;
         this.#seen = { form: message.form, group, operation, call };
         const { client, holdBack } = this.#request;
-        const { value, account, version } = await settings.operations(call, client, holdBack);
+        const { value, account } = await settings.operations(call, client, holdBack);
         settings.readingSucceeded?.(client, body.length);
         const reply = watched(message, message.encode(call, value), this.#request, call, account);
         const answered = { form: message.form, group, operation, account, reply };
-        if (kept && version !== undefined && timeless.has(operation)) {
-          if (kept.keep(() => keyOf(this.#request, body), answered, version)) note(whatOf(this.#request));
-        }
+        responseCache?.store(this.#request, body, answered);
         return this.#tell(reply, 'ok', { ...answered, call });
       } catch (thrown) {
         return this.fail(thrown);
@@ -248,24 +235,11 @@ interface Route {
 
 const isReading = ({ method }: Request) => method === 'GET' || method === 'HEAD';
 
-// There are 96 ways to name an operation, and clients that name them strangely.
-const POLLED_MAX = 1_000;
-const WHAT_LENGTH_MAX = 200;
-
-/** How the operation is named, as a rule; short, and no secret. */
-const whatOf = ({ path, headers }: Request): string => (headers.soapaction as string | undefined) ?? path;
-
-/** Everything of a request that its answer depends on, besides the data. */
-const keyOf = ({ method, path, query, headers }: Request, body: Uint8Array): string =>
-  `${method} ${path}?${query}\n${headers['content-type'] ?? ''}\n${headers.soapaction ?? ''}\n${latin1(body)}`;
-
 interface CompiledGroup {
   readonly group: string;
   /** Its own and those of its operations, as most clients write them. */
   readonly addresses: readonly string[];
   readonly operations: ReadonlySet<string>;
-  /** Those whose arguments mean the same at any time: a time of day without a date is one of today. */
-  readonly timeless: ReadonlySet<string>;
   readonly wsdl: (address: string) => string;
   readonly disco: (address: string) => string;
   readonly soap: Form;
@@ -283,15 +257,10 @@ function formOf({ soap, get, post }: CompiledGroup, method: string, namesOperati
 function compileGroup(name: string, group: Group, { namespace, dates, limits }: EndpointSettings): CompiledGroup {
   const settings = { groupName: name, group, namespace, dates, limits };
   const address = `/api/${name}.asmx`;
-  const isTimeless = (operation: string) =>
-    Object.values(group[operation]?.parameters ?? {}).every(
-      (type) => type.kind !== 'scalar' || type.name !== 'dateTime',
-    );
   return {
     group: name,
     addresses: [address, ...Object.keys(group).map((operation) => `${address}/${operation}`)],
     operations: new Set(Object.keys(group)),
-    timeless: new Set(Object.keys(group).filter(isTimeless)),
     wsdl: wsdl(name, group, namespace),
     disco: disco(name, namespace),
     soap: createSoap(settings),

@@ -16,7 +16,7 @@ export type Operations = (
   client: string,
   /** Waits with the answer to a stranger; simply waits where it is undefined. */
   holdBack?: HoldBack | undefined,
-) => Promise<{ value: unknown; account: Caller; version: number | undefined }>;
+) => Promise<{ value: unknown; account: Caller }>;
 
 export function createOperations(services: Services): Operations {
   const { accounts, guard } = services;
@@ -38,13 +38,7 @@ export function createOperations(services: Services): Operations {
     const handler = untyped[group]?.[operation];
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
     try {
-      const { value, account } = await accounts.asCaller(
-        call.user_id as string | null,
-        client,
-        (account) => handler(account, call),
-        admit,
-      );
-      return { value, account, version: account.version };
+      return await accounts.asCaller(call.user_id as string | null, client, (account) => handler(account, call), admit);
     } catch (thrown) {
       if (thrown instanceof Problem && thrown.kind === 'denied') await guard.failed(client, holdBack);
       throw thrown;
