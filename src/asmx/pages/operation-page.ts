@@ -36,7 +36,7 @@ export function operationPage(group: string, name: string, operation: Operation,
   ];
   return page({
     title: `${name} – ${group} – Columba`,
-    trail: [['Columba', '../../'], [group, `${group}.asmx`], [name]],
+    trail: [['Columba', '../'], [group, `${group}.asmx`], [name]],
     main: html`<h1>${name}</h1>
 <p class="lead">${operation.summary}</p>
 <nav class="contents" aria-label="On this page"><ul>${sections.map(([id, heading]) => html`<li><a href="#${id}">${heading}</a></li>`)}</ul></nav>

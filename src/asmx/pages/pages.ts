@@ -93,7 +93,7 @@ function groupPage(name: string, group: Group, unknown: string | null): Reply {
       : html`<p class="note problem" role="alert"><strong>There is no operation ${unknown} here.</strong> These are the ones there are:</p>`;
   return page({
     title: `${name} – Columba`,
-    trail: [['Columba', '../../'], [name]],
+    trail: [['Columba', '../'], [name]],
     main: html`<h1>${name}</h1>
 <p class="lead">The formal description is the <a href="${name}.asmx?WSDL">WSDL</a> of this group.</p>
 ${note}
@@ -136,7 +136,7 @@ const REASONS: Readonly<Record<number, string>> = {
 function refusalPage(reply: Reply, { path }: Request): Reply {
   const { 'Content-Type': type = '', 'Cache-Control': _, ...others } = reply.headers;
   if (!type.startsWith('text/plain') || !isWhole(reply.body)) return reply;
-  const home = '../../'.repeat(Math.max(path.split('/').length - 2, 0)) || '../../wire/';
+  const home = '../'.repeat(Math.max(path.split('/').length - 2, 0)) || './';
   const [, name, operation] = /^\/api\/(\w+\.asmx)(?:\/(\w+))?/i.exec(path) ?? [];
   const back =
     name && operation
