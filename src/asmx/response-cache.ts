@@ -2,11 +2,11 @@ import type { Contract, Group } from '../contract/types.ts';
 import { detached } from '../detached.ts';
 import type { Reply, Request } from '../exchange.ts';
 import { latin1 } from './protocols/encoding.ts';
-import type { FormName } from './protocols/protocol.ts';
+import type { ProtocolName } from './protocols/protocol.ts';
 
 /** A response of a successful call. It holds nothing of the arguments, so no secret is cached as a value. */
 export interface CachedResponse {
-  readonly form: FormName;
+  readonly protocol: ProtocolName;
   readonly group: string;
   readonly operation: string;
   readonly account: unknown;

@@ -17,11 +17,11 @@ const requestOf = (name: number | string, length = 200): Request => ({
   client: '192.0.2.1',
   body: () => NO_BYTES,
 });
-// Of the query. The method and the path are a little more.
-const KEY_LENGTH = 200;
+/** Of the text that names such a request in the cache. */
+const KEY_LENGTH = 'GET /api/inbox.asmx/Unread?\n\n\n'.length + 200;
 const NO_BYTES = new Uint8Array();
 const responseOf = (bytes: number, account: unknown = 1): CachedResponse => ({
-  form: 'get',
+  protocol: 'get',
   group: 'inbox',
   operation: 'Unread',
   account,

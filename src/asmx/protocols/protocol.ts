@@ -5,7 +5,7 @@ import type { Reply, Request } from '../../exchange.ts';
 import { badArgument, type Problem, type ProblemKind } from '../../problem.ts';
 import type { XmlLimits } from '../xml/limits.ts';
 
-export type FormName = 'soap11' | 'soap12' | 'get' | 'post';
+export type ProtocolName = 'soap11' | 'soap12' | 'get' | 'post';
 
 /** A call of one operation, its arguments typed as the table says. */
 export interface Call {
@@ -16,21 +16,21 @@ export interface Call {
 
 /** A request that a form has received: what it calls, and how its answer looks. */
 export interface Message {
-  readonly form: FormName;
+  readonly protocol: ProtocolName;
   decode(): Call;
   encode(call: Call, value: unknown): Reply;
   encodeProblem(problem: Problem): Reply;
 }
 
 /** A protocol form of one group of operations. */
-export interface Form {
+export interface Protocol {
   receive(request: Request, operation: string, body: Uint8Array): Message;
   /** For what goes wrong before there is a message. */
   encodeProblem(problem: Problem, request: Request): Reply;
 }
 
 /** What a form is compiled from. */
-export interface FormSettings {
+export interface ProtocolSettings {
   readonly groupName: string;
   readonly group: Group;
   readonly namespace: string;
