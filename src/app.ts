@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { createEndpoint, type Endpoint, type EndpointSettings } from './asmx/endpoint.ts';
+import { createEndpoint, type EndpointSettings } from './asmx/endpoint.ts';
 import type { PageSettings } from './asmx/pages/pages.ts';
 import { ResponseCache } from './asmx/response-cache.ts';
 import type { Config } from './config/settings.ts';
@@ -21,6 +21,7 @@ import { createBursts } from './server/http/poll-batch.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth } from './server/process/health.ts';
 import { type HealthThread, startBeating, startHealthThread, tellFirst } from './server/process/health-thread.ts';
+import { createRouter, redirectTo, WEB_PREFIXES } from './server/router.ts';
 import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
 import { createTrace, type Trace } from './server/telemetry/exchange-recorder.ts';
 import type { Log } from './server/telemetry/log.ts';
@@ -41,6 +42,8 @@ export interface Surroundings {
   readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
   /** What pages show: the program's version and, where it serves sample data, the user_id of that. */
   readonly pages?: PageSettings;
+  /** The public URL of the web listener, without a slash at its end: /console redirects to it. */
+  readonly webUrl?: string;
   /** Who counts for all processes together, where it is another one. */
   readonly authority?: Authority;
   /** Around the opened database: for tests that make it fail. */
@@ -105,7 +108,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     listLimit: config.listLimit,
     listItemsMax: config.listItemsMax,
   });
-  const endpoint: Endpoint = createEndpoint({
+  const endpoint = createEndpoint({
     contract,
     namespace: config.namespace,
     dates: () => ({ now: now(), zone: config.timeZone }),
@@ -132,7 +135,12 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   );
   let healthThread: HealthThread | undefined;
   let beating: ReturnType<typeof startBeating> | undefined;
-  const handle: Endpoint = (request) => (request.refused ? undefined : health.answer(request.path)) ?? traced(request);
+  const { webUrl } = surroundings;
+  const handle = createRouter({
+    paths: health.paths,
+    prefixes: webUrl ? Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirectTo(webUrl)])) : {},
+    otherwise: traced,
+  });
 
   /** On a port of its own, which workers leave to the first process. */
   async function startHealth(): Promise<void> {

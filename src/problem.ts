@@ -18,6 +18,8 @@ export interface ProblemDetails {
   cause?: unknown;
   /** What is wrong and what to do, with paths and hosts but no secret: for the operator, never for the client. */
   operator?: string | undefined;
+  /** The connection is closed after the response: what follows on it cannot be trusted. */
+  closes?: boolean;
   /** Header fields that HTTP wants with this answer: Allow, Retry-After. */
   headers?: Record<string, string>;
   /** must-understand: the header blocks that were not understood. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DateContext } from '../contract/dates.ts';
 import type { Contract } from '../contract/types.ts';
-import { isWhole, type Reply, type Request } from '../exchange.ts';
+import { type Handler, isWhole, type Reply, type Request } from '../exchange.ts';
 import { type Problem, type ProblemKind, toProblem } from '../problem.ts';
 import { createPages, type PageSettings, type Pages } from './pages/pages.ts';
 import {
@@ -60,10 +60,7 @@ export interface Exchange {
   readonly durationMs: number;
 }
 
-/** Answers at once where it has to wait for nothing. */
-export type Endpoint = (request: Request) => Reply | Promise<Reply>;
-
-export function createEndpoint(settings: EndpointSettings): Endpoint {
+export function createEndpoint(settings: EndpointSettings): Handler {
   const { contract, namespace, dates, limits } = settings;
   const pages = createPages(contract, namespace, settings.pages);
   const routeOf = createRoutes(contract, { namespace, dates, limits });

@@ -1,5 +1,5 @@
 import type { Contract, Group } from '../../contract/types.ts';
-import { header, isWhole, type Reply, type Request } from '../../exchange.ts';
+import { header, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { xmlReply } from '../protocols/protocol.ts';
@@ -169,8 +169,8 @@ const REASONS: Readonly<Record<number, string>> = {
 
 /** The same status, header fields and line of text. */
 function refusalPage(reply: Reply, { path }: Request): Reply {
-  const { 'Content-Type': type = '', 'Cache-Control': _, ...others } = reply.headers;
-  if (!type.startsWith('text/plain') || !isWhole(reply.body)) return reply;
+  const { 'Content-Type': _type, 'Cache-Control': _, ...others } = reply.headers;
+  if (!replyHeader(reply, 'Content-Type')?.startsWith('text/plain') || !isWhole(reply.body)) return reply;
   const home = '../'.repeat(Math.max(path.split('/').length - 2, 0)) || './';
   const [, name, operation] = /^\/api\/(\w+\.asmx)(?:\/(\w+))?/i.exec(path) ?? [];
   const back =
@@ -188,5 +188,5 @@ ${back}
 <li><a href="${home}">All operations</a> of this service</li>
 </ul>`,
   });
-  return { status: reply.status, headers: { ...headers, ...others }, body };
+  return { status: reply.status, headers: { ...headers, ...others }, body, closes: reply.closes };
 }

@@ -65,6 +65,7 @@ export function plainProblem(problem: Problem): Reply {
     status: STATUS[problem.kind],
     headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', ...problem.details.headers },
     body: `${problem.message.replaceAll(/[\r\n]+/g, ' ')}\n`,
+    closes: problem.details.closes,
   };
 }
 

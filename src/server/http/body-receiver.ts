@@ -61,7 +61,7 @@ export function createBodies({ bodyBytesMax, receivingBytesMax }: BodyLimits) {
   }
 
   const tooLarge = (): Problem =>
-    new Problem('too-large', `A request body has at most ${bodyBytesMax} bytes.`, { headers: { Connection: 'close' } });
+    new Problem('too-large', `A request body has at most ${bodyBytesMax} bytes.`, { closes: true });
 
   return {
     receive: (): Receiving => new Gathering(),
@@ -86,7 +86,8 @@ export type Bodies = ReturnType<typeof createBodies>;
 
 const crowded = (): Problem =>
   new Problem('too-many', 'Too much is being sent at the same time. Try again later.', {
-    headers: { Connection: 'close', 'Retry-After': '1' },
+    closes: true,
+    headers: { 'Retry-After': '1' },
   });
 
 const NOTHING: Buffer = Buffer.alloc(0);

@@ -1,7 +1,7 @@
 import { isIP, type Socket } from 'node:net';
-import { neighbourhood, networkList } from '../../networks.ts';
+import { HOST, neighbourhood, networkList } from '../../networks.ts';
 import type { Problem } from '../../problem.ts';
-import { createHostCheck, HOST, targetHost } from './host-header.ts';
+import { createHostCheck, targetHost } from './host-header.ts';
 import type { Head } from './request-head.ts';
 
 /** Who calls, and under which address they reach us: asked of a proxy only where the operator trusts it. */

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
-import { isWhole, type Reply, type Request } from '../../exchange.ts';
+import { type Handler, isWhole, type Reply } from '../../exchange.ts';
 import type { Bodies } from './body-receiver.ts';
 import type { Peer } from './client-address.ts';
 import { pack } from './compression.ts';
@@ -18,7 +18,7 @@ import { type Framing, headOf, sendPieces } from './response-writer.ts';
 
 /** What all connections of a server have in common. */
 export interface Host {
-  readonly handle: (request: Request) => Reply | Promise<Reply>;
+  readonly handle: Handler;
   readonly requests: Requests;
   readonly bodies: Bodies;
   readonly overload: Overload;
@@ -286,7 +286,7 @@ export class Connection {
     const isLast =
       this.#isCut || // the rest of it must not be taken for a request
       !head.persists ||
-      reply.headers.Connection === 'close' ||
+      reply.closes ||
       this.#served === requestsPerConnectionMax ||
       isClosing();
     const { body } = reply;

@@ -1,21 +1,8 @@
+import { HOST } from '../../networks.ts';
 import { Problem } from '../../problem.ts';
 import type { Head } from './request-head.ts';
 
 /** The Host of a request, which names the service it is meant for. */
-
-// RFC 3986 §3.2.2 without what no name of a machine has: signs and percent signs.
-export const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
-
-/** The names of a list with commas, each with a port or without; throws an Error that says what would be right. */
-export function readHosts(text: string): string[] {
-  const names = text.split(',').map((name) => name.trim().toLowerCase());
-  return names.filter((name) => {
-    if (name !== '' && (!HOST.test(name) || name.endsWith(':'))) {
-      throw new Error('expected names such as sms.example or sms.example:8443');
-    }
-    return name !== '';
-  });
-}
 
 /** The authority of the absolute form, which counts where there is one, and Host does not (RFC 9112 §3.2.2). */
 export const targetHost = (url: string): string | undefined =>
@@ -47,4 +34,4 @@ export function createHostCheck(hosts: readonly string[]): HostCheck {
 }
 
 /** Who mixes up hosts may mix up requests too: the connection is not used any further. */
-const refused = (message: string): Problem => new Problem('malformed', message, { headers: { Connection: 'close' } });
+const refused = (message: string): Problem => new Problem('malformed', message, { closes: true });

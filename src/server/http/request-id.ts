@@ -21,15 +21,3 @@ const TRACEPARENT = new RegExp(`^(?:00-${IDS}|(?!00|ff)[\\da-f]{2}-${IDS}(?:-.*)
 /** The field as it came, where it is valid. */
 export const traceparentOf = (given: Field): string | undefined =>
   typeof given === 'string' && TRACEPARENT.test(given) ? given : undefined;
-
-export interface RemoteSpan {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly flags: number;
-}
-
-export const remoteSpan = (traceparent: string): RemoteSpan => ({
-  traceId: traceparent.slice(3, 35),
-  spanId: traceparent.slice(36, 52),
-  flags: Number.parseInt(traceparent.slice(53, 55), 16),
-});

@@ -137,4 +137,4 @@ const overloaded = (): Problem =>
   });
 
 const closing = (kind: 'malformed' | 'too-large', message: string): Problem =>
-  new Problem(kind, message, { headers: { Connection: 'close' } });
+  new Problem(kind, message, { closes: true });

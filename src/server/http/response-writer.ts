@@ -19,12 +19,18 @@ const UNSENDABLE = /[^\t -~\x80-\xff]/g;
 /** Everything before the body. `id` is the request's, and goes with every answer; `stay` is of `createStay`. */
 export function headOf({ status, headers }: Reply, id: string, framing: Framing, stay: string): string {
   let fields = '';
-  for (const name in headers) {
-    if (name !== 'Connection') fields += `${name}: ${headers[name]?.replace(UNSENDABLE, '')}\r\n`;
-  }
+  for (const name in headers) fields += fieldLines(name, headers[name] as string | readonly string[]);
   const length = typeof framing === 'number' ? `Content-Length: ${framing}\r\n` : '';
   const coding = framing === 'chunked' ? 'Transfer-Encoding: chunked\r\n' : '';
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields}X-Request-Id: ${id}\r\n${length}Date: ${date()}\r\n${stay}${coding}\r\n`;
+}
+
+/** RFC 9110 §5.3: a list of Set-Cookie must not be joined by commas, so each item has a field line. */
+function fieldLines(name: string, value: string | readonly string[]): string {
+  if (typeof value === 'string') return `${name}: ${value.replace(UNSENDABLE, '')}\r\n`;
+  let lines = '';
+  for (const item of value) lines += `${name}: ${item.replace(UNSENDABLE, '')}\r\n`;
+  return lines;
 }
 
 let second = 0;

@@ -1,6 +1,5 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Reply, Request } from '../../exchange.ts';
-import type { Traffic } from '../telemetry/metrics.ts';
+import type { Handler, Traffic } from '../../exchange.ts';
 import { type BodyLimits, createBodies } from './body-receiver.ts';
 import { type AddressRules, createAddresses } from './client-address.ts';
 import { Connection, type Host } from './connection.ts';
@@ -44,7 +43,7 @@ export interface HttpServer {
 
 export async function listen(
   settings: HttpSettings,
-  handle: (request: Request) => Reply | Promise<Reply>,
+  handle: Handler,
   bursts: Bursts = createBursts(),
 ): Promise<HttpServer> {
   let closing = false;

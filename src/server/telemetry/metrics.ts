@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { Traffic } from '../../exchange.ts';
 import type { Observed } from './access-log.ts';
 import { Count, counterOf, Distribution, histogramOf } from './counters.ts';
 
@@ -18,16 +19,6 @@ export interface Sources {
   /** Undefined before anything is served. */
   traffic(): Traffic | undefined;
   linesLost(): number;
-}
-
-export interface Traffic {
-  readonly connectionsOpen: number;
-  readonly bytesSent: number;
-  /** Requests that got no answer but that there is too much to do. */
-  readonly refused: number;
-  /** Of long answers, and how many of them got 429 because there was no room. */
-  readonly unsentBytes: number;
-  readonly unsentRefused: number;
 }
 
 // From what a kept answer takes nobody notices, up to where clients give up.

@@ -120,7 +120,7 @@ onEveryEngine('pages', (engine) => {
     ] as const) {
       const { headers, text } = await service.send({ path, query });
       const policy = Object.fromEntries(
-        (headers['Content-Security-Policy'] ?? '').split('; ').map((directive) => {
+        String(headers['Content-Security-Policy'] ?? '').split('; ').map((directive) => {
           const [name = '', ...sources] = directive.split(' ');
           return [name, sources.join(' ')];
         }),
