@@ -205,5 +205,10 @@ async function openDatabase(
   if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, ...sqlite);
   const { openPostgres } = await import('./store/postgres/database.ts'); // its driver is loaded only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
-  return openPostgres({ url, connectionsMax, timeoutMs }, now);
+  const settingNames = {
+    url: 'COLUMBA_DATABASE',
+    timeoutMs: 'COLUMBA_DATABASE_TIMEOUT_MS',
+    connectionsMax: 'COLUMBA_DATABASE_CONNECTIONS',
+  };
+  return openPostgres({ url, connectionsMax, timeoutMs, settingNames }, now);
 }

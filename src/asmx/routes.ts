@@ -1,6 +1,6 @@
 import type { Contract, Group } from '../contract/types.ts';
 import type { Request } from '../exchange.ts';
-import { Problem } from '../problem.ts';
+import { methodNotAllowed } from '../problem.ts';
 import { createGetPost } from './protocols/get-post.ts';
 import type { Protocol, ProtocolName, ProtocolSettings } from './protocols/protocol.ts';
 import { createSoap } from './protocols/soap.ts';
@@ -69,8 +69,7 @@ export function protocolOf(group: CompiledGroup, operationPath: string | undefin
   const namesOperation = operationPath !== undefined;
   if (method === 'POST') return namesOperation ? group.post : group.soap;
   if (method === 'GET' && namesOperation) return group.get;
-  const allowed = namesOperation ? 'GET, POST' : 'GET, HEAD, POST';
-  throw new Problem('method', `This address takes ${allowed} only.`, { headers: { Allow: allowed } });
+  throw methodNotAllowed(namesOperation ? ['GET', 'POST'] : ['GET', 'HEAD', 'POST']);
 }
 
 export interface InferredNames {

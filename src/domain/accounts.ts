@@ -162,10 +162,7 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     /** Revokes the user_id whose hash starts so; at least 8 characters, that it cannot be another by accident. */
     async revokeUserId(username: string, hashPrefix: string): Promise<void> {
       if (!/^[0-9a-f]{8,64}$/.test(hashPrefix)) {
-        throw new Problem(
-          'bad-argument',
-          'Name the user_id by at least 8 characters of its hash, as account show prints it.',
-        );
+        throw new Problem('bad-argument', 'Name the user_id by at least 8 hexadecimal digits of its hash.');
       }
       const { account_id: account } = await named(username);
       const change = { account, prefix: hashPrefix, keep: '', revokedAt: now() };

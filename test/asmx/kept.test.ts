@@ -53,7 +53,7 @@ describe('kept answers', () => {
       const [first, again] = keeping.observed.map(({ reply, request, call, durationMs, ...seen }) => ({ ...seen }));
       assert.deepEqual(again, {
         kind: 'ok',
-        form,
+        protocol: form,
         group: 'account',
         operation: 'LookupContact',
         account: { userId: 'one', version: 1 },

@@ -1,7 +1,7 @@
 import type { Contract, Group } from '../../contract/types.ts';
 import { header, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
 import { type Html, html } from '../../html.ts';
-import { Problem } from '../../problem.ts';
+import { methodNotAllowed, Problem } from '../../problem.ts';
 import { xmlReply } from '../protocols/protocol.ts';
 import { operationPage } from './operation-page.ts';
 import { page } from './page.ts';
@@ -37,7 +37,7 @@ export function createPages(contract: Contract, namespace: string, settings: Pag
         throw new Problem('unknown-operation', `There is nothing here. The service is at ${addresses.join(', ')}.`);
       }
       if (request.method !== 'GET' && request.method !== 'HEAD') {
-        throw new Problem('method', 'This address takes GET, HEAD only.', { headers: { Allow: 'GET, HEAD' } });
+        throw methodNotAllowed(['GET', 'HEAD']);
       }
       return frontPage(contract, settings);
     },

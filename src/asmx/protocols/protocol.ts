@@ -63,10 +63,18 @@ export const STATUS: Readonly<Record<ProblemKind, number>> = {
 export function plainProblem(problem: Problem): Reply {
   return {
     status: STATUS[problem.kind],
-    headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', ...problem.details.headers },
+    headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', ...fieldsOf(problem) },
     body: `${problem.message.replaceAll(/[\r\n]+/g, ' ')}\n`,
     closes: problem.details.closes,
   };
+}
+
+/** The header fields that RFC 9110 wants with the status. */
+function fieldsOf({ details: { allowedMethods, retryAfterSeconds } }: Problem): Record<string, string> {
+  const fields: Record<string, string> = {};
+  if (allowedMethods) fields.Allow = allowedMethods.join(', ');
+  if (retryAfterSeconds !== undefined) fields['Retry-After'] = String(retryAfterSeconds);
+  return fields;
 }
 
 export const xmlReply = (contentType: string, body: Reply['body']): Reply => ({

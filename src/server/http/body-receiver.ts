@@ -87,7 +87,7 @@ export type Bodies = ReturnType<typeof createBodies>;
 const crowded = (): Problem =>
   new Problem('too-many', 'Too much is being sent at the same time. Try again later.', {
     closes: true,
-    headers: { 'Retry-After': '1' },
+    retryAfterSeconds: 1,
   });
 
 const NOTHING: Buffer = Buffer.alloc(0);
