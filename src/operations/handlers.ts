@@ -10,11 +10,11 @@ import type { Handlers, Services } from './services.ts';
 
 type Contract = typeof contract;
 
-/** Calls an operation of the table with arguments of the table's types. */
+/** Calls an operation of the contract. The arguments have the types that the contract declares. */
 export type Operations = (
   call: { group: string; operation: string; arguments: Readonly<Record<string, unknown>> },
   client: string,
-  /** Waits with the answer to a stranger; simply waits where it is undefined. */
+  /** Delays the response to an unknown user_id; without it, the delay is a plain wait. */
   holdBack?: HoldBack | undefined,
 ) => Promise<{ value: unknown; account: Caller }>;
 
@@ -26,7 +26,7 @@ export function createOperations(services: Services): Operations {
     sent: sentHandlers(services),
     compose: composeHandlers(services),
   };
-  // The forms decode by the same table that types the handlers, so this one cast holds.
+  // Protocols decode by the contract that types the handlers, so this one cast is safe.
   const untyped = handlers as unknown as Record<
     string,
     Record<string, (account: AccountKey, call: unknown) => unknown>
