@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { createEndpoint, type EndpointSettings } from './asmx/endpoint.ts';
 import type { PageSettings } from './asmx/pages/pages.ts';
-import { createKept } from './asmx/response-cache.ts';
+import { ResponseCache } from './asmx/response-cache.ts';
 import type { Config } from './config/settings.ts';
 import { contract } from './contract/contract.ts';
 import { type AccountKey, type Caller, createAccounts } from './domain/accounts.ts';
@@ -62,12 +62,11 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   const figures = createFigures(untimed);
   const engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
   let server: HttpServer | undefined;
-  const kept = createKept(config.keptBytesMax, (account, look) => untimed.version(account as Caller, look));
   const telemetry =
     surroundings.telemetry &&
     (await createTelemetry(config, {
       ...{ ...surroundings.telemetry, log, isWorker: cluster.isWorker, stock: figures },
-      sources: { engine, kept: () => kept.figures, traffic: () => server?.traffic },
+      sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
     }));
   const database = telemetry?.watch ? createTimed(untimed, engine, telemetry.watch) : untimed;
   let trace: Trace | undefined;
@@ -81,6 +80,12 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   };
   const region = config.region || null;
   const accounts = createAccounts(database, now, region);
+  const responseCache = new ResponseCache({
+    contract,
+    bytesMax: config.keptBytesMax,
+    isUnchanged: (account, pollOthers) => accounts.isUnchanged(account as Caller, pollOthers),
+    isBypassed: () => trace !== undefined, // it masks the user_id, which a cached response does not have
+  });
   const regionOfAccount = (account: AccountKey) => accounts.region(account);
   const purge = createPurge(database, sleep, (err) =>
     log.warn({ err }, 'what emptied inboxes left could not be purged'),
@@ -113,8 +118,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     admitReading: guard.admitReading,
     readingSucceeded: guard.readingSucceeded,
     ownerOf: numberOf,
-    // A kept answer does not tell its user_id, which the trace has to mask.
-    ...(config.keptBytesMax > 0 && { kept: { ...kept, find: (key) => (trace ? undefined : kept.find(key)) } }),
+    responseCache,
     ...(surroundings.pages && { pages: surroundings.pages }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
       const err = describeError(details.cause, textsOf(call?.arguments));
@@ -208,5 +212,10 @@ async function openDatabase(
   if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, ...sqlite);
   const { openPostgres } = await import('./store/postgres/database.ts'); // its driver is loaded only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
-  return openPostgres({ url, connectionsMax, timeoutMs }, now);
+  const settingNames = {
+    url: 'COLUMBA_DATABASE',
+    timeoutMs: 'COLUMBA_DATABASE_TIMEOUT_MS',
+    connectionsMax: 'COLUMBA_DATABASE_CONNECTIONS',
+  };
+  return openPostgres({ url, connectionsMax, timeoutMs, settingNames }, now);
 }

@@ -88,7 +88,7 @@ export function createBodyReceiver({ bodyBytesMax, receivingBytesMax }: BodyLimi
 const tooManyBytes = (): Problem =>
   new Problem('too-many', 'Too much is being sent at the same time. Try again later.', {
     closes: true,
-    headers: { 'Retry-After': '1' },
+    retryAfterSeconds: 1,
   });
 
 const NO_BYTES: Buffer = Buffer.alloc(0);

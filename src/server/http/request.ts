@@ -133,7 +133,7 @@ const HELD_BYTES_MIN = 65_536;
 
 const overloaded = (): Problem =>
   new Problem('unavailable', 'There is more to do than can be done in time. Try again later.', {
-    headers: { 'Retry-After': '1' },
+    retryAfterSeconds: 1,
   });
 
 const closing = (kind: 'malformed' | 'too-large', message: string): Problem =>

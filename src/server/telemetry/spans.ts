@@ -70,13 +70,18 @@ export function createTracing({ engine, version, failed: complain }: TracingSett
         return reply;
       });
     },
-    observe({ request, reply, kind, form, group, operation }, account) {
+    observe({ request, reply, kind, protocol, group, operation }, account) {
       const span = current.getStore();
       if (!span?.isRecording()) return;
       span.updateName(operation ? `${group}.${operation}` : (group ?? 'page'));
-      const names = { 'rpc.service': group, 'rpc.method': operation, 'columba.form': form, 'columba.account': account };
+      const names = {
+        'rpc.service': group,
+        'rpc.method': operation,
+        'columba.form': protocol,
+        'columba.account': account,
+      };
       const route =
-        group && `/api/${group}.asmx${operation && form?.startsWith('soap') === false ? `/${operation}` : ''}`;
+        group && `/api/${group}.asmx${operation && protocol?.startsWith('soap') === false ? `/${operation}` : ''}`;
       for (const [name, value] of Object.entries({ ...names, 'http.route': route, 'columba.request_id': request.id })) {
         if (value !== undefined) span.setAttribute(name, detached(value)); // spans wait to be sent
       }

@@ -26,7 +26,9 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
         if (attempt < ATTEMPTS_MAX && CONFLICTS.has(code)) continue;
         if (UNWRITABLE.has(code)) wasRefusedByDisk = true;
         const isUnavailable = thrown instanceof Problem && thrown.kind === 'unavailable';
-        throw isUnavailable ? unavailable(cause, postgresFault(hosts.urls, cause)) : thrown;
+        throw isUnavailable
+          ? unavailable(cause, postgresFault(hosts.urls, cause, settings.settingNames ?? PARTS_OF_SETTINGS))
+          : thrown;
       }
     }
   }
@@ -84,6 +86,9 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     close: () => hosts.close(),
   };
 }
+
+/** For a program whose settings have no names. */
+const PARTS_OF_SETTINGS = { url: 'the URL', timeoutMs: 'the time-out', connectionsMax: 'the number of connections' };
 
 export const postgresDialect: Dialect = {
   engine: 'postgres',
