@@ -93,9 +93,9 @@ export const templates = statement<Page, { position: bigint; text: string }>(
   'contacts.templates',
   'select position, text from template where account_id = :account and position >= :from order by position {limit :limit}',
 );
-export const templateNumbers = statement<One, { total: bigint; last: bigint | null }>(
-  'contacts.templateNumbers',
-  'select count(*) as total, max(position) as last from template where account_id = :account',
+export const countTemplates = statement<One, { total: bigint }>(
+  'contacts.countTemplates',
+  'select count(*) as total from template where account_id = :account',
 );
 export const template = statement<{ account: AccountKey; hash: string }, { position: bigint }>(
   'contacts.template',
