@@ -100,6 +100,21 @@ export const returnCredits = statement<{ account: AccountKey; parts: bigint }>(
      case when credits > 9223372036854775807 - :parts then 9223372036854775807 else credits + :parts end
    where account_id = :account`,
 );
+/** 0 rows where the account has fewer credits. */
+export const takeCredits = statement<{ account: AccountKey; parts: bigint }>(
+  'accounts.takeCredits',
+  'update account set credits = credits - :parts where account_id = :account and credits >= :parts',
+);
+/** Replaces the details that are given: null leaves a column as it is. */
+export const setDetails = statement<{ account: AccountKey } & Record<Detail, string | null>>(
+  'accounts.setDetails',
+  `update account set contact_name = coalesce(:contactName, contact_name),
+     contact_surname = coalesce(:contactSurname, contact_surname), company = coalesce(:company, company),
+     email = coalesce(:email, email), tel = coalesce(:tel, tel), fax = coalesce(:fax, fax),
+     mobile = coalesce(:mobile, mobile), address = coalesce(:address, address), region = coalesce(:region, region)
+   where account_id = :account`,
+);
+type Detail = 'contactName' | 'contactSurname' | 'company' | 'email' | 'tel' | 'fax' | 'mobile' | 'address' | 'region';
 
 export const credentials = statement<One, CredentialRow>(
   'accounts.credentials',
