@@ -90,5 +90,5 @@ export function createUnsent(bytesMax: number): Unsent {
 
 const crowded = (): Problem =>
   new Problem('too-many', 'Too many long answers are not taken yet. Try again later.', {
-    headers: { 'Retry-After': '1' },
+    retryAfterSeconds: 1,
   });

@@ -21,7 +21,7 @@ function fill(unsent: Unsent, owner: bigint | undefined, isCompressed = false) {
       all.push(unsent.hold(owner, isCompressed));
     } catch (thrown) {
       assert.ok(thrown instanceof Problem);
-      assert.deepEqual([thrown.kind, thrown.details.headers], ['too-many', { 'Retry-After': '1' }]);
+      assert.deepEqual([thrown.kind, thrown.details.retryAfterSeconds], ['too-many', 1]);
       return all;
     }
   }
