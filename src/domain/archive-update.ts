@@ -20,9 +20,7 @@ export async function updateAccount(
   archive: AccountArchive,
   rows: ArchiveRows,
 ): Promise<void> {
-  const { contactName, contactSurname, company, email, tel, fax, mobile, address, region } = archive.account;
-  const details = { contactName, contactSurname, company, email, tel, fax, mobile, address, region };
-  await queries.run(accountSql.setDetails, { account, ...details });
+  await queries.run(accountSql.setDetails, { account, ...archive.account });
   await addCredentials(queries, account, archive.credentials);
   await queries.runAll(contactSql.putGroup, withAccount(account, rows.groups));
   await checkGroups(
