@@ -40,7 +40,10 @@ export function createWorld(perSecond: number, burst: number): World {
     failed: async (client) => inner.failed(client),
   };
   return {
-    ...{ clock, slept, granted, asked },
+    clock,
+    slept,
+    granted,
+    asked,
     async answer(count = Number.POSITIVE_INFINITY) {
       for (let each = 0; each < count && waiting.length > 0; each++) {
         waiting.shift()?.();
@@ -49,8 +52,13 @@ export function createWorld(perSecond: number, burst: number): World {
     },
     guard: (settings) =>
       createGuard({
-        ...{ authority: far, now: () => clock.now, sleep: async (ms) => void slept.push(ms) },
-        ...{ accountRate: { perSecond, burst }, addressRate: { perSecond: 0, burst: 1 }, unlimited: [], ...settings },
+        authority: far,
+        now: () => clock.now,
+        sleep: async (ms) => void slept.push(ms),
+        accountRate: { perSecond, burst },
+        addressRate: { perSecond: 0, burst: 1 },
+        unlimited: [],
+        ...settings,
       }),
   };
 }

@@ -50,7 +50,9 @@ const FAULTS: Readonly<Record<string, (place: Place) => string>> = {
   ECONNREFUSED: REFUSED,
   ENOTFOUND: UNKNOWN_HOST,
   EAI_AGAIN: UNKNOWN_HOST,
-  ...{ ETIMEDOUT: LATE, EHOSTUNREACH: LATE, ENETUNREACH: LATE },
+  ETIMEDOUT: LATE,
+  EHOSTUNREACH: LATE,
+  ENETUNREACH: LATE,
 };
 
 /** The driver's own errors have no code. */
