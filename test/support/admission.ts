@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createGuard, type Guard, type GuardSettings } from '../../src/domain/admission/admission.ts';
 import { type Authority, createAuthority, type Lease } from '../../src/domain/admission/rate-limiter.ts';
 import { Problem } from '../../src/problem.ts';
-import { Caller } from '../../src/store/statement.ts';
+import { Caller } from '../../src/store/caller.ts';
 
 /** Guards of several processes that ask one authority, whose answers come when the test says so. */
 export const acme = new Caller('acme', undefined, 1n);
