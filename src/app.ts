@@ -25,10 +25,10 @@ import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
 import { createTrace, type Trace } from './server/telemetry/exchange-recorder.ts';
 import type { Log } from './server/telemetry/log.ts';
 import { createTelemetry, type TelemetryParts } from './server/telemetry/telemetry.ts';
+import { accountIdOf } from './store/caller.ts';
 import type { Database } from './store/database.ts';
 import { createTimed } from './store/observed.ts';
 import { openSqlite } from './store/sqlite/database.ts';
-import { numberOf } from './store/statement.ts';
 
 /** What the program takes from its surroundings; tests bring their own. */
 export interface Surroundings {
@@ -76,7 +76,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     const userId = exchange.call?.arguments.user_id;
     if (trace && exchange.kind === 'ok' && typeof userId === 'string') userIds.set(exchange.request, userId);
     observe?.(exchange);
-    telemetry?.observe?.(exchange, numberOf(exchange.account));
+    telemetry?.observe?.(exchange, accountIdOf(exchange.account));
   };
   const region = config.region || null;
   const accounts = createAccounts(database, now, region);
@@ -117,7 +117,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     admitAccount: (account) => guard.admitAccount(account as Caller),
     admitReading: guard.admitReading,
     readingSucceeded: guard.readingSucceeded,
-    ownerOf: numberOf,
+    ownerOf: accountIdOf,
     admitPieces: (owner) => server?.admitPieces(owner),
     responseCache,
     ...(surroundings.pages && { pages: surroundings.pages }),

@@ -3,33 +3,12 @@ import { networkList } from '../networks.ts';
 import { denied, Problem } from '../problem.ts';
 import { isRegion, regionOf } from '../sms/numbers.ts';
 import type { AccountKey, Caller, Database, Queries } from '../store/database.ts';
+import { type AccountValues, accountColumns } from '../store/statements/account-columns.ts';
 import * as sql from '../store/statements/accounts.ts';
 import { hashUserId, newUserId, USER_ID_LENGTH_MAX } from './credentials.ts';
 
-/** Who an account is. Times are instants in milliseconds; texts that were never given are null. */
-export interface Account {
-  readonly username: string;
-  readonly passwordHash: string | null;
-  readonly contactName: string | null;
-  readonly contactSurname: string | null;
-  readonly company: string | null;
-  readonly email: string | null;
-  readonly tel: string | null;
-  readonly fax: string | null;
-  readonly mobile: string | null;
-  readonly address: string | null;
-  /** The country in which local numbers are read, where it was given. */
-  readonly region: string | null;
-  readonly credits: bigint;
-  readonly usedCredits: bigint;
-  readonly priority: number;
-  readonly tag: number;
-  readonly createdAt: number;
-  readonly lastLoginAt: number | null;
-  readonly disabledAt: number | null;
-  /** Addresses and networks from which it may be used, with commas; from everywhere where there are none. */
-  readonly allowedNetworks: string | null;
-}
+/** Who an account is: see the list in store/statements/account-columns.ts. */
+export type Account = AccountValues;
 
 export interface Credential {
   readonly hash: string;
@@ -240,34 +219,10 @@ export async function addCredentials(
   }
 }
 
-export function toAccount(row: sql.AccountRow): Account {
-  return {
-    username: row.username,
-    passwordHash: row.password_hash,
-    contactName: row.contact_name,
-    contactSurname: row.contact_surname,
-    company: row.company,
-    email: row.email,
-    tel: row.tel,
-    fax: row.fax,
-    mobile: row.mobile,
-    address: row.address,
-    region: row.region,
-    credits: row.credits,
-    usedCredits: row.used_credits,
-    priority: Number(row.priority),
-    tag: Number(row.tag),
-    createdAt: Number(row.created_at),
-    lastLoginAt: instantOrNull(row.last_login_at),
-    disabledAt: instantOrNull(row.disabled_at),
-    allowedNetworks: row.allowed_networks,
-  };
-}
+export const toAccount = (row: sql.AccountRow): Account => accountColumns.read(row);
 
 export const toCredential = (row: sql.CredentialRow): Credential => ({
   hash: row.user_id_hash,
   createdAt: Number(row.created_at),
-  revokedAt: instantOrNull(row.revoked_at),
+  revokedAt: row.revoked_at === null ? null : Number(row.revoked_at),
 });
-
-const instantOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value));

@@ -8,7 +8,7 @@ import { addCredentials } from './accounts.ts';
 import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
 import type { InboxMessage } from './inbox.ts';
 import { heldParts } from './outbox.ts';
-import { addMissingTemplates } from './templates.ts';
+import { addTemplates } from './templates.ts';
 
 /**
  * Adds an archive to an account that exists: what it has by the same id is changed, nothing is removed.
@@ -20,9 +20,7 @@ export async function updateAccount(
   archive: AccountArchive,
   rows: ArchiveRows,
 ): Promise<void> {
-  const { contactName, contactSurname, company, email, tel, fax, mobile, address, region } = archive.account;
-  const details = { contactName, contactSurname, company, email, tel, fax, mobile, address, region };
-  await queries.run(accountSql.setDetails, { account, ...details });
+  await queries.run(accountSql.setDetails, { account, ...archive.account });
   await addCredentials(queries, account, archive.credentials);
   await queries.runAll(contactSql.putGroup, withAccount(account, rows.groups));
   await checkGroups(
@@ -30,7 +28,7 @@ export async function updateAccount(
     async (group) => (await queries.first(contactSql.group, { account, group })) !== undefined,
   );
   await queries.runAll(contactSql.putContact, withAccount(account, rows.contacts));
-  await addMissingTemplates(queries, account, archive.templates);
+  await addTemplates(queries, account, archive.templates);
   await queries.runAll(contactSql.block, withAccount(account, rows.blocked));
   await putReceived(queries, account, rows.received);
   await queries.runAll(outboxSql.putSent, withAccount(account, rows.sent));

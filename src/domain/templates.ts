@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../problem.ts';
-import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
+import type { AccountKey, Database, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/contacts.ts';
 import { FIRST_ID } from './cursor.ts';
 import { takeIds } from './ids.ts';
@@ -25,8 +25,10 @@ export function createTemplates(database: Database) {
     /** Saving one that is there already changes nothing. */
     save: (account: AccountKey, text: string): Promise<void> =>
       database.transaction(account, async (queries) => {
-        if (await hasTemplate(queries, account, text)) return;
-        await addTemplates(queries, account, [text]);
+        const hash = textHash(text);
+        const present = await queries.first(sql.countTemplates, { account, hash });
+        if (present?.same) return;
+        await insertTemplates(queries, account, Number(present?.total ?? 0n), [{ hash, text }]);
       }),
 
     async delete(account: AccountKey, text: string): Promise<boolean> {
@@ -42,34 +44,29 @@ export function checkTemplate(text: string): void {
   }
 }
 
-/** Adds those that are missing. */
-export async function addMissingTemplates(
-  queries: Writing,
-  account: AccountKey,
-  texts: readonly string[],
-): Promise<void> {
-  const missing: string[] = [];
-  for (const text of texts) if (!(await hasTemplate(queries, account, text))) missing.push(text);
-  await addTemplates(queries, account, missing);
-}
-
-/** New ones, in this order behind those that are there. Belongs into a transaction of the account. */
+/** Adds those that are missing, in this order. Belongs into a transaction of the account. */
 export async function addTemplates(queries: Writing, account: AccountKey, texts: readonly string[]): Promise<void> {
   if (texts.length === 0) return;
-  for (const text of texts) checkTemplate(text);
-  const present = (await queries.first(sql.countTemplates, { account }))?.total ?? 0n;
-  if (present + BigInt(texts.length) > TEMPLATES_MAX) {
-    throw new Problem('bad-argument', `an account has at most ${TEMPLATES_MAX} templates`);
-  }
-  const first = await takeIds(queries, account, 'template', texts.length);
-  await queries.runAll(
-    sql.addTemplate,
-    texts.map((text, index) => ({ account, position: first + BigInt(index), hash: textHash(text), text })),
-  );
+  const rows = await queries.all(sql.templateHashes, { account });
+  const present = new Set(rows.map(({ text_hash }) => text_hash));
+  const given = texts.map((text) => ({ hash: textHash(text), text }));
+  const missing = given.filter(({ hash }) => !present.has(hash));
+  if (missing.length > 0) await insertTemplates(queries, account, present.size, missing);
 }
 
-async function hasTemplate(queries: Queries, account: AccountKey, text: string): Promise<boolean> {
-  return (await queries.first(sql.template, { account, hash: textHash(text) })) !== undefined;
+async function insertTemplates(
+  queries: Writing,
+  account: AccountKey,
+  present: number,
+  templates: readonly { hash: string; text: string }[],
+): Promise<void> {
+  for (const { text } of templates) checkTemplate(text);
+  if (present + templates.length > TEMPLATES_MAX) {
+    throw new Problem('bad-argument', `an account has at most ${TEMPLATES_MAX} templates`);
+  }
+  const first = await takeIds(queries, account, 'template', templates.length);
+  const rows = templates.map((template, index) => ({ account, position: first + BigInt(index), ...template }));
+  await queries.runAll(sql.addTemplate, rows);
 }
 
 /** Texts are found by their hash, since they are longer than an index takes. */

@@ -112,24 +112,45 @@ export async function* writeAccount(reading: AccountReading): AsyncGenerator<str
     allowedNetworks: account.allowedNetworks,
     groups: reading.groups.map(({ id, name }) => ({ id, name })),
     contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
-      ...{ id, name, surname, mobile, groupid: groupId },
+      id,
+      name,
+      surname,
+      mobile,
+      groupid: groupId,
     })),
     templates: reading.templates,
     blacklist: reading.blocked.map(({ number, sample, blockedAt }) => ({
-      ...{ mobile: number, sample_message: sample, timestamp: formatDate(blockedAt) },
+      mobile: number,
+      sample_message: sample,
+      timestamp: formatDate(blockedAt),
     })),
   };
   yield stringify(head).slice(0, -1);
   yield* writeList('inbox', reading.received, ({ id, sender, text, shortCode, receivedAt, read }) => ({
-    ...{ id, sender, message: text, short_code: shortCode, timestamp: formatDate(receivedAt), read },
+    id,
+    sender,
+    message: text,
+    short_code: shortCode,
+    timestamp: formatDate(receivedAt),
+    read,
   }));
   yield* writeList('sent', reading.sent, ({ id, reference, recipient, text, status, sentAt, updatedAt, marked }) => ({
-    ...{ id, user_message_id: reference, recipient, message: text, delivery_status: status },
-    ...{ timestamp_sent: formatDate(sentAt), timestamp_updated: formatDate(updatedAt), marked },
+    id,
+    user_message_id: reference,
+    recipient,
+    message: text,
+    delivery_status: status,
+    timestamp_sent: formatDate(sentAt),
+    timestamp_updated: formatDate(updatedAt),
+    marked,
   }));
   yield* writeList('scheduled', reading.scheduled, ({ id, reference, recipient, text, scheduledAt, createdAt }) => ({
-    ...{ id, user_message_id: reference, recipient, message: text },
-    ...{ timestamp_scheduled: formatDate(scheduledAt), timestamp_created: formatDate(createdAt) },
+    id,
+    user_message_id: reference,
+    recipient,
+    message: text,
+    timestamp_scheduled: formatDate(scheduledAt),
+    timestamp_created: formatDate(createdAt),
   }));
   yield '}';
 }
@@ -228,9 +249,14 @@ function readSent(fields: Fields) {
     fields.refuse('delivery_status', `expected one of ${DELIVERY_STATUSES.join(', ')}`);
   }
   return {
-    ...{ id: fields.long('id'), reference: fields.text('user_message_id'), recipient: fields.text('recipient') },
-    ...{ text: fields.text('message'), status, sentAt: fields.instant('timestamp_sent') },
-    ...{ updatedAt: fields.instant('timestamp_updated'), marked: fields.boolean('marked') },
+    id: fields.long('id'),
+    reference: fields.text('user_message_id'),
+    recipient: fields.text('recipient'),
+    text: fields.text('message'),
+    status,
+    sentAt: fields.instant('timestamp_sent'),
+    updatedAt: fields.instant('timestamp_updated'),
+    marked: fields.boolean('marked'),
   };
 }
 

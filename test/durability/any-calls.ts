@@ -79,7 +79,10 @@ export function anyCall(random: Random, who: readonly string[]): AnyCall {
   if (RARE.test(operation) && random.chance(0.7)) ({ group, operation, parameters } = random.pick(READS));
   const names = Object.keys(parameters).filter((name) => name !== 'user_id');
   return {
-    ...{ group, operation, form: random.pick(FORMS), who: random.pick(who) },
+    group,
+    operation,
+    form: random.pick(FORMS),
+    who: random.pick(who),
     ...anyWay(random),
     args: Object.fromEntries(names.map((name) => [name, VALUES[name]?.(random) ?? null])),
     spelling: random.below(2 * SPELLINGS.length),

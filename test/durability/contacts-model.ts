@@ -103,7 +103,8 @@ export const templates: Thing = {
       (random) => {
         const message = random.pick(TEXTS);
         const drop = onTexts((texts) => ({
-          ...{ texts: texts.filter((text) => text !== message), result: texts.includes(message) },
+          texts: texts.filter((text) => text !== message),
+          result: texts.includes(message),
         }));
         return planned('account.DeleteMessageTemplate', { message }, drop);
       },
@@ -115,7 +116,8 @@ export const templates: Thing = {
 export const contactFields = {
   groups: GROUPS.map((id) => ({ id: Number(id), name: `group ${id}` })),
   contacts: IDS.map((id, at) => ({
-    ...{ id, mobile: `+2782555030${id}` },
+    id,
+    mobile: `+2782555030${id}`,
     ...(contacts.initial[at] !== '0' && { groupid: contacts.initial[at] }),
   })),
 };

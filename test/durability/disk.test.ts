@@ -32,7 +32,8 @@ async function open(t: TestContext): Promise<Serving & { setting: string; pragma
   t.after(() => service.app.stop());
   const [writer] = opened.filter((each) => each.isOpen && each.location() === pathOf(setting));
   return {
-    ...{ ...service, setting },
+    ...service,
+    setting,
     pragma: (text) => Number(Object.values(writer?.prepare(`pragma ${text}`).get() ?? {})[0]),
   };
 }

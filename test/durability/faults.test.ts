@@ -20,12 +20,14 @@ const KINDS: readonly Kind[] = [
   {
     name: 'the database does not answer',
     failure: () => unavailable(new Error('on purpose')),
-    ...{ status: 503, text: /^The database does not answer\. Try again later\.\n$/ },
+    status: 503,
+    text: /^The database does not answer\. Try again later\.\n$/,
   },
   {
     name: 'the program has a bug',
     failure: () => new Error('on purpose'),
-    ...{ status: 500, text: /^Internal error\. Reference: [0-9a-f-]{36}\n$/ },
+    status: 500,
+    text: /^Internal error\. Reference: [0-9a-f-]{36}\n$/,
   },
 ];
 async function start(engine: Engine, t: TestContext) {
@@ -34,7 +36,7 @@ async function start(engine: Engine, t: TestContext) {
   const serving = await serve(setting, { database: faults.around });
   const outside = await openOutside(setting);
   t.after(() => Promise.all([serving.app.stop(), outside.close()]));
-  return { ...serving, ...{ faults, outside } };
+  return { ...serving, faults, outside };
 }
 
 /** What is left to be done after an answer is done. */
@@ -113,15 +115,14 @@ onEveryEngine('faults', (engine) => {
     const { app, faults, outside } = await start(engine, t);
     const at = '2026-05-01T00:00:00Z';
     const account = {
-      ...{
-        username: 'new',
-        userID: 'new',
-        groups: [{ id: 1 }],
-        contacts: [{ id: 1, groupid: 1 }],
-        templates: ['a', 'b'],
-      },
-      ...{ blacklist: [{ mobile: '1', timestamp: at }], inbox: [{ id: 1, timestamp: at, read: false }] },
-      ...{ scheduled: [{ id: 1, message: 'a', timestamp_scheduled: at, timestamp_created: at }] },
+      username: 'new',
+      userID: 'new',
+      groups: [{ id: 1 }],
+      contacts: [{ id: 1, groupid: 1 }],
+      templates: ['a', 'b'],
+      blacklist: [{ mobile: '1', timestamp: at }],
+      inbox: [{ id: 1, timestamp: at, read: false }],
+      scheduled: [{ id: 1, message: 'a', timestamp_scheduled: at, timestamp_created: at }],
     };
     const before = await outside.content();
     for (let nth = 1; ; nth++) {

@@ -5,16 +5,25 @@ import { createRandom } from './random.ts';
 
 /** A register: the judge must see what is wrong, or its silence means nothing. */
 const put = (value: string, calledAt: number, answeredAt: number): Call => ({
-  ...{ label: `put ${value}`, calledAt, answeredAt, result: 'done' },
+  label: `put ${value}`,
+  calledAt,
+  answeredAt,
+  result: 'done',
   apply: () => ({ state: value, result: 'done' }),
 });
 const get = (result: string, calledAt: number, answeredAt: number): Call => ({
-  ...{ label: 'get', calledAt, answeredAt, result },
+  label: 'get',
+  calledAt,
+  answeredAt,
+  result,
   apply: (state) => ({ state, result: state }),
 });
 /** Takes it if it is there, and says whether it was. */
 const take = (result: 'true' | 'false', calledAt: number, answeredAt: number): Call => ({
-  ...{ label: 'take', calledAt, answeredAt, result },
+  label: 'take',
+  calledAt,
+  answeredAt,
+  result,
   apply: (state) => (state === '' ? { state, result: 'false' } : { state: '', result: 'true' }),
 });
 

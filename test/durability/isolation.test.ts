@@ -75,7 +75,11 @@ onEveryEngine('isolation', (engine) => {
     const database = await engine.fresh('empty');
     const names = Array.from({ length: ROUNDS }, (_, number) => `round-${number}`);
     const accounts = names.map((username) => ({
-      ...{ username, userID: `user_id of ${username}`, datetimeCreated: day(0), ...messageFields, ...contactFields },
+      username,
+      userID: `user_id of ${username}`,
+      datetimeCreated: day(0),
+      ...messageFields,
+      ...contactFields,
     }));
     const file = freshPath('json');
     writeFileSync(file, JSON.stringify({ accounts }));

@@ -28,7 +28,11 @@ const things: Readonly<Record<string, Thing>> = { inbox, sent, contacts, templat
 const sqlite = engines[0] as (typeof engines)[number];
 
 const accountOf = (username: string) => ({
-  ...{ username, userID: `user_id of ${username}`, datetimeCreated: day(0), ...messageFields, ...contactFields },
+  username,
+  userID: `user_id of ${username}`,
+  datetimeCreated: day(0),
+  ...messageFields,
+  ...contactFields,
 });
 
 function plan({ reads, writes }: Thing, random: Random): Planned {

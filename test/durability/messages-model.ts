@@ -92,15 +92,24 @@ export const scheduled: Thing = {
 
 /** In the import format. */
 export const messageFields = {
-  ...{ credits: CREDITS, usedCredits: 0 },
+  credits: CREDITS,
+  usedCredits: 0,
   inbox: IDS.map((id, at) => ({ id, message: 'in', timestamp: day(at), read: inbox.initial[at] === '1' })),
   sent: IDS.map((id, at) => ({
-    ...{ id, recipient: numberOf(at), message: 'out', delivery_status: 'DELIVERED', marked: sent.initial[at] === '1' },
-    ...{ timestamp_sent: day(at), timestamp_updated: day(at) },
+    id,
+    recipient: numberOf(at),
+    message: 'out',
+    delivery_status: 'DELIVERED',
+    marked: sent.initial[at] === '1',
+    timestamp_sent: day(at),
+    timestamp_updated: day(at),
   })),
   scheduled: IDS.map((id, at) => ({
     // A message in several parts has 67 characters in each, if they are not of the GSM alphabet.
-    ...{ id, recipient: numberOf(at), message: 'я'.repeat((PARTS[at] as number) * 67) },
-    ...{ timestamp_scheduled: `2031-01-0${at + 1}T08:00:00Z`, timestamp_created: day(at) },
+    id,
+    recipient: numberOf(at),
+    message: 'я'.repeat((PARTS[at] as number) * 67),
+    timestamp_scheduled: `2031-01-0${at + 1}T08:00:00Z`,
+    timestamp_created: day(at),
   })),
 };

@@ -58,7 +58,9 @@ export async function startProgram(database: string, workers: number, args: read
   const pid = server.child.pid as number;
   const program: Program = {
     ...server,
-    ...{ database, pid, logged },
+    database,
+    pid,
+    logged,
     workers: () =>
       logged('serving')
         .filter((line) => isAlive(line.pid as number))
@@ -120,7 +122,11 @@ export function createCaller(address: string, userId: string): Caller {
     return new Promise((resolve, reject) => {
       const outgoing = httpRequest(
         {
-          ...{ agent, hostname, port, method, path: query === '' ? path : `${path}?${query}` },
+          agent,
+          hostname,
+          port,
+          method,
+          path: query === '' ? path : `${path}?${query}`,
           headers: { ...headers, ...length } as Record<string, string>,
         },
         (incoming) => {

@@ -38,7 +38,10 @@ export async function serve(
     return { status: reply.status, text: await textOf(reply) };
   };
   return {
-    ...{ app, clock, logged, call },
+    app,
+    clock,
+    logged,
+    call,
     async ask(group, operation, args) {
       const { status, text } = await call(group, operation, args);
       assert.equal(status, 200, `${group}.${operation}: ${text}`);
@@ -48,9 +51,18 @@ export async function serve(
 }
 
 const VALUES: Arguments = {
-  ...{ groupid: 1, group_id: '1', contact_id: ['101', '102'], id: 101, mobile: '+27825550201' },
-  ...{ message: 'Your order is ready for collection.', sample_message: 'STOP', message_id: '1003' },
-  ...{ from: '2026-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z', max: 10, max_count: 10 },
+  groupid: 1,
+  group_id: '1',
+  contact_id: ['101', '102'],
+  id: 101,
+  mobile: '+27825550201',
+  message: 'Your order is ready for collection.',
+  sample_message: 'STOP',
+  message_id: '1003',
+  from: '2026-01-01T00:00:00Z',
+  to: '2026-12-31T00:00:00Z',
+  max: 10,
+  max_count: 10,
 };
 const VALUES_OF: Readonly<Record<string, Arguments>> = {
   'account.MoveContactToNewGroup': { group_id: '2' },

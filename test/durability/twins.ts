@@ -45,12 +45,18 @@ const { password, ...acme } = JSON.parse(readFileSync(SAMPLE, 'utf8')).accounts[
 const many = (count: number, of: (index: number) => object) => Array.from({ length: count }, (_, index) => of(index));
 const at = (index: number) => `2026-10-01T08:${String(index % 60).padStart(2, '0')}:00Z`;
 const LARGE = {
-  ...{ username: 'large', userID: 'large', groups: [{ id: 1, name: 'all' }] },
+  username: 'large',
+  userID: 'large',
+  groups: [{ id: 1, name: 'all' }],
   contacts: many(600, (id) => ({ id: 100 + id, name: 'someone', mobile: `+27825${550_000 + id}`, groupid: '1' })),
   inbox: many(700, (id) => ({ id: 1_000 + id, message: 'x'.repeat(50), timestamp: at(id), read: id % 3 === 0 })),
   sent: many(501, (id) => ({
-    ...{ id: 2_000 + id, message: 'out', delivery_status: 'DELIVERED', marked: id % 5 === 0 },
-    ...{ timestamp_sent: at(id), timestamp_updated: at(id * 7) },
+    id: 2_000 + id,
+    message: 'out',
+    delivery_status: 'DELIVERED',
+    marked: id % 5 === 0,
+    timestamp_sent: at(id),
+    timestamp_updated: at(id * 7),
   })),
 };
 

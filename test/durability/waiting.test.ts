@@ -81,8 +81,11 @@ onEveryEngine('waiting', (engine) => {
   test('an account is imported however much there is to reckon', async () => {
     const database = await engine.fresh('empty');
     const scheduled = Array.from({ length: 900 }, (_, id) => ({
-      ...{ id: String(id), recipient: '+27825550201', message: 'x'.repeat(306) },
-      ...{ timestamp_scheduled: TIME, timestamp_created: TIME },
+      id: String(id),
+      recipient: '+27825550201',
+      message: 'x'.repeat(306),
+      timestamp_scheduled: TIME,
+      timestamp_created: TIME,
     }));
     const { code, stderr, stdout } = await importAccount(database, { scheduled }, limited);
     assert.deepEqual([code, stderr, stdout], [0, '', 'Imported 1 account with 900 messages.\n']);

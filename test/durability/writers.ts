@@ -37,7 +37,9 @@ const numbered = (name: number, count: number): string[] =>
 export const ownerOf = (id: string): string => String(Math.floor(Number(id) / 1_000) - 1);
 
 const initial = (name: number): Belongings => ({
-  ...{ templates: [], groups: ['1'], scheduled: numbered(name, SCHEDULED_EACH) },
+  templates: [],
+  groups: ['1'],
+  scheduled: numbered(name, SCHEDULED_EACH),
   inbox: Object.fromEntries(numbered(name, MESSAGES_EACH).map((id) => [id, false])),
 });
 
@@ -47,7 +49,11 @@ const TIME = '2026-10-01T08:00:00Z';
 export function accountFor(writers: number, username: string, userID: string) {
   const names = Array.from({ length: writers }, (_, name) => name);
   return {
-    ...{ username, userID, credits: CREDITS, usedCredits: 0, datetimeCreated: TIME },
+    username,
+    userID,
+    credits: CREDITS,
+    usedCredits: 0,
+    datetimeCreated: TIME,
     groups: GROUPS.map((id) => ({ id: Number(id) })),
     contacts: names.flatMap((name) => numbered(name, CONTACTS_EACH).map((id) => ({ id, groupid: '1' }))),
     inbox: names.flatMap((name) =>
@@ -55,8 +61,11 @@ export function accountFor(writers: number, username: string, userID: string) {
     ),
     scheduled: names.flatMap((name) =>
       numbered(name, SCHEDULED_EACH).map((id) => ({
-        ...{ id, recipient: '+27825550201', message: 'later' },
-        ...{ timestamp_scheduled: '2031-01-01T08:00:00Z', timestamp_created: TIME },
+        id,
+        recipient: '+27825550201',
+        message: 'later',
+        timestamp_scheduled: '2031-01-01T08:00:00Z',
+        timestamp_created: TIME,
       })),
     ),
   };

@@ -50,7 +50,10 @@ function writing(server: Server) {
 const FILLING = Array.from({ length: 20 }, (_, number) =>
   account(`filling-${number}`, {
     inbox: Array.from({ length: 1_000 }, (_, id) => ({
-      ...{ id, message: 'm'.repeat(500), timestamp: '2026-05-01T00:00:00Z', read: false },
+      id,
+      message: 'm'.repeat(500),
+      timestamp: '2026-05-01T00:00:00Z',
+      read: false,
     })),
   }),
 );

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresDialect } from '../../src/store/postgres/database.ts';
+import { postgresDialect } from '../../src/store/postgres/connection.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
 import { type Dialect, render, type Statement, type StatementOptions, statement } from '../../src/store/statement.ts';
 import * as accounts from '../../src/store/statements/accounts.ts';

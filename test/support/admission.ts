@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createGuard, type Guard, type GuardSettings } from '../../src/domain/admission/admission.ts';
 import { type Authority, createAuthority, type Lease } from '../../src/domain/admission/rate-limiter.ts';
 import { Problem } from '../../src/problem.ts';
-import { Caller } from '../../src/store/statement.ts';
+import { Caller } from '../../src/store/caller.ts';
 
 /** Guards of several processes that ask one authority, whose answers come when the test says so. */
 export const acme = new Caller('acme', undefined, 1n);
@@ -40,7 +40,10 @@ export function createWorld(perSecond: number, burst: number): World {
     failed: async (client) => inner.failed(client),
   };
   return {
-    ...{ clock, slept, granted, asked },
+    clock,
+    slept,
+    granted,
+    asked,
     async answer(count = Number.POSITIVE_INFINITY) {
       for (let each = 0; each < count && waiting.length > 0; each++) {
         waiting.shift()?.();
@@ -49,8 +52,13 @@ export function createWorld(perSecond: number, burst: number): World {
     },
     guard: (settings) =>
       createGuard({
-        ...{ authority: far, now: () => clock.now, sleep: async (ms) => void slept.push(ms) },
-        ...{ accountRate: { perSecond, burst }, addressRate: { perSecond: 0, burst: 1 }, unlimited: [], ...settings },
+        authority: far,
+        now: () => clock.now,
+        sleep: async (ms) => void slept.push(ms),
+        accountRate: { perSecond, burst },
+        addressRate: { perSecond: 0, burst: 1 },
+        unlimited: [],
+        ...settings,
       }),
   };
 }

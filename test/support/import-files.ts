@@ -11,7 +11,11 @@ export const TIME = '2026-05-01T00:00:00Z';
 
 /** The least that an account can be, and what is given. */
 export const account = (username: string, fields: Readonly<Record<string, unknown>> = {}) => ({
-  ...{ userID: `user_id of ${username}`, username, credits: 0, usedCredits: 0, datetimeCreated: TIME },
+  userID: `user_id of ${username}`,
+  username,
+  credits: 0,
+  usedCredits: 0,
+  datetimeCreated: TIME,
   ...fields,
 });
 

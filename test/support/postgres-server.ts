@@ -86,7 +86,11 @@ export async function createPostgresServer(
   process.once('exit', () => child?.kill('SIGQUIT'));
 
   return {
-    ...{ port, folder, url, query, stop },
+    port,
+    folder,
+    url,
+    query,
+    stop,
     async start() {
       const options = ['max_connections=200', ...settings].flatMap((setting) => ['-c', setting]);
       const args = ['-D', data, '-p', String(port), '-k', '', '-h', '127.0.0.1', ...options];

@@ -14,7 +14,10 @@ export const BATCH = 100;
 
 const messages = (count: number, text = 'old') =>
   Array.from({ length: count }, (_, id) => ({
-    ...{ id: id + 1, message: `${text} ${id}`, timestamp: '2026-05-01T00:00:00Z', read: id % 2 === 0 },
+    id: id + 1,
+    message: `${text} ${id}`,
+    timestamp: '2026-05-01T00:00:00Z',
+    read: id % 2 === 0,
   }));
 
 /** A service whose purge goes on only when the test lets it: how many batches, and what happens before each. */
@@ -55,7 +58,9 @@ export async function startPurging(setting: string, t: TestContext) {
   });
   return {
     ...serving,
-    ...{ allow, hold, stop },
+    allow,
+    hold,
+    stop,
     /** The next batch that is allowed fails. */
     failNext(thrown: unknown) {
       failure = thrown;
@@ -83,7 +88,9 @@ export async function prepare(engine: Engine, t: TestContext, inboxes: Readonly<
       (await outside.query(`select count(*) as total from received where account_id = ${idOf(username)}`))[0]?.total,
     );
   return {
-    ...{ setting, outside, rowsOf },
+    setting,
+    outside,
+    rowsOf,
     left: (username: string, count: number) =>
       until(`${count} rows of ${username}`, async () => (await rowsOf(username)) === count),
     /** Nothing is left to be purged. */

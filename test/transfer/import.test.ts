@@ -142,7 +142,9 @@ onEveryEngine('import', (engine) => {
     withService(engine, async ({ app }) => {
       const inbox = Array.from({ length: 2_500 }, (_, id) => ({ id: String(id), timestamp: TIME, read: id % 2 === 0 }));
       assert.deepEqual(await importText(app, document(account('one', { inbox }))), {
-        ...{ accounts: 1, messages: 2_500, ...NONE_REFUSED },
+        accounts: 1,
+        messages: 2_500,
+        ...NONE_REFUSED,
       });
       assert.deepEqual(JSON.parse(await exportText(app, true)).inbox, inbox);
     }));

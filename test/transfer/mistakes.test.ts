@@ -84,8 +84,15 @@ onEveryEngine('an import with mistakes', (engine) => {
   test('tells all mistakes of an account, not only the first, and one for an object that is none', () =>
     withService(engine, async ({ app }) => {
       const wrong = account('bad', {
-        ...{ credits: 'many', region: 'za', colour: 'red', shape: 1, userID: '', datetimeCreated: undefined },
-        ...{ contacts: [5, { id: 'x', groupid: 9 }, { id: 1 }, { id: 1 }], groups: {}, inbox: [{}] },
+        credits: 'many',
+        region: 'za',
+        colour: 'red',
+        shape: 1,
+        userID: '',
+        datetimeCreated: undefined,
+        contacts: [5, { id: 'x', groupid: 9 }, { id: 1 }, { id: 1 }],
+        groups: {},
+        inbox: [{}],
       });
       const { mistakes, refused, mistakesLeftOut } = await importText(app, lines(wrong));
       assert.deepEqual([refused, mistakesLeftOut], [1, 0]);

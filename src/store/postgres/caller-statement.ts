@@ -1,10 +1,11 @@
 import { denied } from '../../problem.ts';
-import { Caller, type Dialect, isAdmitted, render, type Statement } from '../statement.ts';
+import { Caller, isAdmitted } from '../caller.ts';
+import { type Dialect, render, type Statement } from '../statement.ts';
 import { identify } from '../statements/accounts.ts';
 
 /**
- * A statement about whoever a user_id names, so that finding out who that is takes no round trip of its own. Nobody is not
- * the same as nothing found: then the answer has no row at all.
+ * A statement that identifies the caller as well, so that identification takes no round trip of its own.
+ * No row means that the user_id is unknown. A known caller without results has one row without a result.
  */
 export interface CallerStatement {
   readonly name: string;
@@ -13,29 +14,29 @@ export interface CallerStatement {
 }
 
 const HASH = 'callerHash';
-/** Who is restricted to networks is found as well, but nothing is read or changed before these have been looked at. */
+/** A caller restricted to networks is found too. The statement then does nothing: the networks are checked first. */
 const callerOf = (hash: string) => `with caller as (${identify.text.replaceAll(':hash', hash)})`;
 const caller = callerOf(`:${HASH}`);
 const UNRESTRICTED = '(select account_id from caller where allowed_networks is null)';
 const ACCOUNT = /(?<!:):account\b/g;
 
-/** Undefined for the few that cannot be put so: they follow a question of its own. */
+/** Undefined for an insert or a `returning`: there the caller is identified before, by a statement of its own. */
 export function withCaller(statement: Statement<never>, dialect: Dialect): CallerStatement | undefined {
   const { name, text } = statement;
-  const whole = statement.writes ? changing(text) : reading(text);
-  if (whole === undefined) return undefined;
+  const combined = statement.writes ? combineWrite(text) : combineRead(text);
+  if (combined === undefined) return undefined;
   const parameters = [...(statement.parameters as string[]).filter((each) => each !== 'account'), HASH];
-  return { name: `${name}.caller`, text: render(whole, parameters, dialect), parameters };
+  return { name: `${name}.caller`, text: render(combined, parameters, dialect), parameters };
 }
 
-const reading = (text: string): string =>
+const combineRead = (text: string): string =>
   `${caller} select caller.account_id as caller_id, caller.allowed_networks as caller_networks, answer.*
    from caller left join lateral (
      select true as caller_found, found.* from (${text.replace(ACCOUNT, 'caller.account_id')}) as found
      where caller.allowed_networks is null
    ) as answer on true`;
 
-const changing = (text: string): string | undefined =>
+const combineWrite = (text: string): string | undefined =>
   /^\s*insert\b|\breturning\b/.test(text)
     ? undefined
     : `${caller}, done as (${text.replace(ACCOUNT, UNRESTRICTED)} returning 1)
@@ -44,22 +45,25 @@ const changing = (text: string): string | undefined =>
 export const callerValues = ({ parameters }: CallerStatement, values: Readonly<Record<string, unknown>>) =>
   parameters.map((name) => (name === HASH ? (values.account as Caller).userIdHash : values[name]));
 
-/** Takes over who it is, or throws. Whether the rest was done: not where the networks had to be looked at first. */
-export function isDoneFor(account: Caller, row: Readonly<Record<string, unknown>> | undefined): boolean {
+/** Sets the id of the caller, or throws `denied`. `restricted`: the statement did nothing and is to be run again. */
+export function identifyFrom(
+  row: Readonly<Record<string, unknown>> | undefined,
+  account: Caller,
+): 'done' | 'restricted' {
   const networks = row?.caller_networks as string | null | undefined;
   if (!isAdmitted(account.admits, networks) || !row) throw denied();
   account.id = row.caller_id as bigint;
-  return networks === null;
+  return networks === null ? 'done' : 'restricted';
 }
 
-/** The rows that were found, without the one that only says who asked; undefined where nothing was read yet. */
+/** The rows of the statement itself. Undefined where the caller is restricted and nothing was read. */
 export function foundRows<R extends Record<string, unknown>>(rows: R[], account: Caller): R[] | undefined {
-  if (!isDoneFor(account, rows[0])) return undefined;
+  if (identifyFrom(rows[0], account) === 'restricted') return undefined;
   return rows[0]?.caller_found === null ? [] : rows;
 }
 
-/** Locks the account, and says which one it is. */
-export const lockText = (account: bigint | Caller): { name: string; text: string; values: unknown[] } =>
+/** Locks the row of the account, and identifies a caller whose account is not known yet. */
+export const lockQuery = (account: bigint | Caller): { name: string; text: string; values: unknown[] } =>
   account instanceof Caller && account.id === undefined
     ? {
         name: 'lockCaller',

@@ -2,27 +2,30 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { SettingNames } from './faults.ts';
 
-/** Connections to one of several PostgreSQL servers: `postgres://user@one:5432,two:5432/name?target_session_attrs=read-write`. */
+/**
+ * A pool for each of several PostgreSQL servers, of which the one that answers is used:
+ * `postgres://user@one:5432,two:5432/name?target_session_attrs=read-write`
+ */
 export interface PostgresSettings {
   readonly url: string;
   readonly connectionsMax: number;
-  /** For a connection, for a lock and for a statement: none of them hangs longer. */
+  /** Of a connection, of a lock and of a statement. */
   readonly timeoutMs: number;
   /** For advice to the operator. */
   readonly settingNames?: SettingNames;
 }
 
-export interface Hosts {
+export interface FailoverPool {
   readonly urls: readonly string[];
   connect(): Promise<pg.PoolClient>;
   close(): Promise<void>;
 }
 
-export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings): Hosts {
+export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresSettings): FailoverPool {
   const { urls, writable } = splitHosts(url);
   const clients = new Set<pg.ClientBase>();
-  /** Also one that never gets as far as a session: the driver leaves its socket open where it has no password to give. */
-  class Known extends pg.Client {
+  /** Counts also clients without a session: the driver leaves their socket open where it has no password. */
+  class TrackedClient extends pg.Client {
     constructor(config?: pg.ClientConfig) {
       super(config);
       clients.add(this);
@@ -34,10 +37,10 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
 
   return {
     urls,
-    /** The server that answered last, else the next one that does. */
+    /** Tries the server that answered last, then the next ones. */
     async connect() {
       let failure: unknown;
-      const first = active; // others may be looking at the same time
+      const first = active; // another call may change it meanwhile
       for (const offset of pools.keys()) {
         const index = (first + offset) % pools.length;
         try {
@@ -50,15 +53,15 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
       }
       throw failure;
     },
-    /** Politely, and where a server does not answer that either, without it. */
+    /** Ends the sessions. After the time-out it closes the sockets. */
     async close() {
-      const timer = setTimeout(cut, timeoutMs);
+      const timer = setTimeout(destroySockets, timeoutMs);
       await Promise.all(pools.map((pool) => pool.end())).finally(() => clearTimeout(timer));
-      cut(); // those that the pools had given up before, and that never ended
+      destroySockets(); // of clients that the pools gave up and that never ended
     },
   };
 
-  function cut(): void {
+  function destroySockets(): void {
     for (const client of clients) (client as unknown as WithStream).connection.stream.destroy();
   }
 
@@ -66,40 +69,40 @@ export function createHosts({ url, connectionsMax, timeoutMs }: PostgresSettings
     const options: pg.PoolConfig & { pipeline: boolean; verify?: Verify; Client: typeof pg.Client } = {
       connectionString,
       max: connectionsMax,
-      // All servers together within the time-out.
+      // All servers together take at most the time-out.
       connectionTimeoutMillis: Math.ceil(timeoutMs / urls.length),
       statement_timeout: timeoutMs,
       lock_timeout: timeoutMs,
       idle_in_transaction_session_timeout: timeoutMs,
-      // Where the network swallows everything, the server's own time-out does not reach us.
+      // Where the network loses everything, the server's own time-out does not arrive.
       query_timeout: timeoutMs + 1_000,
       keepAlive: true,
       application_name: 'columba',
       types: { getTypeParser: typeParser },
       pipeline: true,
-      Client: Known,
+      Client: TrackedClient,
     };
     if (writable) options.verify = refuseStandby;
     const pool = new pg.Pool(options);
-    pool.on('error', () => {}); // an idle connection broke: the pool has dropped it, and the next call says so if it matters
+    pool.on('error', () => {}); // an idle connection broke, and the pool has dropped it
     pool.on('connect', (client) => {
-      client.on('error', () => {}); // lent and broken: its query fails, and without a listener the whole process would
-      client.query(PLANNING).catch(() => {}); // it goes along with the first statement
+      client.on('error', () => {}); // its query fails; without a listener the process would end
+      client.query(PLANNING).catch(() => {}); // sent together with the first statement
     });
     return pool;
   }
 }
 
 /**
- * Every statement has an index that is made for it, and is planned by that, once a connection. Else lists would be planned at each
- * call, which takes longer than reading them, and a plan from when a table was small would read all of it when it is large.
+ * Each statement has an index made for it and is planned once per connection. Planning a list at each call takes
+ * longer than reading it. A plan made while a table was small would scan the whole table when it is large.
  */
 const PLANNING = [
   'set plan_cache_mode = force_generic_plan',
   ...['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin', 'memoize'].map((way) => `set enable_${way} = off`),
 ].join('; ');
 
-/** What the types of the driver do not tell. */
+/** Missing in the types of the driver. */
 interface WithStream {
   readonly connection: { readonly stream: Socket };
 }
@@ -117,7 +120,7 @@ const INT8 = 20;
 const typeParser = ((oid: number, format?: 'text') =>
   oid === INT8 ? BigInt : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser;
 
-/** One address for each host, and whether only a server that takes writes will do. */
+/** One URL for each host, and whether the server has to take writes. */
 export function splitHosts(url: string): { urls: string[]; writable: boolean } {
   const match = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(\/[^?]*)?(?:\?(.*))?$/.exec(url);
   if (!match) throw new Error('expected postgres://USER:PASSWORD@HOST:PORT/DATABASE');

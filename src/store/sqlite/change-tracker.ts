@@ -1,4 +1,5 @@
-import { numberOf, type Statement } from '../statement.ts';
+import { accountIdOf } from '../caller.ts';
+import type { Statement } from '../statement.ts';
 
 /**
  * Tells whether an account has changed since an answer was read. A write of this process counts for the accounts
@@ -58,7 +59,7 @@ export function createChangeTracker({ dataVersion, pollId, identitiesChanged }: 
       const keys =
         affects === 'own' ? [(parameters as { account?: unknown }).account] : returnedAccounts(affects, rows);
       for (const key of keys) {
-        const account = numberOf(key);
+        const account = accountIdOf(key);
         if (account === undefined) all = true;
         else accounts.add(account);
       }

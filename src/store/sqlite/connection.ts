@@ -1,8 +1,9 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { Problem } from '../../problem.ts';
+import { Caller } from '../caller.ts';
 import type { Writing } from '../database.ts';
 import type { Migratable } from '../schema/migrations.ts';
-import { Caller, type Dialect, render, type Statement, type Value } from '../statement.ts';
+import { type Dialect, render, type Statement, type Value } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
 import { BUSY, codeOf, keepsFromWriting, sqliteFault } from './faults.ts';
 import type { Transactional } from './write-queue.ts';

@@ -1,4 +1,4 @@
-import { type Caller, isAdmitted } from '../statement.ts';
+import { type Caller, isAdmitted } from '../caller.ts';
 
 /**
  * Which account a user_id names. Asking the database costs most of a call, because a connection drops its pages

@@ -1,28 +1,15 @@
+import { columnOf } from '../columns.ts';
 import { type AccountKey, statement } from '../statement.ts';
+import {
+  type AccountDetails,
+  type AccountRow,
+  type AccountValues,
+  accountColumns,
+  DETAILS,
+} from './account-columns.ts';
 
 /** Accounts and the secrets that name them. */
-export interface AccountRow {
-  account_id: bigint;
-  username: string;
-  password_hash: string | null;
-  contact_name: string | null;
-  contact_surname: string | null;
-  company: string | null;
-  email: string | null;
-  tel: string | null;
-  fax: string | null;
-  mobile: string | null;
-  address: string | null;
-  region: string | null;
-  credits: bigint;
-  used_credits: bigint;
-  priority: bigint;
-  tag: bigint;
-  created_at: bigint;
-  last_login_at: bigint | null;
-  disabled_at: bigint | null;
-  allowed_networks: string | null;
-}
+export type { AccountRow };
 export interface CredentialRow {
   user_id_hash: string;
   created_at: bigint;
@@ -31,8 +18,7 @@ export interface CredentialRow {
 type One = { account: AccountKey };
 
 // By name: a prepared `select *` breaks in PostgreSQL when a migration adds a column.
-const columns = `account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax, mobile, address, region,
-  credits, used_credits, priority, tag, created_at, last_login_at, disabled_at, allowed_networks`;
+const columns = `account_id, ${accountColumns.names}`;
 
 export const identify = statement<{ hash: string }, { account_id: bigint; allowed_networks: string | null }>(
   'accounts.identify',
@@ -52,36 +38,9 @@ export const accountsAfter = statement<{ after: string; limit: number }, Account
   'accounts.accountsAfter',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
 );
-export const addAccount = statement<
-  {
-    account: bigint;
-    username: string;
-    passwordHash: string | null;
-    contactName: string | null;
-    contactSurname: string | null;
-    company: string | null;
-    email: string | null;
-    tel: string | null;
-    fax: string | null;
-    mobile: string | null;
-    address: string | null;
-    region: string | null;
-    credits: bigint;
-    usedCredits: bigint;
-    priority: number;
-    tag: number;
-    createdAt: number;
-    lastLoginAt: number | null;
-    disabledAt: number | null;
-    allowedNetworks: string | null;
-  },
-  never
->(
+export const addAccount = statement<{ account: bigint } & AccountValues>(
   'accounts.addAccount',
-  `insert into account (account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax,
-     mobile, address, region, credits, used_credits, priority, tag, created_at, last_login_at, disabled_at, allowed_networks)
-   values (:account, :username, :passwordHash, :contactName, :contactSurname, :company, :email, :tel, :fax,
-     :mobile, :address, :region, :credits, :usedCredits, :priority, :tag, :createdAt, :lastLoginAt, :disabledAt, :allowedNetworks)`,
+  `insert into account (${columns}) values (:account, ${accountColumns.parameters})`,
 );
 export const setDisabled = statement<{ account: bigint; disabledAt: number | null }>(
   'accounts.setDisabled',
@@ -106,15 +65,11 @@ export const takeCredits = statement<{ account: AccountKey; parts: bigint }>(
   'update account set credits = credits - :parts where account_id = :account and credits >= :parts',
 );
 /** Replaces the details that are given: null leaves a column as it is. */
-export const setDetails = statement<{ account: AccountKey } & Record<Detail, string | null>>(
+export const setDetails = statement<{ account: AccountKey } & AccountDetails>(
   'accounts.setDetails',
-  `update account set contact_name = coalesce(:contactName, contact_name),
-     contact_surname = coalesce(:contactSurname, contact_surname), company = coalesce(:company, company),
-     email = coalesce(:email, email), tel = coalesce(:tel, tel), fax = coalesce(:fax, fax),
-     mobile = coalesce(:mobile, mobile), address = coalesce(:address, address), region = coalesce(:region, region)
+  `update account set ${DETAILS.map((field) => `${columnOf(field)} = coalesce(:${field}, ${columnOf(field)})`).join(', ')}
    where account_id = :account`,
 );
-type Detail = 'contactName' | 'contactSurname' | 'company' | 'email' | 'tel' | 'fax' | 'mobile' | 'address' | 'region';
 
 export const credentials = statement<One, CredentialRow>(
   'accounts.credentials',

@@ -104,13 +104,15 @@ export const templates = statement<Page, { position: bigint; text: string }>(
   'contacts.templates',
   'select position, text from template where account_id = :account and position >= :from order by position {limit :limit}',
 );
-export const countTemplates = statement<One, { total: bigint }>(
-  'contacts.countTemplates',
-  'select count(*) as total from template where account_id = :account',
+export const templateHashes = statement<One, { text_hash: string }>(
+  'contacts.templateHashes',
+  'select text_hash from template where account_id = :account',
 );
-export const template = statement<{ account: AccountKey; hash: string }, { position: bigint }>(
-  'contacts.template',
-  'select position from template where account_id = :account and text_hash = :hash',
+/** How many there are, and how many of them have this text. */
+export const countTemplates = statement<{ account: AccountKey; hash: string }, { total: bigint; same: bigint }>(
+  'contacts.countTemplates',
+  `select count(*) as total, count(case when text_hash = :hash then 1 end) as same
+   from template where account_id = :account`,
 );
 export const addTemplate = statement<{ account: AccountKey; position: bigint; hash: string; text: string }>(
   'contacts.addTemplate',

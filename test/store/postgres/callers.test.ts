@@ -15,7 +15,10 @@ import { createTurns } from './turns.ts';
 
 /** Each is refused by the service itself; where a parameter has no such value, it stays as it is. */
 const BAD: Arguments = {
-  ...{ max: -1, max_count: -1, message: '', mobile: '' },
+  max: -1,
+  max_count: -1,
+  message: '',
+  mobile: '',
   contact_id: Array.from({ length: 1_001 }, (_, index) => index),
 };
 /** No statement is needed to know that these name nothing. */
@@ -31,7 +34,10 @@ const MISSING: Arguments = { message_id: null, group_id: null, contact_id: null,
 const at = '2026-05-01T00:00:00Z';
 /** May only be used from a network that is not ours, and has something that every operation could change. */
 const RESTRICTED = {
-  ...{ username: 'restricted', userID: 'restricted', groups: [{ id: 1 }, { id: 2 }], templates: ['a'] },
+  username: 'restricted',
+  userID: 'restricted',
+  groups: [{ id: 1 }, { id: 2 }],
+  templates: ['a'],
   contacts: [101, 102, 103].map((id) => ({ id, groupid: 1, mobile: '+27825550201' })),
   inbox: [{ id: 1003, timestamp: at, read: false }],
   sent: [{ id: 2002, delivery_status: 'DELIVERED', timestamp_sent: at, timestamp_updated: at, marked: false }],
@@ -112,10 +118,15 @@ onPostgres('callers', () => {
 
   /** They have something to reckon or to check in between; a transaction begins with its lock, and ends. */
   const MORE: Readonly<Record<string, number>> = {
-    ...{ 'account.LookupContact': 2, 'account.RemoveContactFromGroup': 4 },
-    ...{ 'account.MoveContactToNewGroup': 5, 'account.DeleteContact': 4, 'account.DeleteContactsById': 4 },
-    ...{ 'account.SaveMessageTemplate': 5, 'account.BlackListNumber': 8 },
-    ...{ 'compose.DeleteScheduledMessage': 4, 'compose.DeleteAllScheduled': 3 },
+    'account.LookupContact': 2,
+    'account.RemoveContactFromGroup': 4,
+    'account.MoveContactToNewGroup': 5,
+    'account.DeleteContact': 4,
+    'account.DeleteContactsById': 4,
+    'account.SaveMessageTemplate': 5,
+    'account.BlackListNumber': 8,
+    'compose.DeleteScheduledMessage': 4,
+    'compose.DeleteAllScheduled': 3,
   };
   const ONE = [
     ...['account.Profile', 'account.FetchContacts', 'account.FetchContactsDS', 'account.FetchContactsByGroupId'],

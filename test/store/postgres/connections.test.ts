@@ -12,9 +12,19 @@ import { createNetwork, type Network } from './network.ts';
 import { engineOn, freshDatabase, onPostgres, removeServer, until } from './servers.ts';
 
 const ARGUMENTS: Arguments = {
-  ...{ user_id: ACME, groupid: 1, mobile: '+27825550201', contact_id: ['101'], group_id: '1', id: 101 },
-  ...{ message: 'text', sample_message: 'x', message_id: '1001', max: 10, max_count: 10 },
-  ...{ from: '2026-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z' },
+  user_id: ACME,
+  groupid: 1,
+  mobile: '+27825550201',
+  contact_id: ['101'],
+  group_id: '1',
+  id: 101,
+  message: 'text',
+  sample_message: 'x',
+  message_id: '1001',
+  max: 10,
+  max_count: 10,
+  from: '2026-01-01T00:00:00Z',
+  to: '2026-12-31T00:00:00Z',
 };
 
 /** All operations, one after the other or all at once. */
@@ -160,7 +170,10 @@ onPostgres('connections to PostgreSQL', () => {
     // A text that fills the export's piece, so that there is something to wait for.
     await clientOf(service, 'get').newcomer({
       inbox: Array.from({ length: 300 }, (_, id) => ({
-        ...{ id, message: 'm'.repeat(1_000), timestamp: '2026-01-01T00:00:00Z', read: true },
+        id,
+        message: 'm'.repeat(1_000),
+        timestamp: '2026-01-01T00:00:00Z',
+        read: true,
       })),
     });
     const count = await exportAccounts(service.app.archive, { ndjson: true, username: null }, async (piece) => {

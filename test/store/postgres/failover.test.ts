@@ -67,7 +67,9 @@ function load(service: Server) {
   ]);
   failed.catch(() => {});
   return {
-    ...{ asked, acknowledged, others },
+    asked,
+    acknowledged,
+    others,
     /** Resolves when so many more writes were acknowledged; rejects when the service is gone. */
     more: (count: number) => {
       const target = acknowledged.size + count;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import pg from 'pg';
 import { contract } from '../../../src/contract/contract.ts';
-import { openPostgres, postgresDialect } from '../../../src/store/postgres/database.ts';
+import { postgresDialect } from '../../../src/store/postgres/connection.ts';
+import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { type Migratable, type Migration, migrate, migrations } from '../../../src/store/schema/migrations.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import { columba } from '../../cli/running.ts';
@@ -63,9 +64,19 @@ const ADDITION = {
 const NEWER = `The database has schema version ${known + 1}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`;
 
 const ARGUMENTS: Arguments = {
-  ...{ user_id: ACME, groupid: 1, mobile: '+27825550201', contact_id: ['101'], group_id: '1', id: 102 },
-  ...{ message: 'text', sample_message: 'x', message_id: '1001', max: 10, max_count: 10 },
-  ...{ from: '2026-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z' },
+  user_id: ACME,
+  groupid: 1,
+  mobile: '+27825550201',
+  contact_id: ['101'],
+  group_id: '1',
+  id: 102,
+  message: 'text',
+  sample_message: 'x',
+  message_id: '1001',
+  max: 10,
+  max_count: 10,
+  from: '2026-01-01T00:00:00Z',
+  to: '2026-12-31T00:00:00Z',
 };
 /** Those that take things away come last, so that the others have something to answer. */
 const OPERATIONS = Object.entries(contract)

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { lockText, withCaller } from '../../../src/store/postgres/caller-statement.ts';
-import { postgresDialect } from '../../../src/store/postgres/database.ts';
-import { Caller, render, type Statement } from '../../../src/store/statement.ts';
+import { Caller } from '../../../src/store/caller.ts';
+import { lockQuery, withCaller } from '../../../src/store/postgres/caller-statement.ts';
+import { postgresDialect } from '../../../src/store/postgres/connection.ts';
+import { render, type Statement } from '../../../src/store/statement.ts';
 import * as accounts from '../../../src/store/statements/accounts.ts';
 import * as contacts from '../../../src/store/statements/contacts.ts';
 import * as inbox from '../../../src/store/statements/inbox.ts';
@@ -121,7 +122,7 @@ onPostgres('query plans of PostgreSQL', () => {
 
   test('the account is locked by its key, also where it is only known by a user_id', async () => {
     for (const account of [1n, new Caller('hash 1')]) {
-      const { text, values } = lockText(account);
+      const { text, values } = lockQuery(account);
       const plan = await planOf({ text, parameters: values.map(String) });
       assert.doesNotMatch(plan, /Seq Scan/);
       assert.match(plan, /Index Scan using account_pkey on account/);

@@ -35,7 +35,13 @@ const plan = { timestamp_scheduled: '2026-05-01T00:00:00Z', timestamp_created: '
 const FILE = lines(
   ...Object.values(TEXTS).map((text, index) =>
     account(`account-${String(index).padStart(2, '0')}`, {
-      ...{ contactName: text, contactSurname: text, company: text, email: text, tel: text, fax: text, address: text },
+      contactName: text,
+      contactSurname: text,
+      company: text,
+      email: text,
+      tel: text,
+      fax: text,
+      address: text,
       groups: [{ id: 1, name: text }],
       contacts: [{ id: 1, name: text, surname: text, mobile: text, groupid: 1 }],
       templates: [text, `${text} again`],

@@ -44,11 +44,13 @@ onPostgres('what a start says of the database', () => {
   const CASES: Record<string, { url: string; reason: RegExp }> = {
     'nobody listens': { url: 'postgres://columba:secret@127.0.0.1:1/postgres', reason: /ECONNREFUSED/ },
     'there is no such database': {
-      ...{ url: server.replace(/\/[^/?]*$/, '/nowhere'), reason: /database "nowhere" does not exist/ },
+      url: server.replace(/\/[^/?]*$/, '/nowhere'),
+      reason: /database "nowhere" does not exist/,
     },
     'there is no TLS': { url: `${server}?sslmode=verify-full`, reason: /server does not support SSL/ },
     'there is no such certificate file': {
-      ...{ url: `${server}?sslmode=verify-full&sslrootcert=/none/ca.crt`, reason: /\/none\/ca\.crt/ },
+      url: `${server}?sslmode=verify-full&sslrootcert=/none/ca.crt`,
+      reason: /\/none\/ca\.crt/,
     },
   };
   for (const [name, { url, reason }] of Object.entries(CASES)) {

@@ -37,8 +37,14 @@ async function fourthVersion(engine: Engine): Promise<string> {
     await outside.insert(
       'scheduled',
       rows.map(({ text, number_key, id }) => ({
-        ...{ account_id, message_id: id, recipient: text, text: 'x', number_key },
-        ...{ held_parts: 1n, scheduled_at: 0n, created_at: 0n },
+        account_id,
+        message_id: id,
+        recipient: text,
+        text: 'x',
+        number_key,
+        held_parts: 1n,
+        scheduled_at: 0n,
+        created_at: 0n,
       })),
     );
   } finally {

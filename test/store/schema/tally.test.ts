@@ -163,7 +163,9 @@ onEveryEngine('the tally', (engine) => {
       );
       const [read, marked] = [Math.floor(count / 3), Math.floor(count / 5)];
       assert.deepEqual(await check(account, `${count}`), {
-        ...{ unread: BigInt(count - read), read: BigInt(read), unmarked: BigInt(count - marked) },
+        unread: BigInt(count - read),
+        read: BigInt(read),
+        unmarked: BigInt(count - marked),
       });
       assert.deepEqual(
         (await inbox.newest(account, ALL)).map(({ id }) => Number(id)),

@@ -17,7 +17,11 @@ const ACCOUNT = {
   contacts: IDS.map((id) => ({ id, groupid: 1 })),
   inbox: IDS.map((id) => ({ id, timestamp: TIME, read: false })),
   sent: IDS.map((id) => ({
-    ...{ id, delivery_status: 'DELIVERED', timestamp_sent: TIME, timestamp_updated: TIME, marked: false },
+    id,
+    delivery_status: 'DELIVERED',
+    timestamp_sent: TIME,
+    timestamp_updated: TIME,
+    marked: false,
   })),
   scheduled: IDS.map((id) => ({ id, timestamp_scheduled: TIME, timestamp_created: TIME })),
 };

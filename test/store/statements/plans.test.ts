@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { constants, DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { withCaller } from '../../../src/store/postgres/caller-statement.ts';
-import { postgresDialect } from '../../../src/store/postgres/database.ts';
-import { createHosts } from '../../../src/store/postgres/pool.ts';
+import { postgresDialect } from '../../../src/store/postgres/connection.ts';
+import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import * as accounts from '../../../src/store/statements/accounts.ts';
@@ -125,12 +125,12 @@ describe('query plans of the embedded database', () => {
 });
 
 describe('query plans of PostgreSQL', () => {
-  let hosts: ReturnType<typeof createHosts>;
-  let client: Awaited<ReturnType<ReturnType<typeof createHosts>['connect']>>;
+  let hosts: ReturnType<typeof createFailoverPool>;
+  let client: Awaited<ReturnType<ReturnType<typeof createFailoverPool>['connect']>>;
   before(async () => {
     const setting = (await engines[1]?.fresh('sample')) as string;
     await (await openStore(setting)).close();
-    hosts = createHosts({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
+    hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
     client = await hosts.connect();
   });
   after(async () => {

@@ -1,0 +1,42 @@
+/** An account by its id, or as the caller that a user_id names. */
+export type AccountKey = bigint | Caller;
+
+/**
+ * The account that a user_id names. SQLite knows the id from the start. PostgreSQL learns it with the first
+ * statement about the account, so that identification takes no round trip of its own.
+ */
+export class Caller {
+  readonly userIdHash: string;
+  /** Whether the call comes from one of these networks. */
+  readonly admits: (networks: string) => boolean;
+  /** Undefined until the database has answered. */
+  id: bigint | undefined;
+  /** The version of the account before it was identified, where the engine has one: see Database.version. */
+  readonly version: number | undefined;
+
+  constructor(userIdHash: string, admits: Caller['admits'] = admitsNone, id?: bigint, version?: number) {
+    this.userIdHash = userIdHash;
+    this.admits = admits;
+    this.id = id;
+    this.version = version;
+  }
+}
+
+/** For a call of unknown origin. */
+const admitsNone = () => false;
+
+// The broadcast address: no call comes from it.
+const NO_NETWORK = '255.255.255.255';
+
+/**
+ * Whether a call may use an account. `networks` are those to which it is restricted; null for no restriction,
+ * undefined for no account. Every refusal checks networks once, so that its time does not tell the reason.
+ */
+export function isAdmitted(admits: Caller['admits'] = admitsNone, networks: string | null | undefined): boolean {
+  if (networks === null) return true;
+  return admits(networks ?? NO_NETWORK) && networks !== undefined;
+}
+
+/** The id of an account, where it is known. */
+export const accountIdOf = (account: unknown): bigint | undefined =>
+  account instanceof Caller ? account.id : typeof account === 'bigint' ? account : undefined;

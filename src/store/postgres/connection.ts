@@ -1,0 +1,215 @@
+import type pg from 'pg';
+import { denied, Problem } from '../../problem.ts';
+import { Caller, isAdmitted } from '../caller.ts';
+import type { Writing } from '../database.ts';
+import type { Migratable } from '../schema/migrations.ts';
+import { type Dialect, render, type Statement, type Value } from '../statement.ts';
+import { identify } from '../statements/accounts.ts';
+import { unavailable } from '../unavailable.ts';
+import {
+  type CallerStatement,
+  callerValues,
+  foundRows,
+  identifyFrom,
+  lockQuery,
+  withCaller,
+} from './caller-statement.ts';
+
+export const postgresDialect: Dialect = {
+  engine: 'postgres',
+  parameter: (number) => `$${number}`,
+  fragments: {
+    binary: () => 'collate "C"',
+    clustered: () => '',
+    rare: (condition) => condition,
+    elements: (argument) => `select value::bigint from json_array_elements_text(${argument}::json)`,
+    ending: (text) => `right(${text}, 6)`,
+    using: () => '',
+    limit: (count) => `limit ${count}`,
+    size: () => 'pg_database_size(current_database())',
+  },
+};
+
+// Rows of one insert: enough to hide the round trips. PostgreSQL takes at most 65,535 parameters.
+const ROWS_PER_INSERT = 500;
+
+const renderedTexts = new WeakMap<object, string>();
+const callerStatements = new WeakMap<object, { found: CallerStatement | undefined }>();
+
+function callerStatementOf(statement: Statement<never>): CallerStatement | undefined {
+  let known = callerStatements.get(statement);
+  if (!known) {
+    known = { found: withCaller(statement, postgresDialect) };
+    callerStatements.set(statement, known);
+  }
+  return known.found;
+}
+
+/** The caller of a statement, where its account is not known yet. */
+function unidentifiedCaller(parameters: object): Caller | undefined {
+  const { account } = parameters as { account?: unknown };
+  return account instanceof Caller && account.id === undefined ? account : undefined;
+}
+
+/** One client of the pool. Each statement is prepared by name, once per connection. */
+export class Connection implements Migratable, Writing {
+  readonly #client: pg.PoolClient;
+  /** The driver's time-out, where it differs from that of the pool. */
+  #timeoutMs: number | undefined;
+
+  constructor(client: pg.PoolClient) {
+    this.#client = client;
+  }
+
+  async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
+    const caller = unidentifiedCaller(parameters);
+    const combined = caller && callerStatementOf(statement as Statement<never>);
+    const found = combined && foundRows((await this.#executeCombined(combined, parameters)).rows, caller);
+    if (caller && !combined) await this.identify(caller);
+    const rows = found ?? (await this.#execute(statement, parameters)).rows;
+    for (const row of rows) unescapeRow(row);
+    return rows as R[];
+  }
+
+  async identify(account: Caller): Promise<void> {
+    const row = await this.first(identify, { hash: account.userIdHash });
+    if (!isAdmitted(account.admits, row?.allowed_networks) || !row) throw denied();
+    account.id = row.account_id;
+  }
+
+  async first<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R | undefined> {
+    return (await this.all(statement, parameters))[0];
+  }
+
+  async run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number> {
+    const caller = unidentifiedCaller(parameters);
+    const combined = caller && callerStatementOf(statement as Statement<never>);
+    if (combined) {
+      const [row] = (await this.#executeCombined(combined, parameters)).rows;
+      if (identifyFrom(row, caller) === 'done') return Number(row.changes);
+    } else if (caller) await this.identify(caller);
+    return (await this.#execute(statement, parameters)).rowCount ?? 0;
+  }
+
+  async runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void> {
+    for (let start = 0; start < parameters.length; start += ROWS_PER_INSERT) {
+      await this.#insertAll(statement, parameters.slice(start, start + ROWS_PER_INSERT));
+    }
+  }
+
+  /** `begin` and the statements of `first` are sent together, in one round trip. */
+  async within<T>(
+    first: readonly pg.QueryConfig[],
+    work: (queries: Writing) => Promise<T>,
+    timeoutMs?: number,
+    account?: bigint | Caller,
+  ): Promise<T> {
+    this.#timeoutMs = timeoutMs;
+    // A lock on the account makes its transactions follow one another. Single statements need none.
+    const lock = account === undefined ? [] : [lockQuery(account)];
+    const started = await translateErrors(() =>
+      Promise.all([{ text: 'begin' }, ...first, ...lock].map((query) => this.#query(query))),
+    );
+    let result: T;
+    try {
+      if (account instanceof Caller) {
+        const [found] = started.at(-1)?.rows ?? [];
+        if (account.id !== undefined && !found) throw denied(); // deleted since it was identified
+        const isLocked = account.id !== undefined || identifyFrom(found, account) === 'done';
+        if (!isLocked) await translateErrors(() => this.#query(lockQuery(account)));
+      }
+      result = await work(this);
+    } catch (thrown) {
+      await this.#client.query('rollback').catch(() => {}); // a lost connection has rolled back already
+      throw thrown;
+    }
+    await this.exec('commit');
+    return result;
+  }
+
+  async exec(sql: string): Promise<void> {
+    await translateErrors(() => this.#query({ text: sql }));
+  }
+
+  #query(query: pg.QueryConfig): Promise<pg.QueryResult> {
+    const timed = this.#timeoutMs === undefined ? query : { ...query, query_timeout: this.#timeoutMs };
+    return this.#client.query(timed as pg.QueryConfig);
+  }
+
+  #execute<P>(statement: Statement<P>, parameters: P): Promise<pg.QueryResult> {
+    let text = renderedTexts.get(statement);
+    if (text === undefined) {
+      text = render(statement.text, statement.parameters, postgresDialect);
+      renderedTexts.set(statement, text);
+    }
+    const values = statement.parameters.map((name) => parameterOf(parameters[name]));
+    return translateErrors(() => this.#query({ name: statement.name, text: text as string, values }));
+  }
+
+  #executeCombined(combined: CallerStatement, parameters: object): Promise<pg.QueryResult> {
+    const values = callerValues(combined, parameters as Record<string, unknown>).map(parameterOf);
+    return translateErrors(() => this.#query({ name: combined.name, text: combined.text, values }));
+  }
+
+  /** One insert of all rows. It is prepared where it has the full number of rows. */
+  async #insertAll<P>(statement: Statement<P>, rows: readonly P[]): Promise<void> {
+    const [, head = '', tuple = '', tail = ''] = PLAIN_INSERT.exec(statement.text) ?? [];
+    if (tuple === '') throw new TypeError(`${statement.name} does not insert plain values`);
+    const width = statement.parameters.length;
+    const tuples = rows.map((_, row) => {
+      const numbered = { ...postgresDialect, parameter: (number: number) => `$${row * width + number}` };
+      return `(${render(tuple, statement.parameters, numbered)})`;
+    });
+    const values = rows.flatMap((row) => statement.parameters.map((name) => parameterOf(row[name])));
+    const name = rows.length === ROWS_PER_INSERT ? { name: `${statement.name}.${ROWS_PER_INSERT}` } : {};
+    await translateErrors(() => this.#query({ ...name, text: head + tuples.join() + tail, values }));
+  }
+}
+
+/** The part up to `values`, one row of parameters, and what follows without a parameter. */
+const PLAIN_INSERT = /^([\s\S]*\bvalues )\(([^()]*)\)(\s*on conflict[^:]*)?$/;
+
+/**
+ * PostgreSQL's text cannot hold U+0000, and an SMS can. It is stored as two U+0001, and U+0001 as U+0001 U+0002.
+ * So equal texts stay equal, and their order stays the same.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression is about these characters
+const NEEDS_ESCAPE = /[\0\x01]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these characters, as stored
+const ESCAPED = /\x01([\x01\x02])/g;
+
+function parameterOf(value: unknown): unknown {
+  if (value instanceof Caller) return value.id;
+  if (typeof value !== 'string') return value;
+  return value.replace(NEEDS_ESCAPE, (each) => (each === '\0' ? '\x01\x01' : '\x01\x02'));
+}
+
+function unescapeRow(row: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(row)) {
+    if (typeof value !== 'string' || !value.includes('\x01')) continue;
+    row[name] = value.replace(ESCAPED, (_, which) => (which === '\x01' ? '\0' : '\x01'));
+  }
+}
+
+/**
+ * SQLSTATEs of a database that cannot serve, see https://www.postgresql.org/docs/current/errcodes-appendix.html.
+ * Classes: 08 connection, 28 authorization, 3D database name, 53 resources, 57 operator, 58 system.
+ * Codes: 25006 read-only, 40001 and 40P01 conflicts, 42501 privileges, 55P03 lock.
+ */
+const UNAVAILABLE = /^(08|28|3D|53|57|58)|^(25006|40001|40P01|42501|55P03)$/;
+
+/** An error of the database or of the network becomes `unavailable`. A bug stays what it is. */
+export async function translateErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const code = (cause as { code?: string }).code;
+    // Only an error of the server has a severity: EPIPE of the network looks like an SQLSTATE too.
+    const isOfServer = (cause as { severity?: string }).severity !== undefined;
+    const isBug = isOfServer
+      ? !UNAVAILABLE.test(code as string)
+      : cause instanceof TypeError || cause instanceof RangeError;
+    if (isBug || cause instanceof Problem) throw cause;
+    throw unavailable(cause);
+  }
+}

@@ -1,0 +1,46 @@
+import { defineColumns, type RowOf, type ValuesOf } from '../columns.ts';
+
+/** Every column of an account, besides its id. The migrations make them; all else follows from this list. */
+const ACCOUNT_FIELDS = {
+  username: 'text',
+  passwordHash: 'text?',
+  contactName: 'text?',
+  contactSurname: 'text?',
+  company: 'text?',
+  email: 'text?',
+  tel: 'text?',
+  fax: 'text?',
+  mobile: 'text?',
+  address: 'text?',
+  /** The country in which local numbers are read. */
+  region: 'text?',
+  credits: 'long',
+  usedCredits: 'long',
+  priority: 'number',
+  tag: 'number',
+  createdAt: 'number',
+  lastLoginAt: 'number?',
+  disabledAt: 'number?',
+  /** Addresses and networks from which the account may be used, with commas. Null for everywhere. */
+  allowedNetworks: 'text?',
+} as const;
+
+/** What describes an account, and changes nothing about its use. */
+export const DETAILS = [
+  'contactName',
+  'contactSurname',
+  'company',
+  'email',
+  'tel',
+  'fax',
+  'mobile',
+  'address',
+  'region',
+] as const satisfies readonly (keyof typeof ACCOUNT_FIELDS)[];
+
+/** An account as the program holds it. Instants are milliseconds; a text that was never given is null. */
+export type AccountValues = ValuesOf<typeof ACCOUNT_FIELDS>;
+export type AccountRow = RowOf<typeof ACCOUNT_FIELDS> & { account_id: bigint };
+export type AccountDetails = Pick<AccountValues, (typeof DETAILS)[number]>;
+
+export const accountColumns = defineColumns(ACCOUNT_FIELDS);
