@@ -5,5 +5,5 @@ export const unavailable = (cause: unknown, operator?: string): Problem =>
   new Problem('unavailable', 'The database does not answer. Try again later.', {
     cause,
     operator,
-    headers: { 'Retry-After': '5' },
+    retryAfterSeconds: 5,
   });

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
+import type { SettingNames } from './faults.ts';
 
 /**
  * A pool for each of several PostgreSQL servers, of which the one that answers is used:
@@ -10,6 +11,8 @@ export interface PostgresSettings {
   readonly connectionsMax: number;
   /** Of a connection, of a lock and of a statement. */
   readonly timeoutMs: number;
+  /** For advice to the operator. */
+  readonly settingNames?: SettingNames;
 }
 
 export interface FailoverPool {
