@@ -151,8 +151,12 @@ export class Connection implements Migratable, Writing {
     return translateErrors(() => this.#query({ name: combined.name, text: combined.text, values }));
   }
 
-  /** One insert of all rows. It is prepared where it has the full number of rows. */
+  /** One insert of all rows. It is prepared for one row and for the full number of rows. */
   async #insertAll<P>(statement: Statement<P>, rows: readonly P[]): Promise<void> {
+    if (rows.length === 1) {
+      await this.#execute(statement, rows[0] as P);
+      return;
+    }
     const [, head = '', tuple = '', tail = ''] = PLAIN_INSERT.exec(statement.text) ?? [];
     if (tuple === '') throw new TypeError(`${statement.name} does not insert plain values`);
     const width = statement.parameters.length;

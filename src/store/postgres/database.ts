@@ -5,13 +5,13 @@ import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';
 import { unavailable } from '../unavailable.ts';
 import { Connection, postgresDialect, translateErrors } from './connection.ts';
-import { postgresFault } from './faults.ts';
+import { postgresFault, type SettingNames } from './faults.ts';
 import { createFailoverPool, type FailoverPool, type PostgresSettings } from './pool.ts';
 
 /** The large database. A connection prepares each statement once; what can be sent together takes one round trip. */
 export async function openPostgres(settings: PostgresSettings, now: () => number): Promise<Database> {
   const pool = createFailoverPool(settings);
-  const { withConnection, check } = createConnections(pool, settings.settingNames ?? PARTS_OF_SETTINGS);
+  const { withConnection, check } = createConnections(pool, settings.settingNames ?? UNNAMED_SETTINGS);
   try {
     await withConnection((connection) =>
       connection.within(
@@ -52,12 +52,12 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
   };
 }
 
+/** For a program whose settings have no names. */
+const UNNAMED_SETTINGS = { url: 'the URL', timeoutMs: 'the time-out', connectionsMax: 'the number of connections' };
+
 type Work<T> = (connection: Connection) => Promise<T>;
 
-/** For a program whose settings have no names. */
-const PARTS_OF_SETTINGS = { url: 'the URL', timeoutMs: 'the time-out', connectionsMax: 'the number of connections' };
-
-function createConnections(pool: FailoverPool, settingNames: NonNullable<PostgresSettings['settingNames']>) {
+function createConnections(pool: FailoverPool, settingNames: SettingNames) {
   /** The server refused a write. A successful trial resets it. */
   let wasRefusedByDisk = false;
 
