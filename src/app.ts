@@ -15,7 +15,7 @@ import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createFigures, readStatus } from './domain/totals.ts';
-import type { Handler, Request } from './exchange.ts';
+import type { Request } from './exchange.ts';
 import { createOperations } from './operations/handlers.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth } from './server/process/health.ts';
@@ -54,10 +54,9 @@ export type App = Awaited<ReturnType<typeof createApp>>;
 /** Settings in, service out: the only place where the layers meet. */
 export async function createApp(config: Config, surroundings: Surroundings) {
   const { now, sleep, log, observe, database: around, authority } = surroundings;
-  let pollId: number | undefined;
   const checkpointsDied = (err: unknown) =>
     log.error({ err }, 'the thread that moves the write-ahead log died and is started again');
-  const opened = await openDatabase(config, now, () => pollId, checkpointsDied);
+  const opened = await openDatabase(config, now, checkpointsDied);
   const untimed = around?.(opened) ?? opened;
   const figures = createFigures(untimed);
   const engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
@@ -83,7 +82,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   const responseCache = new ResponseCache({
     contract,
     bytesMax: config.keptBytesMax,
-    isUnchanged: (account, pollOthers) => accounts.isUnchanged(account as Caller, pollOthers),
+    isUnchanged: (account, pollOthers, pollId) => accounts.isUnchanged(account as Caller, pollOthers, pollId),
     isBypassed: () => trace !== undefined, // it masks the user_id, which a cached response does not have
   });
   const regionOfAccount = (account: AccountKey) => accounts.region(account);
@@ -135,19 +134,11 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   let healthThread: HealthThread | undefined;
   let beating: ReturnType<typeof startBeating> | undefined;
   const { webUrl } = surroundings;
-  const route = createRouter({
+  const handle = createRouter({
     paths: health.paths,
     prefixes: webUrl ? Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirectTo(webUrl)])) : {},
     otherwise: traced,
   });
-  const handle: Handler = (request) => {
-    pollId = request.pollId;
-    try {
-      return route(request);
-    } finally {
-      pollId = undefined;
-    }
-  };
 
   /** On a port of its own, which workers leave to the first process. */
   async function startHealth(): Promise<void> {
@@ -207,9 +198,10 @@ function names(): string[] {
 async function openDatabase(
   config: Config,
   now: () => number,
-  ...sqlite: [burst: () => number | undefined, checkpointsDied: (thrown: unknown) => void]
+  checkpointsDied: (thrown: unknown) => void,
 ): Promise<Database> {
-  if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, ...sqlite);
+  if (config.database.startsWith('sqlite:'))
+    return openSqlite(config.database.slice('sqlite:'.length), now, checkpointsDied);
   const { openPostgres } = await import('./store/postgres/database.ts'); // its driver is loaded only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
   const settingNames = {

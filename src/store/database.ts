@@ -21,13 +21,17 @@ export interface Database extends Queries {
    * The account that a user_id with this hash names, if it is valid and the account admits the call. Where it is not known yet, a statement about the account
    * throws Problem `denied` in the end.
    */
-  identify(userIdHash: string, admits?: Caller['admits']): Caller | undefined | Promise<Caller | undefined>;
+  identify(
+    userIdHash: string,
+    admits?: Caller['admits'],
+    pollId?: number,
+  ): Caller | undefined | Promise<Caller | undefined>;
   /**
    * A number that is another one after anything about the account has changed, whichever process did it: what was read
    * while it was the same still holds. Undefined where the engine cannot tell. Without a look it is as of the last one, as
-   * far as other processes are concerned.
+   * far as other processes are concerned. Calls with the same `pollId` share one look.
    */
-  version(account: Caller, look?: boolean): number | undefined;
+  version(account: Caller, look?: boolean, pollId?: number): number | undefined;
   /** Finds out now, if no statement about the account has. */
   confirm(account: AccountKey): Promise<void> | undefined;
   /**
