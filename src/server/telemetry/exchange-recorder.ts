@@ -9,31 +9,32 @@ import { type Handler, isWhole, type Reply, type Request, replyHeader } from '..
  * A call that succeeded tells its user_id: that is masked wherever it stands. Of any other request nobody knows where a
  * user_id is, or how it is written. So only the words of the contract and of SOAP are kept of it.
  */
-export interface Trace {
-  around(handle: Handler): Handler;
+export interface ExchangeRecorder {
+  wrap(handler: Handler): Handler;
   close(): Promise<void>;
 }
 
-export interface TraceSettings {
+export interface RecorderSettings {
   readonly file: string;
   readonly now: () => number;
-  readonly failed: (thrown: Error) => void;
+  readonly onFailed: (thrown: Error) => void;
   /** The user_id of a call that succeeded; undefined for any other request. */
   readonly userIdOf: (request: Request) => string | undefined;
   /** That are no secret wherever they stand. */
   readonly words: Iterable<string>;
 }
 
-export function createTrace({ file, now, failed, userIdOf, words }: TraceSettings): Trace {
+export function createExchangeRecorder(settings: RecorderSettings): ExchangeRecorder {
+  const { file, now, onFailed, userIdOf, words } = settings;
   // Opened at once, so that a wrong path is told at the start; a file that was there may have been open to others.
   const fd = openSync(file, 'a', 0o600);
   if (fstatSync(fd).isFile()) fchmodSync(fd, 0o600); // a device is there for others too
   const output = createWriteStream(file, { fd });
-  output.on('error', failed); // a full disk ends the trace, not the service
+  output.on('error', onFailed); // a full disk ends the trace, not the service
   const keepWords = wordKeeper(words);
   return {
-    around: (handle) => async (request) => {
-      const reply = await handle(request);
+    wrap: (handler) => async (request) => {
+      const reply = await handler(request);
       const body = await bodyOf(request);
       const userId = userIdOf(request);
       const mask = userId !== undefined && isPlain(userId) ? masker(userId) : keepWords;

@@ -14,7 +14,7 @@ import { remoteSpan } from './trace-context.ts';
  * names of ours and no value of anybody's: no address, since the query is part of it, and no parameter.
  */
 export interface Tracing {
-  around(handle: Handler): Handler;
+  wrap(handler: Handler): Handler;
   /** What became of the request that is being answered. */
   observe(observed: Observed, account: string | undefined): void;
   /** Of the request that is being answered. */
@@ -61,10 +61,10 @@ export function createTracing({ engine, version, failed: complain }: TracingSett
   }
 
   return {
-    around: (handle) => (request) => {
+    wrap: (handler) => (request) => {
       const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, parentOf(request));
       return current.run(span, () => {
-        const reply = handle(request);
+        const reply = handler(request);
         if (reply instanceof Promise) return reply.finally(() => span.end());
         span.end();
         return reply;

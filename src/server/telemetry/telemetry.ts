@@ -14,7 +14,7 @@ export interface Telemetry {
   /** Undefined where nobody wants to know. */
   readonly observe: ((observed: Observed, account: bigint | undefined) => void) | undefined;
   readonly watch: Watch | undefined;
-  around(handle: Handler): Handler;
+  wrap(handler: Handler): Handler;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -75,7 +75,7 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
   return {
     observe: logCall || metrics || tracing ? observe : undefined,
     watch: metrics || tracing ? watch : undefined,
-    around: (handle) => tracing?.around(handle) ?? handle,
+    wrap: (handler) => tracing?.wrap(handler) ?? handler,
     async start() {
       if (!metrics || isWorker) return;
       const { registry } = metrics;
