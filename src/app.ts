@@ -79,7 +79,12 @@ export async function createApp(config: Config, deps: Surroundings) {
     telemetry?.observe?.(exchange, numberOf(exchange.account));
   };
   const endpointSettings = createEndpointSettings(config, deps, services, guard);
-  const untraced = createEndpoint({ ...endpointSettings, responseCache, observe });
+  const untraced = createEndpoint({
+    ...endpointSettings,
+    admitPieces: (owner) => server?.admitPieces(owner),
+    responseCache,
+    observe,
+  });
   const endpoint = telemetry?.wrap(untraced) ?? untraced;
   const health = createHealth(
     () => services.database.check(),

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { createHook } from 'node:async_hooks';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Config } from '../../src/config/settings.ts';
 import { createBodyReceiver } from '../../src/server/http/body-receiver.ts';
 import type { Addresses, Peer } from '../../src/server/http/client-address.ts';
+import { decompress } from '../../src/server/http/compression.ts';
 import { createRequests } from '../../src/server/http/request.ts';
 import type { RequestHead } from '../../src/server/http/request-head.ts';
 import { type Engine, engines } from '../support/engines.ts';
@@ -133,4 +135,21 @@ describe('what a request holds', () => {
     bodies.hold(70_000);
     assert.equal(bodies.held, 71_000);
   });
+});
+
+test('of 20 bodies that come at once four are decompressed at a time', async () => {
+  const body = gzipSync('x'.repeat(100_000));
+  let begun = 0;
+  const init = (_: number, type: string) => {
+    if (type === 'ZLIB') begun += 1;
+  };
+  const hook = createHook({ init }).enable();
+  try {
+    const unpacked = Array.from({ length: 20 }, () => decompress(body, 'gzip', 100_000));
+    assert.equal(begun, 4);
+    for (const bytes of await Promise.all(unpacked)) assert.equal(bytes.length, 100_000);
+    assert.equal(begun, 20);
+  } finally {
+    hook.disable();
+  }
 });

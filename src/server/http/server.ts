@@ -36,6 +36,8 @@ export interface HttpServer {
   readonly traffic: Traffic;
   /** Delays a response. Meanwhile load shedding does not count its request. */
   holdBack(wait: () => Promise<void>): Promise<void>;
+  /** Throws Problem `too-many` where there is no room for another answer in pieces. */
+  admitPieces(owner: bigint | undefined): void;
   /**
    * Accepts no more connections. Answers every request that still arrives on open ones, with
    * `Connection: close`. Idle connections are closed after the drain time-out.
@@ -108,6 +110,7 @@ export async function listen(settings: HttpSettings, handle: Handler): Promise<H
       const { bytes: unsentBytes, refused: unsentRefused } = unsent;
       return { connectionsOpen: slots.size, bytesSent, refused: loadShedder.rejected, unsentBytes, unsentRefused };
     },
+    admitPieces: unsent.admit,
     async holdBack(wait) {
       loadShedder.end();
       await wait().finally(loadShedder.begin);
