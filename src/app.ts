@@ -53,10 +53,11 @@ export async function createApp(config: Config, deps: Surroundings) {
         ...deps.telemetry,
         log,
         isWorker: cluster.isWorker,
-        stock: () => services.figures(),
+        totals: () => services.figures(),
         sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
       }));
-    return telemetry?.watch ? createTimed(database, engine, telemetry.watch) : database;
+    const observer = telemetry?.observeStatement;
+    return observer ? createTimed(database, engine, observer) : database;
   });
   const recording = createRecording(deps);
   const responseCache = new ResponseCache({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
+import { createLogStream } from '../../../src/server/telemetry/log-stream.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { freshPath } from '../../cli/running.ts';
 import { until } from '../../durability/program.ts';
@@ -225,7 +225,7 @@ onEveryEngine('a failure that is ours', (engine) => {
       process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.address; // the exporter looks nowhere else
       t.after(() => delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT);
       const { app, call: ask } = await serve(await engine.fresh('sample'), {
-        telemetry: { output: createLogOutput(false, openSync(freshPath('log'), 'w')), environment: process.env },
+        telemetry: { output: createLogStream(false, openSync(freshPath('log'), 'w')), environment: process.env },
         database: (opened) => ({ ...opened, first: () => Promise.reject(thrown()) }),
       });
       await ask('account', 'Profile');
