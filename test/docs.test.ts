@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { API, apiReference, OPERATIONS, withSettings } from '../docs/api.ts';
 import { createProgram } from '../src/cli/program.ts';
-import { bounds } from '../src/config/limits.ts';
+import { limits } from '../src/config/limits.ts';
 import { settings } from '../src/config/settings.ts';
 import { readAccount } from '../src/transfer/account-json.ts';
 import { onEveryEngine } from './support/engines.ts';
@@ -170,7 +170,7 @@ describe('numbers', () => {
 
   test('every setting that is a bound is in SECURITY.md, with the test that goes to it', () => {
     const rows = tablesOf('SECURITY.md').get('Bounds') ?? [];
-    for (const { variable } of Object.values(bounds)) {
+    for (const { variable } of Object.values(limits)) {
       const [, , , tests = ''] = rows.find(([, , place]) => place === `setting \`${variable}\``) ?? [];
       assert.match(tests, /^`test\/[\w/-]+\.test\.ts`/, variable);
     }

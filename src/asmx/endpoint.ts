@@ -21,7 +21,10 @@ export interface EndpointSettings {
   readonly namespace: string;
   readonly dates: () => DateContext;
   readonly limits: WireLimits;
-  readonly operations: (call: Call, client: string, holdBack: Request['holdBack']) => Promise<OperationResult>;
+  readonly operations: (
+    call: Call,
+    origin: Pick<Request, 'client' | 'holdBack' | 'pollId'>,
+  ) => Promise<OperationResult>;
   /** Throws Problem `too-many`, now or later, if the client or the account may not call now. */
   readonly admitClient?: (client: string) => void | Promise<void>;
   readonly admitAccount?: (account: unknown) => void | Promise<void>;
@@ -151,7 +154,7 @@ class RequestHandling {
       const call = message.decode();
       const { group, operation } = call;
       this.#outcome = { protocol, group, operation, call };
-      const { value, account } = await this.#settings.operations(call, request.client, request.holdBack);
+      const { value, account } = await this.#settings.operations(call, request);
       this.#settings.readingSucceeded?.(request.client, body.length);
       const reply = this.#withReports(message, message.encode(call, value), call, account);
       if (!isWhole(reply.body)) this.#settings.admitPieces?.(reply.owner);

@@ -20,8 +20,9 @@ export interface ResponseCacheSettings {
   /**
    * Whether nothing about the account was written since its call was identified.
    * Without `pollOthers`, writes of other processes count only as of the last poll.
+   * Calls with the same `pollId` share one poll.
    */
-  readonly isUnchanged: (account: unknown, pollOthers: boolean) => boolean;
+  readonly isUnchanged: (account: unknown, pollOthers: boolean, pollId?: number) => boolean;
   /** Whether every call has to be decoded now, as for a recorder of exchanges. */
   readonly isBypassed?: () => boolean;
 }
@@ -75,7 +76,7 @@ export class ResponseCache {
     const { bytesMax, isBypassed } = this.#settings;
     if (bytesMax === 0 || isBypassed?.()) return undefined;
     const entry = this.#hints.has(operationHint(request)) ? this.#entries.get(keyOf(request, body)) : undefined;
-    if (!entry || !this.#isUnchanged(entry.response.account, true)) {
+    if (!entry || !this.#isUnchanged(entry.response.account, true, request.pollId)) {
       this.#misses += 1;
       return undefined;
     }
@@ -102,9 +103,9 @@ export class ResponseCache {
   }
 
   /** A database that does not answer cannot tell; then nothing is cached, and the call itself goes on. */
-  #isUnchanged(account: unknown, pollOthers: boolean): boolean {
+  #isUnchanged(account: unknown, pollOthers: boolean, pollId?: number): boolean {
     try {
-      return this.#settings.isUnchanged(account, pollOthers);
+      return this.#settings.isUnchanged(account, pollOthers, pollId);
     } catch {
       return false;
     }

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { App } from '../app.ts';
 import type { Setting } from '../config/setting.ts';
 import { type Config, settings, shownValue } from '../config/settings.ts';
+import type { Services } from '../services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
 import { formatBytes, isDevice, isOpenToOthers, print, refuseDatabase, remark, writeWhole } from './output.ts';
@@ -13,8 +13,8 @@ import { databaseName, type Session, sqlitePath } from './session.ts';
 /** The commands about the data as a whole. */
 
 /** The exit code: 1 where an account was refused. */
-export async function runImport(app: App, path: string, encoding: string, update: boolean): Promise<number> {
-  const result = await importFile(path, app.archive, Date.now, { encoding, update, progress: showProgress() });
+export async function runImport(services: Services, path: string, encoding: string, update: boolean): Promise<number> {
+  const result = await importFile(path, services.archive, Date.now, { encoding, update, progress: showProgress() });
   for (const mistake of result.mistakes) remark(mistake);
   if (result.mistakesLeftOut > 0) remark(`… and ${result.mistakesLeftOut.toLocaleString('en')} more`);
   const updated = result.updated > 0 ? ` Existed before: ${result.updated.toLocaleString('en')}.` : '';
@@ -30,11 +30,11 @@ interface ExportFlags {
   readonly force?: true;
 }
 
-export async function runExport({ app, config }: Session, flags: ExportFlags): Promise<void> {
+export async function runExport({ services, config }: Session, flags: ExportFlags): Promise<void> {
   const { ndjson, account, output, force } = flags;
   if (output !== undefined) refuseDatabase(output, sqlitePath(config));
   const options = { ndjson: ndjson === true, username: account ?? null };
-  const { archive } = app;
+  const { archive } = services;
   /** Flags as of open(2) in Node: wx makes a file, w writes into a device. */
   const writeFile = async (path: string, flags: string) => {
     const file = await open(path, flags, 0o600);
@@ -52,18 +52,18 @@ export async function runExport({ app, config }: Session, flags: ExportFlags): P
   else await writeWhole(output, { force: force === true }, (temporary) => writeFile(temporary, 'wx'));
 }
 
-export async function runBackup({ app, config }: Session, path: string, force: boolean): Promise<void> {
+export async function runBackup({ services, config }: Session, path: string, force: boolean): Promise<void> {
   refuseDatabase(path, sqlitePath(config));
-  await writeWhole(path, { force }, (temporary) => app.backup(temporary));
+  await writeWhole(path, { force }, (temporary) => services.backup(temporary));
   print(`Wrote ${path}.`);
 }
 
 /** Settings and database, without serving. */
-export async function runCheck({ app, config }: Session): Promise<void> {
+export async function runCheck({ services, config }: Session): Promise<void> {
   for (const [name, setting] of Object.entries<Setting<unknown>>(settings)) {
     print(`${setting.variable}=${shownValue(setting, String(config[name as keyof Config]))}`);
   }
-  const { bytes, schemaVersion, accounts } = await app.status();
+  const { bytes, schemaVersion, accounts } = await services.status();
   const path = sqlitePath(config);
   print(`Database: ${databaseName(config)}`);
   print(`Size: ${formatBytes(bytes)}`);

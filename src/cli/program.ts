@@ -39,8 +39,8 @@ export function createProgram(version: string): Command {
     .action(async (file, { encoding, update }, command) => {
       if (file !== '-') await checkReadable(file); // or no database is made for it
       const { runImport } = await import('./data.ts');
-      process.exitCode = await withSession(command, { creates: true }, ({ app }) =>
-        runImport(app, file, encoding, update === true),
+      process.exitCode = await withSession(command, { creates: true }, ({ services }) =>
+        runImport(services, file, encoding, update === true),
       );
     });
   withDatabase(add('export', 'write accounts as JSON, all of one moment'))
@@ -75,7 +75,7 @@ export function createProgram(version: string): Command {
 function addAccounts(program: Command): void {
   const account = accountCommand({
     withAccounts: (command, options, work) =>
-      withSession(command, options, ({ app, config }) => work(app.accounts, config.logKey)),
+      withSession(command, options, ({ services, config }) => work(services.accounts, config.logKey)),
     print,
     now: Date.now,
   });

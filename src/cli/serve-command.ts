@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import type { Command } from 'commander';
 import { createLog } from '../server/telemetry/log.ts';
-import { createLogOutput } from '../server/telemetry/log-stream.ts';
+import { createLogStream } from '../server/telemetry/log-stream.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 import { serve } from './serve.ts';
 import { configOf, sqlitePath, surroundings } from './session.ts';
@@ -19,7 +19,7 @@ export async function runServe(command: Command): Promise<number> {
   }
   // Who reads the banner does not decide how long the service runs.
   process.stdout.removeAllListeners('error').on('error', () => {});
-  const output = createLogOutput(config.workers > 1);
+  const output = createLogStream(config.workers > 1);
   process.on('exit', output.flush);
   const log = createLog(config.logLevel, output);
   const path = sqlitePath(config);

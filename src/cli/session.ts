@@ -3,18 +3,19 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { App, Surroundings } from '../app.ts';
+import type { Surroundings } from '../app.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
 import { createLog } from '../server/telemetry/log.ts';
+import type { Services } from '../services.ts';
 import { withoutPassword } from '../url-password.ts';
 import { version } from '../version.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 
 /** What a command works with: the settings, and the service on its database. */
 export interface Session {
-  readonly app: App;
+  readonly services: Services;
   readonly config: Config;
 }
 
@@ -79,11 +80,11 @@ export async function withSession<T>(
         'or make this one with: columba account add USERNAME',
     );
   }
-  const { createApp } = await import('../app.ts');
-  const app = await createApp(config, surroundings(config));
+  const { createServices } = await import('../services.ts');
+  const services = await createServices(config, surroundings(config));
   try {
-    return await work({ app, config });
+    return await work({ services, config });
   } finally {
-    await app.stop();
+    await services.stop();
   }
 }

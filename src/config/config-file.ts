@@ -2,13 +2,14 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 /**
- * A file of settings: `KEY=value`, one a line, with the names of the environment variables. It is the form of systemd's
- * EnvironmentFile without continued lines: `#` and `;` begin a comment line, and a value may stand in quotes.
+ * A file of settings: lines of `KEY=value`, with the names of the environment variables. It has the
+ * syntax of systemd's EnvironmentFile without continued lines: `#` and `;` begin a comment line,
+ * and a value may be quoted.
  */
 export interface ConfigFile {
   readonly path: string;
   readonly lines: ReadonlyMap<string, { readonly value: string; readonly number: number }>;
-  /** What is no setting at all, with its place. */
+  /** Lines that are no setting, as `file:line: what is wrong`. */
   readonly mistakes: readonly string[];
 }
 
@@ -41,7 +42,7 @@ export function parseConfigFile(path: string, bytes: Uint8Array): ConfigFile {
     const value = unquoted(given.trim());
     const before = lines.get(key);
     if (/^\s*(?:[#;].*)?$/s.test(line)) continue;
-    // The line itself is not repeated: it may be a secret.
+    // The message does not repeat the line, which may be a secret.
     if (key === '' || value === undefined) mistakes.push(`${path}:${number}: expected KEY=value on one line`);
     else if (before) mistakes.push(`${path}:${number}: ${key} is also in line ${before.number}`);
     else lines.set(key, { value, number });
@@ -57,7 +58,7 @@ function textOf(path: string, bytes: Uint8Array): string {
   }
 }
 
-/** Undefined where a quote does not end, and where systemd would go on with the next line. */
+/** Undefined for an unclosed quote, and for a line that systemd would continue. */
 function unquoted(value: string): string | undefined {
   if (/^'[^']*'$/.test(value)) return value.slice(1, -1);
   if (/^"(?:[^"\\]|\\.)*"$/.test(value)) return value.slice(1, -1).replace(/\\(["\\$`])/g, '$1');

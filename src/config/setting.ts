@@ -3,11 +3,11 @@ export interface Setting<T> {
   readonly variable: string;
   readonly fallback: string;
   readonly meaning: string;
-  /** Throws an Error that says what would be right. */
+  /** Throws an Error that says what was expected. */
   readonly parse: (text: string) => T;
-  /** Not to be shown. */
+  /** The value is never printed. */
   readonly secret?: boolean;
-  /** For paths: the same value for whoever starts in another folder than this one. */
+  /** For paths: resolves a relative path against a folder. */
   readonly within?: (value: string, folder: string) => string;
 }
 
@@ -16,9 +16,7 @@ export const setting = <T>(
   fallback: string,
   meaning: string,
   parse: (text: string) => T,
-): Setting<T> => ({
-  ...{ variable, fallback, meaning, parse },
-});
+): Setting<T> => ({ variable, fallback, meaning, parse });
 
 export const wholeNumber =
   (least: number, most: number) =>

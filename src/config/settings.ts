@@ -3,14 +3,14 @@ import { dirname, resolve } from 'node:path';
 import { readHosts, readNetworks } from '../networks.ts';
 import { withoutPassword } from '../url-password.ts';
 import type { ConfigFile } from './config-file.ts';
-import { bounds } from './limits.ts';
+import { limits } from './limits.ts';
 import { type Setting, setting, wholeNumber } from './setting.ts';
 
-/** The settings: one table, from which come the environment variables, the flags, `--help` and docs/OPERATIONS.md. */
+/** All settings in one table: environment variables, flags, `--help` and docs/OPERATIONS.md come from it. */
 
 const text = (value: string): string => value;
 
-/** Empty would mean all addresses, and a variable is easily empty by mistake. */
+/** An empty value is rejected: it would mean all addresses, and a variable is easily left empty. */
 const listenAddress = (value: string): string => {
   if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(value)) {
     throw new Error('expected an address or a name without port, such as 127.0.0.1, ::1, localhost or 0.0.0.0 for all');
@@ -18,7 +18,7 @@ const listenAddress = (value: string): string => {
   return value;
 };
 
-// Those of libpq that the driver knows. A misspelt sslmode would connect without TLS.
+// The parameters of libpq that the driver knows. A misspelt sslmode would connect without TLS.
 const POSTGRES_PARAMETERS =
   'sslmode ssl sslcert sslkey sslrootcert sslpassword sslnegotiation uselibpqcompat target_session_attrs application_name fallback_application_name connect_timeout connect_timeout_ms options client_encoding keepalives keepalives_idle host port user password dbname statement_timeout lock_timeout idle_in_transaction_session_timeout query_timeout'.split(
     ' ',
@@ -28,7 +28,7 @@ const database = (value: string): string => {
   if (!/^(sqlite:|postgres(ql)?:\/\/).+/.test(value)) {
     throw new Error('expected sqlite: and a path (sqlite:data/columba.db), or postgres://USER:PASSWORD@HOST/DATABASE');
   }
-  // SQLite would keep these in memory, or read a URI with parameters: nothing would be there after a restart.
+  // For SQLite these are databases in memory, or URIs with parameters: a restart would lose all data.
   if (/^sqlite:(?:\s*$|\s*:memory:|file:)/i.test(value)) {
     throw new Error(
       'expected sqlite: and the path of a file, because a database in memory loses everything at the end',
@@ -43,7 +43,7 @@ const database = (value: string): string => {
   return value;
 };
 
-/** RFC 3986: what a URI is made of, which is also what XML and headers carry as it is; one # at most begins a fragment. */
+/** The characters of a URI (RFC 3986), which XML and header fields carry unescaped; one # at most. */
 const URI_CHARACTERS = /^(?:[\w.~:/?@!$'()*+,;=-]|%[\da-f]{2})*(?:#(?:[\w.~:/?@!$'()*+,;=-]|%[\da-f]{2})*)?$/i;
 
 const uri = (value: string): string => {
@@ -83,13 +83,13 @@ const level = (value: string): string => {
 };
 
 export const settings = {
-  host: setting('COLUMBA_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 for all.', listenAddress),
-  port: setting('COLUMBA_PORT', '8080', 'Port to listen on; 0 for any free one.', wholeNumber(0, 65_535)),
+  host: setting('COLUMBA_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 for all interfaces.', listenAddress),
+  port: setting('COLUMBA_PORT', '8080', 'Port to listen on; 0 for any free port.', wholeNumber(0, 65_535)),
   database: {
     ...setting(
       'COLUMBA_DATABASE',
       'sqlite:data/columba.db',
-      'Where the data is: sqlite: and a path, or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several HOST:PORT and ' +
+      'The database: sqlite: and a path, or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several HOST:PORT and ' +
         '?target_session_attrs=read-write for failover, and sslmode=verify-full for TLS.',
       database,
     ),
@@ -99,115 +99,110 @@ export const settings = {
   databaseConnections: setting(
     'COLUMBA_DATABASE_CONNECTIONS',
     '10',
-    'PostgreSQL: connections of a process at most.',
+    'PostgreSQL: size of the connection pool of a process.',
     wholeNumber(1, 1_000),
   ),
   databaseTimeoutMs: setting(
     'COLUMBA_DATABASE_TIMEOUT_MS',
     '5000',
-    'PostgreSQL: time for a connection, a lock and a statement, before a call is answered with 503.',
+    'PostgreSQL: time-out of a connection attempt, a lock and a statement, each; then a call gets 503.',
     wholeNumber(100, 600_000),
   ),
-  workers: setting('COLUMBA_WORKERS', '1', 'Processes that share the port.', wholeNumber(1, 256)),
+  workers: setting('COLUMBA_WORKERS', '1', 'Worker processes that share the port.', wholeNumber(1, 256)),
   namespace: setting(
     'COLUMBA_NAMESPACE',
     'http://sms.example/api',
-    'XML namespace of every request and response element: the one your clients were made for.',
+    'XML namespace of requests and responses: the one that your clients were generated for.',
     uri,
   ),
   baseUrl: setting(
     'COLUMBA_BASE_URL',
     '',
-    "Address that clients use, with its path, for WSDL and pages behind a proxy. Empty: from the request's Host.",
+    'Public URL of the service, with its path, for WSDL and pages behind a reverse proxy. Empty: from the Host of the request.',
     baseUrl,
   ),
   trustedProxies: setting(
     'COLUMBA_TRUSTED_PROXIES',
     '',
-    'Addresses or networks (10.0.0.0/8), with commas, whose X-Forwarded-For, -Proto, -Host and -Prefix count.',
+    'Comma-separated addresses or networks (10.0.0.0/8) whose X-Forwarded-For, -Proto, -Host and -Prefix are trusted.',
     readNetworks,
   ),
   hosts: setting(
     'COLUMBA_HOSTS',
     '',
-    'Names under which clients reach us, with commas (sms.example, sms.example:8443). A request with another Host gets 400. ' +
-      'Empty: any name.',
+    'Comma-separated host names of the service (sms.example, sms.example:8443). A request with another Host gets 400. ' +
+      'Empty: any Host.',
     readHosts,
   ),
-  timeZone: setting('COLUMBA_TIME_ZONE', 'UTC', 'Zone of a dateTime that names none.', zone),
+  timeZone: setting('COLUMBA_TIME_ZONE', 'UTC', 'Time zone of a dateTime without one.', zone),
   region: setting(
     'COLUMBA_REGION',
     '',
-    'Country of local phone numbers for accounts that have neither a region nor an international number.',
+    'Default country of local phone numbers, for accounts without a region and without an international number.',
     region,
   ),
-  listLimit: setting(
-    'COLUMBA_LIST_LIMIT',
-    '10000',
-    'The most that a max or max_count brings.',
-    wholeNumber(1, 1_000_000),
-  ),
-  ...bounds,
+  listLimit: setting('COLUMBA_LIST_LIMIT', '10000', 'Largest effective max or max_count.', wholeNumber(1, 1_000_000)),
+  ...limits,
   keptBytesMax: setting(
     'COLUMBA_KEPT_BYTES_MAX',
     '33554432',
-    'SQLite: memory of a process for answers that are given again as long as nothing about their account has changed.',
+    'SQLite: bytes of the response cache of a process. A response is cached until its account changes. 0 turns it off.',
     wholeNumber(0, 2 ** 40),
   ),
   accountRate: setting(
     'COLUMBA_ACCOUNT_RATE',
     '0',
-    'Calls a second of one account, in the long run; 0 for no limit. More get 429 with Retry-After.',
+    'Rate limit of an account in calls per second; 0 for none. Calls beyond it get 429 with Retry-After.',
     wholeNumber(0, 1_000_000),
   ),
   accountBurst: setting(
     'COLUMBA_ACCOUNT_BURST',
     '100',
-    'Calls of one account at once, after a pause.',
+    'Burst of the rate limit of an account, in calls.',
     wholeNumber(1, 1_000_000),
   ),
   addressRate: setting(
     'COLUMBA_ADDRESS_RATE',
     '0',
-    'Calls a second from one client address (IPv6: from one /64), in the long run; 0 for no limit. More get 429 with Retry-After.',
+    'Rate limit of a client address (IPv6: one /64) in calls per second; 0 for none. Calls beyond it get 429 with Retry-After.',
     wholeNumber(0, 1_000_000),
   ),
   addressBurst: setting(
     'COLUMBA_ADDRESS_BURST',
     '200',
-    'Calls from one client address at once, after a pause.',
+    'Burst of the rate limit of a client address, in calls.',
     wholeNumber(1, 1_000_000),
   ),
   addressUnlimited: setting(
     'COLUMBA_ADDRESS_UNLIMITED',
     '',
-    'Addresses or networks without that limit, with commas: where many accounts share an address.',
+    'Comma-separated addresses or networks without that limit: where many accounts share an address.',
     readNetworks,
   ),
   turnMaxMs: setting(
     'COLUMBA_TURN_MAX_MS',
     '500',
-    'Overload: how long a request may wait to be begun, before it gets 503; new ones get it when others have waited half of that.',
+    'Load shedding: longest time of a request in the queue, before it gets 503. New requests get 503 when the oldest has waited half of it.',
     wholeNumber(1, 60_000),
   ),
   waitingMax: setting(
     'COLUMBA_WAITING_MAX',
     '2000',
-    'Overload: requests of a process that wait for their answer at once, before more get 503.',
+    'Load shedding: most concurrent requests of a process, before further ones get 503.',
     wholeNumber(1, 1_000_000),
   ),
   drainTimeoutMs: setting(
     'COLUMBA_DRAIN_TIMEOUT_MS',
     '5000',
-    'How long a process that is asked to stop waits for clients to use and so close their open connections.',
+    'Graceful shutdown: how long a process waits before it closes idle connections.',
     wholeNumber(0, 600_000),
   ),
-  logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Least important log lines to write.', level),
+  logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Lowest level of log lines.', level),
   logKey: {
     ...setting(
       'COLUMBA_LOG_KEY',
       '',
-      'Secret for the names that accounts have in logs and traces. Empty: another one at every start.',
+      'Secret key of the pseudonyms of accounts in logs and traces. Empty: a random one at every start.',
       text,
     ),
     secret: true,
@@ -215,37 +210,32 @@ export const settings = {
   metricsPort: setting(
     'COLUMBA_METRICS_PORT',
     '',
-    'Port for /metrics, for Prometheus; empty or 0 for none.',
+    'Port of /metrics for Prometheus; empty or 0 for none.',
     (value: string): number => wholeNumber(0, 65_535)(value === '' ? '0' : value),
   ),
-  metricsHost: setting('COLUMBA_METRICS_HOST', '127.0.0.1', 'Address that /metrics listens on.', listenAddress),
+  metricsHost: setting('COLUMBA_METRICS_HOST', '127.0.0.1', 'Address of the metrics port.', listenAddress),
   healthPort: setting(
     'COLUMBA_HEALTH_PORT',
     '',
-    'Port of its own for /health/live and /health/ready, which no load on the other one delays; empty or 0 for none.',
+    'Separate port of /health/live and /health/ready, which load does not delay; empty or 0 for none.',
     (value: string): number => wholeNumber(0, 65_535)(value === '' ? '0' : value),
   ),
-  healthHost: setting(
-    'COLUMBA_HEALTH_HOST',
-    '127.0.0.1',
-    'Address that the port for health listens on.',
-    listenAddress,
-  ),
+  healthHost: setting('COLUMBA_HEALTH_HOST', '127.0.0.1', 'Address of the health port.', listenAddress),
 };
 
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> };
 
-/** For showing a setting to people. */
+/** The value of a setting as it is printed. */
 export const shownValue = ({ secret }: Setting<unknown>, value: string): string =>
   secret && value !== '' ? '…' : withoutPassword(value);
 
 /** `--list-limit` for `listLimit`. */
 export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** The variable that names the file of settings; it cannot be in that file. */
+/** The path of the settings file; it cannot be set in that file. */
 const CONFIG_VARIABLE = 'COLUMBA_CONFIG';
 
-/** Flags win over the environment, this over the file, and the file over the defaults. All mistakes are told at once. */
+/** Precedence: flags, environment, file, defaults. Throws one Error with all mistakes. */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Record<string, string | undefined>> = {},
@@ -279,7 +269,7 @@ export function readConfig(
   return Object.fromEntries(entries) as Config;
 }
 
-/** Whether a file holds what nobody else may read. */
+/** Whether a settings file holds a secret. */
 export const holdsSecrets = ({ lines }: ConfigFile): boolean =>
   Object.values<Setting<unknown>>(settings).some((each) => {
     const value = lines.get(each.variable)?.value ?? '';

@@ -35,15 +35,23 @@ function isIn(networks: string, address: string): boolean {
 /** No user_id has this hash. */
 const NOBODY = '';
 
+/** Where a call comes from. */
+export interface CallOrigin {
+  /** The client's IP address. */
+  readonly client: string;
+  /** Calls of one poll batch share one look at the writes of other processes. */
+  readonly pollId?: number | undefined;
+}
+
 export type Accounts = ReturnType<typeof createAccounts>;
 
 export function createAccounts(database: Database, now: () => number, defaultRegion: string | null) {
   const named = (username: string) => accountNamed(database, username);
 
-  function identify(userId: string | null, client: string): Caller | Promise<Caller> {
+  function identify(userId: string | null, { client, pollId }: CallOrigin): Caller | Promise<Caller> {
     const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
     const hash = hashUserId(plausible ? userId : '-');
-    const found = database.identify(plausible ? hash : NOBODY, (networks) => isIn(networks, client));
+    const found = database.identify(plausible ? hash : NOBODY, (networks) => isIn(networks, client), pollId);
     return found instanceof Promise ? found.then(known) : known(found);
   }
 
@@ -56,11 +64,11 @@ export function createAccounts(database: Database, now: () => number, defaultReg
      */
     async asCaller<T>(
       userId: string | null,
-      client: string,
+      origin: CallOrigin,
       work: (account: Caller) => T | Promise<T>,
       admit?: (account: Caller) => void | Promise<void>,
     ): Promise<{ value: T; account: Caller }> {
-      const identified = identify(userId, client);
+      const identified = identify(userId, origin);
       const account = identified instanceof Promise ? await identified : identified;
       try {
         if (admit) {
@@ -81,8 +89,8 @@ export function createAccounts(database: Database, now: () => number, defaultReg
      * Whether nothing about the account was written since the caller was identified. False where the engine cannot tell.
      * Without `pollOthers`, writes of other processes count only as of the last poll.
      */
-    isUnchanged: (account: Caller, pollOthers: boolean): boolean =>
-      account.version !== undefined && database.version(account, pollOthers) === account.version,
+    isUnchanged: (account: Caller, pollOthers: boolean, pollId?: number): boolean =>
+      account.version !== undefined && database.version(account, pollOthers, pollId) === account.version,
 
     async profile(account: AccountKey): Promise<Account> {
       const row = await database.first(sql.account, { account });

@@ -1,5 +1,5 @@
 import type { contract } from '../contract/contract.ts';
-import type { AccountKey, Caller } from '../domain/accounts.ts';
+import type { AccountKey, Caller, CallOrigin } from '../domain/accounts.ts';
 import type { HoldBack } from '../domain/admission/admission.ts';
 import { Problem } from '../problem.ts';
 import { accountHandlers } from './account.ts';
@@ -13,9 +13,10 @@ type Contract = typeof contract;
 /** Calls an operation of the contract. The arguments have the types that the contract declares. */
 export type Operations = (
   call: { group: string; operation: string; arguments: Readonly<Record<string, unknown>> },
-  client: string,
-  /** Delays the response to an unknown user_id; without it, the delay is a plain wait. */
-  holdBack?: HoldBack | undefined,
+  origin: CallOrigin & {
+    /** Delays the response to an unknown user_id; without it, the delay is a plain wait. */
+    readonly holdBack?: HoldBack | undefined;
+  },
 ) => Promise<{ value: unknown; account: Caller }>;
 
 export function createOperations(services: Services): Operations {
@@ -34,13 +35,13 @@ export function createOperations(services: Services): Operations {
 
   const admit = guard.limitsAccounts ? (account: Caller) => guard.admitAccount(account) : undefined;
 
-  return async ({ group, operation, arguments: call }, client, holdBack) => {
+  return async ({ group, operation, arguments: call }, origin) => {
     const handler = untyped[group]?.[operation];
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
     try {
-      return await accounts.asCaller(call.user_id as string | null, client, (account) => handler(account, call), admit);
+      return await accounts.asCaller(call.user_id as string | null, origin, (account) => handler(account, call), admit);
     } catch (thrown) {
-      if (thrown instanceof Problem && thrown.kind === 'denied') await guard.failed(client, holdBack);
+      if (thrown instanceof Problem && thrown.kind === 'denied') await guard.failed(origin.client, origin.holdBack);
       throw thrown;
     }
   };

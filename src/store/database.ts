@@ -22,13 +22,17 @@ export interface Database extends Queries {
    * The account of the user_id with this hash, where it is valid and admits the call. PostgreSQL returns a Caller
    * without an id: the first statement about the account identifies it, or throws Problem `denied`.
    */
-  identify(userIdHash: string, admits?: Caller['admits']): Caller | undefined | Promise<Caller | undefined>;
+  identify(
+    userIdHash: string,
+    admits?: Caller['admits'],
+    pollId?: number,
+  ): Caller | undefined | Promise<Caller | undefined>;
   /**
    * A number that is new after each change of the account, by any process. An answer is still right as long as the
    * number is the same. Undefined on PostgreSQL. Without `poll`, writes of other processes since the last poll are
-   * not seen.
+   * not seen. Calls with the same `pollId` share one poll.
    */
-  version(account: Caller, poll?: boolean): number | undefined;
+  version(account: Caller, poll?: boolean, pollId?: number): number | undefined;
   /** Identifies the account now, where no statement has. */
   confirm(account: AccountKey): Promise<void> | undefined;
   /**

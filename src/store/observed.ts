@@ -3,14 +3,14 @@ import type { Dialect } from './statement.ts';
 
 /** A database that tells when statements begin and end: for metrics and traces. Told are their names, never their values. */
 export type StatementKind = 'read' | 'write' | 'transaction';
-export type Watch = (name: string, kind: StatementKind) => Watched;
-export interface Watched {
+export type StatementObserver = (name: string, kind: StatementKind) => StatementSpan;
+export interface StatementSpan {
   /** For what is done inside of it. Without one, nobody wants to know. */
-  readonly within?: Watch | undefined;
+  readonly within?: StatementObserver | undefined;
   ended(failed: boolean): void;
 }
 
-export function createTimed(database: Database, engine: Dialect['engine'], watch: Watch): Database {
+export function createTimed(database: Database, engine: Dialect['engine'], watch: StatementObserver): Database {
   return {
     ...database,
     ...timedQueries(database, watch),
@@ -32,7 +32,7 @@ export function createTimed(database: Database, engine: Dialect['engine'], watch
   };
 }
 
-async function timed<T>(watched: Watched, work: () => T | Promise<T>): Promise<T> {
+async function timed<T>(watched: StatementSpan, work: () => T | Promise<T>): Promise<T> {
   let failed = true;
   try {
     const result = await work();
@@ -43,7 +43,7 @@ async function timed<T>(watched: Watched, work: () => T | Promise<T>): Promise<T
   }
 }
 
-const timedQueries = (queries: Queries, watch: Watch): Queries => ({
+const timedQueries = (queries: Queries, watch: StatementObserver): Queries => ({
   all: (statement, parameters) =>
     timed(watch(statement.name, kindOf(statement)), () => queries.all(statement, parameters)),
   first: (statement, parameters) =>
@@ -51,7 +51,7 @@ const timedQueries = (queries: Queries, watch: Watch): Queries => ({
   run: (statement, parameters) => timed(watch(statement.name, 'write'), () => queries.run(statement, parameters)),
 });
 
-const timedWriting = (queries: Writing, watch: Watch): Writing => ({
+const timedWriting = (queries: Writing, watch: StatementObserver): Writing => ({
   ...timedQueries(queries, watch),
   runAll: (statement, parameters) => timed(watch(statement.name, 'write'), () => queries.runAll(statement, parameters)),
 });

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { findConfigFile } from '../../src/config/config-file.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { createTrace } from '../../src/server/telemetry/exchange-recorder.ts';
+import { createExchangeRecorder } from '../../src/server/telemetry/exchange-recorder.ts';
 import { columba, folder, freshPath } from './running.ts';
 
 /** Commands and settings that would have harmed the operator without a word. */
@@ -123,7 +123,13 @@ test('a trace into a device leaves its mode alone: others use it too', {
   assert.equal(spawnSync('mkfifo', ['--mode', '0666', path]).status, 0);
   const mode = statSync(path).mode;
   openSync(path, 'r+'); // a reader, without whom opening it would wait
-  const trace = createTrace({ file: path, now: Date.now, failed: () => {}, userIdOf: () => undefined, words: [] });
+  const recorder = createExchangeRecorder({
+    file: path,
+    now: Date.now,
+    onFailed: () => {},
+    userIdOf: () => undefined,
+    words: [],
+  });
   assert.equal(statSync(path).mode, mode);
-  await trace.close();
+  await recorder.close();
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { bounds } from '../../src/config/limits.ts';
+import { limits } from '../../src/config/limits.ts';
 import { type Config, flagOf, readConfig } from '../../src/config/settings.ts';
 import { assertProblem } from '../asmx/problems.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -20,13 +20,13 @@ import { requestBytes, statusOf, textOf } from '../support/socket.ts';
 
 /** Every bound is a setting, and holds to the last character. */
 
-describe('the settings of bounds', () => {
-  for (const [name, { variable, fallback }] of Object.entries(bounds)) {
+describe('the settings of limits', () => {
+  for (const [name, { variable, fallback }] of Object.entries(limits)) {
     test(`${variable} is a whole number, ${fallback} where nothing is said`, () => {
-      const read = (value: string) => readConfig({ [variable]: value })[name as keyof typeof bounds];
-      assert.equal(readConfig({})[name as keyof typeof bounds], Number(fallback));
+      const read = (value: string) => readConfig({ [variable]: value })[name as keyof typeof limits];
+      assert.equal(readConfig({})[name as keyof typeof limits], Number(fallback));
       assert.equal(read(String(Number(fallback) + 1)), Number(fallback) + 1);
-      assert.equal(readConfig({}, { [flagOf(name)]: fallback })[name as keyof typeof bounds], Number(fallback));
+      assert.equal(readConfig({}, { [flagOf(name)]: fallback })[name as keyof typeof limits], Number(fallback));
       for (const value of ['', '-1', '1.5', '1e3', 'many', '9'.repeat(20), ' 1']) {
         assert.throws(() => read(value), { message: new RegExp(`^${variable}: expected a whole number from`) }, value);
       }
@@ -143,7 +143,7 @@ const PAIRS: readonly Case[] = [
   ],
 ];
 
-onEveryEngine('bounds', (engine) => {
+onEveryEngine('limits', (engine) => {
   async function withService(settings: Partial<Config>, work: (service: Service) => Promise<void>) {
     const service = await startService(engine, 'sample', settings);
     try {

@@ -1,8 +1,8 @@
 import type { Metric, MetricValue } from 'prom-client';
 
 /**
- * Figures that are counted in plain numbers, and become metrics only when somebody asks for them: prom-client's own ways to
- * count take about 1 µs each, for finding the labels again.
+ * Counters and histograms in plain numbers. They become metrics of prom-client when it is scraped.
+ * Its own `inc` and `observe` take 1 µs each, because they look up the labels every time.
  */
 export type Labels = Readonly<Record<string, string>>;
 
@@ -11,7 +11,7 @@ export interface Description {
   readonly help: string;
 }
 
-export class Count {
+export class Counter {
   readonly labels: Labels;
   value = 0;
 
@@ -20,10 +20,10 @@ export class Count {
   }
 }
 
-export class Distribution {
+export class Histogram {
   readonly labels: Labels;
   readonly #bounds: readonly number[];
-  /** For each bound, and one for what is beyond them. */
+  /** One for each upper bound, and one for larger values. */
   readonly #counts: Float64Array;
   #sum = 0;
 
@@ -54,7 +54,7 @@ export class Distribution {
   }
 }
 
-/** As a registry takes a metric: it asks for its name and its values. */
+/** The part of a metric that prom-client's registry uses. */
 const metric = (type: 'counter' | 'histogram', description: Description, values: () => MetricValue<string>[]): Metric =>
   ({
     ...description,
@@ -62,8 +62,8 @@ const metric = (type: 'counter' | 'histogram', description: Description, values:
     reset() {},
   }) as unknown as Metric;
 
-export const counterOf = (description: Description, counts: () => Iterable<Count>): Metric =>
-  metric('counter', description, () => Array.from(counts(), ({ value, labels }) => ({ value, labels })));
+export const counterMetric = (description: Description, counters: () => Iterable<Counter>): Metric =>
+  metric('counter', description, () => Array.from(counters(), ({ value, labels }) => ({ value, labels })));
 
-export const histogramOf = (description: Description, distributions: () => Iterable<Distribution>): Metric =>
-  metric('histogram', description, () => [...distributions()].flatMap((each) => each.values(description.name)));
+export const histogramMetric = (description: Description, histograms: () => Iterable<Histogram>): Metric =>
+  metric('histogram', description, () => [...histograms()].flatMap((each) => each.values(description.name)));

@@ -1,37 +1,37 @@
 import { Problem } from '../../problem.ts';
 import { withoutPassword } from '../../url-password.ts';
 
-/** Errors as the log gets them: what went wrong and where, and of nobody's data anything. */
-export interface Described {
+/** Redacts errors for the log: what went wrong and where, without any data of accounts. */
+export interface ErrorDescription {
   readonly type: string;
   readonly code?: string;
   readonly message: string;
   readonly stack?: string;
-  readonly cause?: Described;
+  readonly cause?: ErrorDescription;
 }
 
 const MESSAGE_LENGTH_MAX = 500;
-// Of a longer one the end is not looked at: some of the patterns take the square of the length.
-const LOOKED_AT_MAX = 2_000;
+// A longer message is cut first: some of the patterns take quadratic time.
+const REDACTED_LENGTH_MAX = 2_000;
 const FRAMES_MAX = 20;
 const CAUSES_MAX = 3;
 
 const described = new WeakSet<object>();
 
 /**
- * Errors of databases carry the values that they are about in a dozen properties, so that only these few are taken over.
- * `values` are what the client sent.
+ * Copies a few properties only: errors of databases carry values in a dozen others.
+ * `values` are the arguments that the client sent.
  */
-export function describeError(thrown: unknown, values: readonly string[] = [], causes = CAUSES_MAX): Described {
-  if (typeof thrown === 'object' && thrown !== null && described.has(thrown)) return thrown as Described;
+export function describeError(thrown: unknown, values: readonly string[] = [], causes = CAUSES_MAX): ErrorDescription {
+  if (typeof thrown === 'object' && thrown !== null && described.has(thrown)) return thrown as ErrorDescription;
   const error = (thrown instanceof Error ? thrown : {}) as Error & { code?: unknown; errcode?: unknown };
   const code = [error.code, error.errcode].filter((each) => /^[\w.-]{1,40}$/.test(String(each ?? ''))).join(' ');
   const stack = framesOf(error);
-  const description: Described = {
+  const description: ErrorDescription = {
     type: error.constructor === Object ? typeof thrown : error.constructor.name,
     ...(code && { code }),
-    // What is for the operator holds no value of anybody's.
-    message: (error instanceof Problem && error.details.operator) || withoutValues(error.message ?? '', values),
+    // A text for the operator holds no value of an account.
+    message: (error instanceof Problem && error.details.operator) || redact(error.message ?? '', values),
     ...(stack && { stack }),
     ...(error.cause !== undefined && causes > 0 && { cause: describeError(error.cause, values, causes - 1) }),
   };
@@ -40,10 +40,10 @@ export function describeError(thrown: unknown, values: readonly string[] = [], c
 }
 
 /**
- * What is quoted, up to the last quote of its sort: a value may hold quotes itself. The one message of V8 that repeats a
- * value without any. What looks like a number of somebody or a key, and what is not plain text.
+ * What may be a value: quoted text up to the last quote, because a value may contain quotes; V8's
+ * one message with an unquoted value; characters beyond ASCII; phone numbers and keys.
  */
-const VALUES: readonly [RegExp, string][] = [
+const VALUE_PATTERNS: readonly [RegExp, string][] = [
   [/".*"?/gs, '"…"'],
   [/`.*`?/gs, '`…`'],
   [/(?<![A-Za-z])'.*'?/gs, "'…'"],
@@ -52,20 +52,20 @@ const VALUES: readonly [RegExp, string][] = [
   [/\+?(?=[\da-f-]*\d)[\da-f-]{12,}|\+?\d{6,}/gi, '…'],
 ];
 
-export function withoutValues(message: string, values: readonly string[]): string {
+export function redact(message: string, values: readonly string[]): string {
   let text = message;
   for (const value of [...values].sort((a, b) => b.length - a.length)) {
     if (value.length > 2) text = text.replaceAll(value, '…');
   }
-  text = withoutPassword(text.slice(0, LOOKED_AT_MAX));
-  for (const [pattern, mark] of VALUES) text = text.replace(pattern, mark);
+  text = withoutPassword(text.slice(0, REDACTED_LENGTH_MAX));
+  for (const [pattern, mark] of VALUE_PATTERNS) text = text.replace(pattern, mark);
   return text.slice(0, MESSAGE_LENGTH_MAX);
 }
 
-// at name (place:line:column), or at place:line:column; some places are none: <anonymous>, native.
+// `at name (file:line:column)` or `at file:line:column`; some have <anonymous> or native instead.
 const FRAME = /^ {4}at (?:.*\((?:.*:\d+:\d+|<anonymous>|native|index \d+)\)|(?:async )?\S+:\d+:\d+)$/;
 
-/** Without the message, which stands before them, in however many lines. */
+/** The stack frames without the message before them, which may have several lines. */
 function framesOf({ stack = '', message = '' }: Error): string {
   const frames = stack.slice(stack.indexOf(message) + message.length).split('\n');
   return frames
@@ -74,7 +74,7 @@ function framesOf({ stack = '', message = '' }: Error): string {
     .join('\n');
 }
 
-/** The texts among what a call was given, lists included. */
+/** The arguments of a call as texts, with the items of lists. */
 export const textsOf = (values: Readonly<Record<string, unknown>> = {}): string[] =>
   Object.values(values)
     .flat()

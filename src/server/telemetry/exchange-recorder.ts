@@ -3,43 +3,44 @@ import { STATUS_CODES } from 'node:http';
 import { type Handler, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
 
 /**
- * Writes exchanges to a file as they went over the wire, in the form of the test cases, so that a case from the field becomes
- * a test by copying. No user_id is in the file: characters of it become as many x, so that lengths stay true.
+ * Records exchanges to a file as they were sent, in the format of the test cases: a recorded case
+ * becomes a test by copying. User_ids are masked by as many x, so that lengths stay true.
  *
- * A call that succeeded tells its user_id: that is masked wherever it stands. Of any other request nobody knows where a
- * user_id is, or how it is written. So only the words of the contract and of SOAP are kept of it.
+ * The user_id of a successful call is known, so it is masked wherever it occurs. In any other
+ * request it may be anywhere. So only words of the contract and of SOAP are left unmasked there.
  */
-export interface Trace {
-  around(handle: Handler): Handler;
+export interface ExchangeRecorder {
+  wrap(handler: Handler): Handler;
   close(): Promise<void>;
 }
 
-export interface TraceSettings {
+export interface RecorderSettings {
   readonly file: string;
   readonly now: () => number;
-  readonly failed: (thrown: Error) => void;
+  readonly onFailed: (thrown: Error) => void;
   /** The user_id of a call that succeeded; undefined for any other request. */
   readonly userIdOf: (request: Request) => string | undefined;
-  /** That are no secret wherever they stand. */
+  /** Words that are never secret. */
   readonly words: Iterable<string>;
 }
 
-export function createTrace({ file, now, failed, userIdOf, words }: TraceSettings): Trace {
-  // Opened at once, so that a wrong path is told at the start; a file that was there may have been open to others.
+export function createExchangeRecorder(settings: RecorderSettings): ExchangeRecorder {
+  const { file, now, onFailed, userIdOf, words } = settings;
+  // Opened at once, so that a wrong path fails at the start. An old file may be readable by others.
   const fd = openSync(file, 'a', 0o600);
-  if (fstatSync(fd).isFile()) fchmodSync(fd, 0o600); // a device is there for others too
+  if (fstatSync(fd).isFile()) fchmodSync(fd, 0o600); // not for a device
   const output = createWriteStream(file, { fd });
-  output.on('error', failed); // a full disk ends the trace, not the service
-  const keepWords = wordKeeper(words);
+  output.on('error', onFailed); // a full disk ends the recording, not the service
+  const maskUnknown = maskExcept(words);
   return {
-    around: (handle) => async (request) => {
-      const reply = await handle(request);
+    wrap: (handler) => async (request) => {
+      const reply = await handler(request);
       const body = await bodyOf(request);
       const userId = userIdOf(request);
-      const mask = userId !== undefined && isPlain(userId) ? masker(userId) : keepWords;
-      // Only a page repeats words of a request.
+      const mask = userId !== undefined && isPlain(userId) ? maskOf(userId) : maskUnknown;
+      // Only a page repeats parts of a request.
       const isPage = replyHeader(reply, 'Content-Type')?.startsWith('text/html');
-      const maskReply = userId !== undefined || isPage ? mask : asItIs;
+      const maskReply = userId !== undefined || isPage ? mask : unmasked;
       const start = `##### ${new Date(now()).toISOString()}\n=== request ===\n`;
       const write = (content: string | Uint8Array) => {
         const parts = [
@@ -49,7 +50,7 @@ export function createTrace({ file, now, failed, userIdOf, words }: TraceSetting
           replyBytes(reply, content, maskReply),
           '\n',
         ];
-        // One piece, because other processes may append to the same file.
+        // In one write, because other processes may append to the same file.
         output.write(Buffer.concat(parts.map((part) => Buffer.from(part as Uint8Array))));
       };
       if (!isWhole(reply.body)) return { ...reply, body: copied(reply.body, write) };
@@ -60,7 +61,7 @@ export function createTrace({ file, now, failed, userIdOf, words }: TraceSetting
   };
 }
 
-/** None where it was not taken. */
+/** Empty if the body was rejected. */
 async function bodyOf(request: Request): Promise<Uint8Array> {
   try {
     return await request.body();
@@ -69,7 +70,7 @@ async function bodyOf(request: Request): Promise<Uint8Array> {
   }
 }
 
-/** The same pieces, and in the end all of them. */
+/** The same pieces. In the end, `done` gets all of them. */
 async function* copied(pieces: AsyncIterable<string | Uint8Array>, done: (all: Uint8Array) => void) {
   const all: Buffer[] = [];
   for await (const piece of pieces) {
@@ -83,7 +84,7 @@ const latin1 = (body: string | Uint8Array): string => Buffer.from(body as Uint8A
 
 function requestBytes(request: Request, body: Uint8Array, mask: Mask): Buffer {
   const { method, path, query, headers } = request;
-  // The body as it was read: whole, and not compressed.
+  // The body is recorded as it was decoded: whole and decompressed.
   const kept = Object.entries(headers).filter(
     ([name]) => !/^(transfer-encoding|content-encoding|content-length)$/.test(name),
   );
@@ -94,7 +95,7 @@ function requestBytes(request: Request, body: Uint8Array, mask: Mask): Buffer {
   return Buffer.from(head + maskBody(latin1(body), mask), 'latin1');
 }
 
-const asItIs = (text: string): string => text;
+const unmasked = (text: string): string => text;
 
 function replyBytes(
   { status, headers, closes }: Reply,
@@ -110,27 +111,27 @@ function replyBytes(
   return Buffer.from(head + text, 'latin1');
 }
 
-/** Keeps the length of a text of one character a byte. */
+/** Replaces characters by x. Texts have one character per byte, and keep their length. */
 interface Mask {
   (text: string): string;
-  /** Of one user_id, so that all else can be read. */
+  /** Masks one user_id only. */
   readonly isForOne: boolean;
 }
 
-const crossed = (text: string): string => 'x'.repeat(text.length);
+const masked = (text: string): string => 'x'.repeat(text.length);
 
-// Others are too rare to be worth a pattern for every way of writing them.
+// Other user_ids are rare, and would need a pattern for every encoding.
 const isPlain = (userId: string): boolean => /^[!-~]{1,128}$/.test(userId);
 
-/** Every occurrence of one user_id: as it is, in percent signs, in references of XML, in a mixture, in any letter case. */
-function masker(userId: string): Mask {
-  const pattern = new RegExp([...userId].map(anyForm).join('(?:<!\\[CDATA\\[|\\]\\]>){0,9}'), 'gi');
-  return Object.assign((text: string) => text.replace(pattern, crossed), { isForOne: true });
+/** Masks every occurrence of one user_id: plain, percent-encoded, as XML references or mixed. */
+function maskOf(userId: string): Mask {
+  const pattern = new RegExp([...userId].map(anyEncoding).join('(?:<!\\[CDATA\\[|\\]\\]>){0,9}'), 'gi');
+  return Object.assign((text: string) => text.replace(pattern, masked), { isForOne: true });
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
 
-function anyForm(character: string): string {
+function anyEncoding(character: string): string {
   const code = character.charCodeAt(0);
   const [hex, decimal] = [code.toString(16).padStart(2, '0'), String(code)];
   const entity = ENTITIES[character];
@@ -140,31 +141,27 @@ function anyForm(character: string): string {
 
 const WORD = /[A-Za-z0-9_\x80-\xff]+/g;
 
-function wordKeeper(words: Iterable<string>): Mask {
+function maskExcept(words: Iterable<string>): Mask {
   const known = new Set([...words, ...WIRE_WORDS].map((word) => word.toLowerCase()));
-  const mask = (text: string) => text.replace(WORD, (word) => (known.has(word.toLowerCase()) ? word : crossed(word)));
+  const mask = (text: string) => text.replace(WORD, (word) => (known.has(word.toLowerCase()) ? word : masked(word)));
   return Object.assign(mask, { isForOne: false });
 }
 
-// Of envelopes and media types.
+// Words of envelopes and media types.
 const WIRE_WORDS =
   'xml version encoding utf 8 16 iso 8859 1 standalone yes no xmlns xsi xsd nil type CDATA Envelope Header Body Fault mustUnderstand actor role soap soap11 soap12 soapenv env s http https schemas xmlsoap org www w3 com 2001 2003 05 XMLSchema instance envelope api asmx wsdl disco op text application plain html json charset action x form urlencoded multipart data boundary'.split(
     ' ',
   );
 
-/** Two bytes a character: what is in it cannot be told byte by byte, so nothing of it is kept. */
-const maskBody = (text: string, mask: Mask): string => (text.includes('\0') ? crossed(text) : mask(text));
+/** UTF-16 cannot be masked byte by byte, so all of it is masked. */
+const maskBody = (text: string, mask: Mask): string => (text.includes('\0') ? masked(text) : mask(text));
 
-// Credentials that are none of ours, but of what stands before us.
+// Credentials of a proxy.
 const SECRET_FIELD = /^(?:(?:proxy-)?authorization|cookie)$/;
-// Fields that name programs and forms, not people.
+// Fields that name programs and formats, not people.
 const OPEN_FIELD = /^(?:host|accept|accept-.*|connection|keep-alive|expect|cache-control|pragma|date)$/;
 
 function maskField(name: string, value: string, mask: Mask): string {
-  const shown = SECRET_FIELD.test(name)
-    ? crossed(value)
-    : !mask.isForOne && OPEN_FIELD.test(name)
-      ? value
-      : mask(value);
+  const shown = SECRET_FIELD.test(name) ? masked(value) : !mask.isForOne && OPEN_FIELD.test(name) ? value : mask(value);
   return `${name}: ${shown}\r\n`;
 }

@@ -1,42 +1,42 @@
 import cluster, { type Worker } from 'node:cluster';
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client';
 
-/** The metrics of all workers together. They are asked, and the first process adds up what they say. */
+/** Aggregates the metrics of all workers in the primary process. */
 type Snapshot = MetricObjectWithValues<MetricValue<string>>[];
 
 interface Message {
-  readonly columbaMetrics?: 'asked' | 'told';
+  readonly columbaMetrics?: 'request' | 'snapshot';
   readonly snapshot?: Snapshot;
 }
 
-/** In a worker: tells its metrics when it is asked, and once more when it ends. */
-export function tellMetrics(registry: Registry, channel: NodeJS.Process = process): { last(): Promise<void> } {
-  const tell = async () => {
+/** In a worker: sends its metrics when the primary asks, and once more when it ends. */
+export function reportMetrics(registry: Registry, channel: NodeJS.Process = process): { last(): Promise<void> } {
+  const report = async () => {
     const snapshot = await registry.getMetricsAsJSON();
-    const message: Message = { columbaMetrics: 'told', snapshot };
+    const message: Message = { columbaMetrics: 'snapshot', snapshot };
     await new Promise<void>((resolve) => {
       if (channel.connected) channel.send?.(message, undefined, undefined, () => resolve());
       else resolve();
     });
   };
   channel.on('message', ({ columbaMetrics }: Message) => {
-    if (columbaMetrics === 'asked') tell().catch(() => {});
+    if (columbaMetrics === 'request') report().catch(() => {});
   });
-  return { last: tell };
+  return { last: report };
 }
 
-// Prometheus gives up after 10 s. One that does not answer in time is there with what it said last.
+// Prometheus gives up after 10 s. For a worker that does not answer, its last metrics count.
 const ANSWER_TIMEOUT_MS = 2_000;
 
-/** In the first process. What workers counted that are gone stays in the sums, which must not go down. */
-export function gatherMetrics(): () => Promise<string> {
+/** In the primary. Counters of ended workers stay in the sums: a counter must never go down. */
+export function aggregateMetrics(): () => Promise<string> {
   const latest = new Map<number, Snapshot>();
   const answered = new Map<number, () => void>();
-  let gone: Snapshot = [];
-  let burials = Promise.resolve();
+  let retired: Snapshot = [];
+  let retiring = Promise.resolve();
 
   cluster.on('message', (worker, { columbaMetrics, snapshot }: Message) => {
-    if (columbaMetrics !== 'told' || !snapshot) return;
+    if (columbaMetrics !== 'snapshot' || !snapshot) return;
     latest.set(worker.id, snapshot);
     answered.get(worker.id)?.();
   });
@@ -44,12 +44,12 @@ export function gatherMetrics(): () => Promise<string> {
     const last = latest.get(id);
     latest.delete(id);
     answered.get(id)?.();
-    if (last) burials = burials.then(() => bury(last));
+    if (last) retiring = retiring.then(() => addToRetired(last));
   });
 
-  async function bury(last: Snapshot): Promise<void> {
+  async function addToRetired(last: Snapshot): Promise<void> {
     const sums = last.filter(({ type }) => (type as unknown as string) !== 'gauge');
-    gone = await AggregatorRegistry.aggregate([gone, sums]).getMetricsAsJSON();
+    retired = await AggregatorRegistry.aggregate([retired, sums]).getMetricsAsJSON();
   }
 
   function ask(worker: Worker): Promise<void> {
@@ -60,22 +60,22 @@ export function gatherMetrics(): () => Promise<string> {
         answered.delete(worker.id);
         resolve();
       });
-      worker.send({ columbaMetrics: 'asked' } satisfies Message, () => {});
+      worker.send({ columbaMetrics: 'request' } satisfies Message, () => {});
     });
   }
 
-  async function gather(): Promise<string> {
+  async function aggregate(): Promise<string> {
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker?.isConnected());
     await Promise.all(workers.map((worker) => ask(worker as Worker)));
-    await burials;
-    return AggregatorRegistry.aggregate([...latest.values(), gone]).metrics();
+    await retiring;
+    return AggregatorRegistry.aggregate([...latest.values(), retired]).metrics();
   }
 
-  let gathering: Promise<string> | undefined;
+  let aggregating: Promise<string> | undefined;
   return () => {
-    gathering ??= gather().finally(() => {
-      gathering = undefined;
+    aggregating ??= aggregate().finally(() => {
+      aggregating = undefined;
     });
-    return gathering;
+    return aggregating;
   };
 }

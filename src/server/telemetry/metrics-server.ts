@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** `/metrics`, on a port of its own, so that it is not served to clients by accident. */
+/** `/metrics` on a port of its own, so that clients of the contract do not get it by accident. */
 export interface MetricsServer {
   readonly address: string;
   close(): Promise<void>;

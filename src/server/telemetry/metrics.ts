@@ -1,55 +1,55 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Traffic } from '../../exchange.ts';
-import type { Observed } from './access-log.ts';
-import { Count, counterOf, Distribution, histogramOf } from './counters.ts';
+import type { CompletedCall } from './access-log.ts';
+import { Counter, counterMetric, Histogram, histogramMetric } from './counters.ts';
 
-/** What Prometheus is told. Labels have few values each, all of them ours: no client can make more of them. */
+/** Metrics for Prometheus. Every label has few values, all of them ours: no client can add one. */
 export interface Metrics {
   readonly registry: Registry;
-  observe(observed: Observed): void;
-  /** A statement took so long. */
-  timed(kind: string, seconds: number): void;
+  observe(call: CompletedCall): void;
+  observeStatement(kind: string, seconds: number): void;
 }
 
-/** What is counted elsewhere, as of now. */
+/** What other parts of the process count. */
 export interface Sources {
   readonly engine: string;
   kept(): { readonly hits: number; readonly misses: number; readonly bytes: number };
-  /** Undefined before anything is served. */
+  /** Undefined before the server listens. */
   traffic(): Traffic | undefined;
   linesLost(): number;
 }
 
-// From what a kept answer takes nobody notices, up to where clients give up.
+// From a cached response up to where clients give up.
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const STATEMENT_SECONDS = [0.00005, 0.0001, 0.00025, ...SECONDS];
 
 export function createMetrics(sources: Sources, version: string): Metrics {
   const registry = new Registry();
-  const calls = new CallSeries();
-  const statements = new Map<string, Distribution>();
-  const refusals = new Count({});
+  const calls = new CallCounters();
+  const statements = new Map<string, Histogram>();
+  const denials = new Counter({});
 
   collectDefaultMetrics({ register: registry });
   for (const { name } of registry.getMetricsAsArray()) {
-    if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name); // we have one of our own
+    if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name); // columba_event_loop_delay_seconds replaces it
   }
   for (const metric of [
-    counterOf(
+    counterMetric(
       { name: 'columba_requests_total', help: 'Requests that were answered, by what became of them.' },
       calls.counts,
     ),
-    histogramOf(
+    histogramMetric(
       { name: 'columba_request_duration_seconds', help: 'Time from the head of a request to the start of its answer.' },
       calls.durations,
     ),
-    histogramOf({ name: 'columba_database_seconds', help: 'Time for a statement or a transaction.' }, () =>
+    histogramMetric({ name: 'columba_database_seconds', help: 'Time for a statement or a transaction.' }, () =>
       statements.values(),
     ),
-    counterOf({ name: 'columba_credential_failures_total', help: 'Calls with a user_id that is not valid.' }, () => [
-      refusals,
-    ]),
+    counterMetric(
+      { name: 'columba_credential_failures_total', help: 'Calls with a user_id that is not valid.' },
+      () => [denials],
+    ),
     total(
       'columba_response_bytes_total',
       'Bytes of answers, as they were sent.',
@@ -92,23 +92,23 @@ export function createMetrics(sources: Sources, version: string): Metrics {
 
   return {
     registry,
-    observe(observed) {
-      calls.observe(observed);
-      if (observed.kind === 'denied') refusals.value += 1;
+    observe(call) {
+      calls.observe(call);
+      if (call.kind === 'denied') denials.value += 1;
     },
-    timed(kind, seconds) {
-      let distribution = statements.get(kind);
-      if (!distribution) {
-        distribution = new Distribution({ engine: sources.engine, kind }, STATEMENT_SECONDS);
-        statements.set(kind, distribution);
+    observeStatement(kind, seconds) {
+      let histogram = statements.get(kind);
+      if (!histogram) {
+        histogram = new Histogram({ engine: sources.engine, kind }, STATEMENT_SECONDS);
+        statements.set(kind, histogram);
       }
-      distribution.observe(seconds);
+      histogram.observe(seconds);
     },
   };
 }
 
 const total = (name: string, help: string, value: () => number) =>
-  counterOf({ name, help }, () => [{ labels: {}, value: value() }]);
+  counterMetric({ name, help }, () => [{ labels: {}, value: value() }]);
 
 const gauge = (registry: Registry, name: string, help: string, value: () => number) =>
   new Gauge({
@@ -119,24 +119,24 @@ const gauge = (registry: Registry, name: string, help: string, value: () => numb
   });
 
 interface Outcomes {
-  readonly duration: Distribution;
-  readonly kinds: Map<string, Count>;
+  readonly duration: Histogram;
+  readonly kinds: Map<string, Counter>;
 }
 
-/** By group, operation, protocol and kind: one look-up each, of names that are there already, and nothing is put together. */
-class CallSeries {
+/** By group, operation, protocol and kind, in nested maps: no key is joined per call. */
+class CallCounters {
   readonly #groups = new Map<string, Map<string, Map<string, Outcomes>>>();
 
-  observe({ group = 'none', operation: named, protocol = 'none', kind, durationMs }: Observed): void {
+  observe({ group = 'none', operation: named, protocol = 'none', kind, durationMs }: CompletedCall): void {
     const operation = named ?? (kind === 'ok' ? 'none' : 'unknown'); // none: a page or a description
     const operations = found(this.#groups, group, () => new Map());
     const protocols = found(operations, operation, () => new Map());
     const { duration, kinds } = found(protocols, protocol, () => ({
-      duration: new Distribution({ group, operation, form: protocol }, SECONDS),
+      duration: new Histogram({ group, operation, form: protocol }, SECONDS),
       kinds: new Map(),
     }));
     duration.observe(durationMs / 1_000);
-    found(kinds, kind, () => new Count({ group, operation, form: protocol, kind })).value += 1;
+    found(kinds, kind, () => new Counter({ group, operation, form: protocol, kind })).value += 1;
   }
 
   readonly durations = () => this.#outcomes().map(({ duration }) => duration);
@@ -160,7 +160,7 @@ function found<T>(map: Map<string, T>, name: string, make: () => T): T {
 const RESOLUTION_MS = 10;
 const QUANTILES = [0.5, 0.99, 1];
 
-/** Since it was last asked for; across processes the worst of them. */
+/** Since the last scrape; of several processes the largest delay. */
 function watchEventLoop(registry: Registry): void {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
@@ -170,7 +170,7 @@ function watchEventLoop(registry: Registry): void {
     ...{ registers: [registry], labelNames: ['quantile'], aggregator: 'max' as const },
     collect() {
       for (const quantile of QUANTILES) {
-        // It measures from one look to the next, which are so far apart even when nothing is late.
+        // The monitor measures intervals, which have this length when nothing is late.
         const late = delay.percentile(quantile * 100) / 1e9 - RESOLUTION_MS / 1_000;
         this.set({ quantile: String(quantile) }, Math.max(0, late));
       }
@@ -179,24 +179,24 @@ function watchEventLoop(registry: Registry): void {
   });
 }
 
-/** How much there is in the database: asked by one process for all. */
-export interface Stock {
+/** Totals of the database, which one process publishes for all. */
+export interface MessageTotals {
   readonly unread: number;
   readonly read: number;
   readonly scheduled: number;
   readonly toPurge: number;
 }
 
-/** Where the database does not answer, these are left out. */
-export function addStock(registry: Registry, stock: () => Promise<Stock>): void {
+/** If the database does not answer, these metrics are left out. */
+export function addTotals(registry: Registry, totals: () => Promise<MessageTotals>): void {
   new Gauge({
     name: 'columba_messages',
     help: 'Messages of all accounts, by state; of scheduled ones at most 100000 are counted.',
     ...{ registers: [registry], labelNames: ['state'] },
     async collect() {
       this.reset();
-      const now = await stock().catch(() => undefined);
-      for (const state of ['unread', 'read', 'scheduled'] as const) if (now) this.set({ state }, now[state]);
+      const known = await totals().catch(() => undefined);
+      for (const state of ['unread', 'read', 'scheduled'] as const) if (known) this.set({ state }, known[state]);
     },
   });
   new Gauge({
@@ -204,8 +204,8 @@ export function addStock(registry: Registry, stock: () => Promise<Stock>): void 
     help: 'Accounts whose emptied inboxes are still on disk.',
     registers: [registry],
     async collect() {
-      const now = await stock().catch(() => undefined);
-      if (now) this.set(now.toPurge);
+      const known = await totals().catch(() => undefined);
+      if (known) this.set(known.toPurge);
       else this.remove();
     },
   });

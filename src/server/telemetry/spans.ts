@@ -5,37 +5,39 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { detached } from '../../detached.ts';
 import type { Handler, Request } from '../../exchange.ts';
-import type { Observed } from './access-log.ts';
-import type { Watch, Watched } from './statement-observer.ts';
+import type { StatementObserver, StatementSpan } from '../../store/observed.ts';
+import type { CompletedCall } from './access-log.ts';
 import { remoteSpan } from './trace-context.ts';
 
 /**
- * Spans for OpenTelemetry, as its own variables say: one for each request, and below it one for each statement. They hold
- * names of ours and no value of anybody's: no address, since the query is part of it, and no parameter.
+ * OpenTelemetry spans: one per request, with one child per statement. They hold names of the
+ * contract and no values: no URL, because the query is a part of it, and no parameter.
  */
-export interface Tracing {
-  around(handle: Handler): Handler;
-  /** What became of the request that is being answered. */
-  observe(observed: Observed, account: string | undefined): void;
-  /** Of the request that is being answered. */
+export interface Spans {
+  wrap(handler: Handler): Handler;
+  /** Adds the outcome to the span of the current request. */
+  observe(call: CompletedCall, account: string | undefined): void;
+  /** The trace id of the current request. */
   traceId(): string | undefined;
-  readonly watch: Watch;
+  readonly observeStatement: StatementObserver;
   stop(): Promise<void>;
 }
 
-export interface TracingSettings {
+export interface SpanSettings {
   readonly engine: string;
   readonly version: string;
-  readonly failed: (thrown: unknown) => void;
+  readonly onFailed: (thrown: unknown) => void;
 }
 
-// What is still to be sent when the process is to end may take so long, and no longer.
+// The time for the last export before the process ends.
 const LAST_EXPORT_MS = 3_000;
 
-export function createTracing({ engine, version, failed: complain }: TracingSettings): Tracing {
-  const failed = seldom(complain);
+export function createSpans({ engine, version, onFailed }: SpanSettings): Spans {
+  const failed = atMostOncePerMinute(onFailed);
   const own = resourceFromAttributes({
-    ...{ 'service.name': 'columba', 'service.version': version, 'process.pid': process.pid },
+    'service.name': 'columba',
+    'service.version': version,
+    'process.pid': process.pid,
   });
   const provider = new BasicTracerProvider({
     resource: defaultResource()
@@ -47,12 +49,12 @@ export function createTracing({ engine, version, failed: complain }: TracingSett
   const current = new AsyncLocalStorage<Span>();
   const database = { 'db.system.name': engine === 'postgres' ? 'postgresql' : engine };
 
-  function watch(name: string, parent: Span | undefined): Watched {
-    if (!parent?.isRecording()) return UNWATCHED;
+  function startStatement(name: string, parent: Span | undefined): StatementSpan {
+    if (!parent?.isRecording()) return NO_SPAN;
     const attributes = { ...database, 'db.query.summary': name };
     const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, parent));
     return {
-      within: (inner) => watch(inner, span),
+      within: (inner) => startStatement(inner, span),
       ended(hasFailed) {
         if (hasFailed) span.setStatus({ code: SpanStatusCode.ERROR });
         span.end();
@@ -61,10 +63,10 @@ export function createTracing({ engine, version, failed: complain }: TracingSett
   }
 
   return {
-    around: (handle) => (request) => {
+    wrap: (handler) => (request) => {
       const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, parentOf(request));
       return current.run(span, () => {
-        const reply = handle(request);
+        const reply = handler(request);
         if (reply instanceof Promise) return reply.finally(() => span.end());
         span.end();
         return reply;
@@ -93,11 +95,11 @@ export function createTracing({ engine, version, failed: complain }: TracingSett
       });
       if (kind === 'ok') return;
       span.setAttribute('error.type', kind);
-      // What the client did wrong is no error of the service's, says OpenTelemetry.
-      if (OURS.has(kind)) span.setStatus({ code: SpanStatusCode.ERROR, message: kind });
+      // By OpenTelemetry's conventions, a client's mistake is no error of a server span.
+      if (SERVER_ERRORS.has(kind)) span.setStatus({ code: SpanStatusCode.ERROR, message: kind });
     },
     traceId: () => current.getStore()?.spanContext().traceId,
-    watch: (name) => watch(name, current.getStore()),
+    observeStatement: (name) => startStatement(name, current.getStore()),
     stop: () =>
       Promise.race([
         provider.shutdown().catch(failed),
@@ -106,8 +108,8 @@ export function createTracing({ engine, version, failed: complain }: TracingSett
   };
 }
 
-const UNWATCHED: Watched = { ended() {} };
-const OURS = new Set(['internal', 'unavailable']);
+const NO_SPAN: StatementSpan = { ended() {} };
+const SERVER_ERRORS = new Set(['internal', 'unavailable']);
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'CONNECT', 'QUERY']);
 
 function parentOf({ traceparent }: Request): Context {
@@ -116,18 +118,18 @@ function parentOf({ traceparent }: Request): Context {
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: flags, isRemote: true });
 }
 
-const COMPLAINT_EACH_MS = 60_000;
+const MINUTE_MS = 60_000;
 
-function seldom(complain: (thrown: unknown) => void): (thrown: unknown) => void {
-  let complainedAt = Number.NEGATIVE_INFINITY;
+function atMostOncePerMinute(report: (thrown: unknown) => void): (thrown: unknown) => void {
+  let reportedAt = Number.NEGATIVE_INFINITY;
   return (thrown) => {
-    if (performance.now() - complainedAt < COMPLAINT_EACH_MS) return;
-    complainedAt = performance.now();
-    complain(thrown);
+    if (performance.now() - reportedAt < MINUTE_MS) return;
+    reportedAt = performance.now();
+    report(thrown);
   };
 }
 
-/** OTLP over HTTP in JSON. Where it is sent and how comes from the variables. */
+/** OTLP over HTTP in JSON, configured by the OTEL_EXPORTER_OTLP variables. */
 function createExporter(failed: (thrown: unknown) => void): OTLPTraceExporter {
   const exporter = new OTLPTraceExporter();
   const send = exporter.export.bind(exporter);

@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs';
 import type { Handler, Request } from '../../exchange.ts';
-import { createAccountLabel, createCallLog, type Observed } from './access-log.ts';
+import type { StatementObserver } from '../../store/observed.ts';
+import { type CompletedCall, createAccessLog, createAccountLabel } from './access-log.ts';
 import type { Log } from './log.ts';
-import type { LogOutput } from './log-stream.ts';
-import type { Metrics, Sources, Stock } from './metrics.ts';
+import type { LogStream } from './log-stream.ts';
+import type { MessageTotals, Metrics, Sources } from './metrics.ts';
 import { type MetricsServer, type MetricsSettings, serveMetrics } from './metrics-server.ts';
-import type { Tracing } from './spans.ts';
-import type { Watch } from './statement-observer.ts';
+import type { Spans } from './spans.ts';
 import { remoteSpan } from './trace-context.ts';
 
-/** What the process tells about its work: a log line a call, metrics and traces, each only where it is wanted. */
+/** Access log, metrics and spans of a process, each only where it is configured. */
 export interface Telemetry {
-  /** Undefined where nobody wants to know. */
-  readonly observe: ((observed: Observed, account: bigint | undefined) => void) | undefined;
-  readonly watch: Watch | undefined;
-  around(handle: Handler): Handler;
+  /** Undefined if nothing is configured. */
+  readonly observe: ((call: CompletedCall, account: bigint | undefined) => void) | undefined;
+  readonly observeStatement: StatementObserver | undefined;
+  wrap(handler: Handler): Handler;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -25,47 +25,47 @@ export interface TelemetrySettings extends MetricsSettings {
 
 export interface TelemetryParts {
   readonly log: Log;
-  readonly output: LogOutput;
+  readonly output: LogStream;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** One of several, whose metrics the first process serves. */
+  /** A worker's metrics are served by the primary process. */
   readonly isWorker: boolean;
   readonly sources: Omit<Sources, 'linesLost'>;
-  readonly stock: () => Promise<Stock>;
+  readonly totals: () => Promise<MessageTotals>;
 }
 
 export async function createTelemetry(settings: TelemetrySettings, parts: TelemetryParts): Promise<Telemetry> {
   const { log, output, environment, isWorker, sources } = parts;
   const label = createAccountLabel(settings.logKey);
-  const logCall = log.isLevelEnabled('info') ? createCallLog(output.writeLater) : undefined;
+  const logCall = log.isLevelEnabled('info') ? createAccessLog(output.writeLater) : undefined;
   const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
   let metrics: Metrics | undefined;
-  let tell: { last(): Promise<void> } | undefined;
+  let report: { last(): Promise<void> } | undefined;
   if (settings.metricsPort > 0) {
-    const { addStock, createMetrics } = await import('./metrics.ts');
+    const { addTotals, createMetrics } = await import('./metrics.ts');
     metrics = createMetrics({ ...sources, linesLost: () => output.lost }, version);
-    if (isWorker) tell = (await import('./metrics-aggregator.ts')).tellMetrics(metrics.registry);
-    else addStock(metrics.registry, complaining(parts.stock, log));
+    if (isWorker) report = (await import('./metrics-aggregator.ts')).reportMetrics(metrics.registry);
+    else addTotals(metrics.registry, logFailures(parts.totals, log));
   }
-  let tracing: Tracing | undefined;
+  let spans: Spans | undefined;
   if (tracesAreWanted(environment)) {
-    const failed = (err: unknown) => log.warn({ err }, 'spans could not be sent');
-    tracing = (await import('./spans.ts')).createTracing({ engine: sources.engine, version, failed });
+    const onFailed = (err: unknown) => log.warn({ err }, 'spans could not be sent');
+    spans = (await import('./spans.ts')).createSpans({ engine: sources.engine, version, onFailed });
   }
 
-  const observe: Telemetry['observe'] = (observed, account) => {
+  const observe: Telemetry['observe'] = (call, account) => {
     const named = account === undefined ? undefined : label(account);
-    metrics?.observe(observed);
-    tracing?.observe(observed, named);
-    logCall?.(observed, named, tracing?.traceId() ?? traceIdOf(observed.request));
+    metrics?.observe(call);
+    spans?.observe(call, named);
+    logCall?.(call, named, spans?.traceId() ?? traceIdOf(call.request));
   };
-  const watch: Watch = (name, kind) => {
+  const observeStatement: StatementObserver = (name, kind) => {
     const startedAt = performance.now();
-    const span = tracing?.watch(name, kind);
+    const span = spans?.observeStatement(name, kind);
     return {
       within: span?.within,
       ended(failed) {
-        metrics?.timed(kind, (performance.now() - startedAt) / 1_000);
+        metrics?.observeStatement(kind, (performance.now() - startedAt) / 1_000);
         span?.ended(failed);
       },
     };
@@ -73,9 +73,9 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
 
   let server: MetricsServer | undefined;
   return {
-    observe: logCall || metrics || tracing ? observe : undefined,
-    watch: metrics || tracing ? watch : undefined,
-    around: (handle) => tracing?.around(handle) ?? handle,
+    observe: logCall || metrics || spans ? observe : undefined,
+    observeStatement: metrics || spans ? observeStatement : undefined,
+    wrap: (handler) => spans?.wrap(handler) ?? handler,
     async start() {
       if (!metrics || isWorker) return;
       const { registry } = metrics;
@@ -84,8 +84,8 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
     },
     async stop() {
       await server?.close();
-      await tell?.last();
-      await tracing?.stop();
+      await report?.last();
+      await spans?.stop();
     },
   };
 }
@@ -102,29 +102,29 @@ export function tracesAreWanted(environment: TelemetryParts['environment']): boo
   return given('OTEL_EXPORTER_OTLP_ENDPOINT') !== '' || given('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') !== '';
 }
 
-/** Once for each time that the database was asked in vain. */
-function complaining(stock: () => Promise<Stock>, log: Log): () => Promise<Stock> {
-  let latest: Promise<Stock> | undefined;
+/** Logs each failed query once, however many metrics wait for it. */
+function logFailures(totals: () => Promise<MessageTotals>, log: Log): () => Promise<MessageTotals> {
+  let latest: Promise<MessageTotals> | undefined;
   return () => {
-    const asked = stock();
+    const asked = totals();
     if (asked !== latest) asked.catch((err) => log.warn({ err }, 'the metrics lack what is in the database'));
     latest = asked;
     return asked;
   };
 }
 
-/** In the first process of several: the metrics of all of them, and how much there is in the database. */
+/** In the primary process: the metrics of all workers, and the totals of the database. */
 export async function serveGathered(
   settings: MetricsSettings,
   log: Log,
-  stock: () => Promise<Stock>,
+  totals: () => Promise<MessageTotals>,
 ): Promise<MetricsServer> {
   const { Registry } = await import('prom-client');
-  const { addStock } = await import('./metrics.ts');
-  const gather = (await import('./metrics-aggregator.ts')).gatherMetrics();
+  const { addTotals } = await import('./metrics.ts');
+  const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics();
   const registry = new Registry();
-  addStock(registry, complaining(stock, log));
-  const text = async () => (await Promise.all([gather(), registry.metrics()])).join('\n');
+  addTotals(registry, logFailures(totals, log));
+  const text = async () => (await Promise.all([aggregate(), registry.metrics()])).join('\n');
   const server = await serveMetrics(settings, registry.contentType, text);
   log.info({ metrics: server.address }, 'serving metrics');
   return server;

@@ -16,12 +16,10 @@ import { createWriteQueue } from './write-queue.ts';
 /**
  * The embedded database. One connection reads and writes, because it keeps the pages that it has read and written.
  * While a transaction is open on it, a second connection reads: it sees the state before that transaction.
- * `pollId` is the poll batch of the call that asks, undefined for a call that belongs to none.
  */
 export async function openSqlite(
   path: string,
   now: () => number,
-  pollId: () => number | undefined = () => undefined,
   checkpointerDied: (thrown: unknown) => void = () => {},
 ): Promise<Database> {
   const writer = await openWriter(path, now);
@@ -33,7 +31,6 @@ export async function openSqlite(
   });
   const changes = createChangeTracker({
     dataVersion: () => writer.dataVersion(),
-    pollId,
     identitiesChanged: identityCache.clear,
   });
   writer.onWrite = changes.markChanged;
@@ -103,8 +100,8 @@ function createIdentification(
 ): Pick<Database, 'identify' | 'confirm' | 'version'> {
   return {
     // Nothing is awaited between the poll and the version: the version is the one before the call.
-    identify: (userIdHash, admits) => {
-      changes.pollOtherProcesses();
+    identify: (userIdHash, admits, pollId) => {
+      changes.pollOtherProcesses(pollId);
       const found = identityCache.find(userIdHash, admits);
       if (!found) return undefined;
       const { id, networks } = found;
@@ -112,9 +109,9 @@ function createIdentification(
       return new Caller(userIdHash, admits, id, networks === null ? changes.versionOf(id) : undefined);
     },
     confirm: () => undefined,
-    version: ({ id, version }, poll = true) => {
+    version: ({ id, version }, poll = true, pollId) => {
       if (id === undefined) return undefined;
-      if (poll && changes.versionOf(id) === version) changes.pollOtherProcesses(); // else it is new anyway
+      if (poll && changes.versionOf(id) === version) changes.pollOtherProcesses(pollId); // else it is new anyway
       return changes.versionOf(id);
     },
   };

@@ -95,8 +95,7 @@ onEveryEngine('many health probes', (engine) => {
 
 describe('readiness', () => {
   const statusOf = async (probe: Reply | Promise<Reply>) => (await probe).status;
-  const probe = ({ paths }: Health, path: keyof Health['paths']) =>
-    paths[path]({} as Request);
+  const probe = ({ paths }: Health, path: keyof Health['paths']) => paths[path]({} as Request);
 
   test('no probe gets the result of a check that began before it came; those that came during one share the next', async () => {
     const { ends, check } = heldChecks();

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Counter, Histogram, Registry } from 'prom-client';
-import { Count, counterOf, Distribution, histogramOf } from '../../../src/server/telemetry/counters.ts';
-import { addStock } from '../../../src/server/telemetry/metrics.ts';
+import { Counter as PromCounter, Histogram as PromHistogram, Registry } from 'prom-client';
+import { Counter, counterMetric, Histogram, histogramMetric } from '../../../src/server/telemetry/counters.ts';
+import { addTotals } from '../../../src/server/telemetry/metrics.ts';
 import { parseMetrics } from '../../support/telemetry-output.ts';
 
 const ONE = { name: 'one', help: 'One.' };
@@ -17,20 +17,20 @@ describe('figures that are counted in plain numbers', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(labels, seconds), { maxLength: 50 }), async (told) => {
         const [theirs, ours] = [new Registry(), new Registry()];
-        const known = new Map<string, Distribution>();
-        const histogram = new Histogram({
+        const known = new Map<string, Histogram>();
+        const histogram = new PromHistogram({
           ...ONE,
           labelNames: ['group', 'form'],
           buckets: BOUNDS,
           registers: [theirs],
         });
-        ours.registerMetric(histogramOf(ONE, () => known.values()));
+        ours.registerMetric(histogramMetric(ONE, () => known.values()));
         for (const [each, value] of told) {
           histogram.observe(each, value);
           const key = JSON.stringify(each);
-          const distribution = known.get(key) ?? new Distribution(each, BOUNDS);
-          known.set(key, distribution);
-          distribution.observe(value);
+          const own = known.get(key) ?? new Histogram(each, BOUNDS);
+          known.set(key, own);
+          own.observe(value);
         }
         assert.deepEqual(parseMetrics(await ours.metrics()), parseMetrics(await theirs.metrics()));
         assert.deepEqual((await ours.metrics()).split('\n')[1], (await theirs.metrics()).split('\n')[1]);
@@ -40,9 +40,9 @@ describe('figures that are counted in plain numbers', () => {
 
   test('a counter does too', async () => {
     const [theirs, ours] = [new Registry(), new Registry()];
-    const counter = new Counter({ ...ONE, labelNames: ['group'], registers: [theirs] });
-    const count = new Count({ group: 'inbox' });
-    ours.registerMetric(counterOf(ONE, () => [count]));
+    const counter = new PromCounter({ ...ONE, labelNames: ['group'], registers: [theirs] });
+    const count = new Counter({ group: 'inbox' });
+    ours.registerMetric(counterMetric(ONE, () => [count]));
     for (const _ of Array(5)) {
       counter.inc({ group: 'inbox' });
       count.value += 1;
@@ -54,16 +54,16 @@ describe('figures that are counted in plain numbers', () => {
 describe('how much there is in the database', () => {
   test('is left out while the database does not answer, and the rest is there', async () => {
     const registry = new Registry();
-    let stock = async () => ({ unread: 1, read: 2, scheduled: 3, toPurge: 4 });
-    addStock(registry, () => stock());
-    registry.registerMetric(counterOf(ONE, () => [{ labels: {}, value: 5 }]));
+    let totals = async () => ({ unread: 1, read: 2, scheduled: 3, toPurge: 4 });
+    addTotals(registry, () => totals());
+    registry.registerMetric(counterMetric(ONE, () => [{ labels: {}, value: 5 }]));
     const names = async () => parseMetrics(await registry.metrics()).map(({ name, value }) => `${name} ${value}`);
     const all = ['columba_messages 1', 'columba_messages 2', 'columba_messages 3', 'columba_purge_backlog_accounts 4'];
     assert.deepEqual(await names(), [...all, 'one 5']);
-    const good = stock;
-    stock = () => Promise.reject(new Error('on purpose'));
+    const good = totals;
+    totals = () => Promise.reject(new Error('on purpose'));
     assert.deepEqual(await names(), ['one 5']);
-    stock = good;
+    totals = good;
     assert.deepEqual(await names(), [...all, 'one 5']);
   });
 });

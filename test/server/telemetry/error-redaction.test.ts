@@ -34,7 +34,7 @@ describe('an error in the log', () => {
     const error = Object.assign(new TypeError('connect refused, port 5432'), { code: 'ECONNREFUSED' });
     const { type, code, message, stack } = JSON.parse(lineOf(error)).err;
     assert.deepEqual([type, code, message], ['TypeError', 'ECONNREFUSED', 'connect refused, port 5432']);
-    assert.match(stack, /^ {4}at .*failures\.test\.ts:\d+:\d+/);
+    assert.match(stack, /^ {4}at .*error-redaction\.test\.ts:\d+:\d+/);
   });
 
   test('has its causes, three deep', () => {

@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
+import { createLogStream } from '../../../src/server/telemetry/log-stream.ts';
 import { freshPath } from '../../cli/running.ts';
 import { createCaller, isAlive, until, within } from '../../durability/program.ts';
 import { engines, onEveryEngine } from '../../support/engines.ts';
@@ -114,7 +114,7 @@ describe('an output', () => {
 
   test('writes lines in their order, those that wait before one that does not', async () => {
     const file = freshPath('log');
-    const output = createLogOutput(false, openSync(file, 'w'));
+    const output = createLogStream(false, openSync(file, 'w'));
     for (let number = 0; number < 1_000; number++) output.writeLater(line(number));
     const before = readFileSync(file, 'utf8').split('\n').length - 1;
     assert.ok(before > 500 && before < 1_000, `${before} lines are out`);
@@ -141,7 +141,7 @@ describe('an output', () => {
     const fd = openSync(fifo, 'w');
     // This makes it one that does not block, as Node does with standard error.
     const socket = new Socket({ fd, readable: false, writable: true });
-    const output = createLogOutput(true, fd);
+    const output = createLogStream(true, fd);
     for (let number = 0; number < 20_000; number++) output.writeLater(line(number));
     assert.ok(output.lost > 5_000 && output.lost < 20_000, `${output.lost} lines are lost`);
     const chunks: Buffer[] = [];

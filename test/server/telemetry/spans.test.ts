@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
+import { createLogStream } from '../../../src/server/telemetry/log-stream.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { freshPath } from '../../cli/running.ts';
 import { until } from '../../durability/program.ts';
@@ -186,8 +186,8 @@ describe('the variables of OpenTelemetry', () => {
     const plain = recording();
     const ask = async ({ address }: Watched) => void (await call(address, 'CountUnread'));
     await withWatched(engine, { env: plain.env }, ask);
-    assert.match(plain.loaded(), /src\/server\/telemetry\.ts/);
-    assert.doesNotMatch(plain.loaded(), /opentelemetry|prom-client|src\/server\/(tracing|metrics)\.ts/);
+    assert.match(plain.loaded(), /src\/server\/telemetry\/telemetry\.ts/);
+    assert.doesNotMatch(plain.loaded(), /opentelemetry|prom-client|src\/server\/telemetry\/(spans|metrics)\.ts/);
     const traced = recording();
     await collected(engine, ask, traced.env);
     assert.match(traced.loaded(), /@opentelemetry\/sdk-trace-base/);
@@ -225,7 +225,7 @@ onEveryEngine('a failure that is ours', (engine) => {
       process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.address; // the exporter looks nowhere else
       t.after(() => delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT);
       const { app, call: ask } = await serve(await engine.fresh('sample'), {
-        telemetry: { output: createLogOutput(false, openSync(freshPath('log'), 'w')), environment: process.env },
+        telemetry: { output: createLogStream(false, openSync(freshPath('log'), 'w')), environment: process.env },
         database: (opened) => ({ ...opened, first: () => Promise.reject(thrown()) }),
       });
       await ask('account', 'Profile');

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { readConfig } from '../../../src/config/settings.ts';
 import { createAccountLabel } from '../../../src/server/telemetry/access-log.ts';
 import { createLog } from '../../../src/server/telemetry/log.ts';
-import { createLogOutput } from '../../../src/server/telemetry/log-stream.ts';
+import { createLogStream } from '../../../src/server/telemetry/log-stream.ts';
 import { createTelemetry, tracesAreWanted } from '../../../src/server/telemetry/telemetry.ts';
 import { columba, freshDatabase, freshPath } from '../../cli/running.ts';
 
@@ -38,13 +38,13 @@ describe('telemetry that nobody wants', () => {
     ['silent', false],
   ] as const) {
     test(`at log level ${level} calls are ${isLogged ? '' : 'not '}looked at, and statements are not`, async () => {
-      const output = createLogOutput(false, openSync(freshPath('log'), 'w'));
-      const { observe, watch } = await createTelemetry(readConfig({}), {
+      const output = createLogStream(false, openSync(freshPath('log'), 'w'));
+      const { observe, observeStatement } = await createTelemetry(readConfig({}), {
         ...{ log: createLog(level, output), output, environment: {}, isWorker: false },
         sources: { engine: 'sqlite', kept: () => ({ hits: 0, misses: 0, bytes: 0 }), traffic: () => undefined },
-        stock: () => assert.fail('nobody asked'),
+        totals: () => assert.fail('nobody asked'),
       });
-      assert.deepEqual([observe !== undefined, watch], [isLogged, undefined]);
+      assert.deepEqual([observe !== undefined, observeStatement], [isLogged, undefined]);
     });
   }
 });

@@ -176,27 +176,23 @@ describe('the version of an account in the embedded database', () => {
     }
   });
 
-  test('calls of one burst look around together, the next one and a call by itself see what has been written since', async (t) => {
+  test('calls with one pollId poll other processes once; another pollId, and a call without one, poll again', async (t) => {
     const { setting, store } = await open(t);
-    let burst: number | undefined;
-    const second = await openSqlite(
-      pathOf(setting),
-      () => 0,
-      () => burst,
-    );
+    let pollId: number | undefined;
+    const second = await openSqlite(pathOf(setting), () => 0);
     t.after(() => second.close());
     const touched = () => store.run(sql(touch), {});
-    const versionNow = async () => ((await second.identify(hashUserId(ACME))) as Caller).version;
+    const versionNow = async () => ((await second.identify(hashUserId(ACME), undefined, pollId)) as Caller).version;
 
-    burst = 1;
+    pollId = 1;
     const first = await versionNow();
     await touched();
     assert.equal(await versionNow(), first);
-    burst = 2;
+    pollId = 2;
     const next = await versionNow();
     assert.notEqual(next, first);
     await touched();
-    burst = undefined;
+    pollId = undefined;
     const alone = await versionNow();
     assert.notEqual(alone, next);
     await touched();

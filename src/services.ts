@@ -1,0 +1,77 @@
+import type { Config } from './config/settings.ts';
+import { type AccountKey, createAccounts } from './domain/accounts.ts';
+import { createArchive } from './domain/archive.ts';
+import { createBlacklist } from './domain/blacklist.ts';
+import { createContacts } from './domain/contacts.ts';
+import { createInbox } from './domain/inbox.ts';
+import { createOutbox } from './domain/outbox.ts';
+import { createPurge } from './domain/purge.ts';
+import { createTemplates } from './domain/templates.ts';
+import { createFigures, readStatus } from './domain/totals.ts';
+import type { Log } from './server/telemetry/log.ts';
+import type { Database } from './store/database.ts';
+import { openSqlite } from './store/sqlite/database.ts';
+
+/** What the services take from their environment; tests bring their own. */
+export interface ServiceDependencies {
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly log: Log;
+  /** Wraps the opened database: for tests that make it fail. */
+  readonly database?: (opened: Database) => Database;
+}
+
+export type Services = Awaited<ReturnType<typeof createServices>>;
+export type Engine = 'sqlite' | 'postgres';
+
+/** Wraps the database of the services, e.g. to observe its statements. */
+export type WrapDatabase = (database: Database, engine: Engine) => Promise<Database>;
+
+/** The database and the domain on it: all that a command needs. A server adds app.ts. */
+export async function createServices(config: Config, deps: ServiceDependencies, wrap?: WrapDatabase) {
+  const { now, sleep, log } = deps;
+  const engine: Engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
+  const opened = await openDatabase(config, engine, deps);
+  const unobserved = deps.database?.(opened) ?? opened;
+  const figures = createFigures(unobserved);
+  const database = (await wrap?.(unobserved, engine)) ?? unobserved;
+  const accounts = createAccounts(database, now, config.region || null);
+  const regionOf = (account: AccountKey) => accounts.region(account);
+  const purge = createPurge(database, sleep, (err) => log.warn({ err }, 'emptied inboxes could not be purged'));
+  return {
+    database,
+    engine,
+    accounts,
+    contacts: createContacts(database, regionOf),
+    templates: createTemplates(database),
+    blacklist: createBlacklist(database, now, regionOf),
+    inbox: createInbox(database, purge),
+    outbox: createOutbox(database),
+    archive: createArchive(database),
+    purge,
+    figures,
+    status: () => readStatus(unobserved),
+    backup: (path: string) => database.backup(path),
+    /** Ends the purge and closes the database. */
+    async stop(): Promise<void> {
+      await purge.stop();
+      await database.close();
+    },
+  };
+}
+
+async function openDatabase(config: Config, engine: Engine, { now, log }: ServiceDependencies): Promise<Database> {
+  if (engine === 'sqlite') {
+    return openSqlite(config.database.slice('sqlite:'.length), now, (err) =>
+      log.error({ err }, 'the checkpoint thread died and is started again'),
+    );
+  }
+  const { openPostgres } = await import('./store/postgres/database.ts'); // loads pg only where it is used
+  const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
+  const settingNames = {
+    url: 'COLUMBA_DATABASE',
+    timeoutMs: 'COLUMBA_DATABASE_TIMEOUT_MS',
+    connectionsMax: 'COLUMBA_DATABASE_CONNECTIONS',
+  };
+  return openPostgres({ url, connectionsMax, timeoutMs, settingNames }, now);
+}
