@@ -2,7 +2,7 @@ import type { Items } from '../contract/types.ts';
 
 // Reading so many rows takes half a millisecond, in which the process serves nobody else.
 const PAGE_ROWS = 200;
-// A list with so many rows or characters is streamed. A shorter one is sent whole, and can be cached.
+// A list with so many rows or characters is streamed. A shorter one can be cached.
 const STREAM_FROM_ROWS = 500;
 const STREAM_FROM_LENGTH = 65_536;
 // A streamed page has about the length of one piece. Twice as long, a slow client held 131 KB.

@@ -3,22 +3,22 @@ import { TextDecoder } from 'node:util';
 import { Problem } from '../../problem.ts';
 
 /**
- * Percent-decoding as ASP.NET does it: %XX are bytes, %uXXXX is a UTF-16 unit, anything else after a percent sign stays as it
- * is. Texts hold one character a byte.
+ * Percent-decoding as in ASP.NET. %XX is a byte, %uXXXX a UTF-16 code unit. A percent sign before
+ * anything else stays. Input has one character for each byte.
  */
 
-/** Of a text without units; null for UTF-8. */
+/** Decodes text without %u; null means UTF-8. */
 export type DecodePiece = ((piece: string) => string) | null;
 
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
-// Latin-1 as Windows has it, with the euro sign and curly quotes where ISO 8859-1 has control characters.
+// Windows-1252 has the euro sign and curly quotes where ISO 8859-1 has control characters.
 const LATIN1 = new TextDecoder('windows-1252');
 
 export function percentDecode(text: string, decodePiece: DecodePiece, plusIsBlank: boolean): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the ASCII characters that stand for themselves
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
   if (/^[\x00-\x7F]*$/.test(text) && !/[%+]/.test(text)) return text;
   if (!decodePiece) return UTF8.decode(bytesOf(text, plusIsBlank));
-  const pieces = (plusIsBlank ? text.replaceAll('+', ' ') : text).split(/%u([0-9A-Fa-f]{4})/); // odd ones are units
+  const pieces = (plusIsBlank ? text.replaceAll('+', ' ') : text).split(/%u([0-9A-Fa-f]{4})/); // odd ones are code units
   if (pieces.length > 2 * UNITS_MAX) throw new Problem('too-large', `A text has more than ${UNITS_MAX} units of %u.`);
   const decoded = pieces.map((piece, index) => {
     if (piece === '') return piece;
@@ -27,16 +27,17 @@ export function percentDecode(text: string, decodePiece: DecodePiece, plusIsBlan
   return decoded.join('').toWellFormed();
 }
 
-// Half a template. Each makes a decoder begin again, which takes a microsecond; in UTF-8 it does not.
+// Half a template. Each one restarts a decoder other than UTF-8, which takes 1 µs.
 const UNITS_MAX = 1_000;
 
-/** Of a form in another encoding than UTF-8. */
+/** For a POST body. */
 export const pieceDecoder = (decoder: TextDecoder): DecodePiece =>
   decoder.encoding === 'utf-8' ? null : (piece) => decoder.decode(bytesOf(piece, false));
 
 /**
- * Of a query. Bytes that an old program did not encode are UTF-8 if all of the text is; else each run of them, and each run of
- * %XX, is UTF-8 where it can be and Latin-1 where not. Without such bytes, %XX are UTF-8 as ever.
+ * For a query. Some old programs send raw bytes above 0x7F. If a text with such bytes is no UTF-8,
+ * each run of %XX and each run of raw bytes is decoded by itself: as UTF-8 if valid, else as
+ * Windows-1252.
  */
 export const queryDecoder = (query: string): DecodePiece => (RAW_BYTE.test(query) ? decodeQueryPiece : null);
 
@@ -51,7 +52,7 @@ function decodeQueryPiece(piece: string): string {
 
 const [PERCENT, PLUS, BLANK, LETTER_U] = [0x25, 0x2b, 0x20, 0x75];
 
-/** Character by character: patterns take 127 ms for 1 MB of %41, this 5 ms. Units become UTF-8. */
+/** A loop: patterns take 127 ms for 1 MB of %41, this 5 ms. Code units become UTF-8. */
 function bytesOf(text: string, plusIsBlank: boolean): Buffer {
   const bytes = Buffer.allocUnsafe(text.length); // %XX are three characters for one byte, %uXXXX six for three
   let length = 0;
@@ -77,7 +78,7 @@ function bytesOf(text: string, plusIsBlank: boolean): Buffer {
   return bytes.subarray(0, length);
 }
 
-/** Of %uXXXX there; -1 where there is none. */
+/** The code unit of %uXXXX at a position; -1 without one. */
 const unitAt = (text: string, at: number): number =>
   text.charCodeAt(at) === PERCENT && text.charCodeAt(at + 1) === LETTER_U ? hexAt(text, at + 2, 4) : -1;
 
@@ -97,7 +98,7 @@ function hexDigit(code: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : -1;
 }
 
-/** As UTF-8; half of a pair is U+FFFD. */
+/** Writes UTF-8. A lone surrogate becomes U+FFFD. */
 function writeCharacter(bytes: Buffer, at: number, given: number): number {
   const code = (given & 0xfffff800) === 0xd800 ? 0xfffd : given;
   let end = at;

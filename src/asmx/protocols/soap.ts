@@ -3,7 +3,7 @@ import type { Operation, ParameterType, Scalar } from '../../contract/types.ts';
 import { header, type Reply } from '../../exchange.ts';
 import { badArgument, Problem } from '../../problem.ts';
 import { below, compact, container } from '../results/elements.ts';
-import { type FramedWriter, framed, resultWriter } from '../results/result-writer.ts';
+import { type DocumentWriter, resultWriter, streamable } from '../results/result-writer.ts';
 import { attribute, readXml, type XmlElement } from '../xml/reader.ts';
 import { decodeXml } from './encoding.ts';
 import { parseMediaType } from './media-type.ts';
@@ -19,7 +19,7 @@ import {
 import { encodeFault, isFault, notUnderstood } from './soap-fault.ts';
 import { SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
 
-/** SOAP 1.1 and SOAP 1.2: one form, two records of constants. */
+/** SOAP 1.1 and SOAP 1.2: one protocol, two records of constants. */
 export function createSoap({ groupName, group, namespace, dates, limits }: ProtocolSettings): Protocol {
   const operations = new Map(
     Object.entries(group).map(([name, row]) => [name, compileOperation(name, row, namespace)]),
@@ -73,7 +73,10 @@ export function createSoap({ groupName, group, namespace, dates, limits }: Proto
     return { group: groupName, operation: element.local, arguments: readArguments(element, operation) };
   }
 
-  /** The Body decides. In 1.1 any other action is an error; in 1.2, as in ASMX, only one that names another operation. */
+  /**
+   * The Body names the operation. In SOAP 1.1 any other action is an error.
+   * In SOAP 1.2, as in ASMX, only the action of another operation is one.
+   */
   function checkAction(operation: string, action: string | undefined, version: SoapVersion): void {
     const given = unquote(unrepeated(action ?? ''));
     if (given === '' || given === below(namespace, operation)) return;
@@ -91,7 +94,7 @@ export function createSoap({ groupName, group, namespace, dates, limits }: Proto
     return values;
   }
 
-  /** A child by name, in the service's namespace or in none. The first counts. */
+  /** The first child with the name, in the contract's namespace or in none. */
   function child(parent: XmlElement, name: string): XmlElement | undefined {
     let strange = false;
     for (const element of parent.children) {
@@ -142,7 +145,7 @@ function versionOf(root: XmlElement): SoapVersion {
   throw new Problem('version', `The Envelope is of no known version. Known are ${SOAP11.uri} and ${SOAP12.uri}.`);
 }
 
-/** Before anything else is looked at: a mandatory block that we do not know forbids the call (SOAP 1.1 §4.2.3, 1.2 §2.6). */
+/** A mandatory header block that is unknown forbids the call (SOAP 1.1 §4.2.3, 1.2 §2.6). */
 function checkMandatoryHeaders(headers: XmlElement | undefined, version: SoapVersion): void {
   const blocks = (headers?.children ?? []).filter((block) => {
     const role = attribute(block, version.uri, version.roleAttribute) ?? '';
@@ -151,13 +154,13 @@ function checkMandatoryHeaders(headers: XmlElement | undefined, version: SoapVer
   if (blocks.length > 0) throw notUnderstood(blocks);
 }
 
-/** A field that came twice, which is one with a comma for HTTP (RFC 9110 §5.3): the same again says nothing new. */
+/** HTTP joins repeated fields with commas (RFC 9110 §5.3). Equal values count once. */
 function unrepeated(action: string): string {
   const [first = '', ...others] = action.split(',').map((each) => each.trim());
   return others.every((other) => other === first) ? first : action;
 }
 
-/** "action", 'action' or action; percent signs decoded where they can be. */
+/** Removes quotes, and decodes valid percent-encoding. */
 function unquote(action: string): string {
   const text = action.trim().replace(/^(["'])(.*)\1$/, '$2');
   if (!text.includes('%')) return text;
@@ -170,9 +173,9 @@ function unquote(action: string): string {
 
 interface CompiledOperation {
   readonly parameters: readonly (readonly [string, ParameterType])[];
-  /** As nearly every client writes it. */
+  /** The action as most clients write it. */
   readonly action: string;
-  readonly write: FramedWriter;
+  readonly write: DocumentWriter;
 }
 
 function compileOperation(name: string, { parameters, result }: Operation, namespace: string): CompiledOperation {
@@ -180,6 +183,6 @@ function compileOperation(name: string, { parameters, result }: Operation, names
   return {
     parameters: Object.entries(parameters),
     action: `"${below(namespace, name)}"`,
-    write: framed(container(`${name}Response`, ` xmlns="${namespace}"`, compact, 0, write.whole), write.item),
+    write: streamable(container(`${name}Response`, ` xmlns="${namespace}"`, compact, 0, write.whole), write.item),
   };
 }
