@@ -1,21 +1,13 @@
-import type { DateContext } from '../../contract/dates.ts';
-import type { Operation, ParameterType, Scalar } from '../../contract/types.ts';
+import type { Operation, ParameterType } from '../../contract/types.ts';
 import { header, type Reply } from '../../exchange.ts';
-import { badArgument, Problem } from '../../problem.ts';
+import { Problem } from '../../problem.ts';
 import { below, compact, container } from '../results/elements.ts';
 import { type DocumentWriter, resultWriter, streamable } from '../results/result-writer.ts';
 import { attribute, readXml, type XmlElement } from '../xml/reader.ts';
 import { decodeXml } from './encoding.ts';
 import { parseMediaType } from './media-type.ts';
-import {
-  type Call,
-  type Message,
-  type Protocol,
-  type ProtocolSettings,
-  plainProblem,
-  readArgument,
-  xmlReply,
-} from './protocol.ts';
+import { type Call, type Message, type Protocol, type ProtocolSettings, plainProblem, xmlReply } from './protocol.ts';
+import { isTrue, readArguments } from './soap-arguments.ts';
 import { encodeFault, isFault, notUnderstood } from './soap-fault.ts';
 import { SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
 
@@ -24,6 +16,8 @@ export function createSoap({ groupName, group, namespace, dates, limits }: Proto
   const operations = new Map(
     Object.entries(group).map(([name, row]) => [name, compileOperation(name, row, namespace)]),
   );
+
+  const actions = new Map(Object.keys(group).map((name) => [name, below(namespace, name)]));
 
   return {
     receive(request, _operation, body) {
@@ -45,8 +39,8 @@ export function createSoap({ groupName, group, namespace, dates, limits }: Proto
       } satisfies Message;
     },
     encodeProblem: (problem, request) => {
-      const guess = parseMediaType(header(request, 'content-type')).type === SOAP12.mediaType ? SOAP12 : SOAP11;
-      return encodeProblem(problem, guess);
+      const likely = parseMediaType(header(request, 'content-type')).type === SOAP12.mediaType ? SOAP12 : SOAP11;
+      return encodeProblem(problem, likely);
     },
   };
 
@@ -69,74 +63,28 @@ export function createSoap({ groupName, group, namespace, dates, limits }: Proto
         `The Body names no operation of ${groupName} in the namespace ${namespace}.`,
       );
     }
-    if (action !== operation.action) checkAction(element.local, action, version);
-    return { group: groupName, operation: element.local, arguments: readArguments(element, operation) };
-  }
-
-  /**
-   * The Body names the operation. In SOAP 1.1 any other action is an error.
-   * In SOAP 1.2, as in ASMX, only the action of another operation is one.
-   */
-  function checkAction(operation: string, action: string | undefined, version: SoapVersion): void {
-    const given = unquote(unrepeated(action ?? ''));
-    if (given === '' || given === below(namespace, operation)) return;
-    const namesAnother = Object.keys(group).some((name) => given === below(namespace, name));
-    if (version === SOAP12 && !namesAnother) return;
-    throw new Problem('unknown-operation', `The SOAP action does not name the operation in the Body, ${operation}.`);
-  }
-
-  function readArguments(element: XmlElement, { parameters }: CompiledOperation): Record<string, unknown> {
-    const context = dates();
-    const values: Record<string, unknown> = {};
-    for (const [name, type] of parameters) {
-      values[name] = readParameter(name, type, child(element, name), context);
-    }
-    return values;
-  }
-
-  /** The first child with the name, in the contract's namespace or in none. */
-  function child(parent: XmlElement, name: string): XmlElement | undefined {
-    let strange = false;
-    for (const element of parent.children) {
-      if (element.local !== name) continue;
-      if (isOurs(element)) return element;
-      strange = true;
-    }
-    if (strange) throw badArgument(name, `the element is not in the namespace ${namespace}`);
-    return undefined;
-  }
-
-  function isOurs(element: XmlElement): boolean {
-    return element.uri === namespace || element.uri === '';
-  }
-
-  function readParameter(
-    name: string,
-    type: ParameterType,
-    element: XmlElement | undefined,
-    context: DateContext,
-  ): unknown {
-    if (type.kind === 'scalar') return readScalar(name, type, element, context);
-    if (!element || isNil(element)) return null;
-    const items = element.children.filter(({ local }) => local === type.item.name);
-    if (!items.every(isOurs)) throw badArgument(name, `an item is not in the namespace ${namespace}`);
-    return items.map((item) => readScalar(name, type.item, item, context));
+    if (action !== operation.action) checkAction(element.local, action, version, actions);
+    const values = readArguments(element, operation.parameters, namespace, dates());
+    return { group: groupName, operation: element.local, arguments: values };
   }
 }
 
-function readScalar(name: string, type: Scalar, element: XmlElement | undefined, context: DateContext): unknown {
-  const text = element && !isNil(element) ? element.text : undefined;
-  if (element && (element.children.length > 0 || element.commented)) {
-    throw new Problem('malformed', `${name}: a value holds text only, no element, comment or processing instruction.`);
-  }
-  return readArgument(name, type, text, 'parseSchema', context);
+/**
+ * The Body names the operation. In SOAP 1.1 any other action is an error.
+ * In SOAP 1.2, as in ASMX, only the action of another operation is one.
+ */
+function checkAction(operation: string, action: string | undefined, version: SoapVersion, actions: Actions): void {
+  const given = unquote(unrepeated(action ?? ''));
+  if (given === '' || given === actions.get(operation)) return;
+  const namesAnother = [...actions.values()].includes(given);
+  if (version === SOAP12 && !namesAnother) return;
+  throw new Problem('unknown-operation', `The SOAP action does not name the operation in the Body, ${operation}.`);
 }
+
+/** The SOAP action of each operation. */
+type Actions = ReadonlyMap<string, string>;
 
 const MEDIA_TYPES = [SOAP11.mediaType, SOAP12.mediaType];
-const XSI = 'http://www.w3.org/2001/XMLSchema-instance';
-
-const isTrue = (text: string | undefined) => text !== undefined && /^\s*(1|true)\s*$/.test(text);
-const isNil = (element: XmlElement) => isTrue(attribute(element, XSI, 'nil'));
 
 function versionOf(root: XmlElement): SoapVersion {
   if (root.local !== 'Envelope') throw new Problem('malformed', 'The request is not a SOAP Envelope.');
