@@ -15,9 +15,8 @@ import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createFigures, readStatus } from './domain/totals.ts';
-import type { Request } from './exchange.ts';
+import type { Handler, Request } from './exchange.ts';
 import { createOperations } from './operations/handlers.ts';
-import { createBursts } from './server/http/poll-batch.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth } from './server/process/health.ts';
 import { type HealthThread, startBeating, startHealthThread, tellFirst } from './server/process/health-thread.ts';
@@ -55,10 +54,10 @@ export type App = Awaited<ReturnType<typeof createApp>>;
 /** Settings in, service out: the only place where the layers meet. */
 export async function createApp(config: Config, surroundings: Surroundings) {
   const { now, sleep, log, observe, database: around, authority } = surroundings;
-  const bursts = createBursts();
+  let pollId: number | undefined;
   const checkpointsDied = (err: unknown) =>
     log.error({ err }, 'the thread that moves the write-ahead log died and is started again');
-  const opened = await openDatabase(config, now, () => bursts.current, checkpointsDied);
+  const opened = await openDatabase(config, now, () => pollId, checkpointsDied);
   const untimed = around?.(opened) ?? opened;
   const figures = createFigures(untimed);
   const engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
@@ -119,6 +118,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     admitReading: guard.admitReading,
     readingSucceeded: guard.readingSucceeded,
     ownerOf: numberOf,
+    admitPieces: (owner) => server?.admitPieces(owner),
     responseCache,
     ...(surroundings.pages && { pages: surroundings.pages }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
@@ -136,11 +136,19 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   let healthThread: HealthThread | undefined;
   let beating: ReturnType<typeof startBeating> | undefined;
   const { webUrl } = surroundings;
-  const handle = createRouter({
+  const route = createRouter({
     paths: health.paths,
     prefixes: webUrl ? Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirectTo(webUrl)])) : {},
     otherwise: traced,
   });
+  const handle: Handler = (request) => {
+    pollId = request.pollId;
+    try {
+      return route(request);
+    } finally {
+      pollId = undefined;
+    }
+  };
 
   /** On a port of its own, which workers leave to the first process. */
   async function startHealth(): Promise<void> {
@@ -166,7 +174,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
         traceFile === undefined ? undefined : createTrace({ file: traceFile, now, failed, userIdOf, words: names() });
       purge.wake(); // a process before this one may have left something
       await telemetry?.start();
-      server = await listen(config, trace?.around(handle) ?? handle, bursts);
+      server = await listen(config, trace?.around(handle) ?? handle);
       if (config.healthPort > 0) await startHealth();
       return server.address;
     },

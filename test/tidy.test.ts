@@ -69,6 +69,8 @@ describe('imports', () => {
     'src/detached.ts',
     'src/html.ts',
     'src/url-password.ts',
+    'src/bounded-map.ts',
+    'src/event-loop.ts',
   ];
   const TOP = ['src/app.ts', 'src/main.ts', 'src/version.ts', ...SHARED];
 

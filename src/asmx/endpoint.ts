@@ -34,6 +34,8 @@ export interface EndpointSettings {
   readonly readingSucceeded?: (client: string, bytes: number) => void;
   /** The id of an account. The bytes that wait for one account's clients are bounded. */
   readonly ownerOf?: (account: unknown) => bigint | undefined;
+  /** Throws a Problem where no room is left for a streamed reply. */
+  readonly admitPieces?: (owner: bigint | undefined) => void;
   /** Without it, every response is made anew. */
   readonly responseCache?: ResponseCache;
   readonly pages?: PageSettings;
@@ -155,6 +157,7 @@ class RequestHandling {
       const { value, account } = await this.#settings.operations(call, request.client, request.holdBack);
       this.#settings.readingSucceeded?.(request.client, body.length);
       const reply = this.#withReports(message, message.encode(call, value), call, account);
+      if (!isWhole(reply.body)) this.#settings.admitPieces?.(reply.owner);
       this.#settings.responseCache?.store(request, body, { protocol, group, operation, account, reply });
       return this.#observed(reply, 'ok', { protocol, group, operation, account, call });
     } catch (thrown) {

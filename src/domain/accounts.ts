@@ -136,14 +136,14 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     },
 
     async setEnabled(username: string, enabled: boolean): Promise<void> {
-      await named(username);
-      await database.run(sql.setDisabled, { username, disabledAt: enabled ? null : now() });
+      const { account_id: account } = await named(username);
+      await database.run(sql.setDisabled, { account, disabledAt: enabled ? null : now() });
     },
 
     /** From which addresses it may be used; from everywhere for none. */
     async allow(username: string, networks: readonly string[]): Promise<void> {
-      await named(username);
-      await database.run(sql.setAllowedNetworks, { username, networks: networks.join() || null });
+      const { account_id: account } = await named(username);
+      await database.run(sql.setAllowedNetworks, { account, networks: networks.join() || null });
     },
 
     /** A further user_id; the ones before go on working, unless they are to be revoked. */
@@ -222,13 +222,22 @@ export async function addAccount(queries: Queries, account: Account, credentials
   // Random, so that accounts made on several machines need no common counter. 62 bits: positive in 64.
   const id = randomBytes(8).readBigUInt64BE() >> 2n;
   await queries.run(sql.addAccount, { account: id, ...account });
-  for (const { hash, createdAt, revokedAt } of credentials) {
-    if (await queries.first(sql.credentialOwner, { hash })) {
-      throw new Problem('bad-argument', 'userID: another account has this user_id');
-    }
-    await queries.run(sql.addCredential, { account: id, hash, createdAt, revokedAt });
-  }
+  await addCredentials(queries, id, credentials);
   return id;
+}
+
+/** Those that the account has stay as they are: a revoked one stays revoked. */
+export async function addCredentials(
+  queries: Queries,
+  account: bigint,
+  credentials: readonly Credential[],
+): Promise<void> {
+  for (const { hash, createdAt, revokedAt } of credentials) {
+    const owner = (await queries.first(sql.credentialOwner, { hash }))?.account_id;
+    if (owner === account) continue;
+    if (owner !== undefined) throw new Problem('bad-argument', 'userID: another account has this user_id');
+    await queries.run(sql.addCredential, { account, hash, createdAt, revokedAt });
+  }
 }
 
 export function toAccount(row: sql.AccountRow): Account {

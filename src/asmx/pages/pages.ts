@@ -78,7 +78,7 @@ function pageOf(
   const wanted = new URLSearchParams(query).get('op');
   if (wanted === null) return groupPage(name, group, null);
   const operation = Object.hasOwn(group, wanted) ? group[wanted] : undefined;
-  if (!operation) return groupPage(name, group, wanted);
+  if (!operation) return groupPage(name, group, shown(wanted, NAME_SHOWN_MAX));
   const address = `${base}/api/${name}.asmx`;
   const hasLists = Object.values(group).some(takesList);
   return operationPage(name, wanted, operation, { address, namespace, hasLists, demoUserId });
@@ -167,12 +167,20 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Not available at the moment',
 };
 
-/** A page with the same status, header fields and line of text. */
-function refusalPage(reply: Reply, { path }: Request): Reply {
+// A page shows only the start of long texts of a request: escaped, they take up to six times as long.
+const NAME_SHOWN_MAX = 100;
+const TEXT_SHOWN_MAX = 1_000;
+const STEPS_MAX = 20;
+const shown = (text: string, lengthMax: number): string =>
+  text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
+
+/** A page with the same status, header fields and line of text. A long line is cut. */
+function refusalPage(reply: Reply, { path, base }: Request): Reply {
   const { 'Content-Type': _type, 'Cache-Control': _, ...others } = reply.headers;
   if (!replyHeader(reply, 'Content-Type')?.startsWith('text/plain') || !isWhole(reply.body)) return reply;
-  const home = '../'.repeat(Math.max(path.split('/').length - 2, 0)) || './';
-  const [, name, operation] = /^\/api\/(\w+\.asmx)(?:\/(\w+))?/i.exec(path) ?? [];
+  const steps = Math.max(path.split('/', STEPS_MAX + 3).length - 2, 0);
+  const home = steps > STEPS_MAX ? `${base}/` : '../'.repeat(steps) || './';
+  const [, name, operation] = /^\/api\/(\w{1,100}\.asmx)(?:\/(\w{1,100})$)?/i.exec(path) ?? [];
   const back =
     name && operation
       ? html`<li><a href="${home}api/${name}?op=${operation}">${operation}</a>: what it takes and answers</li>`
@@ -182,7 +190,7 @@ function refusalPage(reply: Reply, { path }: Request): Reply {
     title: `${title} – Columba`,
     trail: [['Columba', home], [String(reply.status)]],
     main: html`<h1>${title}</h1>
-<p class="note problem" role="alert">${String(reply.body).trim()}</p>
+<p class="note problem" role="alert">${shown(String(reply.body).trim(), TEXT_SHOWN_MAX)}</p>
 <ul>
 ${back}
 <li><a href="${home}">All operations</a> of this service</li>

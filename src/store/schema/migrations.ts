@@ -1,6 +1,7 @@
 import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
+import { idCounterTable } from './id-counter.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
@@ -134,6 +135,7 @@ export const migrations: readonly Migration[] = [
       drop index scheduled_by_number;
     `,
   },
+  { version: 6, name: 'id counters', sql: idCounterTable },
 ];
 
 /** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */
@@ -172,4 +174,5 @@ const currentVersion = statement<Record<string, never>, { version: bigint | null
 const recordVersion = statement<{ version: number; name: string; appliedAt: number }>(
   'schema.recordVersion',
   'insert into schema_version (version, name, applied_at) values (:version, :name, :appliedAt)',
+  { affects: 'none' },
 );
