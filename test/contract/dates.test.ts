@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatDate, parseGeneralDate, parseSchemaDate } from '../../src/contract/dates.ts';
+import { createCodec, NOW } from '../support/endpoint.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { assertProblem } from '../support/expected-problems.ts';
 import { FORMS, requestOf } from '../support/forms.ts';
 import { ACME, startService } from '../support/service.ts';
-import { createCodec, NOW } from './codec.ts';
-import { assertProblem } from './problems.ts';
 
 const MESSAGE_AT = '2026-10-02T10:45:30Z'; // when message 1003 of the sample came
 const NO = null;

@@ -3,9 +3,9 @@ import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import { ResponseCache } from '../../src/asmx/response-cache.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Reply, Request } from '../../src/exchange.ts';
-import { NAMESPACE, type Phrased, requestOf } from '../support/forms.ts';
-import { LIMITS } from '../support/limits.ts';
-import { type Answer, textOf } from '../support/service.ts';
+import { NAMESPACE, type Phrased, requestOf } from './forms.ts';
+import { LIMITS } from './limits.ts';
+import { type Answer, textOf } from './service.ts';
 
 /** The wire with kept answers, and behind it operations of the test's own that count how often they are asked. */
 export interface Keeping {

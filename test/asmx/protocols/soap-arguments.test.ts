@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
-import { envelope, NAMESPACE, soapRequest } from '../support/forms.ts';
-import { ACME, startService } from '../support/service.ts';
-import { createCodec } from './codec.ts';
-import { assertProblem } from './problems.ts';
+import { createCodec } from '../../support/endpoint.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { assertProblem } from '../../support/expected-problems.ts';
+import { envelope, NAMESPACE, soapRequest } from '../../support/forms.ts';
+import { ACME, startService } from '../../support/service.ts';
 
 /** How SOAP parameters are read. The operation's element and its prefixes are written out, as toolkits write them. */
 const XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';

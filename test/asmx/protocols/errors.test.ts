@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Problem, type ProblemKind } from '../../src/problem.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { envelope, FORMS, type Form, NAMESPACE, operationElement, requestOf, soapRequest } from '../support/forms.ts';
-import { ACME, type Service, startService } from '../support/service.ts';
-import { createCodec } from './codec.ts';
-import { assertProblem, LOOKS } from './problems.ts';
+import { Problem, type ProblemKind } from '../../../src/problem.ts';
+import { createCodec } from '../../support/endpoint.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { assertProblem, LOOKS } from '../../support/expected-problems.ts';
+import {
+  envelope,
+  FORMS,
+  type Form,
+  NAMESPACE,
+  operationElement,
+  requestOf,
+  soapRequest,
+} from '../../support/forms.ts';
+import { ACME, type Service, startService } from '../../support/service.ts';
 
 const SOAP = ['soap11', 'soap12'] as const;
 const profile = (form: Form) => requestOf(form, 'account', 'Profile', { user_id: ACME });

@@ -2,9 +2,9 @@ import { createEndpoint } from '../../src/asmx/endpoint.ts';
 import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Request } from '../../src/exchange.ts';
-import { NAMESPACE } from '../support/forms.ts';
-import { LIMITS } from '../support/limits.ts';
-import { type Answer, textOf } from '../support/service.ts';
+import { NAMESPACE } from './forms.ts';
+import { LIMITS } from './limits.ts';
+import { type Answer, textOf } from './service.ts';
 
 /** The wire alone, with operations of the test's own behind it instead of a service. */
 export interface Codec {

@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import { Problem, type ProblemKind } from '../../src/problem.ts';
+import { createKeeping, type Keeping, lookup, type Sent } from '../support/cached-endpoint.ts';
 import { type Arguments, FORMS, NAMESPACE, requestOf } from '../support/forms.ts';
 import type { Answer } from '../support/service.ts';
-import { createKeeping, type Keeping, lookup, type Sent } from './keeping.ts';
 
 /** What is said of an answer that was given again: nothing that tells it from the first. */
 const shown = ({ status, headers, text }: Answer) => ({ status, headers, text });

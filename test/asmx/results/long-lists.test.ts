@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isWhole, type Reply } from '../../src/exchange.ts';
-import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
-import { type Arguments, FORMS, type Form, type Phrased, requestOf } from '../support/forms.ts';
-import { adopt, formsFor } from '../support/reading.ts';
-import { type Service, startService, textOf } from '../support/service.ts';
-import { createCodec } from './codec.ts';
-import { ends, load, type Many, manyOf, mixed, QUESTIONS, START, TOGETHER } from './long-lists.ts';
+import { isWhole, type Reply } from '../../../src/exchange.ts';
+import { createCodec } from '../../support/endpoint.ts';
+import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';
+import { type Arguments, FORMS, type Form, type Phrased, requestOf } from '../../support/forms.ts';
+import { ends, load, type Many, manyOf, mixed, QUESTIONS, START, TOGETHER } from '../../support/long-lists.ts';
+import { adopt, formsFor } from '../../support/reading.ts';
+import { type Service, startService, textOf } from '../../support/service.ts';
 
 /** Lists that are too long for one go: they are read and written in pages, and nobody can tell. */
 const SIZES = [0, 1, 199, 200, 201, 400, 499, 500, 501, 700, 701, 2_500];

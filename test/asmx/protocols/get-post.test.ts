@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
-import { ACME, startService } from '../support/service.ts';
-import { createCodec } from './codec.ts';
-import { assertProblem } from './problems.ts';
+import { createCodec } from '../../support/endpoint.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { assertProblem } from '../../support/expected-problems.ts';
+import { ACME, startService } from '../../support/service.ts';
 
 /** How GET and POST parameters are read. */
 const FORM_TYPE = 'application/x-www-form-urlencoded';
