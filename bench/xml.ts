@@ -1,7 +1,7 @@
 import { readXml } from '../src/asmx/xml/reader.ts';
-import { readWithSaxes } from '../test/asmx/xml/reference.ts';
 import { exchanges } from '../test/support/cases.ts';
 import { LIMITS } from '../test/support/limits.ts';
+import { readWithSaxes } from '../test/support/saxes.ts';
 import { heading, printTable } from './report.ts';
 import { comparison, rounds } from './rounds.ts';
 

@@ -28,7 +28,10 @@ export interface EndpointSettings {
   /** Throws Problem `too-many`, now or later, if the client or the account may not call now. */
   readonly admitClient?: (client: string) => void | Promise<void>;
   readonly admitAccount?: (account: unknown) => void | Promise<void>;
-  /** Called before a body is decompressed (without `bytes`) and before it is parsed. Throws Problem `too-many`. */
+  /**
+   * Called before a body is decompressed (without `bytes`) and before it is parsed.
+   * Throws Problem `too-many`.
+   */
   readonly admitReading?: (client: string, bytes?: number) => void;
   /** Called when the body turned out to be a call of an account. */
   readonly readingSucceeded?: (client: string, bytes: number) => void;
@@ -86,7 +89,7 @@ const NO_BYTES = new Uint8Array();
 
 /**
  * One request on its way to its reply. Each step calls the next: start, receive, answer, perform.
- * A step waits only where it must, so a cached response is sent in the event-loop turn of its request.
+ * A step waits only where it must, so a cached response is sent in the turn of its request.
  */
 class RequestHandling {
   readonly #request: Request;
@@ -179,7 +182,7 @@ class RequestHandling {
     return ready.then(next).catch((thrown) => this.fail(thrown));
   }
 
-  /** A problem of a later piece can only be logged; before the first piece is sent, the client gets it too. */
+  /** The problem of a later piece is only logged; that of the first is sent to the client too. */
   #withReports(message: Message, reply: Reply, call: Call, account: unknown): Reply {
     const { body } = reply;
     if (isWhole(body)) return reply;

@@ -1,6 +1,6 @@
 /**
  * The types of the contract: five scalars, four kinds of value, operations in groups.
- * TypeScript infers the types of calls and results, so a handler that does not fit does not compile.
+ * TypeScript infers the types of calls and results: a handler that does not fit does not compile.
  */
 export type ScalarName = 'string' | 'int' | 'long' | 'boolean' | 'dateTime';
 

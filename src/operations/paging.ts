@@ -1,8 +1,9 @@
 import type { Items } from '../contract/types.ts';
+import { afterPoll, nextTurn } from '../event-loop.ts';
 
 // Reading so many rows takes half a millisecond, in which the process serves nobody else.
 const PAGE_ROWS = 200;
-// A list with so many rows or characters is streamed. A shorter one is sent whole, and can be cached.
+// A list with so many rows or characters is streamed. A shorter one can be cached.
 const STREAM_FROM_ROWS = 500;
 const STREAM_FROM_LENGTH = 65_536;
 // A streamed page has about the length of one piece. Twice as long, a slow client held 131 KB.
@@ -45,8 +46,6 @@ function countWithin(lengthMax: number, rows: readonly unknown[]): number {
   return rows.length;
 }
 
-const nextTurn = () => new Promise(setImmediate);
-
 // Long lists may read for so long in one event-loop turn. A read that has begun is completed.
 const READ_BUDGET_MS = 2;
 let budgetStartedAt: number | undefined;
@@ -62,7 +61,7 @@ async function waitForReadBudget<T>(read: () => Promise<T>): Promise<T> {
   while (budgetStartedAt !== undefined && performance.now() - budgetStartedAt > READ_BUDGET_MS) await nextTurn();
   if (budgetStartedAt === undefined) {
     budgetStartedAt = performance.now();
-    setImmediate(endBudget);
+    afterPoll(endBudget);
   }
   return read();
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onEveryEngine } from '../support/engines.ts';
+import { assertProblem } from '../support/expected-problems.ts';
 import { type Arguments, FORMS } from '../support/forms.ts';
 import { ACME, GLOBEX, startService } from '../support/service.ts';
-import { assertProblem } from './problems.ts';
 
 onEveryEngine('user_id', (engine) => {
   for (const form of FORMS) {

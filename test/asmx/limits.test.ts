@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { assertProblem } from '../support/expected-problems.ts';
 import { ENVELOPES, envelope, FORMS, NAMESPACE, operationElement, requestOf, soapRequest } from '../support/forms.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage } from '../support/socket.ts';
-import { assertProblem } from './problems.ts';
 
 const SOAP = ['soap11', 'soap12'] as const;
 

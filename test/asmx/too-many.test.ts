@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { assertProblem } from '../support/expected-problems.ts';
 import { FORMS, type Form, requestOf } from '../support/forms.ts';
 import { ACME, type Answer, GLOBEX, type Service, startService } from '../support/service.ts';
 import { openConnection, requestBytes, statusOf } from '../support/socket.ts';
-import { assertProblem } from './problems.ts';
 
 /** More calls than an account or an address may make, as clients see it. */
 const OF_ACCOUNT = 'There are too many calls of this account. Try again later.';

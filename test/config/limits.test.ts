@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { limits } from '../../src/config/limits.ts';
 import { type Config, flagOf, readConfig } from '../../src/config/settings.ts';
-import { assertProblem } from '../asmx/problems.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { assertProblem } from '../support/expected-problems.ts';
 import {
   type Arguments,
   envelope,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { framed } from '../../src/asmx/results/result-writer.ts';
+import { streamable } from '../../src/asmx/results/result-writer.ts';
 import type { Items } from '../../src/contract/types.ts';
 import { paged } from '../../src/operations/paging.ts';
 
@@ -117,7 +117,7 @@ test('a text that is longer than what may be held comes alone', async () => {
 /** Writes items of so many characters, and counts how many have been written. */
 function createWriting(length: number) {
   const counts = { written: 0 };
-  const write = framed(
+  const write = streamable(
     () => '\0',
     (_, index) => {
       counts.written += 1;
@@ -157,7 +157,7 @@ test('a list that is no longer than an answer that may be kept is written whole'
 
 test('a page is emptied by whoever writes it', async () => {
   const pages = [['a'.repeat(40_000), 'b'], ['c']];
-  const body = framed(() => '\0', String)(
+  const body = streamable(() => '\0', String)(
     (async function* () {
       yield* pages;
     })(),

@@ -1,6 +1,6 @@
 import type { Fields, Operation, ParameterType, ResultType, ScalarName } from '../../contract/types.ts';
 
-/** C# with the class that `wsdl` makes of the WSDL: the way of programs for ASMX. It is called as the group. */
+/** C# with the proxy class that the tool `wsdl` generates, named after the group. */
 export function csharpProxy(address: string, name: string, { parameters, result }: Operation, given: Given[]): string {
   const group = /(\w+)\.asmx$/.exec(address)?.[1] ?? '';
   const values = given.map(([key, value]) => literal(parameters[key] as ParameterType, value));
@@ -22,7 +22,7 @@ ${printed(result)
 }`;
 }
 
-/** Another way to typed rows, for programs that have classes for them. */
+/** For programs that use a typed DataSet. */
 const typedRows = (name: string): string =>
   `\n// For a typed DataSet: answer.WriteXmlSchema("${name}.xsd"), then xsd ${name}.xsd /dataset`;
 
@@ -39,7 +39,7 @@ function literal(type: ParameterType, value: string | readonly string[]): string
   return `new DateTime(${numbers.join(', ')}, DateTimeKind.Utc)`;
 }
 
-/** Lines that print a result. */
+/** The lines that print a result. */
 function printed(type: ResultType): string[] {
   switch (type.kind) {
     case 'scalar':
@@ -70,7 +70,7 @@ const TYPES: Record<ScalarName, string> = {
   dateTime: 'DateTime',
 };
 
-/** The DataSet brings its schema along, so each column has its type. */
+/** The DataSet contains its schema, so each column has its type. */
 const printedRows = (columns: Fields): string[] => [
   'foreach (DataRow row in answer.Tables["Table"].Rows)',
   '{',

@@ -8,31 +8,26 @@ import { faultCode, isFault } from '../protocols/soap-fault.ts';
 import { SOAP11, SOAP12 } from '../protocols/soap-version.ts';
 import { rootName } from '../results/result-writer.ts';
 import { page } from './page.ts';
-import { type Sample, samples } from './samples.ts';
-import { curlLine, snippets } from './snippets.ts';
+import { type Sample, type SampleTarget, samples } from './samples.ts';
+import { curlLine, type SnippetTarget, snippets } from './snippets.ts';
 
-/** Everything about one operation: what it takes and answers, a form to try it, and how programs call it. */
-export interface OperationPlace {
-  /** The address of the group, e.g. http://sms.example/api/inbox.asmx. */
-  readonly address: string;
-  readonly namespace: string;
-  /** Whether an operation of the group takes a list. */
-  readonly hasLists: boolean;
+/** The page of an operation: parameters, result, an HTML form to try it, programs, errors. */
+export interface OperationContext extends Omit<SampleTarget & SnippetTarget, 'userId'> {
   readonly demoUserId: string | undefined;
 }
 
-export function operationPage(group: string, name: string, operation: Operation, place: OperationPlace): Reply {
-  const userId = place.demoUserId ?? describeParameter('user_id').example.toString();
+export function operationPage(group: string, name: string, operation: Operation, context: OperationContext): Reply {
+  const userId = context.demoUserId ?? describeParameter('user_id').example.toString();
   const parameters = Object.entries(operation.parameters).map(([parameter, type]) =>
     row(`${parameter}: ${typeText(type)}`, describeParameter(parameter).description),
   );
   const sections: [id: string, heading: string, content: Html][] = [
     ['parameters', 'Parameters', html`<dl class="list">${parameters}</dl>`],
     ['result', 'Result', resultSection(group, name, operation)],
-    ['try', 'Try it', trial(group, name, operation, place, userId)],
-    ['programs', 'As a program', programs(name, operation, { ...place, userId })],
+    ['try', 'Try it', trial(group, name, operation, context, userId)],
+    ['programs', 'As a program', programs(name, operation, { ...context, userId })],
     ['errors', 'Errors', errorList(errorsOf(group, name, operation))],
-    ['wire', 'On the wire', html`${samples(name, operation, { ...place, userId }).map(sampleSection)}`],
+    ['wire', 'On the wire', html`${samples(name, operation, { ...context, userId }).map(sampleSection)}`],
   ];
   return page({
     title: `${name} – ${group} – Columba`,
@@ -65,8 +60,8 @@ function resultSection(group: string, name: string, operation: Operation): Html 
 ${rows.length === 0 ? '' : html`<h3>${caption}</h3>\n<dl class="list">${rows}</dl>`}`;
 }
 
-function trial(group: string, name: string, operation: Operation, place: OperationPlace, userId: string): Html {
-  const curl = html`<div id="curl">${codeBlock(`${name} with curl`, curlLine(place.address, name, operation, userId))}</div>`;
+function trial(group: string, name: string, operation: Operation, context: OperationContext, userId: string): Html {
+  const curl = html`<div id="curl">${codeBlock(`${name} with curl`, curlLine(context.address, name, operation, userId))}</div>`;
   if (Object.values(operation.parameters).some(({ kind }) => kind === 'list')) {
     return html`<p>There is no form for this operation, because it takes a list. Fill in this line instead, with one <code>--data-urlencode</code> for each item of the list:</p>\n${curl}`;
   }
@@ -74,7 +69,7 @@ function trial(group: string, name: string, operation: Operation, place: Operati
     const isUserId = parameter === 'user_id';
     const hint = isUserId ? '' : html` <small>for example ${String(describeParameter(parameter).example)}</small>`;
     const keys = typeText(type) === 'int' || typeText(type) === 'long' ? 'numeric' : 'text';
-    const value = isUserId && place.demoUserId !== undefined ? html` value="${place.demoUserId}"` : '';
+    const value = isUserId && context.demoUserId !== undefined ? html` value="${context.demoUserId}"` : '';
     return html`<div class="field"><label for="field-${parameter}">${parameter}${hint}</label>
 <input id="field-${parameter}" name="${parameter}"${value} inputmode="${keys}" autocomplete="off" spellcheck="false">
 <p class="complaint" id="complaint-${parameter}" hidden></p></div>`;
@@ -91,19 +86,19 @@ ${fields}
 ${curl}`;
 }
 
-function programs(name: string, operation: Operation, place: OperationPlace & { userId: string }): Html {
-  const blocks = snippets(place, name, operation).map(
+function programs(name: string, operation: Operation, context: OperationContext & { userId: string }): Html {
+  const blocks = snippets(context, name, operation).map(
     ({ language, program }, index) =>
       html`<details name="program" data-language="${language}"${index === 0 ? html` open` : ''}><summary>${language}</summary>${codeBlock(`${name} in ${language}`, program)}</details>`,
   );
   const hint =
-    place.demoUserId === undefined
+    context.demoUserId === undefined
       ? html`<p class="quiet">Put the account’s own user_id in place of USER_ID.</p>\n`
       : '';
   return html`${hint}${blocks}`;
 }
 
-/** First those that a program has to reckon with; the others are mistakes in how a call is put. */
+/** First the errors that any program meets, then those of malformed requests. */
 function errorList(errors: readonly ErrorDescription[]): Html {
   const rows = errors.map(({ kind, when }) => row(kind, html`${when}<br><em>${answersTo(kind)}</em>`));
   return html`<p>GET and POST answer with the status and one line of text. SOAP answers with a fault, whose detail has the kind as <code>code</code>; where no fault is named here, it answers as GET and POST do.</p>
@@ -113,7 +108,7 @@ function errorList(errors: readonly ErrorDescription[]): Html {
 
 const FREQUENT = 5;
 
-/** The statuses and faults of a kind. */
+/** The status and the fault codes of a kind. */
 function answersTo(kind: ErrorDescription['kind']): string {
   const status = isOfSoap(kind) ? '' : `${STATUS[kind]} in GET and POST`;
   const fault = `${SOAP_STATUS} ${faultCode(kind, SOAP11)} in SOAP 1.1, ${SOAP_STATUS} ${faultCode(kind, SOAP12)} in SOAP 1.2`;

@@ -9,7 +9,7 @@ const script = asset('page.js');
 const icon = `data:image/svg+xml,${encodeURIComponent(asset('icon.svg'))}`;
 const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** Nothing but this page's own style and script, and calls to this server. */
+/** Allows the page's own style and script, and requests to this server. Nothing else. */
 const POLICY = [
   "default-src 'none'",
   `style-src ${hash(style)}`,
@@ -21,20 +21,20 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** For browsers: what is not ours is neither loaded nor let in, and nothing of the machine is asked for. */
+/** Security headers: no foreign content, no framing, no access to devices. */
 const PROTECTION = {
   'Content-Security-Policy': POLICY,
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), usb=()',
-  'Referrer-Policy': 'no-referrer', // in a GET the user_id is part of the address
+  'Referrer-Policy': 'no-referrer', // the URL of a GET contains the user_id
   'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY', // frame-ancestors, for browsers that do not know it
+  'X-Frame-Options': 'DENY', // for browsers without frame-ancestors
 };
 
 export interface Page {
   readonly title: string;
-  /** Where the reader is: names with their relative addresses, the page itself last and without one. */
+  /** Breadcrumbs: names with relative URLs; the page itself is last, without one. */
   readonly trail: readonly (readonly [string, string?])[];
   readonly main: Html;
 }

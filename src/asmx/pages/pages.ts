@@ -19,7 +19,7 @@ export interface Pages {
 
 export interface PageSettings {
   readonly version?: string | undefined;
-  /** Where sample data is served: the user_id that pages may show and fill in. Never one of a real account. */
+  /** The user_id of the sample data, which pages show and fill in. Never that of a real account. */
   readonly demoUserId?: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export function createPages(contract: Contract, namespace: string, settings: Pag
   );
   return {
     outside(request) {
-      // Without its slash, the links of the front page would lead elsewhere.
+      // The relative links of the front page need the slash.
       if (request.path === '') return { status: 308, headers: { Location: `${request.base}/` }, body: '' };
       if (request.path !== '/') {
         const addresses = Object.keys(contract).map((name) => `/api/${name}.asmx`);
@@ -112,7 +112,7 @@ ${groups}`,
   });
 }
 
-/** By name, each with its summary; what it takes can be searched for too. */
+/** Operations by name, with summaries. The search finds parameters too. */
 const operationList = (name: string, group: Group, below: string): Html =>
   html`<dl class="list">${Object.entries(group)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -140,10 +140,10 @@ ${operationList(name, group, '')}`,
 const OPERATION = /\.asmx\//i;
 
 /**
- * Whether a browser is going to show the answer to a person. Accept alone does not tell: HttpURLConnection of Java asks for
- * text/html too. Sec-Fetch-Mode is sent by browsers only, and by no program of old. Without it (browsers leave it out
- * where there is no TLS) application/xhtml+xml tells, but not at an operation: the browser control of Windows, in
- * which old programs call operations, sends that as well.
+ * Whether a browser shows the response to a person. Accept with text/html is not enough: Java's
+ * HttpURLConnection sends it too. Only browsers send Sec-Fetch-Mode, and only over TLS. Without it,
+ * application/xhtml+xml decides, but not for operations: the browser control of Windows sends it,
+ * and old programs call operations with that control.
  */
 function isForReader(request: Request): boolean {
   const accepted = header(request, 'accept') ?? '';
@@ -167,14 +167,14 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Not available at the moment',
 };
 
-// A page shows only a part of what a request carries: escaped, that takes up to six times its bytes.
+// A page shows only the start of long texts of a request: escaped, they take up to six times as long.
 const NAME_SHOWN_MAX = 100;
 const TEXT_SHOWN_MAX = 1_000;
 const STEPS_MAX = 20;
 const shown = (text: string, lengthMax: number): string =>
   text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
 
-/** The same status, header fields and line of text. A long line is cut. */
+/** A page with the same status, header fields and line of text. A long line is cut. */
 function refusalPage(reply: Reply, { path, base }: Request): Reply {
   const { 'Content-Type': _type, 'Cache-Control': _, ...others } = reply.headers;
   if (!replyHeader(reply, 'Content-Type')?.startsWith('text/plain') || !isWhole(reply.body)) return reply;

@@ -4,30 +4,34 @@ import { envelopeTag, SOAP11, SOAP12, type SoapVersion } from '../protocols/soap
 import { below, container, indented, lead, scalarWriter, XML_DECLARATION } from '../results/elements.ts';
 import { resultWriter, rootAttributes, rootName } from '../results/result-writer.ts';
 
-/** Sample exchanges of an operation, in all four forms, for this server's own address and namespace. */
+/** Sample exchanges of an operation in all four protocols, with this server's URL and namespace. */
 export interface Sample {
   readonly title: string;
   readonly request: string;
   readonly response: string;
 }
 
-export interface Place {
-  /** The address of the group, e.g. http://sms.example/api/inbox.asmx. */
+/** Where an example call goes, and with which user_id. */
+export interface CallTarget {
+  /** The URL of the group, e.g. http://sms.example/api/inbox.asmx. */
   readonly address: string;
-  readonly namespace: string;
-  /** What stands for the user_id. */
+  /** The user_id to show. */
   readonly userId: string;
 }
 
-export function samples(name: string, operation: Operation, place: Place): Sample[] {
-  const { host, pathname } = new URL(place.address);
-  const pairs = examplePairs(operation, place.userId)
+export interface SampleTarget extends CallTarget {
+  readonly namespace: string;
+}
+
+export function samples(name: string, operation: Operation, target: SampleTarget): Sample[] {
+  const { host, pathname } = new URL(target.address);
+  const pairs = examplePairs(operation, target.userId)
     .map(([parameter, value]) => `${parameter}=${encodeURIComponent(value)}`)
     .join('&');
-  const bare = http200('text/xml; charset=utf-8', bareResult(operation, place.namespace));
+  const bare = http200('text/xml; charset=utf-8', bareResult(operation, target.namespace));
   return [
-    soapSample('SOAP 1.1', SOAP11, name, operation, place, `SOAPAction: "${below(place.namespace, name)}"\n`),
-    soapSample('SOAP 1.2', SOAP12, name, operation, place, ''),
+    soapSample('SOAP 1.1', SOAP11, name, operation, target, `SOAPAction: "${below(target.namespace, name)}"\n`),
+    soapSample('SOAP 1.2', SOAP12, name, operation, target, ''),
     { title: 'HTTP GET', request: `GET ${pathname}/${name}?${pairs} HTTP/1.1\nHost: ${host}\n`, response: bare },
     {
       title: 'HTTP POST',
@@ -37,14 +41,14 @@ export function samples(name: string, operation: Operation, place: Place): Sampl
   ];
 }
 
-/** The word, as ASMX has it: a number would be wrong as soon as another user_id is put in. */
+/** The word `length`, as in ASMX: a number would be wrong for another user_id. */
 const LENGTH = 'Content-Length: length';
 
-/** An example of a parameter. */
+/** The example value of a parameter. */
 export const exampleOf = (name: string, userId: string): string | readonly string[] =>
   name === 'user_id' ? userId : describeParameter(name).example;
 
-/** Name and value of each parameter; those of a list one by one. */
+/** Name and value of each parameter. A list has one pair for each item. */
 export const examplePairs = ({ parameters }: Operation, userId: string): [string, string][] =>
   Object.keys(parameters).flatMap((name) =>
     [exampleOf(name, userId)].flat().map((value): [string, string] => [name, value]),
@@ -55,13 +59,13 @@ function soapSample(
   version: SoapVersion,
   name: string,
   operation: Operation,
-  place: Place,
+  target: SampleTarget,
   action: string,
 ): Sample {
-  const { host, pathname } = new URL(place.address);
-  const request = envelope(version, operationElement(name, operation, place));
+  const { host, pathname } = new URL(target.address);
+  const request = envelope(version, operationElement(name, operation, target));
   const write = resultWriter(operation.result, `${name}Result`, '', indented, 3);
-  const response = container(`${name}Response`, ` xmlns="${place.namespace}"`, indented, 2, write.whole);
+  const response = container(`${name}Response`, ` xmlns="${target.namespace}"`, indented, 2, write.whole);
   return {
     title,
     request: `POST ${pathname} HTTP/1.1\nHost: ${host}\nContent-Type: ${version.contentType}\n${LENGTH}\n${action}\n${request}`,
@@ -75,7 +79,7 @@ const http200 = (contentType: string, body: string): string =>
 const envelope = ({ uri }: SoapVersion, content: string): string =>
   `${XML_DECLARATION}\n${envelopeTag(uri)}\n  <soap:Body>${content}\n  </soap:Body>\n</soap:Envelope>`;
 
-function operationElement(name: string, { parameters }: Operation, { namespace, userId }: Place): string {
+function operationElement(name: string, { parameters }: Operation, { namespace, userId }: SampleTarget): string {
   return container(name, ` xmlns="${namespace}"`, indented, 2, () =>
     Object.keys(parameters)
       .map((parameter) => {

@@ -1,23 +1,19 @@
 import type { Operation, ParameterType } from '../../contract/types.ts';
 import { csharpProxy, type Given } from './csharp.ts';
-import { exampleOf, examplePairs } from './samples.ts';
+import { type CallTarget, exampleOf, examplePairs } from './samples.ts';
 
-/** The same call as a program, in the languages that people ask for. */
+/** One call as a program, in several languages. */
 export interface Snippet {
   readonly language: string;
   readonly program: string;
 }
 
-/** What a call is written for. */
-export interface Target {
-  /** The address of the group, e.g. http://sms.example/api/inbox.asmx. */
-  readonly address: string;
-  readonly userId: string;
-  /** Whether an operation of the group takes a list: its WSDL then refers to SOAP's Array. */
+export interface SnippetTarget extends CallTarget {
+  /** Whether an operation of the group takes a list. Then the WSDL refers to SOAP's Array. */
   readonly hasLists: boolean;
 }
 
-export function snippets(target: Target, name: string, operation: Operation): Snippet[] {
+export function snippets(target: SnippetTarget, name: string, operation: Operation): Snippet[] {
   const { address, userId } = target;
   const pairs = examplePairs(operation, userId);
   const given = Object.keys(operation.parameters).map((key): Given => [key, exampleOf(key, userId)]);
@@ -31,7 +27,7 @@ export function snippets(target: Target, name: string, operation: Operation): Sn
   ];
 }
 
-/** A line for the shell. */
+/** A command line for a shell. */
 export const curlLine = (address: string, name: string, operation: Operation, userId: string): string =>
   [
     `curl ${shellQuoted(`${address}/${name}`)}`,
@@ -41,10 +37,10 @@ export const curlLine = (address: string, name: string, operation: Operation, us
 type Pairs = readonly (readonly [string, string])[];
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-/** PHP and Python: only the quotation mark and the backslash mean something between single quotes. */
+/** In single quotes, PHP and Python escape only the quote and the backslash. */
 const singleQuoted = (text: string): string => `'${text.replace(/['\\]/g, '\\$&')}'`;
 
-/** A value as PHP and Python write it; of a list, its items. */
+/** A literal of PHP and Python. A list has one for each item. */
 function scripted(type: ParameterType, value: string | readonly string[]): string | readonly string[] {
   if (typeof value !== 'string') return value.map(singleQuoted);
   const isNumber = type.kind === 'scalar' && (type.name === 'int' || type.name === 'long');
@@ -63,7 +59,7 @@ ${values.join('')}]);
 var_dump($answer->${name}Result ?? null);`;
 }
 
-/** zeep would download this schema from where its name points. So much of it will do: SOAP does not use the type. */
+/** zeep would download this schema from its namespace. A stub is enough: no call uses the type. */
 const ARRAY_SCHEMA = `# The WSDL refers to this schema. zeep would download it.
 ARRAY = b"""<schema xmlns="http://www.w3.org/2001/XMLSchema" targetNamespace="http://schemas.xmlsoap.org/soap/encoding/">
 <complexType name="Array"><sequence><any minOccurs="0" maxOccurs="unbounded"/></sequence></complexType></schema>"""
@@ -75,7 +71,7 @@ class Offline(Transport):
 `;
 
 /** The arguments are a dictionary, because one of them is called \`from\`. */
-function python({ address, hasLists }: Target, name: string, given: Given[]): string {
+function python({ address, hasLists }: SnippetTarget, name: string, given: Given[]): string {
   const values = given.map(([key, value]) => {
     const text = typeof value === 'string' ? value : `{'string': [${value.join(', ')}]}`;
     return `    '${key}': ${text},\n`;

@@ -3,7 +3,7 @@ import { below, container, indented, XML_DECLARATION } from '../results/elements
 import { arrayName, rootName } from '../results/result-writer.ts';
 import { escapeAttribute } from '../xml/escape.ts';
 
-/** The WSDL of a group, as ASMX wrote it: same names, same order, same prefixes. */
+/** The WSDL of a group, as ASMX writes it: same names, order and prefixes. */
 export function wsdl(groupName: string, group: Group, namespace: string): (address: string) => string {
   const operations = Object.entries(group);
   const hasLists = operations.some(([, row]) => Object.values(row.parameters).some(({ kind }) => kind === 'list'));
@@ -12,8 +12,8 @@ export function wsdl(groupName: string, group: Group, namespace: string): (addre
       serviceSchema(operations, namespace),
       ...(hasLists ? [abstractTypesSchema(namespace)] : []),
     ]),
-    ...PROTOCOLS.flatMap((protocol) => operations.flatMap(([name, row]) => messages(name, row, protocol))),
-    ...PROTOCOLS.map((protocol) => portType(groupName, operations, protocol)),
+    ...PORTS.flatMap((port) => operations.flatMap(([name, row]) => messages(name, row, port))),
+    ...PORTS.map((port) => portType(groupName, operations, port)),
     ...BINDINGS.map((binding) => bindingElement(groupName, operations, namespace, binding)),
   ].map((node) => node(1));
   const rendered = fixed.join('');
@@ -25,7 +25,7 @@ export function wsdl(groupName: string, group: Group, namespace: string): (addre
     XML_DECLARATION + element('wsdl:definitions', attributes, [() => rendered, service(groupName, address)])(0);
 }
 
-/** The discovery document: where the WSDL is, and which bindings there are. */
+/** The discovery document: the URL of the WSDL, and the bindings. */
 export function disco(groupName: string, namespace: string): (address: string) => string {
   return (address) => {
     const at = escapeAttribute(address);
@@ -53,14 +53,14 @@ const element =
     container(name, attributes, indented, depth, () => children.map((child) => child(depth + 1)).join(''))(null);
 
 const SOAPENC = 'http://schemas.xmlsoap.org/soap/encoding/';
-const PROTOCOLS = ['Soap', 'HttpGet', 'HttpPost'] as const;
-type Protocol = (typeof PROTOCOLS)[number];
+const PORTS = ['Soap', 'HttpGet', 'HttpPost'] as const;
+type PortName = (typeof PORTS)[number];
 
 // Types
 
 function serviceSchema(operations: Rows, namespace: string): Node {
   const named = new Set<string>();
-  /** Each named type is written once, directly after its first use. */
+  /** Writes each named type once, directly after its first use. */
   const once = (name: string, node: () => Node[]): Node[] => {
     if (named.has(name)) return [];
     named.add(name);
@@ -106,11 +106,11 @@ const wrapper = (name: string, children: Node[]) =>
   element('s:element', ` name="${name}"`, [element('s:complexType', '', [sequence(children)])]);
 const fieldElements = (fields: Fields) => Object.entries(fields).map(([name, type]) => occurrence(name, type));
 
-/** What .NET writes for a DataSet: some schema, then something. */
+/** .NET declares a DataSet as a schema, followed by any element. */
 const dataSetType = () =>
   element('s:complexType', '', [sequence([element('s:element', ' ref="s:schema"'), element('s:any', '')])]);
 
-/** Numbers, booleans and dateTimes are always there; strings, lists, records and DataSets may be absent. */
+/** Numbers, booleans and dateTimes are never absent. All other types may be. */
 function occurrence(name: string, type: ResultType | ParameterType): Node {
   const required = type.kind === 'scalar' && type.name !== 'string';
   const start = ` minOccurs="${required ? 1 : 0}" maxOccurs="1" name="${name}"`;
@@ -130,7 +130,7 @@ function rootElement(type: ResultType): Node {
   return element('s:element', ` name="${name}"${nillable} type="${typeName(type)}"`);
 }
 
-/** The type that a list has in the messages of GET and POST. */
+/** The type of a list in the messages of GET and POST. */
 const abstractTypesSchema = (namespace: string): Node =>
   element('s:schema', ` targetNamespace="${below(namespace, 'AbstractTypes')}"`, [
     element('s:import', ` namespace="${SOAPENC}"`),
@@ -145,14 +145,14 @@ const abstractTypesSchema = (namespace: string): Node =>
 
 // Messages, port types, bindings
 
-function messages(name: string, { parameters, result }: Operation, protocol: Protocol): Node[] {
+function messages(name: string, { parameters, result }: Operation, port: PortName): Node[] {
   const message = (suffix: string, parts: string[]) =>
     element(
       'wsdl:message',
-      ` name="${name}${protocol}${suffix}"`,
+      ` name="${name}${port}${suffix}"`,
       parts.map((part) => element('wsdl:part', part)),
     );
-  if (protocol === 'Soap') {
+  if (port === 'Soap') {
     return [
       message('In', [` name="parameters" element="tns:${name}"`]),
       message('Out', [` name="parameters" element="tns:${name}Response"`]),
@@ -164,14 +164,14 @@ function messages(name: string, { parameters, result }: Operation, protocol: Pro
   return [message('In', parts), message('Out', [` name="Body" element="tns:${rootName(result)}"`])];
 }
 
-const portType = (groupName: string, operations: Rows, protocol: Protocol): Node =>
+const portType = (groupName: string, operations: Rows, port: PortName): Node =>
   element(
     'wsdl:portType',
-    ` name="${groupName}${protocol}"`,
+    ` name="${groupName}${port}"`,
     operations.map(([name]) =>
       element('wsdl:operation', ` name="${name}"`, [
-        element('wsdl:input', ` message="tns:${name}${protocol}In"`),
-        element('wsdl:output', ` message="tns:${name}${protocol}Out"`),
+        element('wsdl:input', ` message="tns:${name}${port}In"`),
+        element('wsdl:output', ` message="tns:${name}${port}Out"`),
       ]),
     ),
   );
@@ -179,7 +179,7 @@ const portType = (groupName: string, operations: Rows, protocol: Protocol): Node
 interface Binding {
   readonly suffix: string;
   readonly prefix: string;
-  readonly port: Protocol;
+  readonly port: PortName;
   readonly attributes: string;
   operation(namespace: string, name: string): string;
   readonly input: Node;
@@ -187,13 +187,20 @@ interface Binding {
 }
 
 const soapBinding = (suffix: string, prefix: string): Binding => ({
-  ...{ suffix, prefix, port: 'Soap', attributes: ' transport="http://schemas.xmlsoap.org/soap/http"' },
+  suffix,
+  prefix,
+  port: 'Soap',
+  attributes: ' transport="http://schemas.xmlsoap.org/soap/http"',
   operation: (namespace, name) => ` soapAction="${below(namespace, name)}" style="document"`,
   input: element(`${prefix}:body`, ' use="literal"'),
   output: element(`${prefix}:body`, ' use="literal"'),
 });
-const httpBinding = (verb: string, port: Protocol, input: Node): Binding => ({
-  ...{ suffix: port, prefix: 'http', port, attributes: ` verb="${verb}"`, input },
+const httpBinding = (verb: string, port: PortName, input: Node): Binding => ({
+  suffix: port,
+  prefix: 'http',
+  port,
+  attributes: ` verb="${verb}"`,
+  input,
   operation: (_, name) => ` location="/${name}"`,
   output: element('mime:mimeXml', ' part="Body"'),
 });

@@ -4,12 +4,12 @@ import { header, type Request } from '../../exchange.ts';
 import { badArgument, Problem } from '../../problem.ts';
 import { indented, XML_DECLARATION } from '../results/elements.ts';
 import {
-  type FramedWriter,
-  framed,
+  type DocumentWriter,
   resultWriter,
   rootAttributes,
   rootName,
   SCHEMA_NAMESPACES,
+  streamable,
 } from '../results/result-writer.ts';
 import { knownDecoder, latin1 } from './encoding.ts';
 import { parseMediaType } from './media-type.ts';
@@ -24,7 +24,7 @@ import {
   xmlReply,
 } from './protocol.ts';
 
-/** HTTP GET and HTTP POST: one form, two sources of name=value pairs. */
+/** HTTP GET and HTTP POST: one protocol, two sources of name=value pairs. */
 export function createGetPost(
   source: 'get' | 'post',
   { groupName, group, namespace, dates, limits }: ProtocolSettings,
@@ -68,17 +68,17 @@ function readForm(request: Request, body: Uint8Array, limits: WireLimits): Pairs
   const media = parseMediaType(header(request, 'content-type'));
   if (media.type !== FORM_TYPE)
     throw new Problem('unsupported-media', `The Content-Type of this call is ${FORM_TYPE}.`);
-  // An encoding of two bytes a character cannot be what percent signs hold; like an unknown one it counts as absent.
+  // Percent-encoded bytes are not in UTF-16: such a charset is ignored, as an unknown one is.
   const { charset = '' } = media.parameters;
   const decoder = /^(utf-?16|ucs-?2)/i.test(charset) ? undefined : knownDecoder(charset, { ignoreBOM: true });
   return readPairs(latin1(body), decoder ? pieceDecoder(decoder) : null, limits);
 }
 
-/** Names in lower case, since ASMX takes them in any; a name without `=` is no pair. */
+/** Names become lower case, because ASMX ignores case. A name without `=` is no pair. */
 function readPairs(text: string, decodePiece: DecodePiece, limits: WireLimits): Pairs {
   const { parametersMax, nameLengthMax, textLengthMax } = limits;
   const pairs = new Map<string, string[]>();
-  // Pieces that are no pair count too: a million of them would take 20 ms.
+  // Pieces without `=` count too: a million of them take 20 ms.
   const pieces = text.split('&', parametersMax + 1);
   if (pieces.length > parametersMax) throw tooLarge(`There are more than ${parametersMax} parameters.`);
   for (const pair of pieces) {
@@ -115,9 +115,9 @@ function readParameter(name: string, type: ParameterType, given: readonly string
   return readArgument(name, type, given?.[0], 'parseGeneral', context);
 }
 
-function rootWriter(type: ResultType, namespace: string): FramedWriter {
+function rootWriter(type: ResultType, namespace: string): DocumentWriter {
   const root = rootName(type);
   const write = resultWriter(type, root, rootAttributes(type, namespace), indented, 0);
   const nil = `\n<${root}${SCHEMA_NAMESPACES} xsi:nil="true" xmlns="${namespace}" />`;
-  return framed((value) => (value === null ? nil : write.whole(value)), write.item);
+  return streamable((value) => (value === null ? nil : write.whole(value)), write.item);
 }

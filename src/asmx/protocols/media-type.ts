@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../bounded-map.ts';
 import { detached } from '../../detached.ts';
 
 /** A Content-Type field, parsed. */
@@ -14,7 +15,7 @@ const MISSING: MediaType = { type: '', parameters: {} };
 // Clients are few programs, and each sends one field or a few.
 const CACHED_MAX = 200;
 const CACHED_LENGTH_MAX = 200;
-const cache = new Map<string, MediaType>();
+const cache = new BoundedMap<string, MediaType>(CACHED_MAX);
 
 export function parseMediaType(field: string | undefined): MediaType {
   if (!field) return MISSING;
@@ -23,7 +24,6 @@ export function parseMediaType(field: string | undefined): MediaType {
   if (field.length > CACHED_LENGTH_MAX) return parse(field);
   const copy = detached(field);
   const media = parse(copy);
-  if (cache.size >= CACHED_MAX) cache.clear();
   cache.set(copy, media);
   return media;
 }

@@ -7,14 +7,14 @@ import type { XmlLimits } from '../xml/limits.ts';
 
 export type ProtocolName = 'soap11' | 'soap12' | 'get' | 'post';
 
-/** A call of one operation, its arguments typed as the table says. */
+/** A call of one operation. The arguments have the types that the contract declares. */
 export interface Call {
   readonly group: string;
   readonly operation: string;
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** A request that a form has received: what it calls, and how its answer looks. */
+/** A request that a protocol could parse: decodes its call, encodes its response. */
 export interface Message {
   readonly protocol: ProtocolName;
   decode(): Call;
@@ -22,14 +22,13 @@ export interface Message {
   encodeProblem(problem: Problem): Reply;
 }
 
-/** A protocol form of one group of operations. */
+/** A protocol, compiled for one group of operations. */
 export interface Protocol {
   receive(request: Request, operation: string, body: Uint8Array): Message;
-  /** For what goes wrong before there is a message. */
+  /** For a problem before there is a message. */
   encodeProblem(problem: Problem, request: Request): Reply;
 }
 
-/** What a form is compiled from. */
 export interface ProtocolSettings {
   readonly groupName: string;
   readonly group: Group;
@@ -39,11 +38,11 @@ export interface ProtocolSettings {
 }
 
 export interface WireLimits extends XmlLimits {
-  /** name=value pairs. */
+  /** The most name=value pairs of a request. */
   readonly parametersMax: number;
 }
 
-/** Of an answer by one line of text. */
+/** The status of each kind in a plain response. */
 export const STATUS: Readonly<Record<ProblemKind, number>> = {
   version: 400,
   'must-understand': 400,
@@ -59,7 +58,7 @@ export const STATUS: Readonly<Record<ProblemKind, number>> = {
   unavailable: 503,
 };
 
-/** A problem as one line of text, under the status that HTTP has for it. */
+/** A problem as one line of text, with its HTTP status. */
 export function plainProblem(problem: Problem): Reply {
   return {
     status: STATUS[problem.kind],
@@ -69,7 +68,7 @@ export function plainProblem(problem: Problem): Reply {
   };
 }
 
-/** The header fields that RFC 9110 wants with the status. */
+/** The header fields that RFC 9110 requires or recommends with the status. */
 function fieldsOf({ details: { allowedMethods, retryAfterSeconds } }: Problem): Record<string, string> {
   const fields: Record<string, string> = {};
   if (allowedMethods) fields.Allow = allowedMethods.join(', ');
@@ -83,7 +82,7 @@ export const xmlReply = (contentType: string, body: Reply['body']): Reply => ({
   body,
 });
 
-/** The text of a scalar argument as its value. A missing string is null; a missing number or dateTime is an error. */
+/** Parses a scalar argument. A missing string is null; another missing scalar is an error. */
 export function readArgument(
   name: string,
   type: Scalar,

@@ -4,7 +4,7 @@ import { escapeAttribute, escapeText } from '../xml/escape.ts';
 import { XML_URI } from '../xml/scope.ts';
 import { envelopeStart, SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
 
-/** Problems as SOAP faults. A fault is always HTTP 500, in 1.2 too, where ASMX did the same. */
+/** Problems as SOAP faults. The status is always 500, as in ASMX, in SOAP 1.2 too. */
 
 type FaultCode = 'VersionMismatch' | 'MustUnderstand' | 'sender' | 'receiver';
 
@@ -25,7 +25,7 @@ const CODES: Record<ProblemKind, FaultCode | 'plain'> = {
 
 export const isFault = (kind: ProblemKind): boolean => CODES[kind] !== 'plain';
 
-/** The local name of the fault code, for a kind that is a fault. */
+/** The local name of the fault code. Only for a kind that is a fault. */
 export function faultCode(kind: ProblemKind, version: SoapVersion): string {
   const code = CODES[kind];
   return code === 'sender' || code === 'receiver' ? version[code] : code;
@@ -53,7 +53,7 @@ const fault12 = (code: string, message: string, detail: string) =>
     detail && `<soap:Detail>${detail}</soap:Detail>`
   }</soap:Fault>`;
 
-/** Errors of header blocks have no detail: SOAP 1.1 §4.4 keeps it for errors of the Body. */
+/** SOAP 1.1 §4.4 reserves detail for errors of the Body, so errors of header blocks have none. */
 function detailOf(problem: Problem, message: string, namespace: string): string {
   if (problem.kind === 'must-understand') return '';
   return `<error xmlns="${namespace}"><code>${problem.kind}</code><message>${message}</message></error>`;
@@ -66,7 +66,7 @@ const UPGRADE = `<soap12:Upgrade xmlns:soap12="${SOAP12.uri}">${[SOAP11, SOAP12]
   })
   .join('')}</soap12:Upgrade>`;
 
-/** SOAP 1.2 §5.4.7 and §5.4.8; ASMX sends Upgrade with SOAP 1.1 too. */
+/** SOAP 1.2 §5.4.7 and §5.4.8. ASMX sends Upgrade in SOAP 1.1 too. */
 function headerOf(problem: Problem, version: SoapVersion): string {
   if (problem.kind === 'version') return `<soap:Header>${UPGRADE}</soap:Header>`;
   if (problem.kind !== 'must-understand' || version === SOAP11) return '';
@@ -77,13 +77,13 @@ function headerOf(problem: Problem, version: SoapVersion): string {
   return named.length > 0 ? `<soap:Header>${named.join('')}</soap:Header>` : '';
 }
 
-// A fault is at most 4 KB longer than its request: a short request can hold thousands of blocks, and
-// each would repeat its namespace. Measured: 567 bytes in gzip became an answer of 200 MB.
+// A fault is at most 4 KB longer than its request. Without limits, each of thousands of blocks
+// repeated its namespace: 567 bytes of gzip became a response of 200 MB.
 const BLOCKS_MAX = 10;
 const BLOCKS_BYTES_MAX = 2_048;
 const NAMES_BYTES_MAX = 1_024;
 
-/** The Problem of header blocks that are mandatory and unknown. It names the first of them. */
+/** Names the first of the mandatory header blocks that were not understood. */
 export function notUnderstood(all: readonly { uri: string; local: string }[]): Problem {
   const blocks = all.slice(0, BLOCKS_MAX).map(({ uri, local }) => ({ uri, local }));
   const names = firstWithin(
@@ -95,7 +95,7 @@ export function notUnderstood(all: readonly { uri: string; local: string }[]): P
   return new Problem('must-understand', `SOAP header ${listed} was not understood.`, { blocks });
 }
 
-/** As many texts as have room in so many bytes of UTF-8. */
+/** The first texts that fit into `bytesMax` bytes of UTF-8. */
 function firstWithin(bytesMax: number, texts: readonly string[]): string[] {
   let bytes = 0;
   return texts.filter((text) => {
@@ -104,7 +104,7 @@ function firstWithin(bytesMax: number, texts: readonly string[]): string[] {
   });
 }
 
-/** As the value of an attribute, with the prefix that it needs; the one of `xml:` is declared everywhere, and by nobody. */
+/** A qname attribute with the declaration of its prefix. The prefix `xml` needs none. */
 function qualifiedName(uri: string, local: string): string {
   if (uri === '') return `qname="${local}"`;
   return uri === XML_URI ? `qname="xml:${local}"` : `qname="h:${local}" xmlns:h="${escapeAttribute(uri)}"`;

@@ -1,7 +1,7 @@
 import { XML_DECLARATION } from '../results/elements.ts';
 import type { ProtocolName } from './protocol.ts';
 
-/** What differs between SOAP 1.1 and SOAP 1.2. */
+/** The differences between SOAP 1.1 and SOAP 1.2. */
 export interface SoapVersion {
   readonly protocol: ProtocolName;
   readonly uri: string;
@@ -10,9 +10,9 @@ export interface SoapVersion {
   readonly sender: string;
   readonly receiver: string;
   readonly roleAttribute: string;
-  /** Roles in which a header block is meant for us; '' where it names none. */
+  /** The roles that this server plays; '' for a header block without a role. */
   readonly ourRoles: readonly string[];
-  /** Everything before and after the content of the Body. */
+  /** The text before and after the content of the Body. */
   readonly open: string;
   readonly close: string;
 }

@@ -1,29 +1,23 @@
-import type { DateContext } from '../../contract/dates.ts';
-import type { Operation, ParameterType, Scalar } from '../../contract/types.ts';
+import type { Operation, ParameterType } from '../../contract/types.ts';
 import { header, type Reply } from '../../exchange.ts';
-import { badArgument, Problem } from '../../problem.ts';
+import { Problem } from '../../problem.ts';
 import { below, compact, container } from '../results/elements.ts';
-import { type FramedWriter, framed, resultWriter } from '../results/result-writer.ts';
+import { type DocumentWriter, resultWriter, streamable } from '../results/result-writer.ts';
 import { attribute, readXml, type XmlElement } from '../xml/reader.ts';
 import { decodeXml } from './encoding.ts';
 import { parseMediaType } from './media-type.ts';
-import {
-  type Call,
-  type Message,
-  type Protocol,
-  type ProtocolSettings,
-  plainProblem,
-  readArgument,
-  xmlReply,
-} from './protocol.ts';
+import { type Call, type Message, type Protocol, type ProtocolSettings, plainProblem, xmlReply } from './protocol.ts';
+import { isTrue, readArguments } from './soap-arguments.ts';
 import { encodeFault, isFault, notUnderstood } from './soap-fault.ts';
 import { SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
 
-/** SOAP 1.1 and SOAP 1.2: one form, two records of constants. */
+/** SOAP 1.1 and SOAP 1.2: one protocol, two records of constants. */
 export function createSoap({ groupName, group, namespace, dates, limits }: ProtocolSettings): Protocol {
   const operations = new Map(
     Object.entries(group).map(([name, row]) => [name, compileOperation(name, row, namespace)]),
   );
+
+  const actions = new Map(Object.keys(group).map((name) => [name, below(namespace, name)]));
 
   return {
     receive(request, _operation, body) {
@@ -45,8 +39,8 @@ export function createSoap({ groupName, group, namespace, dates, limits }: Proto
       } satisfies Message;
     },
     encodeProblem: (problem, request) => {
-      const guess = parseMediaType(header(request, 'content-type')).type === SOAP12.mediaType ? SOAP12 : SOAP11;
-      return encodeProblem(problem, guess);
+      const likely = parseMediaType(header(request, 'content-type')).type === SOAP12.mediaType ? SOAP12 : SOAP11;
+      return encodeProblem(problem, likely);
     },
   };
 
@@ -69,71 +63,28 @@ export function createSoap({ groupName, group, namespace, dates, limits }: Proto
         `The Body names no operation of ${groupName} in the namespace ${namespace}.`,
       );
     }
-    if (action !== operation.action) checkAction(element.local, action, version);
-    return { group: groupName, operation: element.local, arguments: readArguments(element, operation) };
-  }
-
-  /** The Body decides. In 1.1 any other action is an error; in 1.2, as in ASMX, only one that names another operation. */
-  function checkAction(operation: string, action: string | undefined, version: SoapVersion): void {
-    const given = unquote(unrepeated(action ?? ''));
-    if (given === '' || given === below(namespace, operation)) return;
-    const namesAnother = Object.keys(group).some((name) => given === below(namespace, name));
-    if (version === SOAP12 && !namesAnother) return;
-    throw new Problem('unknown-operation', `The SOAP action does not name the operation in the Body, ${operation}.`);
-  }
-
-  function readArguments(element: XmlElement, { parameters }: CompiledOperation): Record<string, unknown> {
-    const context = dates();
-    const values: Record<string, unknown> = {};
-    for (const [name, type] of parameters) {
-      values[name] = readParameter(name, type, child(element, name), context);
-    }
-    return values;
-  }
-
-  /** A child by name, in the service's namespace or in none. The first counts. */
-  function child(parent: XmlElement, name: string): XmlElement | undefined {
-    let strange = false;
-    for (const element of parent.children) {
-      if (element.local !== name) continue;
-      if (isOurs(element)) return element;
-      strange = true;
-    }
-    if (strange) throw badArgument(name, `the element is not in the namespace ${namespace}`);
-    return undefined;
-  }
-
-  function isOurs(element: XmlElement): boolean {
-    return element.uri === namespace || element.uri === '';
-  }
-
-  function readParameter(
-    name: string,
-    type: ParameterType,
-    element: XmlElement | undefined,
-    context: DateContext,
-  ): unknown {
-    if (type.kind === 'scalar') return readScalar(name, type, element, context);
-    if (!element || isNil(element)) return null;
-    const items = element.children.filter(({ local }) => local === type.item.name);
-    if (!items.every(isOurs)) throw badArgument(name, `an item is not in the namespace ${namespace}`);
-    return items.map((item) => readScalar(name, type.item, item, context));
+    if (action !== operation.action) checkAction(element.local, action, version, actions);
+    const values = readArguments(element, operation.parameters, namespace, dates());
+    return { group: groupName, operation: element.local, arguments: values };
   }
 }
 
-function readScalar(name: string, type: Scalar, element: XmlElement | undefined, context: DateContext): unknown {
-  const text = element && !isNil(element) ? element.text : undefined;
-  if (element && (element.children.length > 0 || element.commented)) {
-    throw new Problem('malformed', `${name}: a value holds text only, no element, comment or processing instruction.`);
-  }
-  return readArgument(name, type, text, 'parseSchema', context);
+/**
+ * The Body names the operation. In SOAP 1.1 any other action is an error.
+ * In SOAP 1.2, as in ASMX, only the action of another operation is one.
+ */
+function checkAction(operation: string, action: string | undefined, version: SoapVersion, actions: Actions): void {
+  const given = unquote(unrepeated(action ?? ''));
+  if (given === '' || given === actions.get(operation)) return;
+  const namesAnother = [...actions.values()].includes(given);
+  if (version === SOAP12 && !namesAnother) return;
+  throw new Problem('unknown-operation', `The SOAP action does not name the operation in the Body, ${operation}.`);
 }
+
+/** The SOAP action of each operation. */
+type Actions = ReadonlyMap<string, string>;
 
 const MEDIA_TYPES = [SOAP11.mediaType, SOAP12.mediaType];
-const XSI = 'http://www.w3.org/2001/XMLSchema-instance';
-
-const isTrue = (text: string | undefined) => text !== undefined && /^\s*(1|true)\s*$/.test(text);
-const isNil = (element: XmlElement) => isTrue(attribute(element, XSI, 'nil'));
 
 function versionOf(root: XmlElement): SoapVersion {
   if (root.local !== 'Envelope') throw new Problem('malformed', 'The request is not a SOAP Envelope.');
@@ -142,7 +93,7 @@ function versionOf(root: XmlElement): SoapVersion {
   throw new Problem('version', `The Envelope is of no known version. Known are ${SOAP11.uri} and ${SOAP12.uri}.`);
 }
 
-/** Before anything else is looked at: a mandatory block that we do not know forbids the call (SOAP 1.1 §4.2.3, 1.2 §2.6). */
+/** A mandatory header block that is unknown forbids the call (SOAP 1.1 §4.2.3, 1.2 §2.6). */
 function checkMandatoryHeaders(headers: XmlElement | undefined, version: SoapVersion): void {
   const blocks = (headers?.children ?? []).filter((block) => {
     const role = attribute(block, version.uri, version.roleAttribute) ?? '';
@@ -151,13 +102,13 @@ function checkMandatoryHeaders(headers: XmlElement | undefined, version: SoapVer
   if (blocks.length > 0) throw notUnderstood(blocks);
 }
 
-/** A field that came twice, which is one with a comma for HTTP (RFC 9110 §5.3): the same again says nothing new. */
+/** HTTP joins repeated fields with commas (RFC 9110 §5.3). Equal values count once. */
 function unrepeated(action: string): string {
   const [first = '', ...others] = action.split(',').map((each) => each.trim());
   return others.every((other) => other === first) ? first : action;
 }
 
-/** "action", 'action' or action; percent signs decoded where they can be. */
+/** Removes quotes, and decodes valid percent-encoding. */
 function unquote(action: string): string {
   const text = action.trim().replace(/^(["'])(.*)\1$/, '$2');
   if (!text.includes('%')) return text;
@@ -170,9 +121,9 @@ function unquote(action: string): string {
 
 interface CompiledOperation {
   readonly parameters: readonly (readonly [string, ParameterType])[];
-  /** As nearly every client writes it. */
+  /** The action as most clients write it. */
   readonly action: string;
-  readonly write: FramedWriter;
+  readonly write: DocumentWriter;
 }
 
 function compileOperation(name: string, { parameters, result }: Operation, namespace: string): CompiledOperation {
@@ -180,6 +131,6 @@ function compileOperation(name: string, { parameters, result }: Operation, names
   return {
     parameters: Object.entries(parameters),
     action: `"${below(namespace, name)}"`,
-    write: framed(container(`${name}Response`, ` xmlns="${namespace}"`, compact, 0, write.whole), write.item),
+    write: streamable(container(`${name}Response`, ` xmlns="${namespace}"`, compact, 0, write.whole), write.item),
   };
 }

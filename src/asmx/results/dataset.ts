@@ -1,10 +1,10 @@
 import type { Fields, Scalar } from '../../contract/types.ts';
 import { container, fieldsWriter, type Layout, lead, scalarWriter, type Writer } from './elements.ts';
 
-/** A .NET DataSet: its schema, then its rows as a diffgram. The form is that of a data adapter's defaults, times in UTC. */
+/** A .NET DataSet: its schema, then its rows as a diffgram, as a data adapter writes them. */
 export function dataSetWriter(columns: Fields, layout: Layout, depth: number, rows: Writer): Writer {
   const schema = dataSetSchema(columns, layout, depth);
-  // No rows: nothing, so that the diffgram is an empty element without NewDataSet.
+  // Without rows, the diffgram is an empty element without NewDataSet.
   const whole = container('NewDataSet', ' xmlns=""', layout, depth + 1, rows);
   const diffgram = container('diffgr:diffgram', DIFFGRAM_NAMESPACES, layout, depth, (values) =>
     values.length === 0 ? '' : whole(values),
@@ -37,7 +37,7 @@ function dataSetSchema(columns: Fields, layout: Layout, depth: number): string {
   );
 }
 
-/** A row at `depth`, the nth. */
+/** Writes a row with its index. */
 export function rowWriter(columns: Fields, layout: Layout, depth: number): (value: unknown, index: number) => string {
   const start = `${lead(layout, depth)}<Table`;
   const end = `${lead(layout, depth)}</Table>`;
@@ -45,10 +45,10 @@ export function rowWriter(columns: Fields, layout: Layout, depth: number): (valu
   return (value, index) => `${start} diffgr:id="Table${index + 1}" msdata:rowOrder="${index}">${write(value)}${end}`;
 }
 
-/** What .NET's Char.IsWhiteSpace takes for white space; `\s` has U+FEFF besides, and lacks U+0085. */
+/** The white space of .NET's Char.IsWhiteSpace. `\s` has U+FEFF and lacks U+0085. */
 const WHITE_SPACE = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+$/;
 
-/** White space alone would be dropped by a DataSet that reads it, unless it is marked as meant. */
+/** A DataSet drops a value of white space alone, unless xml:space preserves it. */
 function columnWriter(type: Scalar, name: string, attributes: string, layout: Layout, depth: number): Writer {
   const plain = scalarWriter(type, name, attributes, layout, depth);
   if (type.name !== 'string') return plain;

@@ -3,8 +3,8 @@ import type { Fields, Scalar } from '../../contract/types.ts';
 import { escapeText } from '../xml/escape.ts';
 
 /**
- * XML elements as writers that are put together once, at start. An element begins with the line end and indentation of
- * its depth, so that one writer serves both layouts.
+ * Writers of XML elements, composed once at start. An element begins with the line end and the
+ * indentation of its depth, so one writer serves both layouts.
  */
 export interface Layout {
   readonly newline: string;
@@ -12,22 +12,22 @@ export interface Layout {
 }
 /** SOAP: one line. */
 export const compact: Layout = { newline: '', indent: '' };
-/** GET, POST and WSDL: two blanks a level. */
+/** GET, POST and WSDL: two spaces per level. */
 export const indented: Layout = { newline: '\n', indent: '  ' };
 
 export const lead = (layout: Layout, depth: number): string => layout.newline + layout.indent.repeat(depth);
 
 export const XML_DECLARATION = '<?xml version="1.0" encoding="utf-8"?>';
 
-/** A name below a namespace, as in SOAP actions: with one slash between them, whether the namespace ends in one or not. */
+/** Joins a namespace and a name with one slash, as SOAP actions do. */
 export const below = (namespace: string, name: string): string =>
   namespace.endsWith('/') ? namespace + name : `${namespace}/${name}`;
 
-/** Writes a value of the type it was made for: the table vouches for that, see operations/handlers.ts. */
-// biome-ignore lint/suspicious/noExplicitAny: writers are chosen by the table at run time
+/** Writes a value of its own type. The contract types both handlers and writers. */
+// biome-ignore lint/suspicious/noExplicitAny: the contract chooses writers at run time
 export type Writer = (value: any) => string;
 
-/** An element with what `inner` writes in it, or empty. */
+/** An element with the content that `inner` writes, which may be empty. */
 export function container(name: string, attributes: string, layout: Layout, depth: number, inner: Writer): Writer {
   const start = `${lead(layout, depth)}<${name}${attributes}`;
   const end = `${lead(layout, depth)}</${name}>`;
@@ -37,7 +37,7 @@ export function container(name: string, attributes: string, layout: Layout, dept
   };
 }
 
-/** An element with a value in it; an absent string is no element, an empty one an empty element. */
+/** An element with a value. A null string is no element, an empty string an empty element. */
 export function scalarWriter(type: Scalar, name: string, attributes: string, layout: Layout, depth: number): Writer {
   const start = `${lead(layout, depth)}<${name}${attributes}`;
   const end = `</${name}>`;
@@ -49,7 +49,7 @@ export function scalarWriter(type: Scalar, name: string, attributes: string, lay
   };
 }
 
-/** The elements of a record's fields, in their order. */
+/** The elements of a record's fields, in order. */
 export function fieldsWriter(fields: Fields, layout: Layout, depth: number, field = scalarWriter): Writer {
   const names = Object.keys(fields);
   const writers = Object.entries(fields).map(([name, type]) => field(type, name, '', layout, depth));

@@ -3,10 +3,10 @@ import type { Reply } from '../../exchange.ts';
 import { dataSetWriter, rowWriter } from './dataset.ts';
 import { container, fieldsWriter, type Layout, scalarWriter, type Writer } from './elements.ts';
 
-/** The result of an operation as an element; a null record is left out. */
+/** Writes the result of an operation as an element. A null record is no element. */
 export interface ResultWriter {
   readonly whole: Writer;
-  /** Of a list or DataSet: one of its items, the nth. */
+  /** For a list or DataSet: writes one item with its index. */
   readonly item?: ItemWriter;
 }
 export type ItemWriter = (value: unknown, index: number) => string;
@@ -25,11 +25,11 @@ export function resultWriter(
       return { whole: recordWriter(type.fields, name, attributes, layout, depth) };
     case 'list': {
       const item = listItemWriter(type.item, layout, depth + 1);
-      return { whole: container(name, attributes, layout, depth, (values) => written(values, item)), item };
+      return { whole: container(name, attributes, layout, depth, (values) => writeItems(values, item)), item };
     }
     case 'dataSet': {
       const item = rowWriter(type.columns, layout, depth + 3);
-      const dataSet = dataSetWriter(type.columns, layout, depth + 1, (values) => written(values, item));
+      const dataSet = dataSetWriter(type.columns, layout, depth + 1, (values) => writeItems(values, item));
       return { whole: container(name, attributes, layout, depth, dataSet), item };
     }
   }
@@ -40,29 +40,29 @@ const listItemWriter = (item: Scalar | RecordType, layout: Layout, depth: number
     ? recordWriter(item.fields, item.name, '', layout, depth)
     : scalarWriter(item, item.name, '', layout, depth);
 
-/** Items that are written elsewhere, see `framed`. */
-const ELSEWHERE = Symbol('items');
-// XML cannot carry it, so nothing else in a document is the same.
-const PLACE = '\0';
+/** Stands for the items when `streamable` finds the text around them. */
+const ITEMS_SLOT = Symbol('items');
+// XML forbids this character, so a document contains it nowhere else.
+const SLOT_MARK = '\0';
 
-function written(values: readonly unknown[] | typeof ELSEWHERE, write: ItemWriter): string {
-  if (values === ELSEWHERE) return PLACE;
+function writeItems(values: readonly unknown[] | typeof ITEMS_SLOT, write: ItemWriter): string {
+  if (values === ITEMS_SLOT) return SLOT_MARK;
   let text = '';
   for (let index = 0; index < values.length; index++) text += write(values[index], index);
   return text;
 }
 
-/** A whole document around a value: in one piece, or piece by piece for a list that is long or comes page by page. */
-export type FramedWriter = (value: unknown, before: string, after: string) => Reply['body'];
+/** Writes a document around a value: whole, or in pieces for a long or paged list. */
+export type DocumentWriter = (value: unknown, before: string, after: string) => Reply['body'];
 
-// As long as the longest answer that is kept: of a longer one, no more than this is made at once.
+// The length of the longest cached response. A longer one is made piece by piece.
 const WHOLE_LENGTH_MAX = 65_536;
-// In characters, before the item with which it gets there. Below 128 KB, from where on V8 counts it as large and collects it late.
+// In characters, without the last item. V8 collects strings of 128 KB and more late.
 const PIECE_LENGTH = 32_768;
 
-export function framed(write: Writer, item: ItemWriter | undefined): FramedWriter {
+export function streamable(write: Writer, item: ItemWriter | undefined): DocumentWriter {
   if (!item) return (value, before, after) => before + write(value) + after;
-  const [start = '', end = ''] = write(ELSEWHERE).split(PLACE);
+  const [start = '', end = ''] = write(ITEMS_SLOT).split(SLOT_MARK);
   return (value, before, after) => {
     if (isPaged(value)) return pieces(before + start, 0, value, item, end + after);
     const values = value as readonly unknown[];
@@ -79,7 +79,7 @@ export function framed(write: Writer, item: ItemWriter | undefined): FramedWrite
 const isPaged = (value: unknown): value is AsyncIterable<unknown[]> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 
-/** Behind the `count` items that `text` holds already. */
+/** Goes on after the `count` items in `text`. */
 async function* pieces(
   text: string,
   count: number,
@@ -90,7 +90,7 @@ async function* pieces(
   let piece = text;
   let index = count;
   for await (const page of pages) {
-    // Taken out: the page is ours, and what was written is not needed while the client takes it.
+    // Each written item is released at once: a client may take long for a piece.
     while (page.length > 0) {
       if (piece.length >= PIECE_LENGTH) {
         yield piece;
@@ -107,7 +107,7 @@ function recordWriter(fields: Fields, name: string, attributes: string, layout: 
   return (value) => (value === null ? '' : write(value));
 }
 
-/** The root element of a bare result, by the contract's rules 3 to 6. */
+/** The name of the root element in GET and POST (docs/COMPATIBILITY.md). */
 export function rootName(type: ResultType): string {
   if (type.kind === 'dataSet') return 'DataSet';
   return type.kind === 'list' ? arrayName(type.item.name) : type.name;
@@ -116,7 +116,7 @@ export function rootName(type: ResultType): string {
 export const SCHEMA_NAMESPACES =
   ' xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
 
-/** A record or list declares the prefixes of XML Schema, whether it needs them or not; a scalar or DataSet does not. */
+/** A record or list declares the prefixes of XML Schema, a scalar or DataSet does not. */
 export const rootAttributes = (type: ResultType, namespace: string): string =>
   `${type.kind === 'record' || type.kind === 'list' ? SCHEMA_NAMESPACES : ''} xmlns="${namespace}"`;
 

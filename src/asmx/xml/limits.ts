@@ -1,27 +1,27 @@
 import { Problem } from '../../problem.ts';
 
-/** How much of XML is read. Lengths are in characters. */
+/** Limits of one document. Lengths are in characters. */
 export interface XmlLimits {
   readonly xmlDepthMax: number;
   readonly xmlElementsMax: number;
-  /** Of one element. */
+  /** The limit of one element. */
   readonly xmlAttributesMax: number;
-  /** Of an element or attribute, with its prefix. */
+  /** The limit of an element or attribute name, with its prefix. */
   readonly nameLengthMax: number;
-  /** Of the text directly inside an element, and of an attribute's value. */
+  /** The limit of the text of one element, and of one attribute value. */
   readonly textLengthMax: number;
 }
 
-/** Before an element is read: how many there are with it, and inside how many others it is. */
+/** Called before an element is read, with the number of elements so far and its depth. */
 export function checkElement({ xmlElementsMax, xmlDepthMax }: XmlLimits, elements: number, depth: number): void {
   if (elements > xmlElementsMax) tooLarge(`The request has more than ${xmlElementsMax} elements.`);
   if (depth >= xmlDepthMax) tooLarge(`The request nests elements deeper than ${xmlDepthMax}.`);
 }
 
-// Two for each of the 10,000 elements that a request may have. 140,000 fit into 1 MiB and take 40 ms.
+// Two for each of the 10,000 elements of a request. 1 MiB holds 140,000, which take 40 ms.
 const ATTRIBUTES_MAX = 20_000;
 
-/** How many an element has so far, and all elements together. */
+/** Called for each attribute, with the counts of its element and of the document. */
 export function checkAttributes({ xmlAttributesMax }: XmlLimits, count: number, total: number): void {
   if (count > xmlAttributesMax) {
     tooLarge(`An element of the request has more than ${xmlAttributesMax} attributes.`);
@@ -37,7 +37,7 @@ export function checkValue({ textLengthMax }: XmlLimits, value: string): void {
   if (value.length > textLengthMax) tooLarge(`A value in the request has more than ${textLengthMax} characters.`);
 }
 
-// The longest that a toolkit sends has about 100 characters. Every use of a prefix may repeat it.
+// Toolkits send at most 100 characters. Error messages may repeat a namespace for each prefix.
 const NAMESPACE_LENGTH_MAX = 2048;
 
 export function checkNamespace(uri: string): void {

@@ -1,6 +1,6 @@
-/** Which characters XML 1.0 has, and which of them make names (productions 2, 4 and 4a). */
+/** The characters of XML 1.0, and those of its names (productions 2, 4 and 4a). */
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what XML 1.0 cannot carry, apart from halves of surrogate pairs
+// biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 forbids them
 export const FORBIDDEN = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
 /** Production XMLDecl. */
@@ -15,14 +15,14 @@ const ENTITIES = new Map([
   ['quot', '"'],
 ]);
 
-/** What a reference stands for, by what is between its `&` and `;`. Without a DTD there are five names. */
+/** The character of a reference `&name;`. Without a DTD, XML has five named entities. */
 export function referenced(name: string): string | undefined {
   if (!name.startsWith('#')) return ENTITIES.get(name);
   const code = name.startsWith('x', 1) ? digits(name, 2, 16) : digits(name, 1, 10);
   return isCharacter(code) ? String.fromCodePoint(code) : undefined;
 }
 
-/** The number that the digits from `start` on make; -1 where there are none, others than digits, or too many. */
+/** The number after `start`; -1 for no digit, another character, or too many digits. */
 function digits(text: string, start: number, base: 10 | 16): number {
   let number = text.length > start ? 0 : -1;
   for (let at = start; at < text.length; at++) {
@@ -51,12 +51,12 @@ const isCharacter = (code: number): boolean =>
 const START =
   ':A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\u{10000}-\\u{EFFFF}';
 const PART = `${START}.0-9\\xB7\\u0300-\\u036F\\u203F\\u2040-`;
-/** A name from `lastIndex` on. */
+/** Matches a name at `lastIndex`. */
 export const NAME = new RegExp(`[${START}][${PART}]*`, 'uy');
-/** A name without colon. */
+/** Matches a name without a colon. */
 export const LOCAL = new RegExp(`^[${START.slice(1)}][${PART.slice(1)}]*$`, 'u');
 const asciiTable = (set: string): readonly boolean[] =>
   Array.from({ length: 128 }, (_, code) => new RegExp(`[${set}]`, 'u').test(String.fromCharCode(code)));
-/** The same for ASCII, by code, because most names are. */
+/** The same sets for ASCII, by code: most names are ASCII. */
 export const NAME_START = asciiTable(START);
 export const NAME_PART = asciiTable(PART);

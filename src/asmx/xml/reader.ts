@@ -11,34 +11,34 @@ import {
   XMLNS_URI,
   type XmlAttribute,
 } from './scope.ts';
-import { KnownTags, type StartTag } from './start-tag-cache.ts';
+import { type StartTag, StartTagCache } from './start-tag-cache.ts';
 
 /**
- * XML in: a reader of our own, strict, with namespaces, bounded. XML 1.0 (fifth edition) with Namespaces, without DTD: what
- * the specification calls not well-formed is refused. It takes a tenth of the time of a general parser, because it reads a
- * whole document at once; test/asmx/xml holds it against one, and against the W3C's conformance suite.
+ * A strict, bounded parser of XML 1.0 (fifth edition) with Namespaces, without DTD.
+ * It takes a tenth of a general parser's time: it reads a whole document at once (bench/RESULTS.md).
+ * test/asmx/xml compares it with saxes and runs the W3C conformance suite.
  */
 export interface XmlElement {
   readonly uri: string;
   readonly local: string;
   readonly attributes: readonly XmlAttribute[];
   readonly children: XmlElement[];
-  /** The text directly inside, CDATA included, white space as it was. */
+  /** The text of the element itself, with CDATA and unchanged white space. */
   text: string;
-  /** A comment or processing instruction was directly inside. */
+  /** Whether the element itself contains a comment or a processing instruction. */
   commented: boolean;
 }
 
-/** What was read within these limits is within them again. */
-const known = new WeakMap<XmlLimits, KnownTags>();
+/** One cache for each set of limits: a cached tag was read within them. */
+const caches = new WeakMap<XmlLimits, StartTagCache>();
 
 export function readXml(text: string, limits: XmlLimits): XmlElement {
-  let tags = known.get(limits);
-  if (!tags) {
-    tags = new KnownTags();
-    known.set(limits, tags);
+  let cache = caches.get(limits);
+  if (!cache) {
+    cache = new StartTagCache();
+    caches.set(limits, cache);
   }
-  return new Reader(text, limits, tags).document();
+  return new Reader(text, limits, cache).document();
 }
 
 const NO_ATTRIBUTES: readonly XmlAttribute[] = [];
@@ -46,18 +46,18 @@ const NO_ATTRIBUTES: readonly XmlAttribute[] = [];
 class Reader {
   readonly #text: string;
   readonly #limits: XmlLimits;
-  readonly #tags: KnownTags;
+  readonly #startTags: StartTagCache;
   #at = 0;
   #elements = 0;
   #attributeCount = 0;
-  /** Made for the first start tag that is not known. */
+  /** Created for the first start tag that is not cached. */
   #bindings: Bindings | undefined;
 
-  constructor(text: string, limits: XmlLimits, tags: KnownTags, bindings?: Bindings) {
+  constructor(text: string, limits: XmlLimits, startTags: StartTagCache, bindings?: Bindings) {
     this.#limits = limits;
-    this.#tags = tags;
+    this.#startTags = startTags;
     this.#bindings = bindings;
-    // §2.11: line ends become line feeds before anything else is looked at.
+    // §2.11: a parser first turns every line end into a line feed.
     this.#text = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
   }
 
@@ -79,7 +79,7 @@ class Reader {
     this.#at = match[0].length;
   }
 
-  /** White space, comments and processing instructions around the root element. */
+  /** Skips white space, comments and processing instructions around the root element. */
   #misc(): void {
     for (;;) {
       this.#space();
@@ -90,7 +90,7 @@ class Reader {
     }
   }
 
-  /** At its `<`. */
+  /** Reads an element from its `<`. */
   #element(depth: number, outer: Scope): XmlElement {
     if (this.#text.charCodeAt(this.#at) !== LESS) this.#malformed();
     checkElement(this.#limits, ++this.#elements, depth);
@@ -100,20 +100,20 @@ class Reader {
     return element;
   }
 
-  /** Up to and with its `>`. */
+  /** Reads a start tag, including its `>`. */
   #startTag(outer: Scope): StartTag {
     const start = this.#at;
     const end = this.#text.indexOf('>', start) + 1;
     const text = this.#text.slice(start, end);
-    const known = this.#tags.find(text, outer);
-    if (known) {
+    const cached = this.#startTags.find(text, outer);
+    if (cached) {
       this.#at = end;
-      return known;
+      return cached;
     }
     const tag = this.#readStartTag(outer);
-    if (this.#at !== end) return tag; // the first one stood for itself, in an attribute
-    const read = (copy: string) => new Reader(copy, this.#limits, this.#tags, this.#bindings).#readStartTag(outer);
-    return this.#tags.add(text, outer, read) ?? tag;
+    if (this.#at !== end) return tag; // the first `>` was inside of an attribute value
+    const read = (copy: string) => new Reader(copy, this.#limits, this.#startTags, this.#bindings).#readStartTag(outer);
+    return this.#startTags.add(text, outer, read) ?? tag;
   }
 
   #readStartTag(outer: Scope): StartTag {
@@ -131,7 +131,7 @@ class Reader {
     return { name, uri, local, attributes, scope, isEmpty };
   }
 
-  /** Up to and with the end tag. */
+  /** Reads the content of an element, including its end tag. */
   #content(element: XmlElement, name: string, depth: number, scope: Scope): void {
     const text = this.#text;
     for (;;) {
@@ -168,7 +168,7 @@ class Reader {
     checkValue(this.#limits, element.text);
   }
 
-  /** Character data from here to `end`. */
+  /** Reads character data up to `end`. */
   #characters(end: number): string {
     const raw = this.#text.slice(this.#at, end);
     const bad = raw.indexOf(']]>');
@@ -178,7 +178,7 @@ class Reader {
     return decoded;
   }
 
-  /** `raw` begins where we are. Not a global replace: that finds all of a million before it refuses the first. */
+  /** Decodes references. A global replace would find a million before it refuses the first. */
   #references(raw: string): string {
     let decoded = '';
     let end = 0;
@@ -191,10 +191,10 @@ class Reader {
     return decoded + raw.slice(end);
   }
 
-  /** Null where there are none. */
+  /** Reads names and values in turn; null without attributes. */
   #attributes(): string[] | null {
     let given: string[] | null = null;
-    let names: Set<string> | null = null; // of many, not every pair is compared
+    let names: Set<string> | null = null; // for many attributes: no comparison of every pair
     for (;;) {
       const before = this.#at;
       this.#space();
@@ -206,7 +206,7 @@ class Reader {
       this.#expect('=');
       this.#space();
       given ??= [];
-      if (given.length === 2 * FEW) names = new Set(given.filter((_, index) => index % 2 === 0));
+      if (given.length === 2 * COMPARED_ATTRIBUTES_MAX) names = new Set(given.filter((_, index) => index % 2 === 0));
       if (names ? names.has(name) : isGiven(given, name)) this.#malformed();
       names?.add(name);
       given.push(name, this.#attributeValue());
@@ -222,7 +222,7 @@ class Reader {
     if (end < 0) this.#malformed();
     const raw = this.#text.slice(this.#at, end);
     if (raw.includes('<')) this.#malformed(this.#at + raw.indexOf('<'));
-    // §3.3.3: a line end or tab is a blank, unless it was written as a reference.
+    // §3.3.3: a line feed or tab becomes a space, unless it was a reference.
     const blank = raw.includes('\n') || raw.includes('\t') ? raw.replace(/[\t\n]/g, ' ') : raw;
     const value = blank.includes('&') ? this.#references(blank) : blank;
     checkValue(this.#limits, value);
@@ -285,7 +285,7 @@ class Reader {
   }
 }
 
-const FEW = 16;
+const COMPARED_ATTRIBUTES_MAX = 16;
 
 function isGiven(given: readonly string[], name: string): boolean {
   for (let at = 0; at < given.length; at += 2) if (given[at] === name) return true;

@@ -1,11 +1,11 @@
 import { checkNamespace } from './limits.ts';
 import { LOCAL } from './names.ts';
 
-/** Namespace prefixes: those that an element declares, and those of the elements around it. */
+/** The namespace declarations of an element, linked to those of its ancestors. */
 export interface Scope {
   readonly prefixes: ReadonlyMap<string, string>;
   readonly outer: Scope | null;
-  /** How many scopes are around it. */
+  /** The number of outer scopes. */
   readonly depth: number;
 }
 
@@ -22,10 +22,10 @@ export const ROOT_SCOPE: Scope = {
   depth: 0,
 };
 
-/** Names and values of an element's attributes, taking turns, as they are written. */
+/** Names and values of an element's attributes in turn, as written. */
 export type Given = readonly string[];
 
-/** The scope of an element with these attributes; null where they declare what may not be (Namespaces 1.0 §3 and §5). */
+/** The scope of an element; null for a forbidden declaration (Namespaces 1.0 §3 and §5). */
 export function declare(given: Given, outer: Scope): Scope | null {
   let prefixes: Map<string, string> | undefined;
   for (let at = 0; at < given.length; at += 2) {
@@ -45,7 +45,7 @@ export function declare(given: Given, outer: Scope): Scope | null {
 const isDeclaration = (name: string): boolean =>
   name.startsWith('xmlns') && (name.length === 'xmlns'.length || name.startsWith(':', 'xmlns'.length));
 
-/** Only XML's own white space: U+00A0 and U+FEFF belong to the name, and tell two namespaces apart. */
+/** Trims only the white space of XML: U+00A0 and U+FEFF are part of a namespace name. */
 const trimmed = (uri: string): string =>
   isSpace(uri.charCodeAt(0)) || isSpace(uri.charCodeAt(uri.length - 1))
     ? uri.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, '')
@@ -53,13 +53,13 @@ const trimmed = (uri: string): string =>
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x09 || code === 0x0d;
 
 /**
- * Finds what a prefix stands for in a scope. One look, whatever the depth: each prefix has a list, the
- * innermost declaration last. The lists follow the reader from scope to scope, so that a document
- * costs as many steps as it has declarations.
+ * Finds the namespace of a prefix, in one step at any depth. Each prefix has a stack of namespaces,
+ * the innermost on top. The stacks follow the reader from scope to scope, so a document takes as
+ * many steps as it has declarations.
  */
 export class Bindings {
   readonly #uris = new Map<string, string[]>();
-  /** The one whose declarations were entered last. */
+  /** The scope whose declarations are on the stacks. */
   #scope: Scope | null = null;
 
   find(prefix: string, scope: Scope): string | undefined {
@@ -100,7 +100,7 @@ interface ResolvedName {
   readonly local: string;
 }
 
-/** The name of an element. Null where the prefix is declared nowhere, or the name has more than one colon. */
+/** The name of an element; null for an undeclared prefix or a second colon. */
 export function resolveElement(name: string, scope: Scope, bindings: Bindings): ResolvedName | null {
   if (!name.includes(':')) return { uri: bindings.find('', scope) as string, local: name };
   return resolvePrefixed(name, scope, bindings);
@@ -117,7 +117,7 @@ export interface XmlAttribute extends ResolvedName {
   readonly value: string;
 }
 
-/** Null also where two are the same, under different prefixes (Namespaces 1.0 §6.3). */
+/** Null also for two equal names with different prefixes (Namespaces 1.0 §6.3). */
 export function resolveAttributes(given: Given, scope: Scope, bindings: Bindings): XmlAttribute[] | null {
   const attributes: XmlAttribute[] = [];
   const qualified: ResolvedName[] = [];
@@ -140,7 +140,7 @@ export function resolveAttributes(given: Given, scope: Scope, bindings: Bindings
   return qualified.length > 1 && hasDuplicate(qualified) ? null : attributes;
 }
 
-/** Namespaces are compared once each and then by number: a key of the whole name would be as long as both. */
+/** Gives each namespace a number: keys with the whole namespace would be too long. */
 function hasDuplicate(names: readonly ResolvedName[]): boolean {
   const numbers = new Map<string, number>();
   const seen = new Set<string>();
@@ -152,6 +152,6 @@ function hasDuplicate(names: readonly ResolvedName[]): boolean {
   return seen.size < names.length;
 }
 
-// The pattern of all names that there may be takes several times as long.
+// Tried first: the pattern of all names takes several times as long.
 const PLAIN = /^[A-Za-z_][\w.-]*$/;
 const isLocal = (text: string): boolean => PLAIN.test(text) || LOCAL.test(text);

@@ -1,29 +1,29 @@
 import { detached } from '../../detached.ts';
 import { ROOT_SCOPE, type Scope, type XmlAttribute } from './scope.ts';
 
-/** A start tag, read. */
+/** A start tag, parsed. */
 export interface StartTag {
-  /** As it is written, with its prefix. */
+  /** As written, with its prefix. */
   readonly name: string;
   readonly uri: string;
   readonly local: string;
   readonly attributes: readonly XmlAttribute[];
-  /** Of what is inside. */
+  /** The scope of its content. */
   readonly scope: Scope;
   readonly isEmpty: boolean;
 }
 
-// A client has about five, and there are few kinds of clients. About 2 MB at most.
+// An envelope has about five, and there are few toolkits. At most 2 MB.
 const TAGS_MAX = 1_000;
 const LENGTH_MAX = 1_000;
 
 /**
- * Start tags that were read before. A client writes the same ones in each of its envelopes, and they take most of the time
- * that reading takes. What one means depends on its text and on the scope around it, which is the same object where the tags
- * around it are the same.
+ * Caches parsed start tags. A client repeats them in each of its envelopes, and they take most of
+ * the parsing time. The key is the text and the outer scope. Equal outer tags give the same scope
+ * object, because they come from the cache too.
  */
-export class KnownTags {
-  /** Of scopes that are themselves known: others will not be met again. */
+export class StartTagCache {
+  /** Only scopes of cached tags: no other scope is met again. */
   readonly #byScope = new Map<Scope, Map<string, StartTag>>([[ROOT_SCOPE, new Map()]]);
   #count = 0;
 
@@ -31,10 +31,10 @@ export class KnownTags {
     return text.length > LENGTH_MAX ? undefined : this.#byScope.get(outer)?.get(text);
   }
 
-  /** Undefined where it is none to remember. It is read from a copy: parts of a document would keep all of it. */
+  /** Undefined for a tag that is not cached. Reads a copy: slices would keep the whole document. */
   add(text: string, outer: Scope, read: (copy: string) => StartTag): StartTag | undefined {
     if (text.length > LENGTH_MAX) return undefined;
-    if (this.#count >= TAGS_MAX) this.#forget();
+    if (this.#count >= TAGS_MAX) this.#clear();
     const inside = this.#byScope.get(outer);
     if (!inside) return undefined;
     const copy = detached(text);
@@ -45,7 +45,7 @@ export class KnownTags {
     return tag;
   }
 
-  #forget(): void {
+  #clear(): void {
     this.#byScope.clear();
     this.#byScope.set(ROOT_SCOPE, new Map());
     this.#count = 0;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
+import { inBrowser } from '../../support/browser.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { ACME } from '../../support/service.ts';
-import { inBrowser } from './browser.ts';
 
 const UNREAD = '/api/inbox.asmx?op=Unread';
 const REFUSED = 'Failed to load resource: the server responded with a status of 403 (Forbidden)';

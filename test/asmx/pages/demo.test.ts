@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { folder, freshDatabase, serving } from '../../cli/running.ts';
+import { textOf } from '../../support/markup.ts';
 import { ACME } from '../../support/service.ts';
-import { textOf } from './markup.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 

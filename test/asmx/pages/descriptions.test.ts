@@ -7,8 +7,8 @@ import type { Operation } from '../../../src/contract/types.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { type Arguments, FORMS } from '../../support/forms.ts';
+import { rows, section } from '../../support/markup.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
-import { rows, section } from './markup.ts';
 
 /** What pages and reference say about results and errors is what the service does. */
 

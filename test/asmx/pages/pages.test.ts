@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { contract } from '../../../src/contract/contract.ts';
 import { onEveryEngine } from '../../support/engines.ts';
+import { addresses, decoded, rows, section, textOf } from '../../support/markup.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { exchangeBytes } from '../../support/socket.ts';
-import { addresses, decoded, rows, section, textOf } from './markup.ts';
 
 const GROUPS = ['account', 'inbox', 'sent', 'compose'] as const;
 

@@ -3,8 +3,8 @@ import { after, before, test } from 'node:test';
 import { type Request, replyHeader } from '../../../src/exchange.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { requestOf } from '../../support/forms.ts';
+import { addresses, textOf } from '../../support/markup.ts';
 import { type Answer, type Service, startService } from '../../support/service.ts';
-import { addresses, textOf } from './markup.ts';
 
 /** Errors are pages for people in a browser. For programs they are one line of text, whatever they say they accept. */
 

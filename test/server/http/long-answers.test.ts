@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Problem } from '../../../src/problem.ts';
 import type { Database } from '../../../src/store/database.ts';
-import { load, manyOf } from '../../asmx/long-lists.ts';
 import { type Serving, serve } from '../../durability/serving.ts';
 import { onEveryEngine } from '../../support/engines.ts';
+import { load, manyOf } from '../../support/long-lists.ts';
 import { openReceiver, type Received, textOf } from '../../support/received-bytes.ts';
 
 /** Long lists of the whole service, as they come over a connection. */
@@ -40,7 +40,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
   });
   after(() => serving.app.stop());
 
-  /** The same bytes as the endpoint's own, which test/asmx/long-lists.test.ts holds against one piece. */
+  /** The same bytes as the endpoint's own, which test/asmx/results/long-lists.test.ts holds against one piece. */
   const isExpected = (answer: Received | undefined) => {
     assert.equal(answer?.status, 200);
     assert.ok(textOf(answer).replace(/^<\?xml[^>]*>\s*/, '') === expected);

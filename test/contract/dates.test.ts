@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatDate, parseGeneralDate, parseSchemaDate } from '../../src/contract/dates.ts';
+import { createTestEndpoint, NOW } from '../support/endpoint.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { assertProblem } from '../support/expected-problems.ts';
 import { FORMS, requestOf } from '../support/forms.ts';
 import { ACME, startService } from '../support/service.ts';
-import { createCodec, NOW } from './codec.ts';
-import { assertProblem } from './problems.ts';
 
 const MESSAGE_AT = '2026-10-02T10:45:30Z'; // when message 1003 of the sample came
 const NO = null;
@@ -199,7 +199,7 @@ test('a dateTime is written in UTC, with as many digits of a second as it needs'
 
 describe('dateTime arguments', () => {
   for (const form of FORMS) {
-    const codec = createCodec();
+    const endpoint = createTestEndpoint();
     const read = (from: string | null) =>
       requestOf(form, 'inbox', 'Read', { user_id: ACME, from, to: MESSAGE_AT, max_count: 1 });
 
@@ -208,11 +208,11 @@ describe('dateTime arguments', () => {
         const expected = instant(form.startsWith('soap') ? soap : http);
         if (expected === null) {
           const message = 'from: expected a date and time such as 2026-10-02T10:45:30Z';
-          assertProblem(form, await codec.send(read(text)), 'bad-argument', message);
+          assertProblem(form, await endpoint.send(read(text)), 'bad-argument', message);
         } else {
           const args = { user_id: ACME, from: expected, to: instant(MESSAGE_AT), max_count: 1 };
           assert.deepEqual(
-            await codec.receive(read(text)),
+            await endpoint.receive(read(text)),
             { group: 'inbox', operation: 'Read', arguments: args },
             text,
           );
@@ -221,7 +221,7 @@ describe('dateTime arguments', () => {
     });
 
     test(`${form}: a missing dateTime is a bad argument, not the year 1`, async () => {
-      assertProblem(form, await codec.send(read(null)), 'bad-argument', 'from: missing');
+      assertProblem(form, await endpoint.send(read(null)), 'bad-argument', 'from: missing');
     });
   }
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
-import { ENVELOPES, envelope, NAMESPACE, operationElement, soapRequest } from '../support/forms.ts';
-import { ACME, type Answer, type Service, startService } from '../support/service.ts';
-import { assertProblem } from './problems.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { assertProblem } from '../../support/expected-problems.ts';
+import { ENVELOPES, envelope, NAMESPACE, operationElement, soapRequest } from '../../support/forms.ts';
+import { ACME, type Answer, type Service, startService } from '../../support/service.ts';
 
 const SOAP = ['soap11', 'soap12'] as const;
 type Soap = (typeof SOAP)[number];

@@ -4,7 +4,7 @@ import { readXml, type XmlElement } from '../../../src/asmx/xml/reader.ts';
 import { Problem } from '../../../src/problem.ts';
 import { exchanges } from '../../support/cases.ts';
 import { LIMITS } from '../../support/limits.ts';
-import { readWithSaxes, saxesTrims } from './reference.ts';
+import { readWithSaxes, saxesTrims } from '../../support/saxes.ts';
 
 /**
  * Our reader and a general parser take the same documents, make the same tree of them and refuse the same ones. `FUZZ_RUNS`

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isWhole, type Reply } from '../../src/exchange.ts';
-import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
-import { type Arguments, FORMS, type Form, type Phrased, requestOf } from '../support/forms.ts';
-import { adopt, formsFor } from '../support/reading.ts';
-import { type Service, startService, textOf } from '../support/service.ts';
-import { createCodec } from './codec.ts';
-import { ends, load, type Many, manyOf, mixed, QUESTIONS, START, TOGETHER } from './long-lists.ts';
+import { isWhole, type Reply } from '../../../src/exchange.ts';
+import { createTestEndpoint } from '../../support/endpoint.ts';
+import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';
+import { type Arguments, FORMS, type Form, type Phrased, requestOf } from '../../support/forms.ts';
+import { ends, load, type Many, manyOf, mixed, QUESTIONS, START, TOGETHER } from '../../support/long-lists.ts';
+import { adopt, formsFor } from '../../support/reading.ts';
+import { type Service, startService, textOf } from '../../support/service.ts';
 
 /** Lists that are too long for one go: they are read and written in pages, and nobody can tell. */
 const SIZES = [0, 1, 199, 200, 201, 400, 499, 500, 501, 700, 701, 2_500];
@@ -14,7 +14,7 @@ const ALL = 10_000;
 
 /** The answer that is written in one go from all of the values. */
 let values: readonly unknown[] = [];
-const codec = createCodec(async () => values);
+const endpoint = createTestEndpoint(async () => values);
 
 type Question = (typeof QUESTIONS)[number];
 
@@ -24,7 +24,7 @@ async function agree(service: Service, form: Form, question: Question, many: Man
   const expected = answer(many);
   values = cap ? expected.slice(0, Math.min(max, limit)) : expected;
   const request = requestOf(form, group, operation, wanted);
-  const inOneGo = await codec.send(request);
+  const inOneGo = await endpoint.send(request);
   const what = `${operation} (${form}), ${max} of ${expected.length}`;
   // Sent to the service, it is validated against the schema, which takes longest of all: so not where only the cap differs.
   const { status, headers, text } = max === ALL ? await service.send(request) : await asked(service, request);
@@ -171,7 +171,7 @@ onEveryEngine('long lists of templates and groups', (engine) => {
         ] as const) {
           const request = requestOf(form, 'account', operation, { user_id: 'long' });
           values = answer;
-          const expected = (await codec.send(request)).text;
+          const expected = (await endpoint.send(request)).text;
           const pieces = await piecesOf(await answered(service, request));
           assert.ok(pieces.join('') === expected, operation);
           const longest = Math.max(...pieces.map((piece) => piece.length));

@@ -2,22 +2,25 @@ import { createEndpoint } from '../../src/asmx/endpoint.ts';
 import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Request } from '../../src/exchange.ts';
-import { NAMESPACE } from '../support/forms.ts';
-import { LIMITS } from '../support/limits.ts';
-import { type Answer, textOf } from '../support/service.ts';
+import { NAMESPACE } from './forms.ts';
+import { LIMITS } from './limits.ts';
+import { type Answer, textOf } from './service.ts';
 
-/** The wire alone, with operations of the test's own behind it instead of a service. */
-export interface Codec {
+/** An endpoint with operations of the test, without domain and database. */
+export interface TestEndpoint {
   send(request: Partial<Request> & { bytes?: string | Uint8Array }): Promise<Answer>;
-  /** What a request calls with which arguments; the answer where it calls nothing. */
+  /** The call that a request makes; the response of a request that makes none. */
   receive(request: Partial<Request> & { bytes?: string | Uint8Array }): Promise<Call | Answer>;
   readonly reported: { message: string; reference: string; cause: unknown }[];
 }
 
 export const NOW = Date.UTC(2026, 10, 15, 12);
 
-export function createCodec(operations: (call: Call) => Promise<unknown> = async () => [], zone = 'UTC'): Codec {
-  const reported: Codec['reported'] = [];
+export function createTestEndpoint(
+  operations: (call: Call) => Promise<unknown> = async () => [],
+  zone = 'UTC',
+): TestEndpoint {
+  const reported: TestEndpoint['reported'] = [];
   let called: Call | undefined;
   const endpoint = createEndpoint({
     limits: LIMITS,
@@ -26,19 +29,26 @@ export function createCodec(operations: (call: Call) => Promise<unknown> = async
     dates: () => ({ now: NOW, zone }),
     operations: async (call) => {
       called = call;
-      return { value: await operations(call), account: undefined, version: undefined };
+      return { value: await operations(call), account: undefined };
     },
     report: ({ message, details }, reference) => void reported.push({ message, reference, cause: details.cause }),
   });
-  const send: Codec['send'] = async ({ bytes = '', ...given }) => {
+  const send: TestEndpoint['send'] = async ({ bytes = '', ...given }) => {
     const reply = await endpoint({
-      ...{ method: 'GET', path: '/', query: '', headers: {}, base: 'http://127.0.0.1:18080', client: '192.0.2.1' },
-      ...{ body: async () => Buffer.from(bytes), ...given },
+      method: 'GET',
+      path: '/',
+      query: '',
+      headers: {},
+      base: 'http://127.0.0.1:18080',
+      client: '192.0.2.1',
+      body: async () => Buffer.from(bytes),
+      ...given,
     });
     return { ...reply, text: await textOf(reply) };
   };
   return {
-    ...{ send, reported },
+    send,
+    reported,
     async receive(request) {
       called = undefined;
       const answer = await send(request);

@@ -12,10 +12,10 @@ import { errorsOf } from '../../../src/contract/errors.ts';
 import type { Operation, ParameterType } from '../../../src/contract/types.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { ENVELOPES, NAMESPACE } from '../../support/forms.ts';
+import { codeBlocks, message, rows, section, textOf } from '../../support/markup.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 import { exchangeMessage } from '../../support/socket.ts';
 import { validateResult } from '../../support/validate.ts';
-import { codeBlocks, message, rows, section, textOf } from './markup.ts';
 
 const OPERATIONS = Object.entries(contract).flatMap(([group, operations]) =>
   Object.entries<Operation>(operations).map(([name, operation]) => ({ group, name, operation })),

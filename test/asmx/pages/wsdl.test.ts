@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Config } from '../../src/config/settings.ts';
-import { contract } from '../../src/contract/contract.ts';
-import { caseFile, type Exchange, exchanges } from '../support/cases.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { FORMS, NAMESPACE, requestOf } from '../support/forms.ts';
-import { ACME, type Service, startService } from '../support/service.ts';
-import { exchangeMessage } from '../support/socket.ts';
-import { parse } from '../support/validate.ts';
-import { assertProblem } from './problems.ts';
+import type { Config } from '../../../src/config/settings.ts';
+import { contract } from '../../../src/contract/contract.ts';
+import { caseFile, type Exchange, exchanges } from '../../support/cases.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { assertProblem } from '../../support/expected-problems.ts';
+import { FORMS, NAMESPACE, requestOf } from '../../support/forms.ts';
+import { ACME, type Service, startService } from '../../support/service.ts';
+import { exchangeMessage } from '../../support/socket.ts';
+import { parse } from '../../support/validate.ts';
 
 const GROUPS = Object.keys(contract);
 const RECORDED_BASE = 'http://127.0.0.1:18080';

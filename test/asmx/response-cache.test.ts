@@ -3,16 +3,16 @@ import { describe, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import { Problem, type ProblemKind } from '../../src/problem.ts';
+import { type CachedEndpoint, createCachedEndpoint, lookup, type Sent } from '../support/cached-endpoint.ts';
 import { type Arguments, FORMS, NAMESPACE, requestOf } from '../support/forms.ts';
 import type { Answer } from '../support/service.ts';
-import { createKeeping, type Keeping, lookup, type Sent } from './keeping.ts';
 
-/** What is said of an answer that was given again: nothing that tells it from the first. */
+/** Everything that a client sees of a response. */
 const shown = ({ status, headers, text }: Answer) => ({ status, headers, text });
 
-async function askedTwice(keeping: Keeping, request: Sent): Promise<void> {
-  const answers = [await keeping.send(request), await keeping.send(request)].map(shown);
-  assert.equal(keeping.asked.length, 2);
+async function askedTwice(endpoint: CachedEndpoint, request: Sent): Promise<void> {
+  const answers = [await endpoint.send(request), await endpoint.send(request)].map(shown);
+  assert.equal(endpoint.asked.length, 2);
   assert.deepEqual(answers[1], answers[0]);
 }
 
@@ -25,32 +25,32 @@ const dated = Object.entries(contract).flatMap(([group, operations]) =>
 );
 const ARGUMENTS: Arguments = { user_id: 'one', from: '2026-10-01', to: '2026-10-02', max_count: 1 };
 
-describe('kept answers', () => {
+describe('response cache', () => {
   for (const form of FORMS) {
-    test(`an answer is given again, byte for byte, and nobody is asked (${form})`, async () => {
-      const keeping = createKeeping();
+    test(`a repeated request gets the same bytes, and no operation is called (${form})`, async () => {
+      const endpoint = createCachedEndpoint();
       const answers: Answer[] = [];
-      for (let count = 0; count < 3; count++) answers.push(await keeping.send(lookup(form)));
-      assert.equal(keeping.asked.length, 1);
+      for (let count = 0; count < 3; count++) answers.push(await endpoint.send(lookup(form)));
+      assert.equal(endpoint.asked.length, 1);
       assert.match(answers[0]?.text ?? '', /<mobile>1<\/mobile>/);
       for (const answer of answers.slice(1)) assert.deepEqual(shown(answer), shown(answers[0] as Answer));
     });
 
-    test(`it is made anew after the version of the account has changed, and then kept again (${form})`, async () => {
+    test(`a change of the account ends the cached response, and the next one is cached (${form})`, async () => {
       let name = 'before';
       const answer = () => ({ name, surname: null, id: '1', mobile: null, groupid: null });
-      const keeping = createKeeping({ answer });
-      await keeping.send(lookup(form));
+      const endpoint = createCachedEndpoint({ answer });
+      await endpoint.send(lookup(form));
       name = 'after';
-      keeping.versions.set('one', 2);
-      for (const _ of [1, 2]) assert.match((await keeping.send(lookup(form))).text, />after</);
-      assert.equal(keeping.asked.length, 2);
+      endpoint.versions.set('one', 2);
+      for (const _ of [1, 2]) assert.match((await endpoint.send(lookup(form))).text, />after</);
+      assert.equal(endpoint.asked.length, 2);
     });
 
-    test(`what is observed of a kept answer is what was observed of the first, but for the call (${form})`, async () => {
-      const keeping = createKeeping();
-      for (const _ of [1, 2]) await keeping.send(lookup(form));
-      const [first, again] = keeping.observed.map(({ reply, request, call, durationMs, ...seen }) => ({ ...seen }));
+    test(`a cached response is observed as the first one, but without its call (${form})`, async () => {
+      const endpoint = createCachedEndpoint();
+      for (const _ of [1, 2]) await endpoint.send(lookup(form));
+      const [first, again] = endpoint.observed.map(({ reply, request, call, durationMs, ...seen }) => ({ ...seen }));
       assert.deepEqual(again, {
         kind: 'ok',
         protocol: form,
@@ -60,64 +60,64 @@ describe('kept answers', () => {
       });
       assert.deepEqual(first, again);
       assert.deepEqual(
-        keeping.observed.map(({ call }) => call?.operation),
+        endpoint.observed.map(({ call }) => call?.operation),
         ['LookupContact', undefined],
       );
       assert.deepEqual(
-        keeping.observed.map(({ request }) => request.method),
+        endpoint.observed.map(({ request }) => request.method),
         [lookup(form).method, lookup(form).method],
       );
     });
   }
 
-  test('an account that changes leaves the answers of others', async () => {
-    const keeping = createKeeping();
-    for (const account of ['one', 'two']) await keeping.send(lookup('get', '1', account));
-    keeping.versions.set('two', 2);
-    for (const account of ['one', 'two']) await keeping.send(lookup('get', '1', account));
+  test('a change of one account keeps the cached responses of others', async () => {
+    const endpoint = createCachedEndpoint();
+    for (const account of ['one', 'two']) await endpoint.send(lookup('get', '1', account));
+    endpoint.versions.set('two', 2);
+    for (const account of ['one', 'two']) await endpoint.send(lookup('get', '1', account));
     assert.deepEqual(
-      keeping.asked.map((call) => call.arguments.user_id),
+      endpoint.asked.map((call) => call.arguments.user_id),
       ['one', 'two', 'two'],
     );
   });
 
-  test('an answer is not kept where its account changed while it was made', async () => {
-    const meanwhile = (versions: Keeping['versions'], account: string) =>
+  test('a response is not cached if its account changed while it was made', async () => {
+    const meanwhile = (versions: CachedEndpoint['versions'], account: string) =>
       versions.set(account, (versions.get(account) ?? 1) + 1);
-    await askedTwice(createKeeping({ meanwhile }), lookup('get'));
+    await askedTwice(createCachedEndpoint({ meanwhile }), lookup('get'));
   });
 
-  test('an answer is not kept where nobody can tell the version', async () => {
-    const keeping = createKeeping();
-    keeping.versions.set('one', undefined);
-    await askedTwice(keeping, lookup('get'));
+  test('a response is not cached if the database cannot tell the version', async () => {
+    const endpoint = createCachedEndpoint();
+    endpoint.versions.set('one', undefined);
+    await askedTwice(endpoint, lookup('get'));
   });
 
-  test('an answer is not given again where the version cannot be told any more', async () => {
-    const keeping = createKeeping();
-    await keeping.send(lookup('get'));
-    keeping.versions.set('one', undefined);
-    await keeping.send(lookup('get'));
-    assert.equal(keeping.asked.length, 2);
+  test('a cached response is not used if the database cannot tell the version', async () => {
+    const endpoint = createCachedEndpoint();
+    await endpoint.send(lookup('get'));
+    endpoint.versions.set('one', undefined);
+    await endpoint.send(lookup('get'));
+    assert.equal(endpoint.asked.length, 2);
   });
 
   for (const kind of ['denied', 'bad-argument', 'unavailable', 'too-many'] satisfies ProblemKind[]) {
-    test(`a problem is not kept: ${kind}`, async () => {
+    test(`a problem is not cached: ${kind}`, async () => {
       const answer = () => Promise.reject(new Problem(kind, 'no'));
-      for (const form of FORMS) await askedTwice(createKeeping({ answer }), lookup(form));
+      for (const form of FORMS) await askedTwice(createCachedEndpoint({ answer }), lookup(form));
     });
   }
 
-  test('our own error is not kept, and the next answer is the right one', async () => {
+  test('an internal error is not cached', async () => {
     let fails = true;
     const answer = () => {
       if (fails) throw new Error('a bug');
       return { name: 'right', surname: null, id: '1', mobile: null, groupid: null };
     };
-    const keeping = createKeeping({ answer });
-    assert.equal((await keeping.send(lookup('get'))).status, 500);
+    const endpoint = createCachedEndpoint({ answer });
+    assert.equal((await endpoint.send(lookup('get'))).status, 500);
     fails = false;
-    assert.match((await keeping.send(lookup('get'))).text, />right</);
+    assert.match((await endpoint.send(lookup('get'))).text, />right</);
   });
 
   const long = (unit: string, bytes: number) => () => {
@@ -125,34 +125,37 @@ describe('kept answers', () => {
     return { name, surname: null, id: '1', mobile: null, groupid: null };
   };
   // The envelope and the record around the name take less than 1 KB.
-  test('an answer of nearly 64 KB is kept', async () => {
-    const keeping = createKeeping({ answer: long('x', 63 * 1024) });
-    for (const _ of [1, 2]) await keeping.send(lookup('soap11'));
-    assert.equal(keeping.asked.length, 1);
+  test('a response of nearly 64 KB is cached', async () => {
+    const endpoint = createCachedEndpoint({ answer: long('x', 63 * 1024) });
+    for (const _ of [1, 2]) await endpoint.send(lookup('soap11'));
+    assert.equal(endpoint.asked.length, 1);
   });
   for (const [what, unit] of Object.entries({ ASCII: 'x', 'characters of three bytes': '字', emoji: '😀' })) {
-    test(`an answer of more than 64 KB is not kept: ${what}`, () =>
-      askedTwice(createKeeping({ answer: long(unit, 64 * 1024) }), lookup('soap11')));
+    test(`a response of more than 64 KB is not cached: ${what}`, () =>
+      askedTwice(createCachedEndpoint({ answer: long(unit, 64 * 1024) }), lookup('soap11')));
   }
 
-  test('an answer to a question of more than 4,096 characters is not kept', () =>
-    askedTwice(createKeeping(), lookup('get', '1'.repeat(4_096))));
+  test('the response to a request of more than 4,096 characters is not cached', () =>
+    askedTwice(createCachedEndpoint(), lookup('get', '1'.repeat(4_096))));
 
-  test('an answer that comes in pieces is not kept, however short it is', async () => {
+  test('a streamed response is not cached, however short it is', async () => {
     const answer = () =>
       (async function* () {
         yield [{ name: 'a', surname: null, id: '1', mobile: null, groupid: null }];
       })();
     for (const form of FORMS) {
-      await askedTwice(createKeeping({ answer }), requestOf(form, 'account', 'FetchContacts', { user_id: 'one' }));
+      await askedTwice(
+        createCachedEndpoint({ answer }),
+        requestOf(form, 'account', 'FetchContacts', { user_id: 'one' }),
+      );
     }
   });
 
-  test('the operations with a dateTime are known', () => assert.deepEqual(dated, [['inbox', 'Read']]));
+  test('Read is the only operation with a dateTime', () => assert.deepEqual(dated, [['inbox', 'Read']]));
   for (const [group, operation] of dated) {
     for (const form of FORMS) {
-      test(`an answer to a question about times is not kept: ${operation} (${form})`, () =>
-        askedTwice(createKeeping({ answer: () => [] }), requestOf(form, group, operation, ARGUMENTS)));
+      test(`a response that depends on a dateTime is not cached: ${operation} (${form})`, () =>
+        askedTwice(createCachedEndpoint({ answer: () => [] }), requestOf(form, group, operation, ARGUMENTS)));
     }
   }
 });
@@ -222,21 +225,21 @@ const DIFFERENT: Record<string, readonly [Sent, Sent, number, RegExp]> = {
   HEAD: [lookup('get'), { ...lookup('get'), method: 'HEAD' }, 405, /./],
 };
 
-describe('which answer is kept for which request', () => {
+describe('keys of the response cache', () => {
   for (const [what, [first, second, status, text]] of Object.entries(DIFFERENT)) {
-    test(`it is not given for ${what}`, async () => {
-      const keeping = createKeeping();
-      const fresh = createKeeping();
-      const expected = [await fresh.send(first), await createKeeping().send(second)].map(shown);
+    test(`a cached response is not used for ${what}`, async () => {
+      const endpoint = createCachedEndpoint();
+      const fresh = createCachedEndpoint();
+      const expected = [await fresh.send(first), await createCachedEndpoint().send(second)].map(shown);
       assert.equal(expected[0]?.status, 200);
       assert.equal(expected[1]?.status, status);
       assert.match(expected[1]?.text ?? '', text);
       // Each twice and in turns: neither is ever given for the other.
       for (const _ of [1, 2]) {
-        assert.deepEqual(shown(await keeping.send(first)), expected[0]);
-        assert.deepEqual(shown(await keeping.send(second)), expected[1]);
+        assert.deepEqual(shown(await endpoint.send(first)), expected[0]);
+        assert.deepEqual(shown(await endpoint.send(second)), expected[1]);
       }
-      assert.equal(keeping.asked.length, status === 200 ? 2 : 1);
+      assert.equal(endpoint.asked.length, status === 200 ? 2 : 1);
     });
   }
 });

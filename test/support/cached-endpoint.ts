@@ -3,12 +3,12 @@ import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import { ResponseCache } from '../../src/asmx/response-cache.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Reply, Request } from '../../src/exchange.ts';
-import { NAMESPACE, type Phrased, requestOf } from '../support/forms.ts';
-import { LIMITS } from '../support/limits.ts';
-import { type Answer, textOf } from '../support/service.ts';
+import { NAMESPACE, type Phrased, requestOf } from './forms.ts';
+import { LIMITS } from './limits.ts';
+import { type Answer, textOf } from './service.ts';
 
-/** The wire with kept answers, and behind it operations of the test's own that count how often they are asked. */
-export interface Keeping {
+/** An endpoint with a response cache. The operations of the test record their calls. */
+export interface CachedEndpoint {
   readonly asked: Call[];
   readonly observed: Exchange[];
   /** The version of each account; the account of a call is its user_id. */
@@ -18,23 +18,27 @@ export interface Keeping {
 /** A request as a client phrases it, with bytes that need not be text. */
 export type Sent = Omit<Phrased, 'bytes'> & { readonly bytes: string | Uint8Array };
 
-/** An account as the operations of the test name it: its version is the one at the start of the call. */
+/** The account of a call, with its version at the start of the call. */
 export interface FakeAccount {
   readonly userId: string;
   readonly version: number | undefined;
 }
 
-export interface KeepingSettings {
+export interface CachedEndpointSettings {
   readonly answer?: (call: Call) => unknown;
   readonly bytesMax?: number;
-  /** What becomes of the account while it is asked. */
-  readonly meanwhile?: (versions: Keeping['versions'], account: string) => void;
+  /** Called during each call, for instance to change its account. */
+  readonly meanwhile?: (versions: CachedEndpoint['versions'], account: string) => void;
 }
 
-export function createKeeping({ answer = contactOf, bytesMax = 2 ** 20, meanwhile }: KeepingSettings = {}): Keeping {
+export function createCachedEndpoint({
+  answer = contactOf,
+  bytesMax = 2 ** 20,
+  meanwhile,
+}: CachedEndpointSettings = {}): CachedEndpoint {
   const asked: Call[] = [];
   const observed: Exchange[] = [];
-  const versions: Keeping['versions'] = new Map();
+  const versions: CachedEndpoint['versions'] = new Map();
   const versionOf = (userId: string) => (versions.has(userId) ? versions.get(userId) : 1);
   const isUnchanged = (account: unknown) => {
     const { userId, version } = account as FakeAccount;
@@ -58,7 +62,9 @@ export function createKeeping({ answer = contactOf, bytesMax = 2 ** 20, meanwhil
     observe: (exchange) => void observed.push(exchange),
   });
   return {
-    ...{ asked, observed, versions },
+    asked,
+    observed,
+    versions,
     async send({ bytes, ...phrased }) {
       const body = async () => Buffer.from(bytes as Uint8Array);
       const request: Request = { ...phrased, base: 'http://127.0.0.1:18080', client: '192.0.2.1', body };
@@ -68,9 +74,13 @@ export function createKeeping({ answer = contactOf, bytesMax = 2 ** 20, meanwhil
   };
 }
 
-/** A contact with the number that was looked for: the answer shows what was understood. */
+/** A contact with the requested number: the response shows what was decoded. */
 export const contactOf = ({ arguments: { mobile = null } }: Call) => ({
-  ...{ name: mobile, surname: null, id: '1', mobile, groupid: null },
+  name: mobile,
+  surname: null,
+  id: '1',
+  mobile,
+  groupid: null,
 });
 
 export const lookup = (form: 'soap11' | 'soap12' | 'get' | 'post', mobile = '1', user_id = 'one') =>

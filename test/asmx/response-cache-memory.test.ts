@@ -50,10 +50,10 @@ async function memoryInUse(): Promise<number> {
   return least;
 }
 
-describe('room for kept answers', () => {
+describe('memory of the response cache', () => {
   // Answers of any size, from far below what an entry costs besides to the longest that is kept.
   for (const bytes of [0, 100, 1_000, 10_000, 60_000]) {
-    test(`answers of ${bytes} bytes take no more than there is room, and most of it`, () => {
+    test(`responses of ${bytes} bytes fill the memory of the cache, and never exceed it`, () => {
       const bytesMax = 2 ** 20;
       const cache = cacheOf(bytesMax);
       const count = Math.ceil((10 * bytesMax) / (bytes + 200));
@@ -71,7 +71,7 @@ describe('room for kept answers', () => {
     });
   }
 
-  test('long questions count as well as long answers', () => {
+  test('keys count as well as responses', () => {
     const bytesMax = 2 ** 18;
     const cache = cacheOf(bytesMax);
     for (const name of numbers(1_000)) cache.store(requestOf(name, 4_000), NO_BYTES, responseOf(10));
@@ -80,7 +80,7 @@ describe('room for kept answers', () => {
     assert.ok(held.length > 0);
   });
 
-  test('the memory that is really taken is about what there is room for, also where most answers are not kept', async () => {
+  test('the heap grows by at most twice the memory of the cache', async () => {
     const bytesMax = 8 * 2 ** 20;
     const before = await memoryInUse();
     const cache = cacheOf(bytesMax);
@@ -94,7 +94,7 @@ describe('room for kept answers', () => {
     assert.ok(taken < 2 * bytesMax, `${(taken / bytesMax).toFixed(1)} times the room`);
   });
 
-  test('those that are used stay while many others come and go', () => {
+  test('entries in use stay while others are evicted', () => {
     const cache = cacheOf(2 ** 18);
     const polled = numbers(20);
     for (const name of polled) storeIn(cache, name);
@@ -106,7 +106,7 @@ describe('room for kept answers', () => {
     assert.ok(findIn(cache, 10_999));
   });
 
-  test('those that are not used any more go in the end', () => {
+  test('entries that are no longer used are evicted', () => {
     const cache = cacheOf(2 ** 18);
     for (const name of numbers(20)) storeIn(cache, name);
     for (const name of numbers(20)) findIn(cache, name);
@@ -117,7 +117,7 @@ describe('room for kept answers', () => {
     );
   });
 
-  test('where all are used, the room is still enough', () => {
+  test('the cache keeps its limit when all entries are in use', () => {
     const bytesMax = 2 ** 17;
     const cache = cacheOf(bytesMax);
     for (const name of numbers(400)) {
@@ -128,7 +128,7 @@ describe('room for kept answers', () => {
     assert.ok(held.length > 0 && held.length * 1_200 <= bytesMax, `${held.length} are held`);
   });
 
-  test('an answer in place of an older one to the same question takes its room', () => {
+  test('a response replaces the older one of the same key', () => {
     let version = 1;
     const cache = cacheOf(20_000, (account) => account === version);
     storeIn(cache, 'other');
@@ -140,7 +140,7 @@ describe('room for kept answers', () => {
     assert.ok(findIn(cache, 'other'));
   });
 
-  test('without room nothing is kept', () => {
+  test('with 0 bytes nothing is cached', () => {
     const cache = cacheOf(0);
     for (const name of numbers(100)) storeIn(cache, name, 0);
     assert.deepEqual(
@@ -149,7 +149,7 @@ describe('room for kept answers', () => {
     );
   });
 
-  test('what is found is what was kept', () => {
+  test('find returns what store stored', () => {
     const cache = cacheOf(2 ** 20);
     storeIn(cache, 1, 10);
     const found = findIn(cache, 1);

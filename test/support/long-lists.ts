@@ -1,6 +1,6 @@
 import type { App } from '../../src/app.ts';
-import type { Arguments } from '../support/forms.ts';
-import { adopt } from '../support/reading.ts';
+import type { Arguments } from './forms.ts';
+import { adopt } from './reading.ts';
 
 /** Accounts with many of everything, and what every list of them must hold, in its order. */
 export interface Received {

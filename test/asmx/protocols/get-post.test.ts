@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
-import { ACME, startService } from '../support/service.ts';
-import { createCodec } from './codec.ts';
-import { assertProblem } from './problems.ts';
+import { createTestEndpoint } from '../../support/endpoint.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { assertProblem } from '../../support/expected-problems.ts';
+import { ACME, startService } from '../../support/service.ts';
 
 /** How GET and POST parameters are read. */
 const FORM_TYPE = 'application/x-www-form-urlencoded';
@@ -58,7 +58,7 @@ const LISTS: readonly (readonly [what: string, pairs: string, list: string[] | n
   ['with brackets', `${user}&contact_id[]=101&contact_id[0]=102`, null],
 ];
 
-const codec = createCodec(async () => null);
+const endpoint = createTestEndpoint(async () => null);
 const called = (operation: string, args: object) => ({ group: 'account', operation, arguments: args });
 
 describe('GET and POST parameters', () => {
@@ -66,15 +66,15 @@ describe('GET and POST parameters', () => {
     for (const [what, pairs, mobile] of TEXTS) {
       test(`${form}: a text is read ${what}`, async () => {
         const call = called('FetchContact', { user_id: ACME, mobile });
-        assert.deepEqual(await codec.receive(requestOf(form, 'FetchContact', pairs)), call);
+        assert.deepEqual(await endpoint.receive(requestOf(form, 'FetchContact', pairs)), call);
       });
     }
 
     for (const [what, pairs, contact_id] of LISTS) {
       test(`${form}: a list ${what} is ${JSON.stringify(contact_id)}`, async () => {
         const call = called('DeleteContact', { user_id: ACME, contact_id });
-        const codec = createCodec(async () => true);
-        assert.deepEqual(await codec.receive(requestOf(form, 'DeleteContact', pairs)), call);
+        const endpoint = createTestEndpoint(async () => true);
+        assert.deepEqual(await endpoint.receive(requestOf(form, 'DeleteContact', pairs)), call);
       });
     }
 
@@ -87,7 +87,7 @@ describe('GET and POST parameters', () => {
     ] as const;
     test(`${form}: a scalar given twice is a bad argument, in whatever letter case`, async () => {
       for (const [name, pairs] of TWICE) {
-        const answer = await codec.send(requestOf(form, 'FetchContactsByGroupId', pairs));
+        const answer = await endpoint.send(requestOf(form, 'FetchContactsByGroupId', pairs));
         assertProblem(form, answer, 'bad-argument', `${name}: given more than once`);
       }
     });
@@ -102,7 +102,7 @@ describe('GET and POST parameters', () => {
     ] as const;
     test(`${form}: a number that is missing or empty is a bad argument`, async () => {
       for (const [pairs, message] of NUMBERS) {
-        const answer = await codec.send(requestOf(form, 'FetchContactsByGroupId', pairs));
+        const answer = await endpoint.send(requestOf(form, 'FetchContactsByGroupId', pairs));
         assertProblem(form, answer, 'bad-argument', message);
       }
     });
@@ -111,16 +111,16 @@ describe('GET and POST parameters', () => {
       for (const groupid of ['+2', '%2B2', '+%2B2+', '002', '%202%0A']) {
         const call = called('FetchContactsByGroupId', { user_id: ACME, groupid: 2 });
         const request = requestOf(form, 'FetchContactsByGroupId', `${user}&groupid=${groupid}`);
-        assert.deepEqual(await createCodec().receive(request), call, groupid);
+        assert.deepEqual(await createTestEndpoint().receive(request), call, groupid);
       }
     });
 
     test(`${form}: percent signs in the operation's name are decoded, a plus is none`, async () => {
       const call = called('FetchContact', { user_id: ACME, mobile: null });
-      assert.deepEqual(await codec.receive(requestOf(form, 'Fetch%43ontact', user)), call);
+      assert.deepEqual(await endpoint.receive(requestOf(form, 'Fetch%43ontact', user)), call);
       assertProblem(
         form,
-        await codec.send(requestOf(form, 'FetchContact+', user)),
+        await endpoint.send(requestOf(form, 'FetchContact+', user)),
         'unknown-operation',
         /no such operation/,
       );
@@ -133,12 +133,12 @@ describe('GET and POST parameters', () => {
       headers: { 'content-type': FORM_TYPE },
       bytes: 'mobile=a',
     };
-    assert.deepEqual(await codec.receive(request), called('FetchContact', { user_id: ACME, mobile: null }));
+    assert.deepEqual(await endpoint.receive(request), called('FetchContact', { user_id: ACME, mobile: null }));
   });
 
   test('POST reads the form only', async () => {
     const request = { ...requestOf('post', 'FetchContact', user), query: `${user}&mobile=a` };
-    assert.deepEqual(await codec.receive(request), called('FetchContact', { user_id: ACME, mobile: null }));
+    assert.deepEqual(await endpoint.receive(request), called('FetchContact', { user_id: ACME, mobile: null }));
   });
 
   const CHARSETS: readonly (readonly [type: string, value: Buffer | string, mobile: string])[] = [
@@ -158,7 +158,7 @@ describe('GET and POST parameters', () => {
     test(`POST as ${type} reads ${value.toString('latin1')} as ${JSON.stringify(mobile)}`, async () => {
       const bytes = Buffer.concat([Buffer.from(`${user}&mobile=`), Buffer.from(value)]);
       const request = { ...requestOf('post', 'FetchContact', ''), headers: { 'content-type': type }, bytes };
-      assert.deepEqual(await codec.receive(request), called('FetchContact', { user_id: ACME, mobile }));
+      assert.deepEqual(await endpoint.receive(request), called('FetchContact', { user_id: ACME, mobile }));
     });
   }
 });

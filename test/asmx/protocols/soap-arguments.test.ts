@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
-import { envelope, NAMESPACE, soapRequest } from '../support/forms.ts';
-import { ACME, startService } from '../support/service.ts';
-import { createCodec } from './codec.ts';
-import { assertProblem } from './problems.ts';
+import { createTestEndpoint } from '../../support/endpoint.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { assertProblem } from '../../support/expected-problems.ts';
+import { envelope, NAMESPACE, soapRequest } from '../../support/forms.ts';
+import { ACME, startService } from '../../support/service.ts';
 
 /** How SOAP parameters are read. The operation's element and its prefixes are written out, as toolkits write them. */
 const XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
@@ -160,7 +160,7 @@ const LISTS: readonly (readonly [what: string, element: string, list: (string | 
 ];
 
 describe('SOAP parameters', () => {
-  const codec = createCodec(async () => true);
+  const endpoint = createTestEndpoint(async () => true);
 
   for (const form of SOAP) {
     const request = (operation: string, body: string) => soapRequest(form, 'account', envelope(form, body), operation);
@@ -169,14 +169,14 @@ describe('SOAP parameters', () => {
       test(`${form}: texts are read ${what}`, async () => {
         const args = { user_id: ACME, mobile, sample_message };
         const call = { group: 'account', operation: 'BlackListNumber', arguments: args };
-        assert.deepEqual(await codec.receive(request('BlackListNumber', element)), call);
+        assert.deepEqual(await endpoint.receive(request('BlackListNumber', element)), call);
       });
     }
 
     for (const [what, element, contact_id] of LISTS) {
       test(`${form}: a list ${what} is ${JSON.stringify(contact_id)}`, async () => {
         const call = { group: 'account', operation: 'DeleteContact', arguments: { user_id: ACME, contact_id } };
-        assert.deepEqual(await codec.receive(request('DeleteContact', own('DeleteContact', USER + element))), call);
+        assert.deepEqual(await endpoint.receive(request('DeleteContact', own('DeleteContact', USER + element))), call);
       });
     }
 
@@ -186,12 +186,12 @@ describe('SOAP parameters', () => {
         const message = /^groupid: a value holds text only/;
         for (const value of [`${node}2`, `2${node}`, `2${node}3`, node]) {
           const body = own('FetchContactsByGroupId', `${USER}<groupid>${value}</groupid>`);
-          assertProblem(form, await codec.send(request('FetchContactsByGroupId', body)), 'malformed', message);
+          assertProblem(form, await endpoint.send(request('FetchContactsByGroupId', body)), 'malformed', message);
         }
         const user = own('Profile', `<user_id>${ACME}${node}</user_id>`);
-        assertProblem(form, await codec.send(request('Profile', user)), 'malformed', /^user_id: /);
+        assertProblem(form, await endpoint.send(request('Profile', user)), 'malformed', /^user_id: /);
         const list = own('DeleteContact', `${USER}<contact_id><string>101${node}</string></contact_id>`);
-        assertProblem(form, await codec.send(request('DeleteContact', list)), 'malformed', /^contact_id: /);
+        assertProblem(form, await endpoint.send(request('DeleteContact', list)), 'malformed', /^contact_id: /);
       });
     }
 
@@ -208,7 +208,7 @@ describe('SOAP parameters', () => {
     for (const [what, element, message] of NUMBERS) {
       test(`${form}: a number that is ${what} is a bad argument`, async () => {
         const body = own('FetchContactsByGroupId', USER + element);
-        assertProblem(form, await codec.send(request('FetchContactsByGroupId', body)), 'bad-argument', message);
+        assertProblem(form, await endpoint.send(request('FetchContactsByGroupId', body)), 'bad-argument', message);
       });
     }
 
@@ -216,7 +216,7 @@ describe('SOAP parameters', () => {
       const body = own('FetchContactsByGroupId', `${USER}<groupid xmlns="urn:x">1</groupid><groupid>2</groupid>`);
       const args = { user_id: ACME, groupid: 2 };
       const call = { group: 'account', operation: 'FetchContactsByGroupId', arguments: args };
-      assert.deepEqual(await codec.receive(request('FetchContactsByGroupId', body)), call);
+      assert.deepEqual(await endpoint.receive(request('FetchContactsByGroupId', body)), call);
     });
 
     test(`${form}: texts, lists and items of a foreign namespace are bad arguments`, async () => {
@@ -226,7 +226,7 @@ describe('SOAP parameters', () => {
         ['contact_id', own('DeleteContact', `${USER}<contact_id><string xmlns="urn:x">101</string></contact_id>`)],
       ] as const;
       for (const [name, body] of foreign) {
-        const answer = await codec.send(request('DeleteContact', body));
+        const answer = await endpoint.send(request('DeleteContact', body));
         assertProblem(form, answer, 'bad-argument', new RegExp(`^${name}: .*not in the namespace`));
       }
     });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createTestEndpoint } from '../support/endpoint.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { assertProblem } from '../support/expected-problems.ts';
 import { type Arguments, FORMS, requestOf } from '../support/forms.ts';
 import { ACME, startService } from '../support/service.ts';
-import { createCodec } from './codec.ts';
-import { assertProblem } from './problems.ts';
 
 interface Row {
   readonly text: string;
@@ -107,12 +107,12 @@ const SCALARS = [
 describe('numbers', () => {
   for (const { type, group, operation, name, accepted, refused, expected } of SCALARS) {
     for (const form of FORMS) {
-      const codec = createCodec();
+      const endpoint = createTestEndpoint();
       const given = (args: Arguments) => requestOf(form, group, operation, { user_id: ACME, ...args });
 
       for (const { text, value } of accepted) {
         test(`${type} in ${form}: ${JSON.stringify(text)} is ${value}`, async () => {
-          assert.deepEqual(await codec.receive(given({ [name]: text })), {
+          assert.deepEqual(await endpoint.receive(given({ [name]: text })), {
             ...{ group, operation },
             arguments: { user_id: ACME, [name]: value },
           });
@@ -123,7 +123,7 @@ describe('numbers', () => {
         test(`${type} in ${form}: ${JSON.stringify(text)} is a bad argument`, async () => {
           assertProblem(
             form,
-            await codec.send(given({ [name]: text })),
+            await endpoint.send(given({ [name]: text })),
             'bad-argument',
             `${name}: expected ${expected}`,
           );
@@ -131,7 +131,7 @@ describe('numbers', () => {
       }
 
       test(`${type} in ${form}: a missing one is a bad argument, not 0`, async () => {
-        assertProblem(form, await codec.send(given({})), 'bad-argument', `${name}: missing`);
+        assertProblem(form, await endpoint.send(given({})), 'bad-argument', `${name}: missing`);
       });
     }
   }
@@ -151,11 +151,11 @@ describe('text', () => {
     'a,b',
   ];
   for (const form of FORMS) {
-    const codec = createCodec();
+    const endpoint = createTestEndpoint();
     for (const text of TEXTS) {
       test(`string in ${form}: ${JSON.stringify(text)} arrives as it is`, async () => {
         const request = requestOf(form, 'account', 'FetchContact', { user_id: ACME, mobile: text });
-        assert.deepEqual(await codec.receive(request), {
+        assert.deepEqual(await endpoint.receive(request), {
           ...{ group: 'account', operation: 'FetchContact' },
           arguments: { user_id: ACME, mobile: text },
         });
@@ -164,7 +164,7 @@ describe('text', () => {
 
     test(`string in ${form}: a missing one is null, which is not the empty one`, async () => {
       const request = requestOf(form, 'account', 'FetchContact', { user_id: ACME });
-      assert.deepEqual(await codec.receive(request), {
+      assert.deepEqual(await endpoint.receive(request), {
         ...{ group: 'account', operation: 'FetchContact' },
         arguments: { user_id: ACME, mobile: null },
       });

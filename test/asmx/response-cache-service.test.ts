@@ -9,8 +9,9 @@ import { adopt, formsFor } from '../support/reading.ts';
 import { ACME, GLOBEX, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 
-/** Kept answers of the whole service: only the embedded database can tell that nothing has changed. */
-const isKept = ({ kind, operation, call }: Exchange) => kind === 'ok' && operation !== undefined && call === undefined;
+/** The response cache of the whole service. Only SQLite can tell that nothing has changed. */
+const isCached = ({ kind, operation, call }: Exchange) =>
+  kind === 'ok' && operation !== undefined && call === undefined;
 
 async function serveCounting(engine: Engine, settings = {}) {
   const exchanges: Exchange[] = [];
@@ -37,9 +38,9 @@ const OPERATOR: Record<string, readonly [valid: boolean, (app: Serving['app']) =
   ],
 };
 
-onEveryEngine('kept answers of the service', (engine) => {
+onEveryEngine('response cache of the service', (engine) => {
   for (const form of formsFor(engine)) {
-    test(`a time of day means another day tomorrow (${form})`, async () => {
+    test(`Read with a time of day returns the messages of today, also tomorrow (${form})`, async () => {
       const service = await startService(engine);
       const ask = async () => {
         const args = { user_id: ACME, from: '00:00:00', to: '23:59:59', max_count: 10 };
@@ -76,36 +77,36 @@ onEveryEngine('kept answers of the service', (engine) => {
     });
   }
 
-  test('every answer that changes nothing is kept where the database can tell, and no other', async () => {
+  test('SQLite caches each response that changed nothing and depends on no clock; PostgreSQL caches none', async () => {
     const { app, call, exchanges } = await serveCounting(engine);
     try {
       for (const each of CALLS) for (const _ of [1, 2]) await call(...each);
-      const kept = exchanges.filter(isKept).map(({ group, operation }) => `${group}.${operation}`);
-      const expected = READS.map(([group, operation]) => `${group}.${operation}`).filter(
-        (name) => name !== 'inbox.Read',
-      );
-      assert.deepEqual(kept, engine === engines[0] ? expected : []);
+      const cached = exchanges.filter(isCached).map(({ group, operation }) => `${group}.${operation}`);
+      const reads = READS.map(([group, operation]) => `${group}.${operation}`).filter((name) => name !== 'inbox.Read');
+      // Nothing is scheduled any more, so this call changes nothing either.
+      const expected = [...reads, 'compose.DeleteAllScheduled'];
+      assert.deepEqual(cached, engine === engines[0] ? expected : []);
     } finally {
       await app.stop();
     }
   });
 
-  test('with the setting at 0 nothing is kept', async () => {
+  test('with COLUMBA_KEPT_BYTES_MAX at 0 no response is cached', async () => {
     const { app, call, exchanges } = await serveCounting(engine, { keptBytesMax: 0 });
     try {
       for (const each of READS) for (const _ of [1, 2]) await call(...each);
-      assert.deepEqual(exchanges.filter(isKept), []);
+      assert.deepEqual(exchanges.filter(isCached), []);
     } finally {
       await app.stop();
     }
   });
 });
 
-/** Answers whose length in bytes is above the size from which they are packed, and whose length in characters is below. */
+/** Responses are compressed by their bytes, not by their characters: these have three bytes each. */
 const WIDE = 'wide';
 const wideAccount = { username: WIDE, userID: WIDE, templates: ['字'.repeat(400)], company: '字'.repeat(300) };
 
-onEveryEngine('kept answers, over a socket', (engine) => {
+onEveryEngine('response cache over a socket', (engine) => {
   let serving: Awaited<ReturnType<typeof serveCounting>>;
   let address: string;
   before(async () => {
@@ -131,7 +132,7 @@ onEveryEngine('kept answers, over a socket', (engine) => {
   for (const userId of [ACME, WIDE]) {
     for (const fields of [[], ['Accept-Encoding: gzip']]) {
       const who = `${userId === WIDE ? 'wide characters' : 'the sample data'}, ${fields[0] ?? 'no Accept-Encoding'}`;
-      test(`head and body of a kept answer are those of the first one (${who})`, async () => {
+      test(`a cached response has the head and body of the first one (${who})`, async () => {
         for (const form of FORMS) {
           for (const [group, operation, args] of READS) {
             const question = [form, group, operation, { user_id: userId, ...args }, fields] as const;
@@ -143,11 +144,11 @@ onEveryEngine('kept answers, over a socket', (engine) => {
     }
   }
 
-  test('an answer that was kept for one that takes gzip is plain for one that does not', async () => {
+  test('a response cached for a client with gzip is sent uncompressed to a client without', async () => {
     const question = ['get', 'inbox', 'InboxDS', { user_id: ACME, max_count: 7 }] as const;
-    const packed = await ask(...question, ['Accept-Encoding: gzip']);
+    const compressed = await ask(...question, ['Accept-Encoding: gzip']);
     const plain = await ask(...question, []);
-    assert.deepEqual([packed.headers['content-encoding'], plain.headers['content-encoding']], ['gzip', undefined]);
-    assert.equal(plain.body.toString('utf8'), packed.text);
+    assert.deepEqual([compressed.headers['content-encoding'], plain.headers['content-encoding']], ['gzip', undefined]);
+    assert.equal(plain.body.toString('utf8'), compressed.text);
   });
 });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium as launcher, type Page } from 'playwright-core';
-import type { PageSettings } from '../../../src/asmx/pages/pages.ts';
-import type { Engine } from '../../support/engines.ts';
-import { chromium, testWith } from '../../support/peers.ts';
-import { type Service, startService } from '../../support/service.ts';
+import type { PageSettings } from '../../src/asmx/pages/pages.ts';
+import type { Engine } from './engines.ts';
+import { chromium, testWith } from './peers.ts';
+import { type Service, startService } from './service.ts';
 
 /** A real browser in front of a real service, with the sample data. */
 export interface Visit {

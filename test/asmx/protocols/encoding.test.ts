@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
-import { ENVELOPES, FORMS, NAMESPACE, requestOf } from '../support/forms.ts';
-import { ACME, startService } from '../support/service.ts';
-import { parse } from '../support/validate.ts';
-import { assertProblem } from './problems.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { assertProblem } from '../../support/expected-problems.ts';
+import { ENVELOPES, FORMS, NAMESPACE, requestOf } from '../../support/forms.ts';
+import { ACME, startService } from '../../support/service.ts';
+import { parse } from '../../support/validate.ts';
 
 /** Bytes of an encoding, put together by hand. */
 type Encoder = (text: string) => Buffer;

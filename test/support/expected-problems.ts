@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ProblemKind } from '../../src/problem.ts';
-import { ENVELOPES, type Form, NAMESPACE } from '../support/forms.ts';
-import { ACME, type Answer, GLOBEX } from '../support/service.ts';
-import { parse } from '../support/validate.ts';
+import { ENVELOPES, type Form, NAMESPACE } from './forms.ts';
+import { ACME, type Answer, GLOBEX } from './service.ts';
+import { parse } from './validate.ts';
 
 /** How each kind of problem looks in each form, written without the service's own code: docs/COMPATIBILITY.md, errors. */
 interface Look {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { contract } from '../../../src/contract/contract.ts';
+import { inBrowser } from '../../support/browser.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { ACME } from '../../support/service.ts';
-import { inBrowser } from './browser.ts';
 
 const UNREAD = '/api/inbox.asmx?op=Unread';
 const PAGES = [
@@ -128,7 +128,9 @@ onEveryEngine('looks of the pages in a browser', (engine) => {
           await visit.call(ACME, '2');
           await visit.answered();
           await visit.page.evaluate('scrollTo(0, document.querySelector("#try").offsetTop - 24)');
-          await visit.page.screenshot({ path: fileURLToPath(new URL(`../../../docs/page-${name}.png`, import.meta.url)) });
+          await visit.page.screenshot({
+            path: fileURLToPath(new URL(`../../../docs/page-${name}.png`, import.meta.url)),
+          });
         },
         options,
       );

@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Problem, type ProblemKind } from '../../src/problem.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { envelope, FORMS, type Form, NAMESPACE, operationElement, requestOf, soapRequest } from '../support/forms.ts';
-import { ACME, type Service, startService } from '../support/service.ts';
-import { createCodec } from './codec.ts';
-import { assertProblem, LOOKS } from './problems.ts';
+import { Problem, type ProblemKind } from '../../../src/problem.ts';
+import { createTestEndpoint } from '../../support/endpoint.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { assertProblem, LOOKS } from '../../support/expected-problems.ts';
+import {
+  envelope,
+  FORMS,
+  type Form,
+  NAMESPACE,
+  operationElement,
+  requestOf,
+  soapRequest,
+} from '../../support/forms.ts';
+import { ACME, type Service, startService } from '../../support/service.ts';
 
 const SOAP = ['soap11', 'soap12'] as const;
 const profile = (form: Form) => requestOf(form, 'account', 'Profile', { user_id: ACME });
@@ -18,44 +26,44 @@ describe('problems that an operation meets', () => {
   for (const form of FORMS) {
     for (const kind of kinds) {
       test(`${kind} in ${form} has its status, its type and its code`, async () => {
-        const codec = createCodec(async () => {
+        const endpoint = createTestEndpoint(async () => {
           throw new Problem(kind, 'a < b & c > d: "é"');
         });
-        assertProblem(form, await codec.send(profile(form)), kind, 'a < b & c > d: "é"');
+        assertProblem(form, await endpoint.send(profile(form)), kind, 'a < b & c > d: "é"');
       });
     }
 
     for (const kind of ['unavailable', 'too-many'] as const) {
       test(`${kind} in ${form} says when to try again`, async () => {
         const fields = { 'Retry-After': '7' };
-        const codec = createCodec(async () => {
+        const endpoint = createTestEndpoint(async () => {
           throw new Problem(kind, 'Later.', { retryAfterSeconds: 7, cause: new Error('disk on fire') });
         });
-        assertProblem(form, await codec.send(profile(form)), kind, 'Later.', { fields });
+        assertProblem(form, await endpoint.send(profile(form)), kind, 'Later.', { fields });
         // an operator must hear of what is not the client's doing, and of nothing else
         assert.deepEqual(
-          codec.reported.map(({ cause }) => (cause as Error).message),
+          endpoint.reported.map(({ cause }) => (cause as Error).message),
           kind === 'unavailable' ? ['disk on fire'] : [],
         );
       });
     }
 
     test(`a message of several lines is one line in ${form}`, async () => {
-      const codec = createCodec(async () => {
+      const endpoint = createTestEndpoint(async () => {
         throw new Problem('malformed', 'one\r\ntwo\nthree');
       });
-      assertProblem(form, await codec.send(profile(form)), 'malformed', 'one two three');
+      assertProblem(form, await endpoint.send(profile(form)), 'malformed', 'one two three');
     });
 
     const THROWN = [new Error('SELECT secret FROM /var/lib'), new TypeError('x is undefined'), 'text', null, undefined];
     test(`whatever else is thrown is an opaque internal error in ${form}, with the reference that is reported`, async () => {
       for (const thrown of THROWN) {
-        const codec = createCodec(async () => {
+        const endpoint = createTestEndpoint(async () => {
           throw thrown;
         });
-        const answer = await codec.send(profile(form));
-        const [report] = codec.reported;
-        assert.equal(codec.reported.length, 1);
+        const answer = await endpoint.send(profile(form));
+        const [report] = endpoint.reported;
+        assert.equal(endpoint.reported.length, 1);
         assert.equal(report?.cause, thrown);
         assert.match(report?.reference ?? '', /^[0-9a-f-]{36}$/);
         assertProblem(form, answer, 'internal', `Internal error. Reference: ${report?.reference}`);
