@@ -1,8 +1,8 @@
 import { type Command, CommanderError } from 'commander';
 import { endAtClosedPipe } from './cli/output.ts';
 import { createProgram } from './cli/program.ts';
-import { withoutPassword } from './config/setting.ts';
 import { operatorSentence, Problem } from './problem.ts';
+import { withoutPassword } from './url-password.ts';
 import { version } from './version.ts';
 
 /** argv → one command. 0: done. 1: it was refused or failed. 2: it was not understood. 3: the database does not answer. */

@@ -34,10 +34,13 @@ export function createProgram(version: string): Command {
 
   withDatabase(add('import <FILE>', 'add the accounts of a JSON or NDJSON file; - is standard input'))
     .option('--encoding <NAME>', 'how the file is written, such as windows-1252; else UTF-8', readEncoding)
-    .action(async (file, { encoding }, command) => {
+    .option('--update', 'add to accounts that exist: rows are added or changed by id, none is removed')
+    .action(async (file, { encoding, update }, command) => {
       if (file !== '-') await checkReadable(file); // or no database is made for it
       const { runImport } = await import('./data.ts');
-      process.exitCode = await withSession(command, { creates: true }, ({ app }) => runImport(app, file, encoding));
+      process.exitCode = await withSession(command, { creates: true }, ({ app }) =>
+        runImport(app, file, encoding, update === true),
+      );
     });
   withDatabase(add('export', 'write accounts as JSON, all of one moment'))
     .option('--ndjson', 'one account a line')

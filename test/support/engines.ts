@@ -70,6 +70,7 @@ const TABLES = [
   'unread_message',
   'sent',
   'scheduled',
+  'id_counter',
 ];
 const KEEP_SAMPLE = `create schema kept; ${TABLES.map((table) => `create table kept.${table} as table ${table};`).join('')}`;
 const RESTORE_SAMPLE = `delete from account; ${TABLES.map((table) => `insert into ${table} table kept.${table};`).join('')}`;

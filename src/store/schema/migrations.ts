@@ -1,6 +1,7 @@
 import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
+import { idCounterTable } from './id-counter.ts';
 import { operatorTables } from './operator.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
@@ -135,6 +136,7 @@ export const migrations: readonly Migration[] = [
       drop index scheduled_by_number;
     `,
   },
+  { version: 6, name: 'id counters', sql: idCounterTable },
   { version: 7, name: "the operator's side", sql: operatorTables },
 ];
 
@@ -174,4 +176,5 @@ const currentVersion = statement<Record<string, never>, { version: bigint | null
 const recordVersion = statement<{ version: number; name: string; appliedAt: number }>(
   'schema.recordVersion',
   'insert into schema_version (version, name, applied_at) values (:version, :name, :appliedAt)',
+  { affects: 'none' },
 );

@@ -83,13 +83,15 @@ export const addAccount = statement<
    values (:account, :username, :passwordHash, :contactName, :contactSurname, :company, :email, :tel, :fax,
      :mobile, :address, :region, :credits, :usedCredits, :priority, :tag, :createdAt, :lastLoginAt, :disabledAt, :allowedNetworks)`,
 );
-export const setDisabled = statement<{ username: string; disabledAt: number | null }>(
+export const setDisabled = statement<{ account: bigint; disabledAt: number | null }>(
   'accounts.setDisabled',
-  'update account set disabled_at = :disabledAt where username = :username',
+  'update account set disabled_at = :disabledAt where account_id = :account',
+  { invalidatesIdentities: true },
 );
-export const setAllowedNetworks = statement<{ username: string; networks: string | null }>(
+export const setAllowedNetworks = statement<{ account: bigint; networks: string | null }>(
   'accounts.setAllowedNetworks',
-  'update account set allowed_networks = :networks where username = :username',
+  'update account set allowed_networks = :networks where account_id = :account',
+  { invalidatesIdentities: true },
 );
 /** Up to the largest number there is: an imported balance may be anywhere. */
 export const returnCredits = statement<{ account: AccountKey; parts: bigint }>(
@@ -98,6 +100,21 @@ export const returnCredits = statement<{ account: AccountKey; parts: bigint }>(
      case when credits > 9223372036854775807 - :parts then 9223372036854775807 else credits + :parts end
    where account_id = :account`,
 );
+/** 0 rows where the account has fewer credits. */
+export const takeCredits = statement<{ account: AccountKey; parts: bigint }>(
+  'accounts.takeCredits',
+  'update account set credits = credits - :parts where account_id = :account and credits >= :parts',
+);
+/** Replaces the details that are given: null leaves a column as it is. */
+export const setDetails = statement<{ account: AccountKey } & Record<Detail, string | null>>(
+  'accounts.setDetails',
+  `update account set contact_name = coalesce(:contactName, contact_name),
+     contact_surname = coalesce(:contactSurname, contact_surname), company = coalesce(:company, company),
+     email = coalesce(:email, email), tel = coalesce(:tel, tel), fax = coalesce(:fax, fax),
+     mobile = coalesce(:mobile, mobile), address = coalesce(:address, address), region = coalesce(:region, region)
+   where account_id = :account`,
+);
+type Detail = 'contactName' | 'contactSurname' | 'company' | 'email' | 'tel' | 'fax' | 'mobile' | 'address' | 'region';
 
 export const credentials = statement<One, CredentialRow>(
   'accounts.credentials',
@@ -118,4 +135,5 @@ export const revokeCredentials = statement<{ account: bigint; prefix: string; ke
   'accounts.revokeCredentials',
   `update credential set revoked_at = :revokedAt
    where account_id = :account and user_id_hash like :prefix || '%' and user_id_hash <> :keep and revoked_at is null`,
+  { invalidatesIdentities: true },
 );
