@@ -25,7 +25,8 @@ try {
     // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
     const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
     tell(told ? sentence(thrown as Error) : withoutPassword(String((thrown as Error).stack ?? thrown)));
-    process.exitCode = thrown instanceof Problem && thrown.kind === 'unavailable' ? 3 : 1;
+    const isUnavailable = thrown instanceof Problem && thrown.kind === 'unavailable' && args[0] !== 'serve';
+    process.exitCode = isUnavailable ? 3 : 1;
   }
 }
 

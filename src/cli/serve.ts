@@ -124,48 +124,44 @@ async function serveByWorkers(config: Config, around: Surroundings): Promise<num
   const accounts = await accountsOf(app);
   if (config.metricsPort === 0) await app.stop();
   const ports: { close(): Promise<void> }[] = [];
-  let web: WebProcess | undefined;
   try {
-    if (webPortOf(config) !== null) web = await startWebProcess(around.log);
     if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
     if (config.metricsPort > 0) {
       ports.push(await serveGathered(config, around.log, app.figures).catch(takenPort(config)));
     }
-    return await superviseWorkers(config, around, accounts, web);
+    return await superviseWorkers(config, around, accounts);
   } finally {
-    await web?.stop();
     for (const port of ports) await port.close();
     if (config.metricsPort > 0) await app.stop(); // connections to PostgreSQL would keep the process alive
   }
 }
 
-async function superviseWorkers(
-  config: Config,
-  around: Surroundings,
-  accounts: number,
-  web: WebProcess | undefined,
-): Promise<number> {
+async function superviseWorkers(config: Config, around: Surroundings, accounts: number): Promise<number> {
+  let web: Promise<WebProcess> | undefined;
   const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
   const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createAuthority(around.now)));
   const signal = firstSignal(() => {
     around.log.info('restarting the workers');
-    Promise.all([workers.restart(), web?.restart()]).then(
+    Promise.all([workers.restart(), web?.then((each) => each.restart())]).then(
       () => around.log.info('the workers are restarted'),
       (err) => around.log.error({ err }, 'the workers could not be restarted'),
     );
   });
   try {
     const started = workers.start().then(async () => {
+      if (webPortOf(config) !== null) web = startWebProcess(around.log);
+      const webAddress = (await web)?.address;
       around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
       const [, { address, port }] = await listening;
       const served = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
-      showBanner(served, web?.address, config, accounts);
+      showBanner(served, webAddress, config, accounts);
       return signal;
     });
     around.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
   } finally {
-    await workers.stop();
+    const started = await web?.catch(() => undefined);
+    await Promise.all([workers.stop(), started?.stop()]);
   }
   return 0;
 }

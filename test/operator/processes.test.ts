@@ -6,8 +6,15 @@ import { callAt } from './operator-api.ts';
 
 /** What one process changes counts in every other from the next request on. */
 
-const webOf = ({ output }: Server): string =>
-  /"web":"(http:[^"]+)"/.exec(output.stderr)?.[1] ?? assert.fail(output.stderr);
+const webOf = ({ output, child }: Server): Promise<string> =>
+  new Promise((resolve) => {
+    const look = () => {
+      const [, address] = /"web":"(http:[^"]+)"/.exec(output.stderr) ?? [];
+      if (address !== undefined) resolve(address);
+    };
+    child.stderr?.on('data', look);
+    look();
+  });
 
 onEveryEngine("the operator's side in several processes", (engine) => {
   async function withTwo(
@@ -18,7 +25,7 @@ onEveryEngine("the operator's side in several processes", (engine) => {
     const one = await serving(['--database', database, ...args]);
     const other = await serving(['--database', database, ...args]);
     try {
-      await work([webOf(one), webOf(other)], [one, other], database);
+      await work([await webOf(one), await webOf(other)], [one, other], database);
     } finally {
       for (const { child } of [one, other]) child.kill('SIGTERM');
       assert.deepEqual([(await one.ended).code, (await other.ended).code], [0, 0]);

@@ -155,14 +155,14 @@ export async function migrate(
     'create table if not exists schema_version (version bigint primary key, name text not null, applied_at bigint not null)',
   );
   const done = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
-  const known = steps.at(-1)?.version ?? 0;
+  const known = steps.length;
   if (done > known) {
     throw new Problem(
       'bad-argument',
       `The database has schema version ${done}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`,
     );
   }
-  for (const { version, name, sql, own } of steps.filter((step) => step.version > done)) {
+  for (const { version, name, sql, own } of steps.slice(done)) {
     await connection.exec(render(sql, [], dialect));
     if (own) await connection.exec(own[dialect.engine]);
     await connection.run(recordVersion, { version, name, appliedAt: now() });
