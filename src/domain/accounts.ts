@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { networkList } from '../networks.ts';
-import { denied, Problem } from '../problem.ts';
+import { conflict, denied, notFound, Problem } from '../problem.ts';
 import { isRegion, regionOf } from '../sms/numbers.ts';
 import type { AccountKey, Caller, Database, Queries } from '../store/database.ts';
 import { type AccountValues, accountColumns } from '../store/statements/account-columns.ts';
@@ -170,7 +170,7 @@ function known(account: Caller | undefined): Caller {
 
 export async function accountNamed(queries: Queries, username: string): Promise<sql.AccountRow> {
   const row = await queries.first(sql.accountByName, { username });
-  if (!row) throw new Problem('bad-argument', `There is no account with the username ${username}.`);
+  if (!row) throw notFound(`account with the username ${username}`);
   return row;
 }
 
@@ -204,7 +204,7 @@ const effectiveRegion = (account: Account, defaultRegion: string | null): string
 export async function addAccount(queries: Queries, account: Account, credentials: Credential[]): Promise<bigint> {
   checkUsername(account.username);
   if (await queries.first(sql.accountByName, { username: account.username })) {
-    throw new Problem('bad-argument', `username: there is already an account with the username ${account.username}`);
+    throw conflict(`username: there is already an account with the username ${account.username}`);
   }
   // Random, so that accounts made on several machines need no common counter. 62 bits: positive in 64.
   const id = randomBytes(8).readBigUInt64BE() >> 2n;
@@ -222,7 +222,7 @@ export async function addCredentials(
   for (const { hash, createdAt, revokedAt } of credentials) {
     const owner = (await queries.first(sql.credentialOwner, { hash }))?.account_id;
     if (owner === account) continue;
-    if (owner !== undefined) throw new Problem('bad-argument', 'userID: another account has this user_id');
+    if (owner !== undefined) throw conflict('userID: another account has this user_id');
     await queries.run(sql.addCredential, { account, hash, createdAt, revokedAt });
   }
 }

@@ -37,7 +37,10 @@ describe('on a terminal', () => {
     assert.match((await onTerminal('account add a', cwd)).shown, new RegExp(`^Database: ${path}\nAdded a\\.`));
     writeFileSync(join(cwd, 'columba.conf'), 'COLUMBA_PORT=1\n');
     const { shown } = await onTerminal('account list', cwd);
-    assert.equal(shown, `Settings: ${join(cwd, 'columba.conf')}\nDatabase: ${path}\na\t\t0 credits\n`);
+    assert.equal(
+      shown,
+      `Settings: ${join(cwd, 'columba.conf')}\nDatabase: ${path}\nUSERNAME  COMPANY  CREDITS    STATE\na                  0 credits\n`,
+    );
   });
 
   for (const workers of [1, 2]) {

@@ -73,7 +73,7 @@ const TABLES = [
   'id_counter',
 ];
 const KEEP_SAMPLE = `create schema kept; ${TABLES.map((table) => `create table kept.${table} as table ${table};`).join('')}`;
-const RESTORE_SAMPLE = `delete from account; ${TABLES.map((table) => `insert into ${table} table kept.${table};`).join('')}`;
+const RESTORE_SAMPLE = `delete from account; delete from operator_token; delete from audit; delete from idempotency; ${TABLES.map((table) => `insert into ${table} table kept.${table};`).join('')}`;
 
 /** `server` is the address of a server on which databases can be made; test/run.ts starts one, or TEST_POSTGRES names one. */
 function postgres(server: string): Engine {

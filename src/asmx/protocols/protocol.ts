@@ -56,6 +56,11 @@ export const STATUS: Readonly<Record<ProblemKind, number>> = {
   'unsupported-media': 415,
   'too-many': 429,
   unavailable: 503,
+  // The contract has none of these.
+  'not-found': 404,
+  conflict: 409,
+  forbidden: 403,
+  'key-reused': 422,
 };
 
 /** A problem as one line of text, with its HTTP status. */

@@ -2,6 +2,7 @@ import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
 import { idCounterTable } from './id-counter.ts';
+import { operatorTables } from './operator.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
@@ -136,6 +137,7 @@ export const migrations: readonly Migration[] = [
     `,
   },
   { version: 6, name: 'id counters', sql: idCounterTable },
+  { version: 7, name: "the operator's side", sql: operatorTables },
 ];
 
 /** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */
