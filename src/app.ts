@@ -95,7 +95,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     templates: createTemplates(database),
     blacklist: createBlacklist(database, now, regionOfAccount),
     inbox: createInbox(database, purge),
-    outbox: createOutbox(database),
+    outbox: createOutbox(database, now),
     guard,
     listLimit: config.listLimit,
     listItemsMax: config.listItemsMax,

@@ -17,6 +17,7 @@ import {
 import type { Contact, ContactGroup } from './contacts.ts';
 import { FIRST_ID, pages } from './cursor.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
+import { openHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 import { addTemplate } from './templates.ts';
 
@@ -95,6 +96,8 @@ function loadAll(database: Database, archive: AccountArchive): Promise<void> {
     await queries.runAll(inboxSql.addUnread, of(unread));
     await queries.runAll(outboxSql.addSent, of(sent));
     await queries.runAll(outboxSql.addScheduled, of(scheduled));
+    const held = scheduled.reduce((sum, { heldParts }) => sum + heldParts, 0);
+    await openHeld(queries, account, archive.account.createdAt, BigInt(held));
   });
 }
 

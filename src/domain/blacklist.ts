@@ -1,11 +1,10 @@
 import { Problem } from '../problem.ts';
 import { hasDigit, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import * as accounts from '../store/statements/accounts.ts';
 import * as sql from '../store/statements/contacts.ts';
 import * as outbox from '../store/statements/outbox.ts';
 import { pages } from './cursor.ts';
-import { heldParts } from './outbox.ts';
+import { type HeldMessage, releaseHeld } from './ledger.ts';
 
 /** Numbers to which nothing is sent any more. */
 export type Blacklist = ReturnType<typeof createBlacklist>;
@@ -25,8 +24,8 @@ export function createBlacklist(
           const key = writtenKey(number);
           await queries.run(sql.block, { account, number, key, sample, blockedAt: now() });
         }
-        const parts = await cancelScheduled(queries, account, same);
-        if (parts > 0n) await queries.run(accounts.returnCredits, { account, parts });
+        const cancelled = await cancelScheduled(queries, account, same);
+        if (cancelled.length > 0) await releaseHeld(queries, account, now(), cancelled, 'blacklisted');
       });
     },
   };
@@ -45,18 +44,22 @@ async function isBlocked(queries: Queries, account: AccountKey, { ends, matches 
   return false;
 }
 
-/** How many parts were held for them. */
-async function cancelScheduled(queries: Queries, account: AccountKey, { ends, matches }: SameNumber): Promise<bigint> {
-  let parts = 0n;
+/** Those that are gone, with what was held for each. */
+export async function cancelScheduled(
+  queries: Queries,
+  account: AccountKey,
+  { ends, matches }: SameNumber,
+): Promise<HeldMessage[]> {
+  const cancelled: HeldMessage[] = [];
   for (const end of ends) {
     const page = (from: bigint) => queries.all(outbox.scheduledByEnd, { account, end, from, limit: PAGE });
     for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
       const ids = rows.filter(({ recipient }) => matches(recipient)).map(({ message_id }) => message_id);
       if (ids.length === 0) continue;
-      parts += heldParts(await queries.all(outbox.deleteScheduledOf, { account, ids: `[${ids.join()}]` }));
+      cancelled.push(...(await queries.all(outbox.deleteScheduledOf, { account, ids: `[${ids.join()}]` })));
     }
   }
-  return parts;
+  return cancelled;
 }
 
 // As given, in whatever notation; it is part of a key.

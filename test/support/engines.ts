@@ -70,9 +70,15 @@ const TABLES = [
   'unread_message',
   'sent',
   'scheduled',
+  'ledger',
+  'movement',
 ];
+/** The database fills these by itself when an account is made. */
+const FILLED = ['movement', 'ledger'];
 const KEEP_SAMPLE = `create schema kept; ${TABLES.map((table) => `create table kept.${table} as table ${table};`).join('')}`;
-const RESTORE_SAMPLE = `delete from account; ${TABLES.map((table) => `insert into ${table} table kept.${table};`).join('')}`;
+const restored = (table: string) =>
+  `${FILLED.includes(table) ? `delete from ${table};` : ''} insert into ${table} table kept.${table};`;
+const RESTORE_SAMPLE = `delete from account; ${TABLES.map(restored).join('')}`;
 
 /** `server` is the address of a server on which databases can be made; test/run.ts starts one, or TEST_POSTGRES names one. */
 function postgres(server: string): Engine {

@@ -1,6 +1,7 @@
 import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
+import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
@@ -134,6 +135,9 @@ export const migrations: readonly Migration[] = [
       drop index scheduled_by_number;
     `,
   },
+  { version: 6, name: 'reserved for counters', sql: 'select 1' },
+  { version: 7, name: 'reserved for tokens', sql: 'select 1' },
+  { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
 ];
 
 /** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */

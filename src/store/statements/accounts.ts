@@ -91,13 +91,6 @@ export const setAllowedNetworks = statement<{ username: string; networks: string
   'accounts.setAllowedNetworks',
   'update account set allowed_networks = :networks where username = :username',
 );
-/** Up to the largest number there is: an imported balance may be anywhere. */
-export const returnCredits = statement<{ account: AccountKey; parts: bigint }>(
-  'accounts.returnCredits',
-  `update account set credits =
-     case when credits > 9223372036854775807 - :parts then 9223372036854775807 else credits + :parts end
-   where account_id = :account`,
-);
 
 export const credentials = statement<One, CredentialRow>(
   'accounts.credentials',
