@@ -11,7 +11,17 @@ export type ProblemKind =
   | 'too-large'
   | 'unsupported-media'
   | 'too-many'
-  | 'unavailable';
+  | 'unavailable'
+  | OperatorProblemKind;
+
+/** Those that the contract does not have. */
+export type OperatorProblemKind = 'not-found' | 'conflict' | 'forbidden' | 'key-reused';
+
+/** One wrong field: where it is, as RFC 6901 writes it, and why. Never the value. */
+export interface FieldError {
+  readonly pointer: string;
+  readonly detail: string;
+}
 
 export interface ProblemDetails {
   /** The bug or failure behind it: for the log, never for the client. */
@@ -22,6 +32,8 @@ export interface ProblemDetails {
   headers?: Record<string, string>;
   /** must-understand: the header blocks that were not understood. */
   blocks?: { uri: string; local: string }[];
+  /** bad-argument: every wrong field. */
+  errors?: readonly FieldError[];
 }
 
 /** `message` is sent to the client: it names what was wrong, and never holds a secret, a path, SQL or a stack. */
@@ -39,6 +51,14 @@ export class Problem extends Error {
 
 export const badArgument = (parameter: string, reason: string) =>
   new Problem('bad-argument', `${parameter}: ${reason}`);
+
+/** A refusal of one field of a JSON body, by its name there. */
+export const badField = (field: string, detail: string) =>
+  new Problem('bad-argument', `${field}: ${detail}`, { errors: [{ pointer: `/${field}`, detail }] });
+
+export const notFound = (what: string) => new Problem('not-found', `There is no ${what}.`);
+
+export const conflict = (message: string) => new Problem('conflict', message);
 
 export const denied = () => new Problem('denied', 'The user_id is not valid.');
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { networkList } from '../networks.ts';
-import { denied, Problem } from '../problem.ts';
+import { conflict, denied, notFound, Problem } from '../problem.ts';
 import { isRegion, regionOf } from '../sms/numbers.ts';
 import type { AccountKey, Caller, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/accounts.ts';
@@ -157,7 +157,7 @@ function known(account: Caller | undefined): Caller {
 
 export async function accountNamed(queries: Queries, username: string): Promise<sql.AccountRow> {
   const row = await queries.first(sql.accountByName, { username });
-  if (!row) throw new Problem('bad-argument', `There is no account with the username ${username}.`);
+  if (!row) throw notFound(`account with the username ${username}`);
   return row;
 }
 
@@ -191,14 +191,14 @@ const effectiveRegion = (account: Account, defaultRegion: string | null): string
 export async function addAccount(queries: Queries, account: Account, credentials: Credential[]): Promise<bigint> {
   checkUsername(account.username);
   if (await queries.first(sql.accountByName, { username: account.username })) {
-    throw new Problem('bad-argument', `username: there is already an account with the username ${account.username}`);
+    throw conflict(`username: there is already an account with the username ${account.username}`);
   }
   // Random, so that accounts made on several machines need no common counter. 62 bits: positive in 64.
   const id = randomBytes(8).readBigUInt64BE() >> 2n;
   await queries.run(sql.addAccount, { account: id, ...account });
   for (const { hash, createdAt, revokedAt } of credentials) {
     if (await queries.first(sql.credentialOwner, { hash })) {
-      throw new Problem('bad-argument', 'userID: another account has this user_id');
+      throw conflict('userID: another account has this user_id');
     }
     await queries.run(sql.addCredential, { account: id, hash, createdAt, revokedAt });
   }

@@ -39,7 +39,7 @@ export async function importFile(
       result.accounts += 1;
       result.messages += account.received.length + account.sent.length + account.scheduled.length;
     } catch (thrown) {
-      if (!(thrown instanceof Problem) || thrown.kind !== 'bad-argument') throw thrown;
+      if (!(thrown instanceof Problem) || !['bad-argument', 'conflict'].includes(thrown.kind)) throw thrown;
       const found = thrown instanceof InvalidAccount ? thrown.mistakes : new Mistakes([thrown.message]);
       mistakes.addAll(found, `${place}${nameOf(value)}: `);
       result.refused += 1;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Problem, type ProblemKind } from '../../src/problem.ts';
+import { Problem } from '../../src/problem.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { envelope, FORMS, type Form, NAMESPACE, operationElement, requestOf, soapRequest } from '../support/forms.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
@@ -12,7 +12,7 @@ const profile = (form: Form) => requestOf(form, 'account', 'Profile', { user_id:
 
 describe('problems that an operation meets', () => {
   // The other two are of envelopes and their headers: soap-errors.test.ts.
-  const kinds = (Object.keys(LOOKS) as ProblemKind[]).filter(
+  const kinds = (Object.keys(LOOKS) as (keyof typeof LOOKS)[]).filter(
     (kind) => kind !== 'version' && kind !== 'must-understand',
   );
   for (const form of FORMS) {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import type { ProblemKind } from '../../src/problem.ts';
+import type { OperatorProblemKind, ProblemKind } from '../../src/problem.ts';
 import { ENVELOPES, type Form, NAMESPACE } from '../support/forms.ts';
 import { ACME, type Answer, GLOBEX } from '../support/service.ts';
 import { parse } from '../support/validate.ts';
+
+type ContractProblemKind = Exclude<ProblemKind, OperatorProblemKind>;
 
 /** How each kind of problem looks in each form, written without the service's own code: docs/COMPATIBILITY.md, errors. */
 interface Look {
@@ -14,7 +16,7 @@ interface Look {
 
 const SENDER = ['soap:Client', 'soap:Sender'] as const;
 
-export const LOOKS: Record<ProblemKind, Look> = {
+export const LOOKS: Record<ContractProblemKind, Look> = {
   version: { fault: ['soap:VersionMismatch', 'soap:VersionMismatch'], status: 400 },
   'must-understand': { fault: ['soap:MustUnderstand', 'soap:MustUnderstand'], status: 400 },
   'unknown-operation': { fault: SENDER, status: 404 },
@@ -41,7 +43,7 @@ export interface Extras {
 export function assertProblem(
   form: Form,
   answer: Answer,
-  kind: ProblemKind,
+  kind: ContractProblemKind,
   message: string | RegExp,
   extras: Extras = {},
 ): void {
@@ -64,7 +66,7 @@ function messageOf({ text }: Answer): string {
   return message.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 }
 
-function problem(form: Form, kind: ProblemKind, message: string, { blocks, fields, detail = true }: Extras) {
+function problem(form: Form, kind: ContractProblemKind, message: string, { blocks, fields, detail = true }: Extras) {
   const { fault, status } = LOOKS[kind];
   if (form === 'get' || form === 'post' || !fault) {
     const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', ...fields };

@@ -57,6 +57,11 @@ export const STATUS: Readonly<Record<ProblemKind, number>> = {
   'unsupported-media': 415,
   'too-many': 429,
   unavailable: 503,
+  // The contract has none of these.
+  'not-found': 404,
+  conflict: 409,
+  forbidden: 403,
+  'key-reused': 422,
 };
 
 /** A problem as one line of text, under the status that HTTP has for it. */

@@ -21,6 +21,11 @@ const CODES: Record<ProblemKind, FaultCode | 'plain'> = {
   'unsupported-media': 'plain',
   'too-many': 'plain',
   unavailable: 'plain',
+  // The contract has none of these.
+  'not-found': 'sender',
+  conflict: 'sender',
+  forbidden: 'sender',
+  'key-reused': 'sender',
 };
 
 export const isFault = (kind: ProblemKind): boolean => CODES[kind] !== 'plain';

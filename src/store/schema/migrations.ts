@@ -2,6 +2,8 @@ import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
+import { operatorTables } from './operator.ts';
+import { resourceTables } from './resources.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
@@ -135,9 +137,9 @@ export const migrations: readonly Migration[] = [
       drop index scheduled_by_number;
     `,
   },
-  { version: 6, name: 'reserved for counters', sql: 'select 1' },
-  { version: 7, name: 'reserved for tokens', sql: 'select 1' },
+  { version: 7, name: "the operator's side", sql: operatorTables },
   { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
+  { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
 ];
 
 /** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */
@@ -155,14 +157,14 @@ export async function migrate(
     'create table if not exists schema_version (version bigint primary key, name text not null, applied_at bigint not null)',
   );
   const done = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
-  const known = steps.length;
+  const known = steps.at(-1)?.version ?? 0;
   if (done > known) {
     throw new Problem(
       'bad-argument',
       `The database has schema version ${done}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`,
     );
   }
-  for (const { version, name, sql, own } of steps.slice(done)) {
+  for (const { version, name, sql, own } of steps.filter((step) => step.version > done)) {
     await connection.exec(render(sql, [], dialect));
     if (own) await connection.exec(own[dialect.engine]);
     await connection.run(recordVersion, { version, name, appliedAt: now() });

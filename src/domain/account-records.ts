@@ -1,0 +1,271 @@
+import { conflict, notFound, Problem } from '../problem.ts';
+import * as sql from '../store/statements/account-records.ts';
+import * as accountSql from '../store/statements/accounts.ts';
+import { type Account, addAccount, toAccount } from './accounts.ts';
+import { hashUserId, newUserId } from './credentials.ts';
+import type { Database } from './transactions.ts';
+
+/** Accounts as an operator sees them: with all that an operator may set. */
+export interface AccountRecord extends Omit<Account, 'passwordHash'> {
+  readonly id: bigint;
+  readonly hasPassword: boolean;
+  readonly timeZone: string | null;
+  /** When nothing is sent, in the account's zone: `22:00-06:00`. */
+  readonly quietHours: string | null;
+  /** What happens to a message of which nobody knows whether it was submitted. */
+  readonly unsurePolicy: UnsurePolicy;
+  /** The connector that carries its messages; null for the default one. */
+  readonly connector: string | null;
+}
+export const unsurePolicies = ['never-twice', 'submit-again'] as const;
+export type UnsurePolicy = (typeof unsurePolicies)[number];
+
+/** What an operator may change. */
+export type AccountChange = Partial<
+  Pick<
+    AccountRecord,
+    | 'contactName'
+    | 'contactSurname'
+    | 'company'
+    | 'email'
+    | 'tel'
+    | 'fax'
+    | 'mobile'
+    | 'address'
+    | 'region'
+    | 'priority'
+    | 'tag'
+    | 'allowedNetworks'
+    | 'timeZone'
+    | 'quietHours'
+    | 'unsurePolicy'
+    | 'connector'
+  >
+>;
+
+export interface NewAccount extends AccountChange {
+  readonly username: string;
+  readonly passwordHash: string | null;
+  readonly credits: bigint;
+}
+
+export interface UserId {
+  readonly hash: string;
+  readonly createdAt: number;
+  readonly revokedAt: number | null;
+}
+
+export async function accountRecord(database: Database, username: string): Promise<AccountRecord> {
+  const row = await database.first(sql.recordByName, { username });
+  if (!row) throw notFound(`account with the username ${username}`);
+  return toRecord(row);
+}
+
+/** The id of an account, by its name. */
+export async function accountId(database: Database, username: string): Promise<bigint> {
+  const row = await database.first(accountSql.accountByName, { username });
+  if (!row) throw notFound(`account with the username ${username}`);
+  return row.account_id;
+}
+
+const SLICE = 500;
+// A filter that few accounts pass reads at most so many of them for one page.
+const SLICES_MAX = 20;
+
+export interface AccountPage {
+  readonly items: AccountRecord[];
+  /** The name after which the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+/** Accounts that are wanted, by username, after a name. A page may have fewer than `limit` although more follow. */
+export async function accountRecords(
+  database: Database,
+  { after, limit, isWanted }: { after: string; limit: number; isWanted: (record: AccountRecord) => boolean },
+): Promise<AccountPage> {
+  const items: AccountRecord[] = [];
+  let from = after;
+  for (let slice = 0; slice < SLICES_MAX; slice++) {
+    const rows = await database.all(sql.recordsAfter, { after: from, limit: SLICE });
+    for (const row of rows) {
+      from = row.username;
+      const record = toRecord(row);
+      if (!isWanted(record)) continue;
+      if (items.length === limit) return { items, next: items.at(-1)?.username ?? null };
+      items.push(record);
+    }
+    if (rows.length < SLICE) return { items, next: null };
+  }
+  return { items, next: from };
+}
+
+/** Makes an account and its first user_id. */
+export async function addRecord(database: Database, given: NewAccount, now: number): Promise<{ userId: string }> {
+  const userId = newUserId();
+  const { username, passwordHash, credits, ...change } = given;
+  await database.transaction(null, async (queries) => {
+    const account: Account = {
+      ...EMPTY,
+      username,
+      passwordHash,
+      credits,
+      createdAt: now,
+    };
+    const id = await addAccount(queries, account, [{ hash: hashUserId(userId), createdAt: now, revokedAt: null }]);
+    await queries.run(sql.changeRecord, { account: id, ...SETTABLE, ...change });
+  });
+  return { userId };
+}
+
+const SETTABLE = {
+  contactName: null,
+  contactSurname: null,
+  company: null,
+  email: null,
+  tel: null,
+  fax: null,
+  mobile: null,
+  address: null,
+  region: null,
+  priority: 0,
+  tag: 0,
+  allowedNetworks: null,
+  timeZone: null,
+  quietHours: null,
+  unsurePolicy: null,
+  connector: null,
+};
+const EMPTY = {
+  ...SETTABLE,
+  usedCredits: 0n,
+  lastLoginAt: null,
+  disabledAt: null,
+};
+
+/** Changes the fields that are given, and leaves the others as they are. */
+export async function changeRecord(
+  database: Database,
+  account: bigint,
+  username: string,
+  change: AccountChange,
+): Promise<AccountRecord> {
+  return database.transaction(account, async (queries) => {
+    const row = await queries.first(sql.recordByName, { username });
+    if (row?.account_id !== account) throw notFound(`account with the username ${username}`);
+    const record = { ...toRecord(row), ...change };
+    await queries.run(sql.changeRecord, { ...settingsOf(record), account });
+    return record;
+  });
+}
+
+export async function setEnabled(
+  database: Database,
+  account: bigint,
+  username: string,
+  disabledAt: number | null,
+): Promise<AccountRecord> {
+  await database.run(sql.setDisabledAt, { account, disabledAt });
+  return accountRecord(database, username);
+}
+
+const settingsOf = ({ contactName, contactSurname, company, email, tel, fax, mobile, ...others }: AccountRecord) => {
+  const { address, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector } = others;
+  const person = { contactName, contactSurname, company, email, tel, fax, mobile, address };
+  return { ...person, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector };
+};
+
+/** What went with an account: how many of each. */
+export interface RemovedAccount {
+  readonly userIds: number;
+  readonly groups: number;
+  readonly contacts: number;
+  readonly templates: number;
+  readonly blacklisted: number;
+  readonly inbox: number;
+  readonly sent: number;
+  readonly scheduled: number;
+  readonly credits: bigint;
+}
+
+/** Only a disabled one: nobody loses an account that is in use by a slip of the hand. */
+export async function removeRecord(database: Database, account: bigint, username: string): Promise<RemovedAccount> {
+  return database.transaction(account, async (queries) => {
+    const row = await queries.first(sql.recordByName, { username });
+    if (row?.account_id !== account) throw notFound(`account with the username ${username}`);
+    if (row.disabled_at === null) throw conflict('The account is in use. Disable it first.');
+    const owned = await queries.first(sql.ownedByAccount, { account });
+    if (!owned) throw new Error('counting gave no row');
+    await queries.run(sql.removeRecord, { account });
+    return {
+      userIds: Number(owned.user_ids),
+      groups: Number(owned.contact_groups),
+      contacts: Number(owned.contacts),
+      templates: Number(owned.templates),
+      blacklisted: Number(owned.blacklisted),
+      inbox: Number(owned.received),
+      sent: Number(owned.sent),
+      scheduled: Number(owned.scheduled),
+      credits: row.credits,
+    };
+  });
+}
+
+const FIRST_AT = -(2 ** 53 - 1);
+
+/** By the time they were made. */
+export async function userIdsOf(
+  database: Database,
+  account: bigint,
+  { after, limit }: { after: readonly [at: number, hash: string] | null; limit: number },
+): Promise<UserId[]> {
+  const [afterAt, afterHash] = after ?? [FIRST_AT, ''];
+  return (await database.all(sql.userIds, { account, afterAt, afterHash, limit })).map(toUserId);
+}
+
+/** A further user_id: a new one, or one that the account had elsewhere. The ones before go on working. */
+export async function addUserId(
+  database: Database,
+  account: bigint,
+  given: string | undefined,
+  now: number,
+): Promise<{ userId: string; added: UserId }> {
+  const userId = given ?? newUserId();
+  const hash = hashUserId(userId);
+  return database.transaction(account, async (queries) => {
+    if (await queries.first(accountSql.credentialOwner, { hash })) {
+      throw conflict('userId: this user_id is known already. Choose another.');
+    }
+    await queries.run(accountSql.addCredential, { account, hash, createdAt: now, revokedAt: null });
+    return { userId, added: { hash, createdAt: now, revokedAt: null } };
+  });
+}
+
+/** Revokes the one user_id whose hash starts so. Again is no error: it is revoked. */
+export async function revokeUserId(database: Database, account: bigint, prefix: string, now: number): Promise<UserId> {
+  return database.transaction(account, async (queries) => {
+    const [found, another] = await queries.all(sql.userIdByPrefix, { account, prefix });
+    if (!found) throw notFound('user_id of this account whose hash starts so');
+    if (another) throw new Problem('bad-argument', 'hash: several user_ids start so. Give more of its characters.');
+    await queries.run(sql.revokeUserId, { account, hash: found.user_id_hash, revokedAt: now });
+    return { ...toUserId(found), revokedAt: found.revoked_at === null ? now : Number(found.revoked_at) };
+  });
+}
+
+const toUserId = (row: sql.UserIdRow): UserId => ({
+  hash: row.user_id_hash,
+  createdAt: Number(row.created_at),
+  revokedAt: row.revoked_at === null ? null : Number(row.revoked_at),
+});
+
+function toRecord(row: sql.AccountRecordRow): AccountRecord {
+  const { passwordHash, ...account } = toAccount(row);
+  return {
+    ...account,
+    id: row.account_id,
+    hasPassword: passwordHash !== null,
+    timeZone: row.time_zone,
+    quietHours: row.quiet_hours,
+    unsurePolicy: unsurePolicies.find((policy) => policy === row.unsure_policy) ?? 'never-twice',
+    connector: row.connector,
+  };
+}

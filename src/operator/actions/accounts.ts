@@ -1,0 +1,336 @@
+import { z } from 'zod';
+import {
+  type AccountRecord,
+  accountRecord,
+  accountRecords,
+  addRecord,
+  changeRecord,
+  removeRecord,
+  setEnabled,
+  unsurePolicies,
+} from '../../domain/account-records.ts';
+import { isRegion } from '../../domain/accounts.ts';
+import { hashPassword } from '../../domain/credentials.ts';
+import { readSomeNetworks } from '../../networks.ts';
+import { type Action, accountAction, action, listAction } from '../action.ts';
+import { accountParams, credits, instant, line, username } from '../schemas.ts';
+
+/** Accounts: make, show, change, switch off, remove. */
+
+const text = (lengthMax: number, description: string) => line(lengthMax).nullable().optional().describe(description);
+
+const network = z.string().max(50).refine(isNetwork, 'expected an address or a network such as 10.0.0.0/8');
+
+/** A list outside; with commas inside, as the accounts keep it. */
+const allowedNetworks = z
+  .codec(z.array(network).max(100), z.string().nullable(), {
+    decode: (networks) => networks.join() || null,
+    encode: (networks) => networks?.split(',') ?? [],
+  })
+  .describe('Addresses and networks from which it may be used; from everywhere where there are none.');
+
+const settable = {
+  company: text(200, 'Name of the company.'),
+  contactName: text(200, 'First name of the person to talk to.'),
+  contactSurname: text(200, 'Surname of the person to talk to.'),
+  email: text(320, 'E-mail address.'),
+  tel: text(50, 'Phone number.'),
+  fax: text(50, 'Fax number.'),
+  mobile: text(50, 'Mobile number.'),
+  address: text(1000, 'Postal address.'),
+  region: z
+    .string()
+    .refine(isRegion, 'expected a country code such as ZA')
+    .nullable()
+    .optional()
+    .describe('Country of its local phone numbers, such as ZA.'),
+  priority: z.int().min(0).max(3).optional().describe('0 to 3; higher goes first.'),
+  tag: z
+    .int()
+    .min(-(2 ** 31))
+    .max(2 ** 31 - 1)
+    .optional()
+    .describe("A number for the operator's own use."),
+  allowedNetworks: allowedNetworks.optional(),
+  timeZone: z
+    .string()
+    .max(64)
+    .refine(isZone, 'expected a time zone such as Africa/Johannesburg')
+    .nullable()
+    .optional()
+    .describe('Time zone of its quiet hours, such as Africa/Johannesburg.'),
+  quietHours: z
+    .string()
+    .regex(/^(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d$/, 'expected two times such as 22:00-06:00')
+    .nullable()
+    .optional()
+    .describe('When nothing is sent, such as 22:00-06:00.'),
+  unsurePolicy: z
+    .enum(unsurePolicies)
+    .optional()
+    .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
+  connector: text(64, 'The connector that carries its messages; null for the default one.'),
+};
+
+const accountOutput = z.strictObject({
+  username,
+  state: z.enum(['enabled', 'disabled']),
+  company: z.string().nullable(),
+  contactName: z.string().nullable(),
+  contactSurname: z.string().nullable(),
+  email: z.string().nullable(),
+  tel: z.string().nullable(),
+  fax: z.string().nullable(),
+  mobile: z.string().nullable(),
+  address: z.string().nullable(),
+  region: z.string().nullable(),
+  priority: z.int(),
+  tag: z.int(),
+  allowedNetworks,
+  timeZone: z.string().nullable(),
+  quietHours: z.string().nullable(),
+  unsurePolicy: z.enum(unsurePolicies),
+  connector: z.string().nullable(),
+  credits,
+  usedCredits: credits,
+  createdAt: instant,
+  lastLoginAt: instant.nullable(),
+  disabledAt: instant.nullable(),
+  hasPassword: z.boolean(),
+});
+
+const shown = ({ id: _, ...record }: AccountRecord): z.output<typeof accountOutput> => ({
+  ...record,
+  state: record.disabledAt === null ? 'enabled' : 'disabled',
+});
+
+const EXAMPLE = {
+  username: 'acme',
+  state: 'enabled',
+  company: 'Acme Ltd',
+  contactName: 'Ann',
+  contactSurname: 'Lee',
+  email: 'ann@acme.example',
+  tel: null,
+  fax: null,
+  mobile: '+27825550100',
+  address: null,
+  region: 'ZA',
+  priority: 1,
+  tag: 0,
+  allowedNetworks: [],
+  timeZone: 'Africa/Johannesburg',
+  quietHours: '22:00-06:00',
+  unsurePolicy: 'never-twice',
+  connector: null,
+  credits: '500',
+  usedCredits: '0',
+  createdAt: '2026-11-15T12:00:00.000Z',
+  lastLoginAt: null,
+  disabledAt: null,
+  hasPassword: false,
+};
+
+const list = listAction({
+  name: 'account list',
+  scope: 'accounts',
+  path: '/accounts',
+  summary: 'List accounts, by username.',
+  query: z.strictObject({
+    q: line(200).min(1).optional().describe('Part of the username, company, contact or e-mail; capitals do not count.'),
+    state: z.enum(['enabled', 'disabled']).optional().describe('Only accounts in this state.'),
+  }),
+  item: accountOutput,
+  position: z.tuple([username]),
+  example: { query: { q: 'acme', state: 'enabled' }, output: { items: [EXAMPLE], next: null } },
+  command: { columns: ['username', 'company', 'credits', 'state'] },
+  run: async ({ database }, { query: { q, state }, page }) => {
+    const [after] = page.after ?? [''];
+    const isWanted = (record: AccountRecord) =>
+      (state === undefined || (record.disabledAt === null) === (state === 'enabled')) &&
+      holds(record, q?.toLowerCase());
+    const { items, next } = await accountRecords(database, { after, limit: page.limit, isWanted });
+    return { items: items.map(shown), next: next === null ? null : ([next] as [string]) };
+  },
+});
+
+function holds(record: AccountRecord, part: string | undefined): boolean {
+  if (part === undefined) return true;
+  const { username: name, company, contactName, contactSurname, email } = record;
+  return [name, company, contactName, contactSurname, email].some((value) => value?.toLowerCase().includes(part));
+}
+
+const add = action({
+  name: 'account add',
+  scope: 'accounts',
+  method: 'POST',
+  path: '/accounts',
+  summary: 'Make an account.',
+  description: 'The answer has its user_id, which is shown only now.',
+  body: z.strictObject({
+    username,
+    ...settable,
+    credits: credits
+      .refine((amount) => amount >= 0n, 'expected 0 or more')
+      .optional()
+      .describe('Credits to begin with.'),
+    password: z.string().min(1).max(200).optional().describe('A password, which is kept as argon2id.'),
+  }),
+  output: z.strictObject({ username, userId: z.string().describe('Its user_id, which is shown only now.') }),
+  status: 201,
+  problems: ['conflict'],
+  example: {
+    body: { username: 'acme', company: 'Acme Ltd', region: 'ZA', credits: '500' },
+    output: { username: 'acme', userId: '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11' },
+  },
+  target: ({ body }) => body.username,
+  command: {
+    arguments: ['username'],
+    secrets: ['password'],
+    creates: true,
+    say: ({ username: name, userId }) => `Added ${name}. Its user_id, which is shown only now:\n${userId}`,
+  },
+  run: async ({ database, now }, { body }) => {
+    const { password, credits: amount = 0n, username: name, ...settings } = body;
+    const passwordHash = password === undefined ? null : await hashPassword(password);
+    const given = { ...onlyGiven(settings), username: name, passwordHash, credits: amount };
+    return { username: name, ...(await addRecord(database, given, now())) };
+  },
+});
+
+/** Without fields that were not given. */
+const onlyGiven = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+
+const show = accountAction({
+  name: 'account show',
+  scope: 'accounts',
+  method: 'GET',
+  path: '/accounts/{username}',
+  summary: 'Show an account.',
+  params: accountParams,
+  output: accountOutput,
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, output: EXAMPLE },
+  run: async ({ database, account }) => shown(await accountRecord(database, account.username)),
+});
+
+const change = accountAction({
+  name: 'account change',
+  scope: 'accounts',
+  method: 'PATCH',
+  path: '/accounts/{username}',
+  summary: 'Change fields of an account.',
+  description: 'RFC 7396: null clears a field, and a field that is not given stays as it is.',
+  params: accountParams,
+  body: z.strictObject(settable),
+  output: accountOutput,
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme' },
+    body: { company: 'Acme Ltd', quietHours: '22:00-06:00' },
+    output: EXAMPLE,
+  },
+  command: { say: ({ username: name }) => `Changed ${name}.` },
+  run: async ({ database, account }, { body }) =>
+    shown(await changeRecord(database, account.id, account.username, onlyGiven(body))),
+});
+
+const remove = accountAction({
+  name: 'account remove',
+  scope: 'accounts',
+  method: 'DELETE',
+  path: '/accounts/{username}',
+  summary: 'Remove a disabled account with all that is in it.',
+  description: 'The answer says what went. An account that is enabled is refused: disable it first.',
+  params: accountParams,
+  output: z.strictObject({
+    username,
+    removed: z.strictObject({
+      userIds: z.int(),
+      groups: z.int(),
+      contacts: z.int(),
+      templates: z.int(),
+      blacklisted: z.int(),
+      inbox: z.int(),
+      sent: z.int(),
+      scheduled: z.int(),
+      credits,
+    }),
+  }),
+  problems: ['not-found', 'conflict'],
+  example: {
+    params: { username: 'acme' },
+    output: {
+      username: 'acme',
+      removed: {
+        userIds: 1,
+        groups: 2,
+        contacts: 40,
+        templates: 3,
+        blacklisted: 0,
+        inbox: 12,
+        sent: 80,
+        scheduled: 0,
+        credits: '500',
+      },
+    },
+  },
+  command: {
+    say: ({ username: name, removed }) => {
+      const counts = Object.entries(removed).map(([what, count]) => `${what} ${count}`);
+      return `Removed ${name}: ${counts.join(', ')}.`;
+    },
+  },
+  run: async ({ database, account: { id, username: name } }) => ({
+    username: name,
+    removed: await removeRecord(database, id, name),
+  }),
+});
+
+const switching = (verb: 'enable' | 'disable', summary: string, said: (name: string) => string) =>
+  accountAction({
+    name: `account ${verb}`,
+    scope: 'accounts',
+    method: 'POST',
+    path: `/accounts/{username}/${verb}`,
+    summary,
+    params: accountParams,
+    output: accountOutput,
+    problems: ['not-found'],
+    example: {
+      params: { username: 'acme' },
+      output: verb === 'enable' ? EXAMPLE : { ...EXAMPLE, state: 'disabled', disabledAt: '2026-11-15T12:00:00.000Z' },
+    },
+    command: { say: ({ username: name }) => said(name) },
+    run: async ({ database, account: { id, username: name }, now }) =>
+      shown(await setEnabled(database, id, name, verb === 'enable' ? null : now())),
+  });
+
+const enable = switching('enable', 'Answer the calls of an account again.', (name) => `Enabled ${name}.`);
+const disable = switching(
+  'disable',
+  'Deny the calls of an account from now on.',
+  (name) => `Disabled ${name}: its calls are denied until it is enabled again.`,
+);
+
+export const accountActions: readonly Action[] = [list, add, show, change, remove, enable, disable];
+
+function isNetwork(value: string): boolean {
+  try {
+    return readSomeNetworks(value).length === 1 && !value.includes(',');
+  } catch {
+    return false;
+  }
+}
+
+function isZone(value: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: value });
+    return true;
+  } catch {
+    return false;
+  }
+}

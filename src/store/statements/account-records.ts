@@ -1,0 +1,102 @@
+import { statement } from '../statement.ts';
+import type { AccountRow } from './accounts.ts';
+
+/** Accounts as operators see and change them: every column. */
+export interface AccountRecordRow extends AccountRow {
+  time_zone: string | null;
+  quiet_hours: string | null;
+  unsure_policy: string | null;
+  connector: string | null;
+}
+type One = { account: bigint };
+
+const columns = `account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax, mobile, address,
+  region, credits, used_credits, priority, tag, created_at, last_login_at, disabled_at, allowed_networks,
+  time_zone, quiet_hours, unsure_policy, connector`;
+
+export const recordByName = statement<{ username: string }, AccountRecordRow>(
+  'accountRecords.byName',
+  `select ${columns} from account where username = :username`,
+);
+export const recordsAfter = statement<{ after: string; limit: number }, AccountRecordRow>(
+  'accountRecords.after',
+  `select ${columns} from account where username > :after order by username {limit :limit}`,
+);
+/** All that an operator may change, at once. */
+export const changeRecord = statement<{
+  account: bigint;
+  contactName: string | null;
+  contactSurname: string | null;
+  company: string | null;
+  email: string | null;
+  tel: string | null;
+  fax: string | null;
+  mobile: string | null;
+  address: string | null;
+  region: string | null;
+  priority: number;
+  tag: number;
+  allowedNetworks: string | null;
+  timeZone: string | null;
+  quietHours: string | null;
+  unsurePolicy: string | null;
+  connector: string | null;
+}>(
+  'accountRecords.change',
+  `update account set contact_name = :contactName, contact_surname = :contactSurname, company = :company, email = :email,
+     tel = :tel, fax = :fax, mobile = :mobile, address = :address, region = :region, priority = :priority, tag = :tag,
+     allowed_networks = :allowedNetworks, time_zone = :timeZone, quiet_hours = :quietHours,
+     unsure_policy = :unsurePolicy, connector = :connector
+   where account_id = :account`,
+);
+export const setDisabledAt = statement<{ account: bigint; disabledAt: number | null }>(
+  'accountRecords.setDisabledAt',
+  'update account set disabled_at = :disabledAt where account_id = :account',
+);
+export const removeRecord = statement<One>('accountRecords.remove', 'delete from account where account_id = :account');
+
+export interface OwnedRow {
+  user_ids: bigint;
+  contact_groups: bigint;
+  contacts: bigint;
+  templates: bigint;
+  blacklisted: bigint;
+  received: bigint;
+  sent: bigint;
+  scheduled: bigint;
+}
+/** What goes with an account. */
+export const ownedByAccount = statement<One, OwnedRow>(
+  'accountRecords.owned',
+  `select
+     (select count(*) from credential where account_id = :account) as user_ids,
+     (select count(*) from contact_group where account_id = :account) as contact_groups,
+     (select count(*) from contact where account_id = :account) as contacts,
+     (select count(*) from template where account_id = :account) as templates,
+     (select count(*) from blocked_number where account_id = :account) as blacklisted,
+     (select count(*) from received where account_id = :account) as received,
+     (select count(*) from sent where account_id = :account) as sent,
+     (select count(*) from scheduled where account_id = :account) as scheduled`,
+);
+
+export interface UserIdRow {
+  user_id_hash: string;
+  created_at: bigint;
+  revoked_at: bigint | null;
+}
+export const userIds = statement<{ account: bigint; afterAt: number; afterHash: string; limit: number }, UserIdRow>(
+  'accountRecords.userIds',
+  `select user_id_hash, created_at, revoked_at from credential
+   where account_id = :account and (created_at, user_id_hash) > (:afterAt, :afterHash)
+   order by created_at, user_id_hash {limit :limit}`,
+);
+export const userIdByPrefix = statement<{ account: bigint; prefix: string }, UserIdRow>(
+  'accountRecords.userIdByPrefix',
+  `select user_id_hash, created_at, revoked_at from credential
+   where account_id = :account and user_id_hash like :prefix || '%' order by user_id_hash`,
+);
+export const revokeUserId = statement<{ account: bigint; hash: string; revokedAt: number }>(
+  'accountRecords.revokeUserId',
+  `update credential set revoked_at = :revokedAt
+   where account_id = :account and user_id_hash = :hash and revoked_at is null`,
+);
