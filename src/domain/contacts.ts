@@ -124,7 +124,7 @@ const CANDIDATES = 100;
 
 const fromOf = (after: Contact | undefined): bigint => (after ? after.id + 1n : FIRST_ID);
 
-const toContact = (row: sql.ContactRow): Contact => ({
+export const toContact = (row: sql.ContactRow): Contact => ({
   id: row.contact_id,
   name: row.name,
   surname: row.surname,

@@ -1,6 +1,7 @@
 import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
+import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
 import { resourceTables } from './resources.ts';
@@ -137,6 +138,7 @@ export const migrations: readonly Migration[] = [
       drop index scheduled_by_number;
     `,
   },
+  { version: 6, name: 'id counters', sql: idCounterTable },
   { version: 7, name: "the operator's side", sql: operatorTables },
   { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },

@@ -95,7 +95,10 @@ export const scheduledByEnd = statement<Page & { end: string }, { message_id: bi
    where account_id = :account and {ending number_key} = :end and message_id >= :from order by message_id {limit :limit}`,
 );
 /** `ids` is a JSON array of numbers. */
-export const deleteScheduledOf = statement<{ account: AccountKey; ids: string }, { message_id: bigint; held_parts: bigint }>(
+export const deleteScheduledOf = statement<
+  { account: AccountKey; ids: string },
+  { message_id: bigint; held_parts: bigint }
+>(
   'outbox.deleteScheduledOf',
   'delete from scheduled where account_id = :account and message_id in ({elements :ids}) returning message_id, held_parts',
 );

@@ -1,0 +1,17 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** Counters of ids, see schema/id-counter.ts. */
+type Counter = { account: AccountKey; kind: string };
+
+/** Takes the next `count` ids: the row has the last of them. */
+export const takeIds = statement<Counter & { count: bigint }, { last_id: bigint }>(
+  'ids.takeIds',
+  `insert into id_counter (account_id, kind, last_id) values (:account, :kind, :count)
+   on conflict (account_id, kind) do update set last_id = id_counter.last_id + excluded.last_id returning last_id`,
+);
+/** Sets a counter to `last`, unless it is higher already. */
+export const raiseCounter = statement<Counter & { last: bigint }>(
+  'ids.raiseCounter',
+  `insert into id_counter (account_id, kind, last_id) values (:account, :kind, :last)
+   on conflict (account_id, kind) do update set last_id = excluded.last_id where excluded.last_id > id_counter.last_id`,
+);

@@ -1,0 +1,41 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** What is known about a person, by the numbers in an account's rows. These tables have no index by number. */
+type Page = { account: AccountKey; from: bigint; limit: number };
+/** `ids` is a JSON array of numbers. */
+type Ids = { account: AccountKey; ids: string };
+
+/** Of every generation, so also what an emptied inbox has left on disk. In pages: the ids from `from` up. */
+export const senders = statement<Page, { message_id: bigint; sender: string | null }>(
+  'persons.senders',
+  `select message_id, sender from received where account_id = :account and message_id >= :from
+   order by message_id {limit :limit}`,
+);
+export const recipients = statement<Page, { message_id: bigint; recipient: string | null }>(
+  'persons.recipients',
+  `select message_id, recipient from sent where account_id = :account and message_id >= :from
+   order by message_id {limit :limit}`,
+);
+export const deleteReceived = statement<Ids>(
+  'persons.deleteReceived',
+  'delete from received where account_id = :account and message_id in ({elements :ids})',
+);
+export const deleteSent = statement<Ids>(
+  'persons.deleteSent',
+  'delete from sent where account_id = :account and message_id in ({elements :ids})',
+);
+/** Answers that are kept for requests that come again may quote the number. In pages: the keys after `after`. */
+export const keptAnswers = statement<{ after: string; limit: number }, { key_hash: string; answer: string | null }>(
+  'persons.keptAnswers',
+  'select key_hash, answer from idempotency where key_hash > :after order by key_hash {limit :limit}',
+);
+export const forgetAnswer = statement<{ key: string; answer: string }>(
+  'persons.forgetAnswer',
+  'update idempotency set answer = :answer where key_hash = :key',
+);
+/** References are the operator's own words, and may quote a number. */
+export const clearWords = statement<Ids>(
+  'persons.clearWords',
+  `update movement set reason = 'erased', reference = null where account_id = :account
+     and movement_id in ({elements :ids})`,
+);
