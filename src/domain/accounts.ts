@@ -107,14 +107,14 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     },
 
     async setEnabled(username: string, enabled: boolean): Promise<void> {
-      await named(username);
-      await database.run(sql.setDisabled, { username, disabledAt: enabled ? null : now() });
+      const { account_id: account } = await named(username);
+      await database.run(sql.setDisabled, { account, disabledAt: enabled ? null : now() });
     },
 
     /** From which addresses it may be used; from everywhere for none. */
     async allow(username: string, networks: readonly string[]): Promise<void> {
-      await named(username);
-      await database.run(sql.setAllowedNetworks, { username, networks: networks.join() || null });
+      const { account_id: account } = await named(username);
+      await database.run(sql.setAllowedNetworks, { account, networks: networks.join() || null });
     },
 
     /** A further user_id; the ones before go on working, unless they are to be revoked. */
@@ -184,7 +184,7 @@ export function checkUsername(username: string): void {
   }
 }
 
-const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
+export const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
   account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
 
 /** Makes the account and its credentials, inside the caller's transaction. */

@@ -16,10 +16,11 @@ import {
 } from './accounts.ts';
 import type { Contact, ContactGroup } from './contacts.ts';
 import { FIRST_ID, pages } from './cursor.ts';
+import { reserveIds } from './ids.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { openHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
-import { addTemplate } from './templates.ts';
+import { addTemplates } from './templates.ts';
 
 /** Whole accounts, in and out: for moving them between installations. */
 export interface AccountArchive {
@@ -90,7 +91,7 @@ function loadAll(database: Database, archive: AccountArchive): Promise<void> {
     const of = <T>(rows: readonly T[]) => rows.map((row) => ({ account, ...row }));
     await queries.runAll(contactSql.addGroup, of(archive.groups.map(({ id, name }) => ({ group: BigInt(id), name }))));
     await queries.runAll(contactSql.addContact, of(contacts));
-    for (const text of archive.templates) await addTemplate(queries, account, text);
+    await addTemplates(queries, account, archive.templates);
     await queries.runAll(contactSql.addBlocked, of(blocked));
     await queries.runAll(inboxSql.addReceived, of(received));
     await queries.runAll(inboxSql.addUnread, of(unread));
@@ -98,7 +99,23 @@ function loadAll(database: Database, archive: AccountArchive): Promise<void> {
     await queries.runAll(outboxSql.addScheduled, of(scheduled));
     const held = scheduled.reduce((sum, { heldParts }) => sum + heldParts, 0);
     await openHeld(queries, account, archive.account.createdAt, BigInt(held));
+    await reserveArchiveIds(queries, account, archive);
   });
+}
+
+/** New ids begin above those of the archive. */
+async function reserveArchiveIds(queries: Queries, account: bigint, archive: AccountArchive): Promise<void> {
+  const { groups, contacts, received, sent, scheduled } = archive;
+  const idOf = ({ id }: { id: bigint }) => id;
+  const messageIds = [received, sent, scheduled].flatMap((list: readonly { id: bigint }[]) => list.map(idOf));
+  await reserveIds(
+    queries,
+    account,
+    'group',
+    groups.map(({ id }) => BigInt(id)),
+  );
+  await reserveIds(queries, account, 'contact', contacts.map(idOf));
+  await reserveIds(queries, account, 'message', messageIds);
 }
 
 async function reading(queries: Queries, row: accountSql.AccountRow): Promise<AccountReading> {

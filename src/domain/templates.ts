@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../problem.ts';
-import type { AccountKey, Database, Queries } from '../store/database.ts';
+import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/contacts.ts';
 import { FIRST_ID } from './cursor.ts';
+import { takeIds } from './ids.ts';
 
 /** Saved message templates: a template is its text, exactly. */
 export const TEMPLATE_LENGTH_MAX = 2_000;
@@ -24,8 +25,8 @@ export function createTemplates(database: Database) {
     /** Saving one that is there already changes nothing. */
     save: (account: AccountKey, text: string): Promise<void> =>
       database.transaction(account, async (queries) => {
-        if (await queries.first(sql.template, { account, hash: textHash(text) })) return;
-        await addTemplate(queries, account, text);
+        if (await hasTemplate(queries, account, text)) return;
+        await addTemplates(queries, account, [text]);
       }),
 
     async delete(account: AccountKey, text: string): Promise<boolean> {
@@ -41,14 +42,23 @@ export function checkTemplate(text: string): void {
   }
 }
 
-export async function addTemplate(queries: Queries, account: AccountKey, text: string): Promise<void> {
-  checkTemplate(text);
-  const numbers = await queries.first(sql.templateNumbers, { account });
-  if (numbers && numbers.total >= TEMPLATES_MAX) {
+/** New ones, in this order behind those that are there. Belongs into a transaction of the account. */
+export async function addTemplates(queries: Writing, account: AccountKey, texts: readonly string[]): Promise<void> {
+  if (texts.length === 0) return;
+  for (const text of texts) checkTemplate(text);
+  const present = (await queries.first(sql.countTemplates, { account }))?.total ?? 0n;
+  if (present + BigInt(texts.length) > TEMPLATES_MAX) {
     throw new Problem('bad-argument', `an account has at most ${TEMPLATES_MAX} templates`);
   }
-  const position = (numbers?.last ?? 0n) + 1n;
-  await queries.run(sql.addTemplate, { account, position, hash: textHash(text), text });
+  const first = await takeIds(queries, account, 'template', texts.length);
+  await queries.runAll(
+    sql.addTemplate,
+    texts.map((text, index) => ({ account, position: first + BigInt(index), hash: textHash(text), text })),
+  );
+}
+
+export async function hasTemplate(queries: Queries, account: AccountKey, text: string): Promise<boolean> {
+  return (await queries.first(sql.template, { account, hash: textHash(text) })) !== undefined;
 }
 
 /** Texts are found by their hash, since they are longer than an index takes. */

@@ -9,9 +9,23 @@ export interface Statement<P = never, R = unknown> {
   readonly parameters: readonly (keyof P & string)[];
   /** Changes data, so it belongs on the connection that writes. */
   readonly writes: boolean;
-  /** Changes accounts or their secrets, and with them perhaps whom a user_id names. */
-  readonly changesCallers: boolean;
+  /** Which accounts see other answers after it has changed a row. Undefined for a read. */
+  readonly affects: Affected | undefined;
+  /** It may change which account a user_id names, or from where: the identity cache is cleared. */
+  readonly invalidatesIdentities: boolean;
   readonly row?: R;
+}
+
+/**
+ * own: the account of the parameter `:account`. returned: the `account_id` of each row that it returns.
+ * none: no account, such as a table of the operator. all: every account.
+ */
+export type Affected = 'own' | 'returned' | 'none' | 'all';
+
+export interface StatementOptions {
+  /** Needed for a write without the parameter `:account`. */
+  readonly affects?: Exclude<Affected, 'own'>;
+  readonly invalidatesIdentities?: boolean;
 }
 
 export type Value = string | bigint | number | null | Caller;
@@ -72,13 +86,18 @@ export interface Dialect {
  */
 export type Fragment = 'binary' | 'clustered' | 'elements' | 'ending' | 'limit' | 'rare' | 'size' | 'using';
 
-export function statement<P extends Record<keyof P, Value>, R = never>(name: string, text: string): Statement<P, R> {
+/** Throws where a write does not tell which accounts it affects: cached answers would outlive it. */
+export function statement<P extends Record<keyof P, Value>, R = never>(
+  name: string,
+  text: string,
+  { affects, invalidatesIdentities = false }: StatementOptions = {},
+): Statement<P, R> {
   const parameters = [...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as keyof P & string))];
   const writes = !/^\s*select\b/i.test(text);
-  return { name, text, parameters, writes, changesCallers: writes && CALLERS.test(text) };
+  const affected = affects ?? ((parameters as string[]).includes('account') ? 'own' : undefined);
+  if (writes && affected === undefined) throw new TypeError(`${name} writes and does not declare whom it affects`);
+  return { name, text, parameters, writes, affects: writes ? affected : undefined, invalidatesIdentities };
 }
-
-const CALLERS = /\b(?:into|update|from)\s+(?:account|credential)\b/i;
 
 // Not the :: of a cast.
 const PARAMETER = /(?<!:):([a-z][A-Za-z]*)/g;

@@ -18,7 +18,7 @@ export function strayings({ text }: StatementText, tables: readonly string[]): s
 }
 
 const insertStrayings = (text: string): string[] =>
-  /^insert into \w+ ?\(account_id\b[^)]*\) values \(:account\b[^()]*\)( on conflict \(account_id\b[^)]*\) do nothing)?$/.test(
+  /^insert into \w+ ?\(account_id\b[^)]*\) values \(:account\b[^()]*\)( on conflict \(account_id\b[^)]*\) do (nothing|update set (?!account_id)[^;]*))?$/.test(
     text,
   )
     ? []

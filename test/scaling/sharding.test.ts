@@ -16,8 +16,6 @@ const BEYOND: Readonly<Record<string, string>> = {
   'accounts.credentialOwner': 'a user_id must not name two accounts',
   'accounts.accountByName': 'the operator names an account by its username',
   'accounts.accountsAfter': 'the operator lists and exports all accounts',
-  'accounts.setDisabled': 'the operator names an account by its username',
-  'accounts.setAllowedNetworks': 'the operator names an account by its username',
   'purge.next': 'it looks for inboxes that were emptied, wherever they are',
   'figures.messages': 'the operator wants to know how much there is',
   'figures.scheduled': 'the operator wants to know how much there is',

@@ -72,6 +72,7 @@ const TABLES = [
   'scheduled',
   'ledger',
   'movement',
+  'id_counter',
 ];
 /** The database fills these by itself when an account is made. */
 const FILLED = ['movement', 'ledger'];

@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Database } from '../../src/store/database.ts';
 import { openPostgres } from '../../src/store/postgres/database.ts';
 import { openSqlite } from '../../src/store/sqlite/database.ts';
-import { type Statement, statement, type Value } from '../../src/store/statement.ts';
+import { type Statement, type StatementOptions, statement, type Value } from '../../src/store/statement.ts';
 
 /** A database by its setting, as the program opens it; the clock stands still. */
 export const openStore = (setting: string, now = 0): Promise<Database> =>
@@ -15,7 +15,7 @@ export const pathOf = (setting: string): string => setting.replace(/^sqlite:/, '
 
 /** The tables in an order in which they can be dropped. */
 export const TABLES =
-  'movement ledger unread_message tally scheduled sent received blocked_number template contact contact_group credential account'.split(
+  'history gateway_message movement ledger id_counter unread_message tally scheduled sent received blocked_number template contact contact_group credential account'.split(
     ' ',
   );
 
@@ -37,7 +37,8 @@ export async function contentOf(setting: string): Promise<string> {
 
 let count = 0;
 
-/** SQL of a test's own. Statements are prepared by name, so that each has one. */
+/** SQL of a test. Each statement has a name of its own, because statements are prepared by name. */
 export const sql = <P extends Record<keyof P, Value> = Record<string, never>, R = never>(
   text: string,
-): Statement<P, R> => statement<P, R>(`test.${++count}`, text);
+  options: StatementOptions = /:account\b/.test(text) ? {} : { affects: 'all', invalidatesIdentities: true },
+): Statement<P, R> => statement<P, R>(`test.${++count}`, text, options);

@@ -180,4 +180,5 @@ const currentVersion = statement<Record<string, never>, { version: bigint | null
 const recordVersion = statement<{ version: number; name: string; appliedAt: number }>(
   'schema.recordVersion',
   'insert into schema_version (version, name, applied_at) values (:version, :name, :appliedAt)',
+  { affects: 'none' },
 );

@@ -1,38 +1,86 @@
+import { numberOf, type Statement } from '../statement.ts';
+
 /**
- * Whether anything about an account has changed, for the embedded database. What this process writes counts for its account;
- * what another process writes, for all of them, since nobody says whose it was.
+ * Tells whether an account has changed since an answer was read. A write of this process counts for the accounts
+ * that it affects. A write of another process counts for all accounts: SQLite does not tell whose it was.
  */
-export interface Versions {
-  /** Sees what other processes have written: whether it was anything. */
-  lookAround(): boolean;
-  /** As of the last look around. */
-  own(account: bigint): number;
-  /** A write about the account is decided; about any account, where it is not known about which. */
-  changed(account: bigint | undefined): void;
+export interface ChangeTracker {
+  /** Asks whether other processes have written. Calls of one poll batch ask once. */
+  pollOtherProcesses(): void;
+  /** A number that is new after each change, as of the last poll of other processes. */
+  versionOf(account: bigint): number;
+  /** A statement has changed rows. It counts from the next `settle` on. */
+  markChanged(statement: Statement<never>, parameters: object, rows: readonly unknown[] | number): void;
+  /** The transaction was committed or rolled back: other connections see the same as this one. */
+  settle(): void;
 }
 
-// Accounts that share a slot only count as changed together. 64 KB.
-const SLOTS = 8_192;
+export interface ChangeSources {
+  /** A number that is new after another process has written. */
+  readonly dataVersion: () => number;
+  /** The poll batch of the call that asks. Undefined for a call that belongs to none. */
+  readonly pollId: () => number | undefined;
+  /** The account that a user_id names may be another one. */
+  readonly identitiesChanged: () => void;
+}
 
-/** `others` is another number after another process has written. */
-export function createVersions(others: () => number): Versions {
-  const own = new Float64Array(SLOTS);
-  let all = 0;
-  let seen = others();
+// Accounts that share a slot count as changed together. The slots take 64 KB.
+const SLOT_BITS = 13;
+
+export function createChangeTracker({ dataVersion, pollId, identitiesChanged }: ChangeSources): ChangeTracker {
+  const accountVersions = new Float64Array(2 ** SLOT_BITS);
+  let allVersion = 0;
+  let lastDataVersion = dataVersion();
+  let lastPollId: number | undefined;
+  /** What was marked and is not settled. */
+  const accounts = new Set<bigint>();
+  let all = false;
+  let identities = false;
+
   return {
-    lookAround() {
-      const now = others();
-      if (now === seen) return false;
-      seen = now;
-      all += 1;
-      return true;
+    pollOtherProcesses() {
+      const current = pollId();
+      if (current !== undefined && current === lastPollId) return;
+      const version = dataVersion();
+      if (version !== lastDataVersion) {
+        lastDataVersion = version;
+        allVersion += 1;
+        identitiesChanged();
+      }
+      lastPollId = current;
     },
-    own: (account) => all + (own[slotOf(account)] as number), // both only grow: the sum is new when one of them is
-    changed(account) {
-      if (account === undefined) all += 1;
-      else own[slotOf(account)] = (own[slotOf(account)] as number) + 1;
+    // Both terms only grow, so the sum is new when one of them is.
+    versionOf: (account) => allVersion + (accountVersions[slotOf(account)] as number),
+    markChanged({ affects, invalidatesIdentities }, parameters, rows) {
+      if (rows === 0 || (typeof rows !== 'number' && rows.length === 0)) return;
+      identities ||= invalidatesIdentities;
+      if (affects === 'none') return;
+      const keys =
+        affects === 'own' ? [(parameters as { account?: unknown }).account] : returnedAccounts(affects, rows);
+      for (const key of keys) {
+        const account = numberOf(key);
+        if (account === undefined) all = true;
+        else accounts.add(account);
+      }
+    },
+    settle() {
+      if (all) allVersion += 1;
+      for (const account of accounts) {
+        const slot = slotOf(account);
+        accountVersions[slot] = (accountVersions[slot] as number) + 1;
+      }
+      if (identities) identitiesChanged();
+      accounts.clear();
+      all = false;
+      identities = false;
     },
   };
 }
 
-const slotOf = (account: bigint): number => Number(BigInt.asUintN(13, account));
+const slotOf = (account: bigint): number => Number(BigInt.asUintN(SLOT_BITS, account));
+
+/** One undefined key stands for all accounts. */
+const returnedAccounts = (affects: Statement['affects'], rows: readonly unknown[] | number): readonly unknown[] =>
+  affects === 'returned' && typeof rows !== 'number'
+    ? rows.map((row) => (row as { account_id?: unknown }).account_id)
+    : [undefined];

@@ -1,16 +1,16 @@
 import { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
-/** The thread of checkpoints.ts. https://www.sqlite.org/pragma.html#pragma_wal_checkpoint */
+/** The thread of checkpointer.ts. https://www.sqlite.org/pragma.html#pragma_wal_checkpoint */
 
-// A restart waits for readers while it holds the write lock. Without a time-out it gives up at once,
-// and so nobody who writes ever waits for somebody who reads.
+// A restart holds the write lock while it waits for readers. Without a time-out it gives up at once,
+// so a writer never waits for a reader.
 const BUSY_TIMEOUT_MS = 0;
-// Others hold the write lock for some milliseconds, and read for less: one of these tries falls in between.
+// Others hold the write lock for some milliseconds, and read for less. One of these tries falls in between.
 const RESTART_TRIES = 20;
 const RESTART_PAUSE_MS = 5;
-// 256 MB, which only somebody who read for long can have made of it: the disk gets them back.
-const LONG_FRAMES = 64_000;
+// 256 MB. Only a reader of an old snapshot makes the log so long: then the file is made short again.
+const LONG_LOG_FRAMES = 64_000;
 
 if (parentPort) serve(parentPort, openForCheckpoints(workerData as string));
 
@@ -26,22 +26,22 @@ function serve(port: MessagePort, database: DatabaseSync): void {
       return;
     }
     try {
-      move(database);
-    } catch {} // a full disk, which those who write find too; it is tried again
-    port.postMessage('moved');
+      checkpointAll(database);
+    } catch {} // a full disk: writers find it too, and the next checkpoint tries again
+    port.postMessage('done');
   });
 }
 
 /**
- * Nearly all of it while others write, what they have written meanwhile too, and the rest without them: then the log is used
- * again from its start. It is not made shorter, as getting longer again costs more than what is in it. Frames that are left
- * belong to somebody who reads an old snapshot: the log goes on until that one has ended, and the next move starts it again.
+ * Two passive checkpoints copy nearly all frames while others write. A restart copies the rest and lets the log
+ * begin again at its start. The log is not truncated, because growing it again costs more than its disk space.
+ * Frames that a reader of an old snapshot holds stay: the next checkpoint after that reader copies them.
  */
-export function move(database: DatabaseSync): void {
+export function checkpointAll(database: DatabaseSync): void {
   checkpoint(database, 'passive');
-  const { log, moved } = checkpoint(database, 'passive');
-  if (moved < log) return;
-  const mode = log > LONG_FRAMES ? 'truncate' : 'restart';
+  const { log, checkpointed } = checkpoint(database, 'passive');
+  if (checkpointed < log) return;
+  const mode = log > LONG_LOG_FRAMES ? 'truncate' : 'restart';
   for (let tries = 1; checkpoint(database, mode).isBusy && tries < RESTART_TRIES; tries++) {
     Atomics.wait(PAUSE, 0, 0, RESTART_PAUSE_MS);
   }
@@ -54,5 +54,5 @@ function checkpoint(database: DatabaseSync, mode: 'passive' | 'restart' | 'trunc
     'busy' | 'log' | 'checkpointed',
     number
   >;
-  return { isBusy: busy !== 0, log, moved: checkpointed };
+  return { isBusy: busy !== 0, log, checkpointed };
 }

@@ -16,9 +16,9 @@ export const sqliteDialect: Dialect = {
     rare: (condition) => `unlikely(${condition})`,
     elements: (argument) => `select value from json_each(${argument})`,
     ending: (text) => `substr(${text}, -6)`,
-    // Without statistics SQLite takes an index by an expression for a poor one.
+    // Without statistics SQLite does not choose an index on an expression.
     using: (index) => `indexed by ${index}`,
-    // A limit that is nothing but a parameter makes SQLite plan the statement anew at every call, which takes half as long as reading 20 rows.
+    // With a bare parameter SQLite plans the statement at every call: half the time of reading 20 rows.
     limit: (count) => `limit cast(${count} as integer)`,
     size: () => '(select page_count * page_size from pragma_page_count, pragma_page_size)',
   },
@@ -28,10 +28,11 @@ export const sqliteDialect: Dialect = {
 const BUSY_TIMEOUT_MS = 5_000;
 
 /**
- * FULL: a commit is on disk before it is answered, also when the machine loses power. The first 2 GB of the file, the most that
- * SQLite maps, are read where the system has them; copying them page by page makes Profile of a million accounts a third dearer.
- * Up to 16 MB of pages are held: those of the log, and those beyond. The log is moved by checkpoints.ts, and only where that does not by
- * the connection that makes it 256 MB long.
+ * synchronous: a commit is on disk before it is answered, also when the machine loses power.
+ * mmap_size: SQLite maps the first 2 GB of the file, its maximum. Without it Profile of a million accounts
+ * takes a third longer.
+ * cache_size: 16 MB of pages, for the write-ahead log and for the file beyond 2 GB.
+ * wal_autocheckpoint: checkpointer.ts does the checkpoints. A connection does one itself at 256 MB.
  */
 const SETTINGS = `
   pragma journal_mode = wal;
@@ -47,11 +48,11 @@ export class Connection implements Migratable, Writing, Transactional {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<unknown, Prepared>();
   #dataVersion: StatementSync | undefined;
-  /** Something was done that may have changed whom user_ids name; whoever minds takes it back. */
-  changedCallers = false;
-  /** The disk did not take something; whoever has written since takes it back. */
+  /** Called after each write, with how many rows it changed or with the rows that it returned. */
+  onWrite: (statement: Statement<never>, parameters: object, rows: readonly unknown[] | number) => void = () => {};
+  /** The disk refused a write. Whoever has written successfully since resets it. */
   wasRefusedByDisk = false;
-  /** Since it was opened. */
+  /** Since the connection was opened. */
   rowsChanged = 0;
 
   constructor(path: string) {
@@ -61,40 +62,45 @@ export class Connection implements Migratable, Writing, Transactional {
   }
 
   async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
-    return this.allNow(statement, parameters);
+    return this.allSync(statement, parameters);
   }
 
   async first<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R | undefined> {
-    return this.firstNow(statement, parameters);
+    return this.getSync(statement, parameters);
   }
 
   async run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number> {
-    return this.runNow(statement, parameters);
+    return this.runSync(statement, parameters);
   }
 
-  allNow<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): R[] {
-    return this.#execute(statement, parameters, (prepared, values) =>
+  allSync<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): R[] {
+    const rows = this.#execute(statement, parameters, (prepared, values) =>
       prepared.statement.all(...values).map((row) => toRow(prepared.columns, row as unknown as unknown[])),
     ) as R[];
+    if (statement.writes) this.onWrite(statement as Statement<never>, parameters, rows);
+    return rows;
   }
 
-  firstNow<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): R | undefined {
-    return this.#execute(statement, parameters, (prepared, values) => {
+  getSync<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): R | undefined {
+    const found = this.#execute(statement, parameters, (prepared, values) => {
       const row = prepared.statement.get(...values) as unknown as unknown[] | undefined;
       return row && toRow(prepared.columns, row);
     }) as R | undefined;
+    if (statement.writes) this.onWrite(statement as Statement<never>, parameters, found === undefined ? [] : [found]);
+    return found;
   }
 
-  runNow<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): number {
+  runSync<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): number {
     const changes = Number(
       this.#execute(statement, parameters, (prepared, values) => prepared.statement.run(...values).changes),
     );
     this.rowsChanged += changes;
+    this.onWrite(statement as Statement<never>, parameters, changes);
     return changes;
   }
 
   async runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void> {
-    for (const each of parameters) this.runNow(statement, each);
+    for (const each of parameters) this.runSync(statement, each);
   }
 
   async within<T>(begin: string, work: (queries: Writing) => Promise<T>): Promise<T> {
@@ -104,7 +110,7 @@ export class Connection implements Migratable, Writing, Transactional {
       this.exec('commit');
       return result;
     } catch (thrown) {
-      // SQLite has rolled back by itself after some errors (disk full), and then has no transaction to end.
+      // After some errors, such as a full disk, SQLite has rolled back itself.
       if (this.inTransaction) this.exec('rollback');
       throw thrown;
     }
@@ -125,14 +131,14 @@ export class Connection implements Migratable, Writing, Transactional {
     return unavailable(cause, sqliteFault(this.#path, cause));
   }
 
-  /** As far as nobody is in the way. */
-  moveLog(): void {
+  /** Copies what no reader holds from the write-ahead log into the file. */
+  checkpoint(): void {
     try {
       this.#database.exec('pragma wal_checkpoint(passive)');
-    } catch {} // a full disk, which those who write find too
+    } catch {} // a full disk: the next write reports it
   }
 
-  /** Another number after another connection has committed something: https://www.sqlite.org/pragma.html#pragma_data_version */
+  /** Is new after a commit of another connection: https://www.sqlite.org/pragma.html#pragma_data_version */
   dataVersion(): number {
     if (!this.#dataVersion) {
       this.#dataVersion = this.#database.prepare('pragma data_version');
@@ -149,7 +155,7 @@ export class Connection implements Migratable, Writing, Transactional {
     return this.#database.isTransaction;
   }
 
-  /** `path` is the file that it writes, where that is another one. */
+  /** `path` names the file in errors, where it is not the database. */
   exec(sql: string, path?: string): void {
     this.#guarded(() => this.#database.exec(sql), path);
   }
@@ -159,7 +165,6 @@ export class Connection implements Migratable, Writing, Transactional {
   }
 
   #execute<P, T>(statement: Statement<P>, parameters: P, run: (prepared: Prepared, values: SQLInputValue[]) => T): T {
-    if (statement.changesCallers) this.changedCallers = true;
     return this.#guarded(() => {
       let prepared = this.#prepared.get(statement);
       if (!prepared) {
@@ -181,7 +186,7 @@ export class Connection implements Migratable, Writing, Transactional {
     }
   }
 
-  /** The database may come back; our bugs do not. */
+  /** Errors of the file become `unavailable`. Errors of the program stay what they are. */
   #toUnavailable(cause: unknown, path = this.#path): unknown {
     if (keepsFromWriting(cause)) this.wasRefusedByDisk = true;
     const fault = sqliteFault(path, cause);
@@ -201,7 +206,7 @@ function prepare(database: DatabaseSync, text: string): Prepared {
   return { statement, columns: statement.columns().map(({ name }) => name) };
 }
 
-/** The driver would make it a dictionary, which takes half as long again to make and several times as long to read. */
+/** The driver's own objects are dictionaries: 50 % slower to make, several times slower to read. */
 function toRow(columns: readonly string[], values: readonly unknown[]): Record<string, unknown> {
   const row: Record<string, unknown> = {};
   for (let index = 0; index < columns.length; index++) row[columns[index] as string] = values[index];
@@ -210,6 +215,6 @@ function toRow(columns: readonly string[], values: readonly unknown[]): Record<s
 
 const inputOf = (value: unknown) => (value instanceof Caller ? value.id : value) as SQLInputValue;
 
-/** Another one has what it needed: whoever waits may get it. */
+/** Another connection holds the lock: a caller that waits may get it. */
 export const isLocked = (thrown: unknown): boolean =>
   thrown instanceof Problem && codeOf(thrown.details.cause) === BUSY;

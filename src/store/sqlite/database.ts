@@ -3,134 +3,144 @@ import { dirname } from 'node:path';
 import { Problem } from '../../problem.ts';
 import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';
-import { Caller, numberOf } from '../statement.ts';
+import { Caller } from '../statement.ts';
 import { identify } from '../statements/accounts.ts';
 import { unavailable } from '../unavailable.ts';
-import { createVersions } from './change-tracker.ts';
-import { createCheckpoints } from './checkpointer.ts';
+import { type ChangeTracker, createChangeTracker } from './change-tracker.ts';
+import { createCheckpointer } from './checkpointer.ts';
 import { Connection, isLocked, sqliteDialect } from './connection.ts';
 import { fileFault, folderFault } from './faults.ts';
-import { createIdentities } from './identity-cache.ts';
+import { createIdentityCache, type IdentityCache } from './identity-cache.ts';
 import { createWriteQueue } from './write-queue.ts';
 
 /**
- * The embedded database. One connection does everything, because it keeps the pages that it has read and written: another one
- * would read them anew after each commit. Only while a transaction is open on it, what is not part of that is read by the
- * other, which sees the time before. `burst` is the number of those calls that were all under way before the first of them
- * asked something, undefined for a call by itself: they look around together.
+ * The embedded database. One connection reads and writes, because it keeps the pages that it has read and written.
+ * While a transaction is open on it, a second connection reads: it sees the state before that transaction.
+ * `pollId` is the poll batch of the call that asks, undefined for a call that belongs to none.
  */
 export async function openSqlite(
   path: string,
   now: () => number,
-  burst: () => number | undefined = () => undefined,
-  checkpointsDied: (thrown: unknown) => void = () => {},
+  pollId: () => number | undefined = () => undefined,
+  checkpointerDied: (thrown: unknown) => void = () => {},
 ): Promise<Database> {
-  makeFolderOf(path);
-  if (!existsSync(path)) makePrivate(path, 'a'); // another process may make it at the same time
-  const writer = new Connection(path);
-  await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
-  writer.moveLog(); // a migration, or a process that was killed, may have left a long one
-  writer.exec('pragma busy_timeout = 0'); // from here on the queue does the waiting
-  const aside = new Connection(path);
-  /** The one that writes does not wait for a lock, which is hardly ever in the way of reading: then the other one does. */
-  function read<T>(work: (connection: Connection) => T): T {
-    if (writer.inTransaction) return work(aside);
-    try {
-      return work(writer);
-    } catch (thrown) {
-      if (isLocked(thrown)) return work(aside);
-      throw thrown;
-    }
-  }
-  const checkpoints = createCheckpoints(path, checkpointsDied);
-  const writes = createWriteQueue(writer, () => checkpoints.wrote(writer.rowsChanged));
-  const versions = createVersions(() => writer.dataVersion());
-  const identities = createIdentities((hash) => {
-    const found = read((connection) => connection.firstNow(identify, { hash }));
+  const writer = await openWriter(path, now);
+  const secondReader = new Connection(path);
+  const read = createRead(writer, secondReader);
+  const identityCache = createIdentityCache((hash) => {
+    const found = read((connection) => connection.getSync(identify, { hash }));
     return found && { id: found.account_id, networks: found.allowed_networks };
   });
-  const decided = (account: unknown) => {
-    versions.changed(numberOf(account));
-    if (!writer.changedCallers) return;
-    writer.changedCallers = false;
-    identities.forget();
-  };
-  let lookedIn: number | undefined;
-  const lookAround = () => {
-    const current = burst();
-    if (current !== undefined && current === lookedIn) return;
-    if (versions.lookAround()) identities.forget();
-    lookedIn = current;
-  };
-  const writeOne = <T>(parameters: object, work: () => T) =>
-    writes.add(work, {
-      oneStatement: true,
-      decided: () => decided((parameters as { account?: unknown }).account),
-    });
+  const changes = createChangeTracker({
+    dataVersion: () => writer.dataVersion(),
+    pollId,
+    identitiesChanged: identityCache.clear,
+  });
+  writer.onWrite = changes.markChanged;
+  const checkpointer = createCheckpointer(path, checkpointerDied);
+  const writes = createWriteQueue(writer, {
+    onSettled: changes.settle,
+    onAnswered: () => checkpointer.rowsWritten(writer.rowsChanged),
+  });
+  const single = { single: true };
 
   return {
-    // Nothing is awaited from the look at what others have written to the account's own version: it is the one before.
-    identify: (userIdHash, admits) => {
-      lookAround();
-      const found = identities.of(userIdHash, admits);
-      if (!found) return undefined;
-      const { id, networks } = found;
-      // Without a version where it is restricted: its answers depend on who asks.
-      return new Caller(userIdHash, admits, id, networks === null ? versions.own(id) : undefined);
-    },
-    confirm: () => undefined,
-    version: ({ id, version }, look = true) => {
-      if (id === undefined) return undefined;
-      if (look && versions.own(id) === version) lookAround(); // else it is another one anyway
-      return versions.own(id);
-    },
+    ...createIdentification(identityCache, changes),
     all: async (statement, parameters) =>
       statement.writes
-        ? writeOne(parameters, () => writer.allNow(statement, parameters))
-        : read((connection) => connection.allNow(statement, parameters)),
+        ? writes.add(() => writer.allSync(statement, parameters), single)
+        : read((connection) => connection.allSync(statement, parameters)),
     first: async (statement, parameters) =>
       statement.writes
-        ? writeOne(parameters, () => writer.firstNow(statement, parameters))
-        : read((connection) => connection.firstNow(statement, parameters)),
-    run: (statement, parameters) => writeOne(parameters, () => writer.runNow(statement, parameters)),
-    transaction: (account, work) => writes.add(work, { decided: () => decided(account) }),
-    snapshot: async (work) => {
-      const connection = new Connection(path);
-      try {
-        return await connection.within('begin', work);
-      } finally {
-        connection.close();
-      }
-    },
+        ? writes.add(() => writer.getSync(statement, parameters), single)
+        : read((connection) => connection.getSync(statement, parameters)),
+    run: (statement, parameters) => writes.add(() => writer.runSync(statement, parameters), single),
+    transaction: (_account, work) => writes.add(work),
+    snapshot: (work) => withConnection(path, (connection) => connection.within('begin', work)),
     check: async () => {
       read((connection) => connection.exec('select 1'));
       if (!writer.wasRefusedByDisk) return;
       await writes.add(() => writer.exec(TRIAL));
       writer.wasRefusedByDisk = false;
     },
-    backup: async (to) => {
-      if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
-      makePrivate(to, 'wx'); // SQLite writes into an empty file as well
-      const connection = new Connection(path);
-      try {
-        connection.exec(`vacuum into '${to.replaceAll("'", "''")}'`, to);
-      } catch (thrown) {
-        rmSync(to, { force: true });
-        throw thrown;
-      } finally {
-        connection.close();
-      }
-    },
+    backup: (to) => backUp(path, to),
     close: async () => {
       await writes.empty();
-      await checkpoints.close();
-      aside.close();
+      await checkpointer.close();
+      secondReader.close();
       writer.close();
     },
   };
 }
 
-/** Takes new pages and writes to the log, as a call may, and leaves nothing behind. */
+async function openWriter(path: string, now: () => number): Promise<Connection> {
+  makeFolderOf(path);
+  if (!existsSync(path)) makePrivate(path, 'a'); // another process may make it at the same time
+  const writer = new Connection(path);
+  await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
+  writer.checkpoint(); // a migration, or a process that was killed, may have left a long log
+  writer.exec('pragma busy_timeout = 0'); // from here on the write queue waits
+  return writer;
+}
+
+/** The writer does not wait for a lock. Where one is in the way, the second reader does. */
+const createRead =
+  (writer: Connection, secondReader: Connection) =>
+  <T>(work: (connection: Connection) => T): T => {
+    if (writer.inTransaction) return work(secondReader);
+    try {
+      return work(writer);
+    } catch (thrown) {
+      if (isLocked(thrown)) return work(secondReader);
+      throw thrown;
+    }
+  };
+
+/** Which account calls, and whether it has changed. */
+function createIdentification(
+  identityCache: IdentityCache,
+  changes: ChangeTracker,
+): Pick<Database, 'identify' | 'confirm' | 'version'> {
+  return {
+    // Nothing is awaited between the poll and the version: the version is the one before the call.
+    identify: (userIdHash, admits) => {
+      changes.pollOtherProcesses();
+      const found = identityCache.find(userIdHash, admits);
+      if (!found) return undefined;
+      const { id, networks } = found;
+      // A restricted account has no version: its answers depend on the caller's address.
+      return new Caller(userIdHash, admits, id, networks === null ? changes.versionOf(id) : undefined);
+    },
+    confirm: () => undefined,
+    version: ({ id, version }, poll = true) => {
+      if (id === undefined) return undefined;
+      if (poll && changes.versionOf(id) === version) changes.pollOtherProcesses(); // else it is new anyway
+      return changes.versionOf(id);
+    },
+  };
+}
+
+async function withConnection<T>(path: string, work: (connection: Connection) => T | Promise<T>): Promise<T> {
+  const connection = new Connection(path);
+  try {
+    return await work(connection);
+  } finally {
+    connection.close();
+  }
+}
+
+async function backUp(path: string, to: string): Promise<void> {
+  if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
+  makePrivate(to, 'wx'); // SQLite writes into an empty file as well
+  try {
+    await withConnection(path, (connection) => connection.exec(`vacuum into '${to.replaceAll("'", "''")}'`, to));
+  } catch (thrown) {
+    rmSync(to, { force: true });
+    throw thrown;
+  }
+}
+
+/** Allocates pages and writes to the log, as a call does. It leaves nothing behind. */
 const TRIAL = 'create table trial (content); insert into trial values (zeroblob(8192)); drop table trial';
 
 function makeFolderOf(path: string): void {

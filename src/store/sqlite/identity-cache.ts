@@ -1,36 +1,38 @@
 import { type Caller, isAdmitted } from '../statement.ts';
 
 /**
- * Whom user_ids name, for the embedded database: asking it again costs most of a call, because the connection that reads
- * drops its pages after every commit. Held only until something is written that could change the answer.
+ * Which account a user_id names. Asking the database costs most of a call, because a connection drops its pages
+ * after each commit of another one. The cache is cleared when a write may change an answer.
  */
 export interface Identity {
   readonly id: bigint;
-  /** To which it is restricted. */
+  /** The networks to which the account is restricted. */
   readonly networks: string | null;
 }
 
-export interface Identities {
-  /** By the hash of a user_id, where the call is admitted. Only who is known is remembered. */
-  of(userIdHash: string, admits?: Caller['admits']): Identity | undefined;
-  forget(): void;
+export interface IdentityCache {
+  /** The account of a user_id with this hash, where the call is admitted. Only known user_ids are stored. */
+  find(userIdHash: string, admits?: Caller['admits']): Identity | undefined;
+  clear(): void;
 }
 
-// Of about 200 bytes each.
-const KNOWN_MAX = 50_000;
+// Each takes about 200 bytes.
+const IDENTITIES_MAX = 50_000;
 
-export function createIdentities(ask: (userIdHash: string) => Identity | undefined): Identities {
+/** `query` asks the database. */
+export function createIdentityCache(query: (userIdHash: string) => Identity | undefined): IdentityCache {
   const known = new Map<string, Identity>();
   return {
-    of(userIdHash, admits) {
-      const remembered = known.get(userIdHash);
-      if (remembered && isAdmitted(admits, remembered.networks)) return remembered;
-      const identity = ask(userIdHash); // also for who is refused from memory: every refusal asks once
-      if (remembered || !isAdmitted(admits, identity?.networks) || !identity) return undefined;
-      if (known.size >= KNOWN_MAX) known.clear();
+    find(userIdHash, admits) {
+      const cached = known.get(userIdHash);
+      if (cached && isAdmitted(admits, cached.networks)) return cached;
+      // A refusal from the cache asks as well: every refusal takes the same time.
+      const identity = query(userIdHash);
+      if (cached || !isAdmitted(admits, identity?.networks) || !identity) return undefined;
+      if (known.size >= IDENTITIES_MAX) known.clear();
       known.set(userIdHash, identity);
       return identity;
     },
-    forget: () => known.clear(),
+    clear: () => known.clear(),
   };
 }

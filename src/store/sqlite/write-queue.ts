@@ -2,26 +2,31 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../../problem.ts';
 
 /**
- * Writes to the embedded database, one after the other. Those that are asked for in one turn of the event loop share one
- * transaction, and with it one wait for the disk; each is still whole or nothing, and is answered only after the commit.
+ * Runs writes one after the other. Writes of one turn of the event loop share a transaction, and so one wait for
+ * the disk. Each of them is done whole or not at all, and is answered after the commit.
  */
 export interface WriteQueue<C> {
   add<T>(work: (connection: C) => T | Promise<T>, options?: WriteOptions): Promise<T>;
-  /** Resolves when everything that was asked for is done. */
+  /** Resolves when every write that was added is done. */
   empty(): Promise<void>;
 }
 
 export interface WriteOptions {
-  /** One statement, done at once, which is undone by itself where it fails. */
-  readonly oneStatement?: boolean;
-  /** Called when it has been committed or is known not to be, before anybody is answered. */
-  readonly decided?: () => void;
+  /** The work is a single statement and synchronous. SQLite itself undoes a statement that fails. */
+  readonly single?: boolean;
+}
+
+export interface WriteQueueEvents {
+  /** A transaction was committed or rolled back. Called before its writes are answered. */
+  readonly onSettled?: () => void;
+  /** Called after its writes were answered. */
+  readonly onAnswered?: () => void;
 }
 
 export interface Transactional {
-  /** Begins a transaction that writes; false where another process is in one. */
+  /** Begins a transaction that writes. False where another process has the write lock. */
   tryBegin(): boolean;
-  /** What there is to say where it stays in one. */
+  /** The error where another process keeps the write lock. */
   lockedOut(): Problem;
   exec(sql: string): void;
   readonly inTransaction: boolean;
@@ -34,18 +39,20 @@ interface Job<C> {
   readonly reject: (thrown: unknown) => void;
 }
 
-// Bounds how long the first of them waits for the others; more than a process has connections that write at once.
+// Bounds how long the first write of a batch waits for the others.
 const BATCH_MAX = 256;
-// A turn of a busy process takes about a millisecond.
+// A turn of a busy process takes about 1 ms.
 const GATHER_TURNS_MAX = 8;
-// One that is overloaded turns more slowly, and a commit is not to wait for that.
+// A turn of an overloaded process takes longer: a commit does not wait for that.
 const GATHER_MS_MAX = 25;
 // Another process may hold the write lock: an import of a large account takes a few seconds.
 const LOCK_WAIT_MS = 5_000;
 const LOCK_RETRY_MS = 5;
 
-/** `committed` is told of every commit, after its answers. */
-export function createWriteQueue<C extends Transactional>(connection: C, committed = () => {}): WriteQueue<C> {
+export function createWriteQueue<C extends Transactional>(
+  connection: C,
+  { onSettled = () => {}, onAnswered = () => {} }: WriteQueueEvents = {},
+): WriteQueue<C> {
   const waiting: Job<C>[] = [];
   let running: Promise<void> | undefined;
 
@@ -58,84 +65,83 @@ export function createWriteQueue<C extends Transactional>(connection: C, committ
 
   async function runAll(): Promise<void> {
     while (waiting.length > 0) {
-      await gather();
+      await gather(waiting);
       await runBatch(waiting.splice(0, BATCH_MAX));
     }
     running = undefined;
   }
 
-  /**
-   * After the sockets that are readable now have been read, their writes come along; and as long as every turn brings more,
-   * so do those. A disk that takes its time takes it once for all of them.
-   */
-  async function gather(): Promise<void> {
-    const end = performance.now() + GATHER_MS_MAX;
-    for (let turn = 0, before = 0; turn < GATHER_TURNS_MAX && waiting.length > before; turn++) {
-      before = waiting.length;
-      await new Promise(setImmediate);
-      if (performance.now() > end) return;
-    }
-  }
-
-  /** SQLite would wait for the lock by blocking the process; this way others are served meanwhile. */
-  async function begin(): Promise<void> {
-    for (let tries = 0; !connection.tryBegin(); tries++) {
-      if (tries * LOCK_RETRY_MS >= LOCK_WAIT_MS) throw connection.lockedOut();
-      await sleep(LOCK_RETRY_MS);
-    }
-  }
-
   async function runBatch(jobs: readonly Job<C>[]): Promise<void> {
     const answers: (() => void)[] = [];
+    const isShared = jobs.length > 1;
     try {
-      await begin();
+      await begin(connection);
       for (const job of jobs) {
-        const answer = job.options.oneStatement ? runOne(job, jobs.length > 1) : await run(job, jobs.length > 1);
-        answers.push(answer);
+        answers.push(job.options.single ? runSingle(connection, job, isShared) : await run(connection, job, isShared));
       }
       connection.exec('commit');
     } catch (thrown) {
-      rollBack();
+      rollBack(connection);
       answers.length = 0;
       for (const { reject } of jobs) answers.push(() => reject(thrown));
     }
-    for (const { options } of jobs) options.decided?.();
+    onSettled();
     for (const answer of answers) answer();
-    committed();
-  }
-
-  /** A connection that cannot even do this has lost its transaction anyway. */
-  function rollBack(): void {
-    try {
-      if (connection.inTransaction) connection.exec('rollback');
-    } catch {}
-  }
-
-  /** Is undone by itself where it fails, and only that; a failure that SQLite has answered by undoing all fails all. */
-  function runOne({ work, resolve, reject }: Job<C>, hasCompany: boolean): () => void {
-    try {
-      const result = work(connection);
-      return () => resolve(result as never);
-    } catch (thrown) {
-      if (!hasCompany || !connection.inTransaction) throw thrown;
-      return () => reject(thrown);
-    }
-  }
-
-  /** Several statements are undone together. */
-  async function run({ work, resolve, reject }: Job<C>, hasCompany: boolean): Promise<() => void> {
-    if (hasCompany) connection.exec('savepoint job');
-    try {
-      const result = await work(connection);
-      if (hasCompany) connection.exec('release job');
-      return () => resolve(result as never);
-    } catch (thrown) {
-      if (!hasCompany || !connection.inTransaction) throw thrown;
-      connection.exec('rollback to job');
-      connection.exec('release job');
-      return () => reject(thrown);
-    }
+    onAnswered();
   }
 
   return { add, empty: async () => running };
+}
+
+/** Waits for the writes of sockets that are readable now, for as long as every turn brings more. */
+async function gather(waiting: readonly unknown[]): Promise<void> {
+  const end = performance.now() + GATHER_MS_MAX;
+  for (let turn = 0, before = 0; turn < GATHER_TURNS_MAX && waiting.length > before; turn++) {
+    before = waiting.length;
+    await new Promise(setImmediate);
+    if (performance.now() > end) return;
+  }
+}
+
+/** SQLite would wait for the lock by blocking the process. This wait lets the process serve others. */
+async function begin(connection: Transactional): Promise<void> {
+  for (let tries = 0; !connection.tryBegin(); tries++) {
+    if (tries * LOCK_RETRY_MS >= LOCK_WAIT_MS) throw connection.lockedOut();
+    await sleep(LOCK_RETRY_MS);
+  }
+}
+
+/** A connection that cannot roll back has lost its transaction anyway. */
+function rollBack(connection: Transactional): void {
+  try {
+    if (connection.inTransaction) connection.exec('rollback');
+  } catch {}
+}
+
+/** SQLite undoes a failed statement alone. After some errors it rolls back all: then every write of it fails. */
+function runSingle<C extends Transactional>(connection: C, job: Job<C>, isShared: boolean): () => void {
+  const { work, resolve, reject } = job;
+  try {
+    const result = work(connection);
+    return () => resolve(result as never);
+  } catch (thrown) {
+    if (!isShared || !connection.inTransaction) throw thrown;
+    return () => reject(thrown);
+  }
+}
+
+/** A savepoint undoes the statements of one write together. */
+async function run<C extends Transactional>(connection: C, job: Job<C>, isShared: boolean): Promise<() => void> {
+  const { work, resolve, reject } = job;
+  if (isShared) connection.exec('savepoint job');
+  try {
+    const result = await work(connection);
+    if (isShared) connection.exec('release job');
+    return () => resolve(result as never);
+  } catch (thrown) {
+    if (!isShared || !connection.inTransaction) throw thrown;
+    connection.exec('rollback to job');
+    connection.exec('release job');
+    return () => reject(thrown);
+  }
 }

@@ -83,13 +83,15 @@ export const addAccount = statement<
    values (:account, :username, :passwordHash, :contactName, :contactSurname, :company, :email, :tel, :fax,
      :mobile, :address, :region, :credits, :usedCredits, :priority, :tag, :createdAt, :lastLoginAt, :disabledAt, :allowedNetworks)`,
 );
-export const setDisabled = statement<{ username: string; disabledAt: number | null }>(
+export const setDisabled = statement<{ account: bigint; disabledAt: number | null }>(
   'accounts.setDisabled',
-  'update account set disabled_at = :disabledAt where username = :username',
+  'update account set disabled_at = :disabledAt where account_id = :account',
+  { invalidatesIdentities: true },
 );
-export const setAllowedNetworks = statement<{ username: string; networks: string | null }>(
+export const setAllowedNetworks = statement<{ account: bigint; networks: string | null }>(
   'accounts.setAllowedNetworks',
-  'update account set allowed_networks = :networks where username = :username',
+  'update account set allowed_networks = :networks where account_id = :account',
+  { invalidatesIdentities: true },
 );
 
 export const credentials = statement<One, CredentialRow>(
@@ -111,4 +113,5 @@ export const revokeCredentials = statement<{ account: bigint; prefix: string; ke
   'accounts.revokeCredentials',
   `update credential set revoked_at = :revokedAt
    where account_id = :account and user_id_hash like :prefix || '%' and user_id_hash <> :keep and revoked_at is null`,
+  { invalidatesIdentities: true },
 );

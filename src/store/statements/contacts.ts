@@ -93,9 +93,9 @@ export const templates = statement<Page, { position: bigint; text: string }>(
   'contacts.templates',
   'select position, text from template where account_id = :account and position >= :from order by position {limit :limit}',
 );
-export const templateNumbers = statement<One, { total: bigint; last: bigint | null }>(
-  'contacts.templateNumbers',
-  'select count(*) as total, max(position) as last from template where account_id = :account',
+export const countTemplates = statement<One, { total: bigint }>(
+  'contacts.countTemplates',
+  'select count(*) as total from template where account_id = :account',
 );
 export const template = statement<{ account: AccountKey; hash: string }, { position: bigint }>(
   'contacts.template',
@@ -128,8 +128,3 @@ const insertBlocked = `insert into blocked_number (account_id, number, number_ke
 type Blocking = { account: AccountKey; number: string; key: string; sample: string | null; blockedAt: number };
 
 export const addBlocked = statement<Blocking>('contacts.addBlocked', insertBlocked);
-/** Nothing, where this very text is there already. */
-export const block = statement<Blocking>(
-  'contacts.block',
-  `${insertBlocked} on conflict (account_id, number) do nothing`,
-);

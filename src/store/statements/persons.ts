@@ -24,14 +24,10 @@ export const deleteSent = statement<Ids>(
   'persons.deleteSent',
   'delete from sent where account_id = :account and message_id in ({elements :ids})',
 );
-/** Answers that are kept for requests that come again may quote the number. In pages: the keys after `after`. */
-export const keptAnswers = statement<{ after: string; limit: number }, { key_hash: string; answer: string | null }>(
-  'persons.keptAnswers',
-  'select key_hash, answer from idempotency where key_hash > :after order by key_hash {limit :limit}',
-);
-export const forgetAnswer = statement<{ key: string; answer: string }>(
-  'persons.forgetAnswer',
-  'update idempotency set answer = :answer where key_hash = :key',
+/** As a transaction of the account does it: nobody else moves its credits meanwhile. */
+export const lock = statement<{ account: AccountKey }>(
+  'persons.lock',
+  'update account set tag = tag where account_id = :account',
 );
 /** References are the operator's own words, and may quote a number. */
 export const clearWords = statement<Ids>(

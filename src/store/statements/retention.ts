@@ -19,12 +19,16 @@ export const set = statement<{ kind: string; days: number }>(
   'retention.set',
   `insert into retention (kind, days) values (:kind, :days)
    on conflict (kind) do update set days = excluded.days, applied_at = null`,
+  { affects: 'none' },
 );
-export const unset = statement<{ kind: string }>('retention.unset', 'delete from retention where kind = :kind');
+export const unset = statement<{ kind: string }>('retention.unset', 'delete from retention where kind = :kind', {
+  affects: 'none',
+});
 /** One process takes it; the others see that it was taken. */
 export const take = statement<{ kind: string; now: number; due: number }>(
   'retention.take',
   `update retention set applied_at = :now where kind = :kind and coalesce(applied_at, :due - 1) < :due`,
+  { affects: 'none' },
 );
 
 const inbox = `account_id = :account and generation = (select generation from tally where account_id = :account)
@@ -63,4 +67,5 @@ export const deleteAudit = statement<{ before: number; limit: number }>(
   'retention.deleteAudit',
   `delete from audit where audit_id in
      (select audit_id from audit where at < :before order by at, audit_id {limit :limit})`,
+  { affects: 'none' },
 );

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
 import { hashUserId } from '../../../src/domain/credentials.ts';
-import type { Caller, Database } from '../../../src/store/database.ts';
+import type { AccountKey, Caller, Database } from '../../../src/store/database.ts';
 import { openSqlite } from '../../../src/store/sqlite/database.ts';
 import { columba, freshPath } from '../../cli/running.ts';
 import { CALLS, changes, serve } from '../../durability/serving.ts';
@@ -18,6 +18,7 @@ const slotOf = ({ id }: Caller) => BigInt.asUintN(13, id as bigint);
 
 const TIME = '2026-05-01T00:00:00Z';
 const OTHER = 'somebody else';
+const touchAccount = sql<{ account: AccountKey }>('update account set tag = tag + 1 where account_id = :account');
 const touch = "update account set tag = tag + 1 where username = 'acme'";
 
 /** The service with the sample data, and an account beside it that shares nothing with acme. */
@@ -46,17 +47,30 @@ async function open(t: TestContext) {
 }
 
 describe('the version of an account in the embedded database', () => {
-  test('it is a new one after each operation that changes something, and that of another account is not', async (t) => {
-    const { serving, store, callerOf, areNew } = await open(t);
-    const writing = CALLS.filter(([, operation]) => changes(operation));
-    assert.equal(writing.length, 14);
-    const seen = new Set<number | undefined>([undefined]);
-    for (const [group, operation, args] of writing) {
-      assert.deepEqual(await areNew(() => serving.ask(group, operation, args)), [true, false], operation);
-      const now = store.version(await callerOf(ACME));
-      assert.ok(!seen.has(now), `${operation}: it was the same before`);
-      seen.add(now);
+  const writing = CALLS.filter(([, operation]) => changes(operation));
+  assert.equal(writing.length, 14);
+  for (const [group, operation, args] of writing) {
+    test(`it is a new one after ${operation} of ${group}, and that of another account is not`, async (t) => {
+      const { serving, areNew } = await open(t);
+      assert.deepEqual(await areNew(() => serving.ask(group, operation, args)), [true, false]);
+    });
+  }
+
+  test('no version of an account comes a second time', async (t) => {
+    const { setting, store, callerOf } = await open(t);
+    const outside = await openOutside(setting);
+    t.after(() => outside.close());
+    const works: readonly (() => Promise<unknown>)[] = [
+      async () => store.run(touchAccount, { account: await callerOf(ACME) }),
+      () => store.run(sql(touch), {}),
+      () => outside.query(touch),
+    ];
+    const seen = new Set<number | undefined>();
+    for (const work of [...works, ...works, ...works]) {
+      await work();
+      seen.add(store.version(await callerOf(ACME)));
     }
+    assert.equal(seen.size, 3 * works.length);
   });
 
   test('it is a new one after what an operator does', async (t) => {
@@ -74,7 +88,7 @@ describe('the version of an account in the embedded database', () => {
     const work = async () => {
       const acme = await callerOf(ACME);
       await store.transaction(acme, async (queries) => {
-        await queries.run(sql(touch), {});
+        await queries.run(touchAccount, { account: acme });
         assert.equal(store.version(acme), acme.version);
       });
     };
@@ -92,8 +106,38 @@ describe('the version of an account in the embedded database', () => {
       () => store.check(),
       () => store.backup(freshPath('db')),
       () => serving.call('inbox', 'CountRead', { user_id: 'nobody' }),
+      () => store.transaction(null, async () => {}),
     ];
     for (const work of works) assert.deepEqual(await areNew(work), [false, false], String(work));
+  });
+
+  test('a write of 0 rows leaves the versions of all accounts', async (t) => {
+    const { store, areNew } = await open(t);
+    const works: readonly (() => Promise<unknown>)[] = [
+      () => store.run(sql(`${touch} and 1 = 0`), {}),
+      () => store.all(sql(`${touch} and 1 = 0 returning account_id`), {}),
+      () => store.first(sql(`${touch} and 1 = 0 returning account_id`), {}),
+      () => store.run(touchAccount, { account: 0n }),
+    ];
+    for (const work of works) assert.deepEqual(await areNew(work), [false, false], String(work));
+  });
+
+  test('a write to a table without accounts leaves the versions of all accounts', async (t) => {
+    const { store, areNew } = await open(t);
+    const note = sql("update schema_version set name = 'noted'", { affects: 'none' });
+    assert.deepEqual(await areNew(() => store.run(note, {})), [false, false]);
+  });
+
+  test('a write over several accounts gives a new version to those whose rows it returns', async (t) => {
+    const { store, areNew } = await open(t);
+    const claim = sql(`${touch} returning account_id`, { affects: 'returned' });
+    assert.deepEqual(await areNew(() => store.all(claim, {})), [true, false]);
+  });
+
+  test('an account that is added leaves the versions of the others', async (t) => {
+    const { serving, areNew } = await open(t);
+    const account = { username: 'newcomer', userID: 'newcomer' };
+    assert.deepEqual(await areNew(() => adopt(serving.app, account)), [false, false]);
   });
 
   test('it is a new one after another connection has written, whatever it was, also around a checkpoint', async (t) => {

@@ -5,8 +5,8 @@ import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { Database } from '../../../src/store/database.ts';
-import { move, openForCheckpoints } from '../../../src/store/sqlite/checkpoint-worker.ts';
-import { createCheckpoints } from '../../../src/store/sqlite/checkpointer.ts';
+import { checkpointAll, openForCheckpoints } from '../../../src/store/sqlite/checkpoint-worker.ts';
+import { createCheckpointer } from '../../../src/store/sqlite/checkpointer.ts';
 import { until } from '../../durability/program.ts';
 import { serve } from '../../durability/serving.ts';
 import { engines } from '../../support/engines.ts';
@@ -115,10 +115,10 @@ describe('the log of the embedded database', () => {
     reader.prepare('select count(*) from page').get();
     write();
     const long = statSync(`${path}-wal`).size;
-    move(checkpoints);
+    checkpointAll(checkpoints);
     assert.equal(statSync(`${path}-wal`).size, long);
     reader.exec('commit');
-    move(checkpoints);
+    checkpointAll(checkpoints);
     assert.equal(statSync(`${path}-wal`).size, 0);
     for (const each of [reader, checkpoints, writer]) each.close();
   });
@@ -178,9 +178,9 @@ describe('the log of the embedded database', () => {
     let rows = 0;
     const commit = () => {
       rows += 10_000;
-      checkpoints.wrote(rows);
+      checkpointer.rowsWritten(rows);
     };
-    const checkpoints = createCheckpoints(path, (thrown) => {
+    const checkpointer = createCheckpointer(path, (thrown) => {
       deaths.push(thrown);
       commit();
       assert.equal(started, deaths.length, 'another one was started at once');
@@ -204,16 +204,16 @@ describe('the log of the embedded database', () => {
       return tables === 1;
     };
     await until('it is moved', isMoved);
-    await checkpoints.close();
+    await checkpointer.close();
     database.close();
   });
 
   test('a file that cannot be opened leaves the log to the connection, and harms nobody', async () => {
-    const checkpoints = createCheckpoints('/nowhere/at/all.db');
+    const checkpointer = createCheckpointer('/nowhere/at/all.db');
     for (const rows of [1_000_000, 2_000_000]) {
-      checkpoints.wrote(rows);
+      checkpointer.rowsWritten(rows);
       await sleep(100);
     }
-    await checkpoints.close();
+    await checkpointer.close();
   });
 });
