@@ -58,7 +58,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   const opened = await openDatabase(config, now, () => bursts.current, checkpointsDied);
   const untimed = around?.(opened) ?? opened;
   const figures = createFigures(untimed);
-  const engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
+  const engine: 'sqlite' | 'postgres' = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
   let server: HttpServer | undefined;
   const kept = createKept(config.keptBytesMax, (account, look) => untimed.version(account as Caller, look));
   const telemetry =
@@ -142,6 +142,11 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   return {
     accounts,
     archive: createArchive(database),
+    /** What the operator's side works with. */
+    database,
+    engine,
+    guard,
+    health,
     endpoint: traced,
     figures,
     status: () => readStatus(untimed),

@@ -17,7 +17,7 @@ export type ProblemKind =
 /** Those that the contract does not have. */
 export type OperatorProblemKind = 'not-found' | 'conflict' | 'forbidden' | 'key-reused';
 
-/** One wrong field: where it is, as RFC 6901 writes it, and why. Never the value. */
+/** One wrong field and why: `#/name` in the body, `?name` in the query, `{name}` in the path. Never the value. */
 export interface FieldError {
   readonly pointer: string;
   readonly detail: string;
@@ -54,7 +54,7 @@ export const badArgument = (parameter: string, reason: string) =>
 
 /** A refusal of one field of a JSON body, by its name there. */
 export const badField = (field: string, detail: string) =>
-  new Problem('bad-argument', `${field}: ${detail}`, { errors: [{ pointer: `/${field}`, detail }] });
+  new Problem('bad-argument', `${field}: ${detail}`, { errors: [{ pointer: `#/${field}`, detail }] });
 
 export const notFound = (what: string) => new Problem('not-found', `There is no ${what}.`);
 

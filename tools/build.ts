@@ -22,5 +22,7 @@ function build(): void {
     },
   );
   if (status !== 0) throw new Error('The compiler found mistakes. Run: npm run lint');
-  cpSync(`${root}src/asmx/pages/assets`, `${dist}/asmx/pages/assets`, { recursive: true });
+  for (const folder of ['asmx/pages/assets', 'web/assets']) {
+    cpSync(`${root}src/${folder}`, `${dist}/${folder}`, { recursive: true });
+  }
 }

@@ -2,12 +2,13 @@ import cluster, { type Address, type Worker } from 'node:cluster';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { type App, createApp, type Surroundings } from '../app.ts';
-import type { Config } from '../config/settings.ts';
+import { type Config, webPortOf } from '../config/settings.ts';
 import { type Authority, createAuthority, type Lease } from '../domain/admission/rate-limiter.ts';
 import { Problem } from '../problem.ts';
 import { createCluster } from '../server/process/cluster.ts';
@@ -15,7 +16,9 @@ import { serveHealthOfWorkers } from '../server/process/health-thread.ts';
 import { createAsking } from '../server/process/worker-channel.ts';
 import { serveGathered } from '../server/telemetry/telemetry.ts';
 import { importFile } from '../transfer/import.ts';
+import type { WebServer } from '../web/server.ts';
 import { databaseName } from './session.ts';
+import { isWebProcess, serveWebProcess, startWebProcess, type WebProcess } from './web-process.ts';
 
 export interface ServeOptions {
   /** With sample data, in a database that is gone afterwards. */
@@ -40,13 +43,14 @@ export async function serve(config: Config, around: Surroundings, options: Serve
     around.log.fatal({ err, pid: process.pid }, 'the process ends by an error that nothing expected');
     process.exit(1);
   });
+  if (isWebProcess()) return serveWebProcess(config, withoutTelemetry(around), createApp, takenPort(config));
   if (options.demo) return serveDemo(config, around, options);
   if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, around);
   return serveHere(
     config,
     cluster.isWorker ? { ...around, authority: firstProcess() } : around,
     options,
-    cluster.isWorker ? undefined : async (address, app) => showBanner(address, config, await accountsOf(app)),
+    cluster.isWorker ? undefined : async (address, app, web) => showBanner(address, web, config, await accountsOf(app)),
   );
 }
 
@@ -71,17 +75,24 @@ async function serveHere(
   config: Config,
   around: Surroundings,
   { trace }: ServeOptions,
-  ready: (address: string, app: App) => unknown = () => {},
+  ready: (address: string, app: App, web: string | undefined) => unknown = () => {},
 ): Promise<number> {
   const app = await createApp(config, around);
+  let web: WebServer | undefined;
   // Before it serves: whoever reads that it does may send a signal at once.
   const signal = firstSignal(() => around.log.warn('SIGHUP restarts workers, and there are none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
+    if (!cluster.isWorker && webPortOf(config) !== null) {
+      const { startWeb } = await import('./web.ts');
+      web = await startWeb(app, config, around).catch(takenPort(config));
+    }
     around.log.info({ address, pid: process.pid }, 'serving');
-    await ready(address, app);
+    await ready(address, app, web?.address);
     around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
   } finally {
+    app.health.stopping();
+    await web?.close();
     await app.stop();
     cluster.worker?.disconnect(); // its channel to the first process would keep it alive
   }
@@ -90,15 +101,18 @@ async function serveHere(
 
 /** Which one it is, in a sentence for the operator. */
 const takenPort =
-  ({ port, metricsPort, healthPort }: Config) =>
+  (config: Config) =>
   (thrown: NodeJS.ErrnoException & { port?: number }): never => {
     if (thrown.code !== 'EADDRINUSE') throw thrown;
+    const { port, metricsPort, healthPort } = config;
     const [number, flag, variable] =
-      thrown.port === metricsPort
-        ? [metricsPort, 'metrics-port', 'METRICS_PORT']
-        : thrown.port === healthPort
-          ? [healthPort, 'health-port', 'HEALTH_PORT']
-          : [port, 'port', 'PORT'];
+      thrown.port === webPortOf(config)
+        ? [thrown.port, 'web-port', 'WEB_PORT']
+        : thrown.port === metricsPort
+          ? [metricsPort, 'metrics-port', 'METRICS_PORT']
+          : thrown.port === healthPort
+            ? [healthPort, 'health-port', 'HEALTH_PORT']
+            : [port, 'port', 'PORT'];
     throw new Problem('bad-argument', `Port ${number} is taken. Choose another with --${flag} or COLUMBA_${variable}.`);
   };
 
@@ -110,25 +124,33 @@ async function serveByWorkers(config: Config, around: Surroundings): Promise<num
   const accounts = await accountsOf(app);
   if (config.metricsPort === 0) await app.stop();
   const ports: { close(): Promise<void> }[] = [];
+  let web: WebProcess | undefined;
   try {
+    if (webPortOf(config) !== null) web = await startWebProcess(around.log);
     if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
     if (config.metricsPort > 0) {
       ports.push(await serveGathered(config, around.log, app.figures).catch(takenPort(config)));
     }
-    return await superviseWorkers(config, around, accounts);
+    return await superviseWorkers(config, around, accounts, web);
   } finally {
+    await web?.stop();
     for (const port of ports) await port.close();
     if (config.metricsPort > 0) await app.stop(); // connections to PostgreSQL would keep the process alive
   }
 }
 
-async function superviseWorkers(config: Config, around: Surroundings, accounts: number): Promise<number> {
+async function superviseWorkers(
+  config: Config,
+  around: Surroundings,
+  accounts: number,
+  web: WebProcess | undefined,
+): Promise<number> {
   const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
   const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createAuthority(around.now)));
   const signal = firstSignal(() => {
     around.log.info('restarting the workers');
-    workers.restart().then(
+    Promise.all([workers.restart(), web?.restart()]).then(
       () => around.log.info('the workers are restarted'),
       (err) => around.log.error({ err }, 'the workers could not be restarted'),
     );
@@ -137,7 +159,8 @@ async function superviseWorkers(config: Config, around: Surroundings, accounts: 
     const started = workers.start().then(async () => {
       around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
       const [, { address, port }] = await listening;
-      showBanner(`http://${address.includes(':') ? `[${address}]` : address}:${port}`, config, accounts);
+      const served = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+      showBanner(served, web?.address, config, accounts);
       return signal;
     });
     around.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
@@ -152,26 +175,44 @@ const SAMPLE_USER_ID = '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11';
 
 async function serveDemo(given: Config, around: Surroundings, options: ServeOptions): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
-  const config = { ...given, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0 };
+  const webPort = await freePort(given);
+  const config = { ...given, webPort, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0 };
   around.log.level = 'warn';
   try {
     const app = await createApp(config, withoutTelemetry(around));
     await importFile(SAMPLE, app.archive, around.now);
     await app.stop();
     const serving = { ...around, pages: { ...around.pages, demoUserId: SAMPLE_USER_ID } };
-    return await serveHere(config, serving, options, (address) =>
-      process.stdout.write(welcome(config.baseUrl || address)),
+    return await serveHere(config, serving, options, (address, _app, web) =>
+      process.stdout.write(welcome(config.baseUrl || address, web)),
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-const welcome = (address: string): string => `
+/** The demo takes another port where the one of the operator's side is taken and nobody has asked for it. */
+async function freePort(config: Config): Promise<Config['webPort']> {
+  const port = webPortOf(config);
+  if (config.webPort !== 'default' || port === null || port === 0) return config.webPort;
+  const probe = createServer();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      probe.once('error', reject).listen({ port, host: config.webHost, exclusive: true }, resolve);
+    });
+    return port;
+  } catch {
+    return 0;
+  } finally {
+    if (probe.listening) await new Promise((resolve) => probe.close(resolve));
+  }
+}
+
+const welcome = (address: string, web: string | undefined): string => `
 Columba is serving an account of sample data, which is gone when it stops.
 
   Pages   ${address}/
-  Try     curl '${address}/api/inbox.asmx/Unread?user_id=${SAMPLE_USER_ID}&max_count=2'
+${web === undefined ? '' : `  API     ${web}/operator/\n`}  Try     curl '${address}/api/inbox.asmx/Unread?user_id=${SAMPLE_USER_ID}&max_count=2'
 
 Stop it with Ctrl-C.
 `;
@@ -181,14 +222,15 @@ const isOnTerminal = (): boolean => process.stdout.isTTY === true;
 /** How many there are, where somebody is to be told. */
 const accountsOf = async (app: App): Promise<number> => (isOnTerminal() ? (await app.status()).accounts : 0);
 
-function showBanner(address: string, config: Config, accounts: number): void {
-  if (isOnTerminal()) process.stdout.write(banner(config.baseUrl || address, databaseName(config), accounts));
+function showBanner(address: string, web: string | undefined, config: Config, accounts: number): void {
+  if (isOnTerminal()) process.stdout.write(banner(config.baseUrl || address, web, databaseName(config), accounts));
 }
 
-const banner = (address: string, database: string, accounts: number): string => `
+const banner = (address: string, web: string | undefined, database: string, accounts: number): string => `
 Columba is serving.
 
   Pages      ${address}/
+  Operator   ${web === undefined ? 'off' : `${web}/`}
   Database   ${database}
   Accounts   ${accounts > 0 ? accounts.toLocaleString('en') : 'no account yet: columba account add USERNAME'}
 

@@ -85,6 +85,21 @@ const level = (value: string): string => {
 export const settings = {
   host: setting('COLUMBA_HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 for all.', listenAddress),
   port: setting('COLUMBA_PORT', '8080', 'Port to listen on; 0 for any free one.', wholeNumber(0, 65_535)),
+  webHost: setting(
+    'COLUMBA_WEB_HOST',
+    '127.0.0.1',
+    "Address that the operator's side listens on; 0.0.0.0 for all.",
+    listenAddress,
+  ),
+  webPort: setting(
+    'COLUMBA_WEB_PORT',
+    '',
+    "Port of the operator's side: its API and pages. Empty: 8081, or any free one where COLUMBA_PORT is 0. off: none.",
+    (value: string): number | 'default' | 'off' => {
+      if (value === '') return 'default';
+      return value === 'off' ? value : wholeNumber(0, 65_535)(value);
+    },
+  ),
   database: {
     ...setting(
       'COLUMBA_DATABASE',
@@ -234,6 +249,14 @@ export const settings = {
 };
 
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> };
+
+const WEB_PORT = 8_081;
+
+/** The port of the operator's side; null for none. */
+export function webPortOf({ port, webPort }: Pick<Config, 'port' | 'webPort'>): number | null {
+  if (webPort === 'default') return port === 0 ? 0 : WEB_PORT;
+  return webPort === 'off' ? null : webPort;
+}
 
 /** For showing a setting to people. */
 export const shownValue = ({ secret }: Setting<unknown>, value: string): string =>

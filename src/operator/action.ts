@@ -43,6 +43,9 @@ export interface Services {
   /** COLUMBA_REGION, or null. */
   readonly defaultRegion: string | null;
   readonly version: string;
+  readonly engine: 'sqlite' | 'postgres';
+  /** The OpenAPI document of all actions. */
+  readonly openapi: () => Readonly<Record<string, unknown>>;
 }
 
 /** For actions below `/accounts/{username}`: the account, which is there. */
@@ -87,7 +90,7 @@ interface Input<P extends Fields, Q extends Fields, B extends z.ZodType> {
 }
 
 interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, In, Out> {
-  /** A noun and a verb: `account add` is `columba account add`. */
+  /** A noun and a verb, or one word: `account add` is `columba account add`. */
   readonly name: string;
   /** The scope that a token needs; null: any token will do. */
   readonly scope: Scope | null;

@@ -1,0 +1,115 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { App, Surroundings } from '../app.ts';
+import type { Config } from '../config/settings.ts';
+import { Problem } from '../problem.ts';
+import type { Log } from '../server/telemetry/log.ts';
+
+/**
+ * With workers the operator's side is a process of its own, so that a long list there keeps no call waiting. The first
+ * process starts it, and starts it again when it dies.
+ */
+export interface WebProcess {
+  readonly address: string;
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Tells the process what it is; no setting, so it has no name of one. */
+const ROLE = 'COLUMBAS_ROLE';
+export const isWebProcess = (): boolean => process.env[ROLE] === 'web' && process.send !== undefined;
+
+const BACKOFF_FIRST_MS = 200;
+const BACKOFF_MAX_MS = 30_000;
+
+export async function startWebProcess(log: Log): Promise<WebProcess> {
+  let stopping = false;
+  let backoffMs = BACKOFF_FIRST_MS;
+  let replacement: NodeJS.Timeout | undefined;
+  let current: ChildProcess | undefined;
+
+  async function launch(): Promise<string> {
+    const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
+    const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
+    const how = async () => {
+      const [code, signal] = await ended;
+      return signal ?? `code ${code}`;
+    };
+    const serving = once(child, 'message') as Promise<[{ address: string }]>;
+    current = child;
+    const early = how().then((told): never => {
+      throw new Problem('unavailable', `The process of the operator's side ended with ${told} before it served.`);
+    });
+    early.catch(() => {});
+    const [{ address }] = await Promise.race([serving, early]);
+    how().then((told) => {
+      if (stopping || current !== child) return;
+      log.error({ pid: child.pid, how: told, backoffMs }, "the process of the operator's side died and is replaced");
+      replaceLater();
+    });
+    return address;
+  }
+
+  function replaceLater(): void {
+    replacement = setTimeout(() => {
+      launch().then(
+        () => {
+          backoffMs = BACKOFF_FIRST_MS;
+        },
+        (err) => {
+          if (stopping) return;
+          log.error({ err, backoffMs }, "the process of the operator's side could not be started");
+          replaceLater();
+        },
+      );
+    }, backoffMs);
+    backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
+  }
+
+  async function end(): Promise<void> {
+    const child = current;
+    current = undefined;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  }
+
+  return {
+    address: await launch(),
+    async restart() {
+      await end();
+      if (!stopping) await launch();
+    },
+    async stop() {
+      stopping = true;
+      clearTimeout(replacement);
+      await end();
+    },
+  };
+}
+
+/** In that process: until the first process asks it to end, or is gone. */
+export async function serveWebProcess(
+  config: Config,
+  around: Surroundings,
+  create: (config: Config, around: Surroundings) => Promise<App>,
+  taken: (thrown: Error) => never,
+): Promise<number> {
+  process.title = 'columba web';
+  for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
+  const asked = Promise.race([once(process, 'SIGTERM'), once(process, 'disconnect')]);
+  const { startWeb } = await import('./web.ts');
+  const app = await create(config, around);
+  try {
+    const server = await startWeb(app, config, around).catch(taken);
+    process.send?.({ address: server?.address });
+    await asked;
+    app.health.stopping();
+    await server?.close();
+  } finally {
+    await app.stop();
+    if (process.connected) process.disconnect(); // the channel would keep the process alive
+  }
+  return 0;
+}

@@ -1,0 +1,40 @@
+import type { App } from '../app.ts';
+import { type Config, webPortOf } from '../config/settings.ts';
+import { createApi } from '../operator/api.ts';
+import { createAddresses } from '../server/http/client-address.ts';
+import type { Head } from '../server/http/request-head.ts';
+import { requestIdOf } from '../server/http/request-id.ts';
+import { describeError } from '../server/telemetry/error-redaction.ts';
+import type { Log } from '../server/telemetry/log.ts';
+import { createWebApp } from '../web/app.ts';
+import { listenWeb, type WebServer } from '../web/server.ts';
+import { servicesOf } from './operator-services.ts';
+
+/** Serves the operator's side on a port of its own; undefined where it is switched off. */
+export async function startWeb(
+  app: App,
+  config: Config,
+  { log, now }: { readonly log: Log; readonly now: () => number },
+): Promise<WebServer | undefined> {
+  const webPort = webPortOf(config);
+  if (webPort === null) return undefined;
+  const addresses = createAddresses(config);
+  const api = createApi({
+    services: servicesOf(app, config, now),
+    bodyBytesMax: config.bodyBytesMax,
+    admitClient: (client) => app.guard.admitClient(client),
+    authenticationFailed: (client) => app.guard.failed(client),
+    report: ({ message, kind, details }, request_id) =>
+      log.error({ err: describeError(details.cause), kind, request_id }, details.operator ?? message),
+  });
+  const web = createWebApp({
+    api,
+    health: (path) => app.health.answer(path),
+    clientOf: ({ incoming: { socket, headers } }) =>
+      addresses.of({ headers, target: '/' } as unknown as Head, addresses.peer(socket)).client,
+    requestIdOf,
+  });
+  const server = await listenWeb({ ...config, webPort }, web);
+  log.info({ web: server.address, pid: process.pid }, "serving the operator's side");
+  return server;
+}

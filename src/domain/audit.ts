@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import * as sql from '../store/statements/audit.ts';
+import { LAST_ID } from './cursor.ts';
+import type { Database } from './transactions.ts';
+
+/** Who changed what, when, from where, on what. Never a secret and never the text of a message. */
+export interface AuditEntry {
+  readonly at: number;
+  readonly actorKind: string;
+  readonly actorName: string;
+  readonly tokenId: bigint | null;
+  readonly address: string | null;
+  readonly action: string;
+  /** The account that it was about, if it was one. */
+  readonly account: string | null;
+  readonly target: string;
+  /** Names of the fields that were given. */
+  readonly fields: readonly string[];
+}
+
+export async function addAuditEntry(database: Database, entry: AuditEntry): Promise<void> {
+  const { tokenId: token, fields, ...rest } = entry;
+  const id = randomBytes(8).readBigUInt64BE() >> 2n; // several processes write, without a common counter
+  await database.run(sql.addAudit, { ...rest, id, token, fields: fields.join() });
+}
+
+/** The newest first; of one account, or of all for null. */
+export async function auditEntries(
+  database: Database,
+  { account, before, limit }: { account: string | null; before: readonly [number, bigint] | null; limit: number },
+): Promise<(AuditEntry & { readonly id: bigint })[]> {
+  const [beforeAt, beforeId] = before ?? [2 ** 53 - 1, LAST_ID];
+  const range = { beforeAt, beforeId, limit };
+  const rows =
+    account === null
+      ? await database.all(sql.auditBefore, range)
+      : await database.all(sql.auditOfAccountBefore, { ...range, name: account });
+  return rows.map((row) => ({
+    id: row.audit_id,
+    at: Number(row.at),
+    actorKind: row.actor_kind,
+    actorName: row.actor_name,
+    tokenId: row.token_id,
+    address: row.address,
+    action: row.action,
+    account: row.account,
+    target: row.target,
+    fields: row.fields === '' ? [] : row.fields.split(','),
+  }));
+}

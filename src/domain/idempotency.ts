@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { conflict, Problem } from '../problem.ts';
+import * as sql from '../store/statements/idempotency.ts';
+import type { Database } from './transactions.ts';
+
+/** Answers that are given again to a request with the same key: for 24 hours. */
+export interface KeptAnswer {
+  readonly status: number;
+  /** Whatever the caller made of it; it may be encrypted. */
+  readonly answer: string;
+}
+
+/** The right to do the work of a key, until its answer is kept or it is released. */
+export interface Claim {
+  readonly key: string;
+  readonly claim: string;
+}
+
+const KEPT_MS = 24 * 3_600_000;
+// A process that dies leaves its claim behind. None works longer on a request.
+const CLAIM_MS = 120_000;
+const FORGOTTEN_AT_ONCE = 100;
+
+/** A claim on the key, or the answer that it has. Throws where it is claimed, or was used for something else. */
+export async function claimKey(
+  database: Database,
+  key: string,
+  fingerprint: string,
+  now: number,
+): Promise<Claim | KeptAnswer> {
+  const claim = randomUUID();
+  await database.run(sql.forgetAnswers, { before: now - KEPT_MS, limit: FORGOTTEN_AT_ONCE });
+  if ((await database.run(sql.claimKey, { key, fingerprint, claim, claimedAt: now })) > 0) return { key, claim };
+  const found = await database.first(sql.answerOf, { key });
+  if (!found) throw inProgress(); // released this moment
+  const age = now - Number(found.claimed_at);
+  if (age >= KEPT_MS || (found.status === null && age >= CLAIM_MS)) {
+    const change = { key, fingerprint, claim, claimedAt: now, oldClaim: found.claim };
+    if ((await database.run(sql.takeOverKey, change)) > 0) return { key, claim };
+    throw inProgress();
+  }
+  if (found.fingerprint !== fingerprint) {
+    throw new Problem('key-reused', 'The Idempotency-Key was used for another request. Choose a new one.');
+  }
+  if (found.status === null || found.answer === null) throw inProgress();
+  return { status: Number(found.status), answer: found.answer };
+}
+
+/** Inside the transaction of the change: it is undone where another process has taken the key over. */
+export async function keepAnswer(database: Database, claim: Claim, kept: KeptAnswer): Promise<void> {
+  if ((await database.run(sql.keepAnswer, { ...claim, ...kept })) === 0) throw inProgress();
+}
+
+export async function releaseKey(database: Database, claim: Claim): Promise<void> {
+  await database.run(sql.releaseKey, { ...claim });
+}
+
+const inProgress = (): Problem =>
+  conflict('A request with this Idempotency-Key is in progress. Repeat it in a moment.');

@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { auditEntries } from '../../domain/audit.ts';
+import { readStatus } from '../../domain/totals.ts';
+import { type Action, action, listAction, pageOf } from '../action.ts';
+import { id, instant, username } from '../schemas.ts';
+
+/** About the service as a whole: its audit, its state, its description. */
+
+const audit = listAction({
+  name: 'audit list',
+  scope: 'audit',
+  path: '/audit',
+  summary: 'List the changes that operators made, the newest first.',
+  description:
+    'The audit has who, when, from where, what and on what; never a secret, and never the text of a message.',
+  query: z.strictObject({ account: username.optional().describe('Only changes of this account.') }),
+  item: z.strictObject({
+    id,
+    at: instant,
+    actorKind: z.string().describe('`command`, `operator` or `account`.'),
+    actorName: z.string().describe('The name of the token, or of the user who ran the command.'),
+    tokenId: id.nullable(),
+    address: z.string().nullable().describe('The network address; null for a command.'),
+    action: z.string(),
+    account: z.string().nullable(),
+    target: z.string().describe('What it was done to.'),
+    fields: z.array(z.string()).describe('Names of the fields that were given.'),
+  }),
+  position: z.tuple([instant, id]),
+  example: {
+    query: { account: 'acme' },
+    output: {
+      items: [
+        {
+          id: '1152921504606846976',
+          at: '2026-11-15T12:00:00.000Z',
+          actorKind: 'operator',
+          actorName: 'provisioning',
+          tokenId: '2305843009213693951',
+          address: '192.0.2.7',
+          action: 'account change',
+          account: 'acme',
+          target: 'acme',
+          fields: ['company'],
+        },
+      ],
+      next: null,
+    },
+  },
+  command: { columns: ['at', 'actorKind', 'actorName', 'address', 'action', 'target', 'fields'] },
+  run: async ({ database }, { query, page: { after, limit } }) => {
+    const rows = await auditEntries(database, { account: query.account ?? null, before: after, limit: limit + 1 });
+    return pageOf(
+      rows,
+      limit,
+      ({ fields, ...entry }) => ({ ...entry, fields: [...fields] }),
+      (entry): [number, bigint] => [entry.at, entry.id],
+    );
+  },
+});
+
+const status = action({
+  name: 'status',
+  scope: 'metrics',
+  method: 'GET',
+  path: '/status',
+  summary: 'Show the state of the service.',
+  output: z.strictObject({
+    version: z.string(),
+    at: instant,
+    database: z.strictObject({
+      engine: z.enum(['sqlite', 'postgres']),
+      bytes: z.int(),
+      schemaVersion: z.int(),
+    }),
+    accounts: z.int(),
+  }),
+  example: {
+    output: {
+      version: '0.1.0',
+      at: '2026-11-15T12:00:00.000Z',
+      database: { engine: 'sqlite', bytes: 409600, schemaVersion: 7 },
+      accounts: 2,
+    },
+  },
+  run: async ({ database, now, version, engine }) => {
+    const { bytes, schemaVersion, accounts } = await readStatus(database);
+    return { version, at: now(), database: { engine, bytes, schemaVersion }, accounts };
+  },
+});
+
+const openapi = action({
+  name: 'openapi',
+  scope: null,
+  method: 'GET',
+  path: '/openapi.json',
+  summary: 'Show this API as an OpenAPI 3.1 document.',
+  output: z.record(z.string(), z.unknown()),
+  example: { output: { openapi: '3.1.0' } },
+  run: async (services) => services.openapi(),
+});
+
+export const serviceActions: readonly Action[] = [audit, status, openapi];

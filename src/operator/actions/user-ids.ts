@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { addUserId, revokeUserId, type UserId, userIdsOf } from '../../domain/account-records.ts';
+import { USER_ID_LENGTH_MAX } from '../../domain/credentials.ts';
+import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
+import { accountParams, instant } from '../schemas.ts';
+
+/** The user_ids of an account: its keys to the contract. They are known here by the SHA-256 of each. */
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+const userIdOutput = z.strictObject({
+  hash: hash.describe('SHA-256 of the user_id, in hexadecimal digits.'),
+  createdAt: instant,
+  revokedAt: instant.nullable(),
+});
+const EXAMPLE = {
+  hash: 'd4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35',
+  createdAt: '2026-11-15T12:00:00.000Z',
+  revokedAt: null,
+};
+
+const list = accountListAction({
+  name: 'user-id list',
+  scope: 'accounts',
+  path: '/accounts/{username}/user-ids',
+  summary: 'List the user_ids of an account, by the time they were made.',
+  params: accountParams,
+  item: userIdOutput,
+  position: z.tuple([instant, hash]),
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, output: { items: [EXAMPLE], next: null } },
+  run: async ({ database, account }, { page: { after, limit } }) => {
+    const rows = await userIdsOf(database, account.id, { after, limit: limit + 1 });
+    return pageOf(
+      rows,
+      limit,
+      (row) => row,
+      (row: UserId): [number, string] => [row.createdAt, row.hash],
+    );
+  },
+});
+
+const add = accountAction({
+  name: 'user-id add',
+  scope: 'accounts',
+  method: 'POST',
+  path: '/accounts/{username}/user-ids',
+  summary: 'Give an account a further user_id.',
+  description: 'The others go on working. With `userId` it is one that the account had on an old server.',
+  params: accountParams,
+  body: z.strictObject({
+    userId: z
+      .string()
+      .min(1)
+      .max(USER_ID_LENGTH_MAX)
+      .regex(/^\P{Cc}*$/u, 'control characters are not allowed')
+      .optional()
+      .describe('A user_id of an old server, which its programs go on using.'),
+  }),
+  output: z.strictObject({ userId: z.string().describe('Shown only now.'), ...userIdOutput.shape }),
+  status: 201,
+  problems: ['not-found', 'conflict'],
+  example: {
+    params: { username: 'acme' },
+    body: {},
+    output: { userId: '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11', ...EXAMPLE },
+  },
+  command: {
+    secrets: ['userId'],
+    say: ({ userId }, { params }) => `A new user_id for ${params.username}, which is shown only now:\n${userId}`,
+  },
+  target: ({ params }, { hash: added }) => `${params.username}/${added.slice(0, 12)}`,
+  run: async ({ database, account, now }, { body }) => {
+    const { userId, added } = await addUserId(database, account.id, body.userId, now());
+    return { userId, ...added };
+  },
+});
+
+const revoke = accountAction({
+  name: 'user-id revoke',
+  scope: 'accounts',
+  method: 'DELETE',
+  path: '/accounts/{username}/user-ids/{hash}',
+  summary: 'Revoke a user_id, named by 8 or more characters of its hash.',
+  params: z.strictObject({
+    ...accountParams.shape,
+    hash: z.string().regex(/^[0-9a-f]{8,64}$/, 'expected 8 to 64 hexadecimal digits in lower case'),
+  }),
+  output: userIdOutput,
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme', hash: 'd4735e3a265e' },
+    output: { ...EXAMPLE, revokedAt: '2026-11-16T12:00:00.000Z' },
+  },
+  command: { say: () => 'Revoked.' },
+  run: async ({ database, account, now }, { params }) => revokeUserId(database, account.id, params.hash, now()),
+});
+
+export const userIdActions: readonly Action[] = [list, add, revoke];

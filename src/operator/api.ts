@@ -1,0 +1,208 @@
+import { claimKey, type KeptAnswer, keepAnswer, releaseKey } from '../domain/idempotency.ts';
+import { anyTokenExists, type Bearer, bearerOf, tokenUsed } from '../domain/tokens.ts';
+import { networkList } from '../networks.ts';
+import { Problem, toProblem } from '../problem.ts';
+import type { Action, Actor, Scope, Services } from './action.ts';
+import { actions } from './actions/all.ts';
+import { fingerprintOf, keyName, readKey, seal, unseal } from './idempotency.ts';
+import { type RawInput, refused } from './input.ts';
+import { checkScope, type Finish, type Performed, perform } from './perform.ts';
+import { problemJson } from './problem-json.ts';
+import { createRoutes } from './routes.ts';
+
+/** The JSON API: a request of HTTP as plain data, and its answer. */
+export interface ApiRequest {
+  readonly method: string;
+  /** Below /operator/v1, as it was sent. */
+  readonly path: string;
+  /** Without the question mark. */
+  readonly query: string;
+  readonly header: (name: string) => string | null;
+  /** The whole body; throws Problem `too-large` beyond the limit. */
+  readonly body: (bytesMax: number) => Promise<Uint8Array>;
+  readonly client: string;
+  readonly id: string;
+}
+
+export interface ApiReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | AsyncIterable<string>;
+}
+
+export interface ApiSettings {
+  readonly services: Services;
+  readonly bodyBytesMax: number;
+  /** Throws Problem `too-many`. */
+  readonly admitClient: (client: string) => void | Promise<void>;
+  /** Resolves when a request without a valid token may be answered. */
+  readonly authenticationFailed: (client: string) => Promise<void>;
+  /** Our bugs and what does not answer, for the log. */
+  readonly report: (problem: Problem, requestId: string) => void;
+}
+
+export type Api = (request: ApiRequest) => Promise<ApiReply>;
+
+const NOT_FOUND = () => new Problem('not-found', 'There is nothing at this path.');
+
+export function createApi(settings: ApiSettings): Api {
+  const { services, report } = settings;
+  const route = createRoutes(actions);
+
+  async function answer(request: ApiRequest): Promise<ApiReply> {
+    await settings.admitClient(request.client);
+    const { bearer, secret } = await authenticate(request);
+    const { action, params } = route(request.method, request.path);
+    const actor = actorOf(bearer, request.client);
+    checkScope(action, actor); // before its body is read
+    const bytes = await request.body(action.upload?.bytesMax ?? settings.bodyBytesMax);
+    const raw = rawInput(action, params, request, bytes);
+    const key = action.method === 'POST' ? readKey(request.header('idempotency-key')) : null;
+    if (key === null) return replyOf(action, request, await perform(services, action, raw, actor));
+    const name = keyName(bearer.id, request.path, key);
+    return performOnce(action, raw, actor, request, { name, secret, fingerprint: fingerprintOf(request.query, bytes) });
+  }
+
+  /** Read from the database each time: a revocation counts from the next request on. */
+  async function authenticate({ header, client }: ApiRequest): Promise<{ bearer: Bearer; secret: string }> {
+    const { database, now } = services;
+    const [, secret = ''] = /^Bearer +([\w-]+) *$/i.exec(header('authorization') ?? '') ?? [];
+    const bearer = await bearerOf(database, secret, now());
+    if (!bearer || !isAdmitted(bearer, client)) {
+      if (!(await anyTokenExists(database))) throw NOT_FOUND();
+      await settings.authenticationFailed(client);
+      throw new Problem('denied', 'The request needs a valid bearer token.');
+    }
+    await tokenUsed(database, bearer, now());
+    return { bearer, secret };
+  }
+
+  async function performOnce(
+    action: Action,
+    raw: RawInput,
+    actor: Actor,
+    request: ApiRequest,
+    { name, secret, fingerprint }: { name: string; secret: string; fingerprint: string },
+  ): Promise<ApiReply> {
+    const { database, now } = services;
+    const claimed = await claimKey(database, name, fingerprint, now());
+    if (!('claim' in claimed)) return replay(claimed, secret, name);
+    const sealed = (status: number, headers: object, body: string): KeptAnswer => ({
+      status,
+      answer: seal(JSON.stringify({ headers, body }), secret, name),
+    });
+    const finish: Finish = async (inside, performed) => {
+      const { status, headers, body } = replyOf(action, request, performed);
+      await keepAnswer(inside, claimed, sealed(status, headers, body as string));
+    };
+    try {
+      return replyOf(action, request, await perform(services, action, raw, actor, finish));
+    } catch (thrown) {
+      const problem = toProblem(thrown, request.id);
+      const { status, headers, body } = problemJson(problem);
+      // Neither what may go better next time nor a field that was wrong is kept: the client may correct it.
+      if (status >= 500 || status === 429 || problem.details.errors) await releaseKey(database, claimed);
+      else await keepAnswer(database, claimed, sealed(status, headers, body));
+      throw problem;
+    }
+  }
+
+  return async (request) => {
+    try {
+      const reply = await answer(request);
+      return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
+    } catch (thrown) {
+      const problem = toProblem(thrown, request.id);
+      if (problem.kind === 'internal' || problem.kind === 'unavailable') report(problem, request.id);
+      const { status, headers, body } = problemJson(problem);
+      return {
+        status,
+        headers: { ...headers, 'Cache-Control': 'no-store' },
+        body: request.method === 'HEAD' ? '' : body,
+      };
+    }
+  };
+}
+
+/** The networks of an account hold for its tokens too. */
+function isAdmitted({ account }: Bearer, client: string): boolean {
+  if (!account || account.networks === null) return true;
+  return networkList(account.networks.split(','))(client);
+}
+
+const actorOf = (bearer: Bearer, address: string): Actor => ({
+  kind: bearer.kind,
+  name: bearer.name,
+  tokenId: bearer.id,
+  address,
+  scopes: bearer.scopes as readonly Scope[],
+  account: bearer.account,
+});
+
+function replay({ status, answer }: KeptAnswer, secret: string, name: string): ApiReply {
+  const { headers, body } = JSON.parse(unseal(answer, secret, name)) as Pick<ApiReply, 'headers' | 'body'>;
+  return { status, headers: { ...headers, 'Idempotent-Replayed': 'true' }, body };
+}
+
+function replyOf(action: Action, { path, query }: ApiRequest, performed: Performed): ApiReply {
+  const { status, output, stream } = performed;
+  const headers = { 'Cache-Control': 'no-store' };
+  if (stream && action.download) {
+    const disposition = `attachment; filename="${action.download.fileName}"`;
+    const type = { 'Content-Type': action.download.mediaType, 'Content-Disposition': disposition };
+    return { status, headers: { ...headers, ...type }, body: stream };
+  }
+  const next = action.position === null ? null : (output as { next: string | null }).next;
+  const link = next === null ? {} : { Link: `<${nextPage(path, query, next)}>; rel="next"` };
+  return {
+    status,
+    headers: { ...headers, 'Content-Type': 'application/json', ...link },
+    body: JSON.stringify(output),
+  };
+}
+
+function nextPage(path: string, query: string, next: string): string {
+  const parameters = new URLSearchParams(query);
+  parameters.set('after', next);
+  return `/operator/v1${path}?${parameters}`;
+}
+
+function rawInput(action: Action, params: RawInput['params'], request: ApiRequest, bytes: Uint8Array): RawInput {
+  const query: Record<string, string> = {};
+  const twice: string[] = [];
+  for (const [name, value] of new URLSearchParams(request.query)) {
+    if (Object.hasOwn(query, name)) twice.push(name);
+    Object.defineProperty(query, name, { value, enumerable: true, configurable: true });
+  }
+  if (twice.length > 0) {
+    throw refused(twice.map((name) => ({ pointer: `?${name.slice(0, 100)}`, detail: 'it was given twice' })));
+  }
+  const raw = { params, query, body: undefined, upload: new Uint8Array() };
+  const type = (request.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (action.upload) {
+    if (type !== action.upload.mediaType) throw unsupported(action.upload.mediaType);
+    return { ...raw, upload: bytes };
+  }
+  if (bytes.length > 0 && !isJson(type, action)) throw unsupported('application/json');
+  if (action.body) return { ...raw, body: bytes.length === 0 ? {} : readJson(bytes) };
+  if (bytes.length > 0 && !isEmptyObject(readJson(bytes))) {
+    throw refused([{ pointer: '#', detail: 'this takes no body' }]);
+  }
+  return raw;
+}
+
+const isJson = (type: string, { method }: Action): boolean =>
+  type === 'application/json' || (method === 'PATCH' && type === 'application/merge-patch+json');
+
+const unsupported = (expected: string) =>
+  new Problem('unsupported-media', `The body is to be of the type ${expected}.`);
+
+function readJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new Problem('malformed', 'The body is not JSON in UTF-8.');
+  }
+}
+
+const isEmptyObject = (value: unknown): boolean => JSON.stringify(value) === '{}';

@@ -1,0 +1,121 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { type FieldError, Problem } from '../problem.ts';
+import type { Action, AnyInput, Page } from './action.ts';
+import { queryInteger } from './schemas.ts';
+
+/** What was sent, as an action takes it: checked against its schemas, with every mistake told at once. */
+export interface RawInput {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: unknown;
+  readonly upload: Uint8Array;
+}
+
+const LIMIT_DEFAULT = 100;
+const LIMIT_MAX = 500;
+const ERRORS_MAX = 100;
+const NAME_LENGTH_MAX = 100;
+
+/** How far a list is read: query parameters of every list. */
+export const pageQuery = {
+  limit: queryInteger(1, LIMIT_MAX).default(LIMIT_DEFAULT).describe(`Items of a page, 1 to ${LIMIT_MAX}.`),
+  after: z.string().max(2_000).optional().describe('The `next` of the page before.'),
+};
+const pageSchema = z.strictObject(pageQuery);
+
+export function readInput(action: Action, raw: RawInput): AnyInput {
+  const errors: FieldError[] = [];
+  const read = (schema: z.ZodType, value: unknown, pointer: (path: PropertyKey[]) => string): unknown => {
+    const result = schema.safeParse(value);
+    if (!result.success) errors.push(...result.error.issues.flatMap((issue) => fieldErrors(issue, pointer)));
+    return result.data;
+  };
+  const params = read(action.params, raw.params, ([name]) => `{${String(name)}}`) as AnyInput['params'];
+  const { limit, after, ...filters } = raw.query;
+  const isList = action.position !== null;
+  const query = read(action.query, isList ? filters : raw.query, ([name]) => `?${shortName(name)}`);
+  const paged = isList
+    ? (read(pageSchema, onlyDefined({ limit, after }), ([name]) => `?${String(name)}`) as z.output<typeof pageSchema>)
+    : undefined;
+  const body =
+    action.body && read(action.body, raw.body, (path) => `#${path.map((name) => `/${escaped(name)}`).join('')}`);
+  let page: Page<unknown> | undefined;
+  if (paged) {
+    const position = readCursor(action, raw, paged.after);
+    if (position === undefined) errors.push({ pointer: '?after', detail: 'this is no cursor of this list' });
+    page = { limit: paged.limit, after: position };
+  }
+  if (errors.length > 0) throw refused(errors);
+  const input = { params, query: query as AnyInput['query'], body, upload: raw.upload };
+  return page ? { ...input, page } : input;
+}
+
+/** All wrong fields in one Problem. */
+export function refused(errors: readonly FieldError[]): Problem {
+  const shown = errors.slice(0, ERRORS_MAX);
+  const [first] = shown as [FieldError];
+  const message = shown.length === 1 ? `${first.pointer}: ${first.detail}` : `${errors.length} fields are wrong.`;
+  return new Problem('bad-argument', message, { errors: shown });
+}
+
+const onlyDefined = (fields: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+/** A name that the client chose: not at any length. */
+const shortName = (name: PropertyKey | undefined): string => {
+  const text = String(name ?? '').replace(/\p{Cc}/gu, '\ufffd');
+  return text.length > NAME_LENGTH_MAX ? `${text.slice(0, NAME_LENGTH_MAX)}…` : text;
+};
+
+/** RFC 6901 §3. */
+const escaped = (name: PropertyKey): string => shortName(name).replaceAll('~', '~0').replaceAll('/', '~1');
+
+type Issue = z.core.$ZodIssue;
+
+function fieldErrors(issue: Issue, pointer: (path: PropertyKey[]) => string): FieldError[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys
+      .slice(0, ERRORS_MAX)
+      .map((key) => ({ pointer: pointer([...issue.path, key]), detail: 'there is no such field' }));
+  }
+  return [{ pointer: pointer([...issue.path]), detail: detailOf(issue) }];
+}
+
+/** Messages of the schemas hold types and limits, never the value. */
+function detailOf(issue: Issue): string {
+  if (issue.code === 'invalid_type') return `expected ${issue.expected}`;
+  if (issue.code === 'too_big') return `expected at most ${issue.maximum}${unitOf(issue.origin)}`;
+  if (issue.code === 'too_small') return `expected at least ${issue.minimum}${unitOf(issue.origin)}`;
+  if (issue.code === 'invalid_value') return `expected one of ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'invalid_union') return 'expected one of the documented forms';
+  return issue.message;
+}
+
+const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' items' };
+const unitOf = (origin: string): string => UNITS[origin] ?? '';
+
+/** The list that a cursor is of: the action, the parameters of the path, and the filters. */
+function listName(action: Action, { params, query }: Pick<RawInput, 'params' | 'query'>): string {
+  const filters = Object.entries(query).filter(([name]) => name !== 'limit' && name !== 'after');
+  const sorted = filters.sort(([one], [other]) => (one < other ? -1 : 1));
+  return hash('sha256', JSON.stringify([action.name, Object.entries(params), sorted])).slice(0, 16);
+}
+
+export function writeCursor(action: Action, raw: Pick<RawInput, 'params' | 'query'>, position: unknown): string {
+  const written = z.encode(action.position as z.ZodType, position);
+  return Buffer.from(JSON.stringify([listName(action, raw), written])).toString('base64url');
+}
+
+/** Null without one; undefined where it is not one of this list. */
+function readCursor(action: Action, raw: RawInput, cursor: string | undefined): unknown {
+  if (cursor === undefined) return null;
+  try {
+    const [name, written] = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as unknown[];
+    if (name !== listName(action, raw)) return undefined;
+    const position = (action.position as z.ZodType).safeParse(written);
+    return position.success ? position.data : undefined;
+  } catch {
+    return undefined;
+  }
+}

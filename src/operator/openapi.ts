@@ -1,0 +1,193 @@
+import { z } from 'zod';
+import type { ProblemKind } from '../problem.ts';
+import type { Action } from './action.ts';
+import { actions } from './actions/all.ts';
+import { pageQuery } from './input.ts';
+import { meanings, STATUS } from './problem-json.ts';
+
+/** The actions as an OpenAPI 3.1 document. */
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The schema of a value as it is sent, in either direction. */
+export function jsonSchema(schema: z.ZodType): Json {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: 'input',
+    override: ({ jsonSchema: written }) => {
+      if (written.format === 'date-time') delete written.pattern; // the format says it, in fewer words
+    },
+  });
+  return json;
+}
+
+const document = (version: string): Json => ({
+  openapi: '3.1.0',
+  info: {
+    title: 'Columba: the operator’s API',
+    version,
+    description:
+      'Accounts, their data and the service, for operators and for the programs of account holders. ' +
+      'Ids and credits are decimal strings of 64 bits; instants are RFC 3339 with Z.',
+    license: { name: 'MIT', identifier: 'MIT' },
+  },
+  servers: [{ url: '/operator/v1' }],
+  security: [{ bearer: [] }],
+  tags: [...new Set(actions.map(tagOf))].map((name) => ({ name })),
+  paths: paths(),
+  components: {
+    securitySchemes: {
+      bearer: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'A token that `columba token add` has shown: colo_… of an operator, cola_… of an account.',
+      },
+    },
+    schemas: { Problem: PROBLEM },
+    headers: {
+      RequestId: { description: 'The id of the request in the log.', schema: { type: 'string' } },
+    },
+  },
+});
+
+const PROBLEM: Json = {
+  description: 'What went wrong (RFC 9457).',
+  type: 'object',
+  properties: {
+    type: { type: 'string' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    errors: {
+      description: 'Every wrong field: `#/name` in the body, `?name` in the query, `{name}` in the path.',
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { pointer: { type: 'string' }, detail: { type: 'string' } },
+        required: ['pointer', 'detail'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['type', 'title', 'status', 'detail'],
+  additionalProperties: false,
+};
+
+const tagOf = ({ name }: Action): string => name.split(' ', 1)[0] as string;
+
+/** `account add` is addAccount in programs that are made from the document. */
+export function operationId({ name }: Action): string {
+  const [noun = '', verb = 'get'] = name.split(' ');
+  const camel = (text: string) => text.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+  return camel(verb) + capital(camel(noun));
+}
+
+function paths(): Json {
+  const found: Record<string, Record<string, unknown>> = {};
+  for (const action of actions) {
+    const path = found[action.path] ?? {};
+    found[action.path] = path;
+    path[action.method.toLowerCase()] = operation(action);
+  }
+  return found;
+}
+
+function operation(action: Action): Json {
+  const { summary, description, scope } = action;
+  const needs = scope === null ? 'Any token will do.' : `Scope: ${scope}.`;
+  return {
+    operationId: operationId(action),
+    tags: [tagOf(action)],
+    summary,
+    description: [description, needs, ...(action.accountTokens ? ['Tokens of accounts may do it too.'] : [])]
+      .filter((sentence) => sentence !== undefined)
+      .join(' '),
+    parameters: parametersOf(action),
+    ...bodyOf(action),
+    responses: responsesOf(action),
+  };
+}
+
+function parametersOf(action: Action): Json[] {
+  const { example, position } = action;
+  const parameters = (where: 'path' | 'query', fields: Readonly<Record<string, z.core.$ZodType>>, given: Json = {}) =>
+    Object.entries(fields).map(([name, field]) => {
+      const { description, default: fallback, ...schema } = jsonSchema(field as z.ZodType);
+      return {
+        ...{ name, in: where },
+        ...(typeof description === 'string' && { description }),
+        ...(where === 'path' && { required: true }),
+        ...(where === 'query' && !(field as z.ZodType).safeParse(undefined).success && { required: true }),
+        ...(name in given && { example: given[name] }),
+        schema: fallback === undefined ? schema : { ...schema, default: asNumber(schema, fallback) },
+      };
+    });
+  const key = {
+    ...{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string', minLength: 1, maxLength: 130 } },
+    description: 'The same key with the same body does the work once and gives the same answer for 24 hours.',
+  };
+  return [
+    ...parameters('path', action.params.shape, example.params),
+    ...parameters('query', action.query.shape, example.query),
+    ...(position === null ? [] : parameters('query', pageQuery)),
+    ...(action.method === 'POST' ? [key] : []),
+  ];
+}
+
+/** Values of a query are texts to the schema, and numbers to the reader. */
+const asNumber = (schema: Json, value: unknown): unknown => (schema.type === 'integer' ? Number(value) : value);
+
+function bodyOf({ body, upload, example, method }: Action): Json {
+  if (upload)
+    return { requestBody: { required: true, content: { [upload.mediaType]: { schema: { type: 'string' } } } } };
+  if (!body) return {};
+  const content = { schema: jsonSchema(body), ...(example.body !== undefined && { example: example.body }) };
+  const merge = method === 'PATCH' ? { 'application/merge-patch+json': content } : {};
+  const isRequired = !body.safeParse({}).success;
+  return { requestBody: { required: isRequired, content: { 'application/json': content, ...merge } } };
+}
+
+/** Every action has these. */
+const COMMON: readonly ProblemKind[] = ['bad-argument', 'denied', 'forbidden', 'not-found', 'too-many', 'unavailable'];
+
+export function problemsOf(action: Action): ProblemKind[] {
+  const own: ProblemKind[] = [...(action.problems ?? []), 'internal'];
+  if (action.body || action.upload) own.push('malformed');
+  own.push('too-large', 'unsupported-media'); // a body may come with any method
+  if (action.method === 'POST') own.push('conflict', 'key-reused');
+  return [...new Set([...COMMON, ...own])];
+}
+
+function responsesOf(action: Action): Json {
+  const { output, download, example, status, otherStatuses, position } = action;
+  const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
+  const content = download
+    ? { [download.mediaType]: { schema: { type: 'string' } } }
+    : {
+        'application/json': {
+          schema: output === null ? {} : jsonSchema(output),
+          ...(example.output !== undefined && { example: example.output }),
+        },
+      };
+  const link = { Link: { description: 'The next page, with rel="next".', schema: { type: 'string' } } };
+  const done = { description: 'Done.', headers: position === null ? headers : { ...headers, ...link }, content };
+  const problem = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
+  const byStatus = new Map<number, string[]>();
+  for (const kind of problemsOf(action)) {
+    const [, , when = kind] = meanings.find(([each]) => each === kind) ?? [];
+    byStatus.set(STATUS[kind], [...(byStatus.get(STATUS[kind]) ?? []), when]);
+  }
+  return Object.fromEntries([
+    ...[status, ...otherStatuses].map((each) => [each, done]),
+    ...[...byStatus].map(([each, when]) => [each, { description: when.join(' '), headers, content: problem }]),
+  ]);
+}
+
+/** Made once for each version. */
+export function createOpenapi(version: string): () => Json {
+  let made: Json | undefined;
+  return () => {
+    made ??= document(version);
+    return made;
+  };
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { accountId } from '../domain/account-records.ts';
+import { addAuditEntry } from '../domain/audit.ts';
+import { type Database, joined } from '../domain/transactions.ts';
+import { notFound, Problem } from '../problem.ts';
+import { type Action, type Actor, type AnyInput, type Services, WithStatus } from './action.ts';
+import { type RawInput, readInput, writeCursor } from './input.ts';
+
+/** What an action has done: a status, and JSON or a stream of text. */
+export interface Performed {
+  readonly status: number;
+  readonly output: unknown;
+  readonly stream?: AsyncIterable<string>;
+}
+
+/** Called at the end of the transaction of a change, as a part of it. */
+export type Finish = (database: Database, performed: Performed) => Promise<void>;
+
+/** Whether an actor may; throws where it may not. */
+export function checkScope(action: Action, actor: Actor): void {
+  if (actor.kind === 'command') return;
+  if (actor.kind === 'account' && !action.accountTokens) {
+    throw new Problem('forbidden', 'This needs the token of an operator.');
+  }
+  if (action.scope !== null && !actor.scopes.includes(action.scope)) {
+    throw new Problem('forbidden', `The token lacks the scope ${action.scope}.`);
+  }
+}
+
+/**
+ * Runs an action. A change, its entry in the audit and what `finish` does are one transaction. The database may run
+ * it again after a conflict, so it has no effect elsewhere.
+ */
+export async function perform(
+  services: Services,
+  action: Action,
+  raw: RawInput,
+  actor: Actor,
+  finish: Finish = async () => {},
+): Promise<Performed> {
+  checkScope(action, actor);
+  const input = readInput(action, raw);
+  const { database } = services;
+  const username = action.ofAccount ? (input.params as { username: string }).username : null;
+  if (actor.account && actor.account.username !== username) throw unknownAccount(username);
+  const id = username === null ? null : await accountId(database, username);
+  const isChange = action.method !== 'GET' && !action.readsOnly?.(input);
+  if (!isChange) {
+    const performed = await runIn(services, action, input, raw, actor, id);
+    await finish(database, performed);
+    return performed;
+  }
+  return database.transaction(id, async (queries) => {
+    const inside = joined(database, queries);
+    // It may have been removed before the transaction began.
+    if (username !== null && (await accountId(inside, username)) !== id) throw unknownAccount(username);
+    const performed = await runIn({ ...services, database: inside }, action, input, raw, actor, id);
+    await finish(inside, performed);
+    return performed;
+  });
+}
+
+const unknownAccount = (username: string | null) => notFound(`account with the username ${username ?? ''}`);
+
+async function runIn(
+  services: Services,
+  action: Action,
+  input: AnyInput,
+  raw: RawInput,
+  actor: Actor,
+  id: bigint | null,
+): Promise<Performed> {
+  const username = action.ofAccount ? (input.params as { username: string }).username : null;
+  const given = id === null ? services : { ...services, account: { id, username } };
+  const done = await action.run(given, input, actor);
+  const output = done instanceof WithStatus ? done.output : done;
+  const status = done instanceof WithStatus ? done.status : action.status;
+  if (action.method !== 'GET' && !action.readsOnly?.(input)) {
+    await addAuditEntry(services.database, {
+      at: services.now(),
+      actorKind: actor.kind,
+      actorName: actor.name,
+      tokenId: actor.tokenId,
+      address: actor.address,
+      action: action.name,
+      account: username,
+      target: action.target?.(input, output) ?? Object.values(raw.params).join('/'),
+      fields: isObject(raw.body) ? Object.keys(raw.body) : [],
+    });
+  }
+  if (action.download) return { status, output: null, stream: output as AsyncIterable<string> };
+  return { status, output: encodeOutput(action, raw, output) };
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** As JSON has it: ids as strings, instants as text, the position of a list as a cursor. */
+function encodeOutput(action: Action, raw: RawInput, output: unknown): unknown {
+  if (action.output === null) return null;
+  if (action.position === null) return z.encode(action.output, output);
+  const { items, next } = output as { items: unknown[]; next: unknown };
+  return z.encode(action.output, { items, next: next === null ? null : writeCursor(action, raw, next) });
+}

@@ -1,0 +1,49 @@
+import { statement } from '../statement.ts';
+
+/** Who changed what. Rows are only added. */
+export interface AuditRow {
+  audit_id: bigint;
+  at: bigint;
+  actor_kind: string;
+  actor_name: string;
+  token_id: bigint | null;
+  address: string | null;
+  action: string;
+  account: string | null;
+  target: string;
+  fields: string;
+}
+const columns = 'audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields';
+
+export const addAudit = statement<{
+  id: bigint;
+  at: number;
+  actorKind: string;
+  actorName: string;
+  token: bigint | null;
+  address: string | null;
+  action: string;
+  account: string | null;
+  target: string;
+  fields: string;
+}>(
+  'audit.add',
+  `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
+   values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields)`,
+);
+interface Before {
+  beforeAt: number;
+  beforeId: bigint;
+  limit: number;
+}
+/** The newest first. */
+export const auditBefore = statement<Before, AuditRow>(
+  'audit.before',
+  `select ${columns} from audit where (at, audit_id) < (:beforeAt, :beforeId)
+   order by at desc, audit_id desc {limit :limit}`,
+);
+export const auditOfAccountBefore = statement<Before & { name: string }, AuditRow>(
+  'audit.ofAccountBefore',
+  `select ${columns} from audit where account = :name and (at, audit_id) < (:beforeAt, :beforeId)
+   order by at desc, audit_id desc {limit :limit}`,
+);

@@ -1,0 +1,46 @@
+import { statement } from '../statement.ts';
+
+/** Answers to requests with an Idempotency-Key, and claims of those that are under way. */
+export interface IdempotencyRow {
+  fingerprint: string;
+  claim: string;
+  claimed_at: bigint;
+  status: bigint | null;
+  answer: string | null;
+}
+export const answerOf = statement<{ key: string }, IdempotencyRow>(
+  'idempotency.answerOf',
+  'select fingerprint, claim, claimed_at, status, answer from idempotency where key_hash = :key',
+);
+/** No row is changed where there is one already. */
+export const claimKey = statement<{ key: string; fingerprint: string; claim: string; claimedAt: number }>(
+  'idempotency.claim',
+  `insert into idempotency (key_hash, fingerprint, claim, claimed_at) values (:key, :fingerprint, :claim, :claimedAt)
+   on conflict (key_hash) do nothing`,
+);
+/** Of one whose process has died, or whose answer is too old. */
+export const takeOverKey = statement<{
+  key: string;
+  fingerprint: string;
+  claim: string;
+  claimedAt: number;
+  oldClaim: string;
+}>(
+  'idempotency.takeOver',
+  `update idempotency set fingerprint = :fingerprint, claim = :claim, claimed_at = :claimedAt, status = null, answer = null
+   where key_hash = :key and claim = :oldClaim`,
+);
+export const keepAnswer = statement<{ key: string; claim: string; status: number; answer: string }>(
+  'idempotency.keep',
+  'update idempotency set status = :status, answer = :answer where key_hash = :key and claim = :claim and status is null',
+);
+export const releaseKey = statement<{ key: string; claim: string }>(
+  'idempotency.release',
+  'delete from idempotency where key_hash = :key and claim = :claim and status is null',
+);
+/** Some at a time. */
+export const forgetAnswers = statement<{ before: number; limit: number }>(
+  'idempotency.forget',
+  `delete from idempotency where key_hash in
+     (select key_hash from idempotency where claimed_at < :before order by claimed_at {limit :limit})`,
+);

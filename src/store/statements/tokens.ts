@@ -1,0 +1,64 @@
+import { statement } from '../statement.ts';
+
+/** Bearer tokens of the operator's side. */
+export interface TokenRow {
+  token_id: bigint;
+  kind: string;
+  name: string;
+  username: string | null;
+  scopes: string;
+  created_at: bigint;
+  expires_at: bigint | null;
+  last_used_at: bigint | null;
+  revoked_at: bigint | null;
+}
+const columns =
+  'token_id, kind, name, username, scopes, operator_token.created_at, expires_at, last_used_at, revoked_at';
+const source = 'operator_token left join account on account.account_id = operator_token.account_id';
+
+export interface BearerRow extends TokenRow {
+  account_id: bigint | null;
+  disabled_at: bigint | null;
+  allowed_networks: string | null;
+}
+export const tokenByHash = statement<{ hash: string }, BearerRow>(
+  'tokens.byHash',
+  `select ${columns}, operator_token.account_id, disabled_at, allowed_networks from ${source} where token_hash = :hash`,
+);
+export const anyToken = statement<Record<string, never>, { token_id: bigint }>(
+  'tokens.any',
+  'select token_id from operator_token limit 1',
+);
+export const tokenById = statement<{ token: bigint }, TokenRow>(
+  'tokens.byId',
+  `select ${columns} from ${source} where token_id = :token`,
+);
+export const tokensAfter = statement<{ afterAt: number; afterId: bigint; limit: number }, TokenRow>(
+  'tokens.after',
+  `select ${columns} from ${source} where (operator_token.created_at, token_id) > (:afterAt, :afterId)
+   order by operator_token.created_at, token_id {limit :limit}`,
+);
+export const addToken = statement<{
+  token: bigint;
+  hash: string;
+  kind: string;
+  name: string;
+  account: bigint | null;
+  scopes: string;
+  createdAt: number;
+  expiresAt: number | null;
+}>(
+  'tokens.add',
+  `insert into operator_token (token_id, token_hash, kind, name, account_id, scopes, created_at, expires_at)
+   values (:token, :hash, :kind, :name, :account, :scopes, :createdAt, :expiresAt)`,
+);
+export const revokeToken = statement<{ token: bigint; revokedAt: number }>(
+  'tokens.revoke',
+  'update operator_token set revoked_at = :revokedAt where token_id = :token and revoked_at is null',
+);
+/** Not at each use: a minute is exact enough, and a write is not. */
+export const tokenUsed = statement<{ token: bigint; usedAt: number; before: number }>(
+  'tokens.used',
+  `update operator_token set last_used_at = :usedAt
+   where token_id = :token and (last_used_at is null or last_used_at < :before)`,
+);

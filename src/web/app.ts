@@ -1,0 +1,95 @@
+import type { HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import { isWhole, type Reply } from '../exchange.ts';
+import type { Api, ApiReply } from '../operator/api.ts';
+import { referencePage } from '../operator/reference.ts';
+import { Problem } from '../problem.ts';
+import { firstPage, page, protection } from './page.ts';
+
+/** What the web listener serves: the operator's API, its reference, and health. */
+export interface WebParts {
+  readonly api: Api;
+  readonly health: (path: string) => Promise<Reply> | undefined;
+  /** The network address of a client, seen through trusted proxies. */
+  readonly clientOf: (bindings: HttpBindings) => string;
+  readonly requestIdOf: (given: string | undefined) => string;
+}
+
+type Environment = { Bindings: HttpBindings };
+type Call = Context<Environment>;
+
+const API = '/operator/v1';
+
+export function createWebApp(parts: WebParts): Hono<Environment> {
+  const app = new Hono<Environment>();
+  app.get('/health/*', async (call) => {
+    const reply = await parts.health(call.req.path);
+    return reply && isWhole(reply.body)
+      ? new Response(Buffer.from(reply.body as string), { status: reply.status, headers: reply.headers })
+      : plain(404, 'There is nothing here.');
+  });
+  app.all(`${API}/*`, (call) => answer(parts, call));
+  app.get('/operator', (call) => call.redirect('/operator/', 308));
+  app.get('/operator/', (call) => {
+    const main = referencePage(new URL(call.req.url).origin);
+    return document(page({ title: 'The operator’s API', trail: [['Columba', '/'], ['API']], main }));
+  });
+  app.get('/', () => document(firstPage()));
+  app.notFound(() => plain(404, 'There is nothing here.'));
+  app.onError(() => plain(500, 'Internal error.'));
+  return app;
+}
+
+const document = (text: string): Response =>
+  new Response(text, {
+    headers: { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-cache', ...protection },
+  });
+
+const plain = (status: number, text: string): Response =>
+  new Response(`${text}\n`, { status, headers: { 'Content-Type': 'text/plain; charset=utf-8', ...protection } });
+
+async function answer({ api, clientOf, requestIdOf }: WebParts, call: Call): Promise<Response> {
+  const { pathname, search } = new URL(call.req.url);
+  const id = requestIdOf(call.req.header('x-request-id'));
+  const reply = await api({
+    method: call.req.method,
+    path: pathname.slice(API.length),
+    query: search.slice(1),
+    header: (name) => call.req.header(name) ?? null,
+    body: (bytesMax) => bodyOf(call.req.raw, bytesMax),
+    client: clientOf(call.env),
+    id,
+  });
+  return responseOf(reply, id);
+}
+
+function responseOf({ status, headers, body }: ApiReply, id: string): Response {
+  const fields = { ...headers, 'X-Request-Id': id, 'X-Content-Type-Options': 'nosniff' };
+  return new Response(typeof body === 'string' ? body : ReadableStream.from(encoded(body)), {
+    status,
+    headers: fields,
+  });
+}
+
+async function* encoded(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  for await (const piece of pieces) yield encoder.encode(piece);
+}
+
+/** All of it, or Problem `too-large` as soon as that is known. */
+async function bodyOf(request: Request, bytesMax: number): Promise<Uint8Array> {
+  const tooLarge = () => new Problem('too-large', `The body has more than ${bytesMax} bytes.`);
+  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLarge();
+  if (!request.body) return new Uint8Array();
+  if (request.headers.has('content-encoding')) {
+    throw new Problem('unsupported-media', 'The body is to be sent without Content-Encoding.');
+  }
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of request.body) {
+    length += chunk.length;
+    if (length > bytesMax) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
