@@ -82,7 +82,7 @@ export async function importContacts(
 
 function refusal({ bad, faults, faultsLeftOut }: ContactImport): Problem {
   const errors: FieldError[] = faults.map(({ row, field, detail, proposal }) => ({
-    pointer: `/${row}/${field}`,
+    pointer: `#/${row}/${field}`,
     detail: `row ${row}: ${detail}${proposal === null ? '' : `; perhaps it was ${proposal}`}`,
   }));
   const more = faultsLeftOut > 0 ? ` Told are the first ${faults.length} faults.` : '';
@@ -97,7 +97,7 @@ async function plan(
 ): Promise<Plan> {
   if (group !== null && !(await queries.first(listSql.group, { account, group }))) {
     const detail = 'there is no group with this id';
-    throw new Problem('bad-argument', `group: ${detail}`, { errors: [{ pointer: '/group', detail }] });
+    throw new Problem('bad-argument', `group: ${detail}`, { errors: [{ pointer: '?group', detail }] });
   }
   const groups = await groupsByName(queries, account);
   const wanted = new Map<string, Wanted>();

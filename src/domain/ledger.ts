@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { badField, notFound } from '../problem.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/ledger.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
@@ -46,7 +46,7 @@ const CREDITS_MIN = -(2n ** 63n);
 
 export async function balancesOf(queries: Queries, account: AccountKey): Promise<Balances> {
   const row = await queries.first(sql.balances, { account });
-  if (!row) throw new Problem('bad-argument', 'The account was deleted.');
+  if (!row) throw notFound('such account any more');
   return row;
 }
 
@@ -83,10 +83,10 @@ export async function move(
 function checkBalances(old: Balances, changed: Balances): void {
   for (const side of ['free', 'held', 'used'] as const) {
     if (changed[side] > CREDITS_MAX || changed[side] < CREDITS_MIN) {
-      throw new Problem('bad-argument', `amount: the ${side} credits would be more than a 64-bit number holds`);
+      throw badField('amount', `the ${side} credits would be more than a 64-bit number holds`);
     }
     if (changed[side] < 0n && changed[side] < old[side]) {
-      throw new Problem('bad-argument', `amount: the ${side} credits are ${old[side]}, and would be below 0`);
+      throw badField('amount', `the ${side} credits are ${old[side]}, and would be below 0`);
     }
   }
 }
@@ -187,7 +187,7 @@ async function adjustBalance(
   at: number,
   { amount, reason, reference }: Adjustment,
 ): Promise<{ movement: Movement; balances: Balances }> {
-  if (amount === 0n) throw new Problem('bad-argument', 'amount: 0 moves nothing');
+  if (amount === 0n) throw badField('amount', '0 moves nothing');
   const isGrant = amount > 0n;
   const sides = isGrant
     ? ({ kind: 'grant', from: 'operator', to: 'free' } as const)

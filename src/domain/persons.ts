@@ -1,4 +1,4 @@
-import { badField } from '../problem.ts';
+import { Problem } from '../problem.ts';
 import { numberEnd, type SameNumber, sameNumber } from '../sms/numbers.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import type { AccountRow } from '../store/statements/accounts.ts';
@@ -122,11 +122,14 @@ export function createPersons(database: Database, now: () => number, defaultRegi
 
 /** Local numbers name another person in each country. */
 function checkPerson(number: string, username: string | null): void {
-  if (!/\d.*\d.*\d/.test(number)) throw badField('number', 'expected a phone number');
+  if (!/\d.*\d.*\d/.test(number)) throw refusal('expected a phone number');
   if (username === null && !/^\s*\+/.test(number)) {
-    throw badField('number', 'write it in international form, such as +27825550201, or name the account');
+    throw refusal('write it in international form, such as +27825550201, or name the account');
   }
 }
+
+const refusal = (detail: string): Problem =>
+  new Problem('bad-argument', `number: ${detail}`, { errors: [{ pointer: '{number}', detail }] });
 
 const nothing = (): PersonCounts => ({
   ...{ accounts: 0, contacts: 0, inbox: 0, sent: 0, scheduled: 0, creditsReturned: 0n },

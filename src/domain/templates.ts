@@ -29,6 +29,19 @@ export function createTemplates(database: Database) {
         await addTemplates(queries, account, [text]);
       }),
 
+    /** The one that is there, where it is there already. */
+    add: (account: AccountKey, text: string): Promise<{ template: Template; isNew: boolean }> =>
+      database.transaction(account, async (queries) => {
+        const isNew = !(await hasTemplate(queries, account, text));
+        if (isNew) await addTemplates(queries, account, [text]);
+        const found = await queries.first(sql.template, { account, hash: textHash(text) });
+        return { template: { position: found?.position ?? 0n, text }, isNew };
+      }),
+
+    async deleteAt(account: AccountKey, position: bigint): Promise<boolean> {
+      return (await database.run(sql.deleteTemplateAt, { account, position })) > 0;
+    },
+
     async delete(account: AccountKey, text: string): Promise<boolean> {
       return (await database.run(sql.deleteTemplate, { account, hash: textHash(text) })) > 0;
     },

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
-import { badField, Problem } from '../problem.ts';
+import { type FieldError, Problem } from '../problem.ts';
 
 /** Tables as text: RFC 4180, and what spreadsheets make of it. */
 
@@ -49,7 +49,7 @@ export async function* readCsv(
       cells: Object.fromEntries([...header].map(([name, index]) => [name, unguarded(record[index] ?? '')])),
     };
   }
-  if (!header) throw badField('file', 'it is empty');
+  if (!header) throw refusal('file', '#', 'it is empty');
 }
 
 // 64 KiB at a time: a file of 10 MiB must not hold up others for a second.
@@ -77,7 +77,7 @@ async function* recordsOf(text: string, delimiter: string): AsyncGenerator<strin
     const reason = { CSV_QUOTE_NOT_CLOSED: 'a quote is not closed', CSV_MAX_RECORD_SIZE: 'it is too long' };
     const detail = reason[thrown.code as keyof typeof reason] ?? 'it is not CSV';
     throw new Problem('bad-argument', `Row ${row}: ${detail}.`, {
-      errors: [{ pointer: `/${row}`, detail: `row ${row}: ${detail}` }],
+      errors: [{ pointer: `#/${row}`, detail: `row ${row}: ${detail}` }],
     });
   } finally {
     source.destroy();
@@ -123,11 +123,16 @@ function readNames(named: string | null, columns: readonly CsvColumn[]): Readonl
     pairs.map((pair) => {
       const [name = '', header = ''] = pair.split(/:(.*)/s).map((part) => part.trim());
       if (!columns.some((column) => column.name === name) || header === '') {
-        throw badField('columns', `expected pairs such as ${columns[0]?.name}:Header, with ${namesOf(columns)}`);
+        throw refusal('columns', '?columns', `expected pairs such as ${columns[0]?.name}:Header, with ${namesOf(columns)}`);
       }
       return [name, header.toLowerCase()];
     }),
   );
+}
+
+function refusal(field: string, pointer: string, detail: string): Problem {
+  const errors: FieldError[] = [{ pointer, detail }];
+  return new Problem('bad-argument', `${field}: ${detail}`, { errors });
 }
 
 const namesOf = (columns: readonly CsvColumn[]): string => columns.map(({ name }) => name).join(', ');
@@ -143,11 +148,11 @@ function headerOf(
     const given = named.get(name);
     const wanted = given === undefined ? [name, ...aliases] : [given];
     const indexes = headers.flatMap((header, index) => (wanted.includes(header) ? [index] : []));
-    if (indexes.length > 1) throw badField('columns', `several columns may be ${name}: say which, as ${name}:Header`);
+    if (indexes.length > 1) throw refusal('columns', '?columns', `several columns may be ${name}: say which, as ${name}:Header`);
     const [index] = indexes;
     if (index !== undefined) found.set(name, index);
     else if (given !== undefined || required) {
-      throw badField('columns', `the first row names no column for ${name}: say which it is, as ${name}:Header`);
+      throw refusal('columns', '?columns', `the first row names no column for ${name}: say which it is, as ${name}:Header`);
     }
   }
   return found;

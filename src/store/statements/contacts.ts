@@ -110,6 +110,11 @@ export const deleteTemplate = statement<{ account: AccountKey; hash: string }>(
   'delete from template where account_id = :account and text_hash = :hash',
 );
 
+export const deleteTemplateAt = statement<{ account: AccountKey; position: bigint }>(
+  'contacts.deleteTemplateAt',
+  'delete from template where account_id = :account and position = :position',
+);
+
 export const blocked = statement<One, BlockedRow>(
   'contacts.blocked',
   'select number, sample, blocked_at from blocked_number where account_id = :account order by blocked_at, number',
