@@ -104,6 +104,16 @@ export function createContactRecords(database: Database, region: (account: Accou
       return (await database.all(listSql.groups, { account, from, limit })).map(toGroup);
     },
 
+    /** Of groups that have one. */
+    async groupNames(account: AccountKey): Promise<Map<bigint, string>> {
+      const names = new Map<bigint, string>();
+      const page = (from: bigint) => database.all(sql.groupNames, { account, from, limit: PAGE });
+      for await (const rows of pages(PAGE, page, ({ group_id }) => group_id)) {
+        for (const { group_id, name } of rows) if (name !== null) names.set(group_id, name);
+      }
+      return names;
+    },
+
     group: (account: AccountKey, group: bigint): Promise<ContactGroup> => groupOf(database, account, group),
 
     addGroup: (account: AccountKey, name: string): Promise<ContactGroup> =>

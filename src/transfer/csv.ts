@@ -123,7 +123,11 @@ function readNames(named: string | null, columns: readonly CsvColumn[]): Readonl
     pairs.map((pair) => {
       const [name = '', header = ''] = pair.split(/:(.*)/s).map((part) => part.trim());
       if (!columns.some((column) => column.name === name) || header === '') {
-        throw refusal('columns', '?columns', `expected pairs such as ${columns[0]?.name}:Header, with ${namesOf(columns)}`);
+        throw refusal(
+          'columns',
+          '?columns',
+          `expected pairs such as ${columns[0]?.name}:Header, with ${namesOf(columns)}`,
+        );
       }
       return [name, header.toLowerCase()];
     }),
@@ -148,11 +152,16 @@ function headerOf(
     const given = named.get(name);
     const wanted = given === undefined ? [name, ...aliases] : [given];
     const indexes = headers.flatMap((header, index) => (wanted.includes(header) ? [index] : []));
-    if (indexes.length > 1) throw refusal('columns', '?columns', `several columns may be ${name}: say which, as ${name}:Header`);
+    if (indexes.length > 1)
+      throw refusal('columns', '?columns', `several columns may be ${name}: say which, as ${name}:Header`);
     const [index] = indexes;
     if (index !== undefined) found.set(name, index);
     else if (given !== undefined || required) {
-      throw refusal('columns', '?columns', `the first row names no column for ${name}: say which it is, as ${name}:Header`);
+      throw refusal(
+        'columns',
+        '?columns',
+        `the first row names no column for ${name}: say which it is, as ${name}:Header`,
+      );
     }
   }
   return found;

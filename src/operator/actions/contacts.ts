@@ -45,7 +45,8 @@ const list = accountListAction({
   accountTokens: true,
   path: '/accounts/{username}/contacts',
   summary: 'List contacts, by id.',
-  description: 'With a filter that few contacts meet, a page may have fewer items than `limit` and still have a next one.',
+  description:
+    'With a filter that few contacts meet, a page may have fewer items than `limit` and still have a next one.',
   params: accountParams,
   query: z.strictObject({
     group: rowId.optional().describe('Only those of this group.'),

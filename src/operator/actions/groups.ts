@@ -12,7 +12,11 @@ const group = z.strictObject({
   name: z.string().nullable(),
   contacts: z.int().describe('How many contacts are in it.'),
 });
-const shown = ({ id, name, total }: ContactGroup): z.output<typeof group> => ({ id: BigInt(id), name, contacts: total });
+const shown = ({ id, name, total }: ContactGroup): z.output<typeof group> => ({
+  id: BigInt(id),
+  name,
+  contacts: total,
+});
 const EXAMPLE = { id: '3', name: 'Customers', contacts: 40 };
 
 const groupParams = z.strictObject({ username, id: rowId });
