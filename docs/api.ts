@@ -3,7 +3,7 @@ import { SOAP11, SOAP12 } from '../src/asmx/protocols/soap-version.ts';
 import { rootName } from '../src/asmx/results/result-writer.ts';
 import { flagOf, settings } from '../src/config/settings.ts';
 import { AccountDetail, Contact, contract, DeliveryStatus, Group, ReceivedMessage } from '../src/contract/contract.ts';
-import { fieldsOf, meaningOf, resultMeaning, verdictOf } from '../src/contract/descriptions.ts';
+import { describeBoolean, describeParameter, describeResult, fieldsOf } from '../src/contract/descriptions.ts';
 import { refusedArguments } from '../src/contract/errors.ts';
 import type { Fields, Operation, ParameterType, RecordType, ResultType } from '../src/contract/types.ts';
 
@@ -84,7 +84,11 @@ function operationParts(group: string, name: string, operation: Operation): stri
     summary,
     table(
       ['parameter', 'type', 'meaning'],
-      Object.entries(parameters).map(([parameter, type]) => [parameter, typeText(type), meaningOf(parameter).meaning]),
+      Object.entries(parameters).map(([parameter, type]) => [
+        parameter,
+        typeText(type),
+        describeParameter(parameter).description,
+      ]),
     ),
     `Result: ${typeText(result)}. ${resultText(group, name, operation)} Root in GET and POST: \`${rootName(result)}\`.`,
     ...(wrong.length > 0 ? [`Refused as \`bad-argument\`: ${wrong.join(' ')}`] : []),
@@ -101,8 +105,8 @@ function operationParts(group: string, name: string, operation: Operation): stri
 }
 
 function resultText(group: string, name: string, operation: Operation): string {
-  const verdict = verdictOf(group, name);
-  return verdict ? `\`true\`: ${verdict.true} \`false\`: ${verdict.false}` : resultMeaning(operation);
+  const boolean = describeBoolean(group, name);
+  return boolean ? `\`true\`: ${boolean.true} \`false\`: ${boolean.false}` : describeResult(operation);
 }
 
 /** Operations with the same columns are told together. */
@@ -123,8 +127,8 @@ function typeText(type: ParameterType | ResultType): string {
 function fieldTable(what: string, fields: Fields): string {
   return table(
     [what, 'type', 'meaning'],
-    fieldsOf(fields).map(({ name, type, meaning, mayBeAbsent }) => [
-      ...[name, type.name, `${meaning}${mayBeAbsent ? ' May be absent.' : ''}`],
+    fieldsOf(fields).map(({ name, type, description, mayBeAbsent }) => [
+      ...[name, type.name, `${description}${mayBeAbsent ? ' May be absent.' : ''}`],
     ]),
   );
 }

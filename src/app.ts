@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
-import { createEndpoint, type Endpoint, type EndpointSettings } from './asmx/endpoint.ts';
+import { createEndpoint, type EndpointSettings } from './asmx/endpoint.ts';
 import type { PageSettings } from './asmx/pages/pages.ts';
-import { createKept } from './asmx/response-cache.ts';
+import { ResponseCache } from './asmx/response-cache.ts';
 import type { Config } from './config/settings.ts';
 import { contract } from './contract/contract.ts';
 import { type AccountKey, type Caller, createAccounts } from './domain/accounts.ts';
@@ -15,12 +15,12 @@ import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createFigures, readStatus } from './domain/totals.ts';
-import type { Request } from './exchange.ts';
+import type { Handler, Request } from './exchange.ts';
 import { createOperations } from './operations/handlers.ts';
-import { createBursts } from './server/http/poll-batch.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth } from './server/process/health.ts';
 import { type HealthThread, startBeating, startHealthThread, tellFirst } from './server/process/health-thread.ts';
+import { createRouter, redirectTo, WEB_PREFIXES } from './server/router.ts';
 import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
 import { createTrace, type Trace } from './server/telemetry/exchange-recorder.ts';
 import type { Log } from './server/telemetry/log.ts';
@@ -41,6 +41,8 @@ export interface Surroundings {
   readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
   /** What pages show: the program's version and, where it serves sample data, the user_id of that. */
   readonly pages?: PageSettings;
+  /** The public URL of the web listener, without a slash at its end: /console redirects to it. */
+  readonly webUrl?: string;
   /** Who counts for all processes together, where it is another one. */
   readonly authority?: Authority;
   /** Around the opened database: for tests that make it fail. */
@@ -52,20 +54,19 @@ export type App = Awaited<ReturnType<typeof createApp>>;
 /** Settings in, service out: the only place where the layers meet. */
 export async function createApp(config: Config, surroundings: Surroundings) {
   const { now, sleep, log, observe, database: around, authority } = surroundings;
-  const bursts = createBursts();
+  let pollId: number | undefined;
   const checkpointsDied = (err: unknown) =>
     log.error({ err }, 'the thread that moves the write-ahead log died and is started again');
-  const opened = await openDatabase(config, now, () => bursts.current, checkpointsDied);
+  const opened = await openDatabase(config, now, () => pollId, checkpointsDied);
   const untimed = around?.(opened) ?? opened;
   const figures = createFigures(untimed);
   const engine: 'sqlite' | 'postgres' = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
   let server: HttpServer | undefined;
-  const kept = createKept(config.keptBytesMax, (account, look) => untimed.version(account as Caller, look));
   const telemetry =
     surroundings.telemetry &&
     (await createTelemetry(config, {
       ...{ ...surroundings.telemetry, log, isWorker: cluster.isWorker, stock: figures },
-      sources: { engine, kept: () => kept.figures, traffic: () => server?.traffic },
+      sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
     }));
   const database = telemetry?.watch ? createTimed(untimed, engine, telemetry.watch) : untimed;
   let trace: Trace | undefined;
@@ -79,6 +80,12 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   };
   const region = config.region || null;
   const accounts = createAccounts(database, now, region);
+  const responseCache = new ResponseCache({
+    contract,
+    bytesMax: config.keptBytesMax,
+    isUnchanged: (account, pollOthers) => accounts.isUnchanged(account as Caller, pollOthers),
+    isBypassed: () => trace !== undefined, // it masks the user_id, which a cached response does not have
+  });
   const regionOfAccount = (account: AccountKey) => accounts.region(account);
   const purge = createPurge(database, sleep, (err) =>
     log.warn({ err }, 'what emptied inboxes left could not be purged'),
@@ -100,7 +107,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     listLimit: config.listLimit,
     listItemsMax: config.listItemsMax,
   });
-  const endpoint: Endpoint = createEndpoint({
+  const endpoint = createEndpoint({
     contract,
     namespace: config.namespace,
     dates: () => ({ now: now(), zone: config.timeZone }),
@@ -111,8 +118,8 @@ export async function createApp(config: Config, surroundings: Surroundings) {
     admitReading: guard.admitReading,
     readingSucceeded: guard.readingSucceeded,
     ownerOf: numberOf,
-    // A kept answer does not tell its user_id, which the trace has to mask.
-    ...(config.keptBytesMax > 0 && { kept: { ...kept, find: (key) => (trace ? undefined : kept.find(key)) } }),
+    admitPieces: (owner) => server?.admitPieces(owner),
+    responseCache,
     ...(surroundings.pages && { pages: surroundings.pages }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
       const err = describeError(details.cause, textsOf(call?.arguments));
@@ -128,7 +135,20 @@ export async function createApp(config: Config, surroundings: Surroundings) {
   );
   let healthThread: HealthThread | undefined;
   let beating: ReturnType<typeof startBeating> | undefined;
-  const handle: Endpoint = (request) => (request.refused ? undefined : health.answer(request.path)) ?? traced(request);
+  const { webUrl } = surroundings;
+  const route = createRouter({
+    paths: health.paths,
+    prefixes: webUrl ? Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirectTo(webUrl)])) : {},
+    otherwise: traced,
+  });
+  const handle: Handler = (request) => {
+    pollId = request.pollId;
+    try {
+      return route(request);
+    } finally {
+      pollId = undefined;
+    }
+  };
 
   /** On a port of its own, which workers leave to the first process. */
   async function startHealth(): Promise<void> {
@@ -159,7 +179,7 @@ export async function createApp(config: Config, surroundings: Surroundings) {
         traceFile === undefined ? undefined : createTrace({ file: traceFile, now, failed, userIdOf, words: names() });
       purge.wake(); // a process before this one may have left something
       await telemetry?.start();
-      server = await listen(config, trace?.around(handle) ?? handle, bursts);
+      server = await listen(config, trace?.around(handle) ?? handle);
       if (config.healthPort > 0) await startHealth();
       return server.address;
     },
@@ -198,5 +218,10 @@ async function openDatabase(
   if (config.database.startsWith('sqlite:')) return openSqlite(config.database.slice('sqlite:'.length), now, ...sqlite);
   const { openPostgres } = await import('./store/postgres/database.ts'); // its driver is loaded only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
-  return openPostgres({ url, connectionsMax, timeoutMs }, now);
+  const settingNames = {
+    url: 'COLUMBA_DATABASE',
+    timeoutMs: 'COLUMBA_DATABASE_TIMEOUT_MS',
+    connectionsMax: 'COLUMBA_DATABASE_CONNECTIONS',
+  };
+  return openPostgres({ url, connectionsMax, timeoutMs, settingNames }, now);
 }

@@ -1,43 +1,76 @@
 /**
- * One HTTP request as plain data. `path` and `query` are as sent, percent signs not decoded, no question mark; the path is
- * below `base`, and empty for the base itself without its slash.
+ * One HTTP request as plain data. `path` and `query` are as sent: percent-encoded, without the
+ * question mark. The path is relative to `base`; it is empty for the base without its slash.
  */
 export interface Request {
   readonly method: string;
   readonly path: string;
   readonly query: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The address under which the client reaches us, e.g. `https://sms.example:8443/base`: for WSDL and pages. */
+  /** The URL by which the client reaches us, e.g. `https://sms.example:8443/base`. */
   readonly base: string;
-  /** The client's network address. */
+  /** The client's IP address. */
   readonly client: string;
-  /** Its name in the answer, in logs and in traces: the client's own, or ours. */
+  /** The request id in the response, in logs and in traces: the client's X-Request-Id, or ours. */
   readonly id?: string;
-  /** The span of the client that it belongs to, as W3C Trace Context writes it; only a valid one. */
+  /** A valid W3C Trace Context `traceparent` of the client. */
   readonly traceparent?: string | undefined;
-  /** A Problem for which it is to be refused before anything in it is looked at: how it is framed, which Host it names. */
+  /**
+   * The poll batch: all requests of one batch had begun to arrive before the first is handled, so
+   * a look at the database for one is recent enough for all. Undefined: a batch of its own.
+   */
+  readonly pollId?: number | undefined;
+  /** A Problem that rejects the request before any handler reads it, e.g. for its Host. */
   readonly refused?: Error | undefined;
-  /** Waits with its answer. Meanwhile it does not count as one that waits, and its connection can be given up. */
+  /**
+   * Delays the response. Meanwhile load shedding does not count the request, and its connection
+   * may be closed to make room for another one.
+   */
   readonly holdBack?: ((wait: () => Promise<void>) => Promise<void>) | undefined;
-  /** Whole, at once or when it is decompressed; throws Problem, such as `too-large` past the limit. */
+  /** The whole body, decompressed. Throws Problem, e.g. `too-large` beyond the limit. */
   body(): Uint8Array | Promise<Uint8Array>;
 }
 
 export interface Reply {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Whole, or piece by piece as the client takes it. */
+  /** A list is written as one field line per item, as Set-Cookie needs it (RFC 6265 §3). */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** Whole, or an iterable of pieces: a piece is requested when the client has taken the last. */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>;
-  /** Whose it is, where it comes in pieces: what waits for one to be taken is bounded. */
+  /** The connection is closed after this response, with `Connection: close`. */
+  readonly closes?: boolean | undefined;
+  /** The account that receives a body in pieces: its unsent bytes are limited. */
   readonly owner?: bigint | undefined;
-  /** What is answered instead, where its pieces have failed before anything of it was sent. */
+  /** The response to send instead if the first piece fails. */
   readonly failed?: (thrown: unknown) => Reply;
 }
+
+/** Answers a request: synchronously where it waits for nothing. */
+export type Handler = (request: Request) => Reply | Promise<Reply>;
 
 export const isWhole = (body: Reply['body']): body is string | Uint8Array =>
   typeof body === 'string' || body instanceof Uint8Array;
 
+/** The value of a request's header field, with repeated field lines joined by commas. */
 export const header = (request: Request, name: string): string | undefined => {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;
 };
+
+/** The value of a reply's header field; undefined for a field that is absent or a list. */
+export const replyHeader = ({ headers }: Reply, name: string): string | undefined => {
+  const value = headers[name];
+  return typeof value === 'string' ? value : undefined;
+};
+
+/** Counters of an HTTP server: what it counts, and what metrics publish. */
+export interface Traffic {
+  readonly connectionsOpen: number;
+  readonly bytesSent: number;
+  /** Requests that got 503 for overload. */
+  readonly refused: number;
+  /** Bytes of long responses that clients have not taken yet. */
+  readonly unsentBytes: number;
+  /** Long responses that got 429 because there were too many unsent bytes. */
+  readonly unsentRefused: number;
+}

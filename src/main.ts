@@ -1,14 +1,18 @@
 import { type Command, CommanderError } from 'commander';
 import { endAtClosedPipe } from './cli/output.ts';
 import { createProgram } from './cli/program.ts';
-import { withoutPassword } from './config/setting.ts';
 import { operatorSentence, Problem } from './problem.ts';
+import { withoutPassword } from './url-password.ts';
 import { version } from './version.ts';
 
-/** argv → one command. 0: done. 1: it failed. 2: it was not understood. */
+/** argv → one command. 0: done. 1: it was refused or failed. 2: it was not understood. 3: the database does not answer. */
 const program = createProgram(version);
 const args = process.argv.slice(2);
 endAtClosedPipe();
+// The operator's commands take 0.1 s to load, which the others do without.
+if (!program.commands.some((command) => command.name() === args[0]) && !['-V', '--version'].includes(args[0] ?? '')) {
+  (await import('./cli/operator.ts')).addOperatorCommands(program);
+}
 
 try {
   if (args.length === 0) program.outputHelp();
@@ -21,7 +25,7 @@ try {
     // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
     const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
     tell(told ? sentence(thrown as Error) : withoutPassword(String((thrown as Error).stack ?? thrown)));
-    process.exitCode = 1;
+    process.exitCode = thrown instanceof Problem && thrown.kind === 'unavailable' ? 3 : 1;
   }
 }
 

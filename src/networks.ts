@@ -69,3 +69,17 @@ function groupsOf(address: string): number[] {
 
 const numbersOf = (text: string): number[] =>
   text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+
+/** A host name or address with or without a port: RFC 3986 §3.2.2 without percent-encoding. */
+export const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+
+/** The hosts of a comma-separated list. Throws an Error that says what was expected. */
+export function readHosts(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim().toLowerCase());
+  return names.filter((name) => {
+    if (name !== '' && (!HOST.test(name) || name.endsWith(':'))) {
+      throw new Error('expected names such as sms.example or sms.example:8443');
+    }
+    return name !== '';
+  });
+}

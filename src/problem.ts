@@ -1,4 +1,4 @@
-/** Everything that can go wrong with a call, as a closed set. Each form maps every kind once. */
+/** Everything that can go wrong with a call, as a closed set. Each protocol maps every kind once. */
 export type ProblemKind =
   | 'version'
   | 'must-understand'
@@ -28,8 +28,12 @@ export interface ProblemDetails {
   cause?: unknown;
   /** What is wrong and what to do, with paths and hosts but no secret: for the operator, never for the client. */
   operator?: string | undefined;
-  /** Header fields that HTTP wants with this answer: Allow, Retry-After. */
-  headers?: Record<string, string>;
+  /** The connection is closed after the response: what follows on it cannot be trusted. */
+  closes?: boolean;
+  /** When the client may try again. */
+  retryAfterSeconds?: number;
+  /** method: the methods that the address takes. */
+  allowedMethods?: readonly string[];
   /** must-understand: the header blocks that were not understood. */
   blocks?: { uri: string; local: string }[];
   /** bad-argument: every wrong field. */
@@ -59,6 +63,9 @@ export const badField = (field: string, detail: string) =>
 export const notFound = (what: string) => new Problem('not-found', `There is no ${what}.`);
 
 export const conflict = (message: string) => new Problem('conflict', message);
+
+export const methodNotAllowed = (allowedMethods: readonly string[]) =>
+  new Problem('method', `This address takes ${allowedMethods.join(', ')} only.`, { allowedMethods });
 
 export const denied = () => new Problem('denied', 'The user_id is not valid.');
 

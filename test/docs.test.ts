@@ -6,6 +6,7 @@ import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { API, apiReference, OPERATIONS, withSettings } from '../docs/api.ts';
+import { addOperatorCommands } from '../src/cli/operator.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { bounds } from '../src/config/limits.ts';
 import { settings } from '../src/config/settings.ts';
@@ -103,7 +104,7 @@ describe('links and names', () => {
 
   test('the commands that documents name are there', () => {
     const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
-    const program = createProgram('0');
+    const program = addOperatorCommands(createProgram('0'));
     for (const page of pages) {
       const text = read(page);
       for (const [, script = ''] of text.matchAll(/(?:`|^|&& )npm (?:run )?([a-z]+)/gm)) {

@@ -1,232 +1,206 @@
 import { randomUUID } from 'node:crypto';
 import type { DateContext } from '../contract/dates.ts';
-import type { Contract, Group } from '../contract/types.ts';
-import { detached } from '../detached.ts';
-import { isWhole, type Reply, type Request } from '../exchange.ts';
-import { Problem, type ProblemKind, toProblem } from '../problem.ts';
-import { createPages, type PageSettings } from './pages/pages.ts';
-import { disco, wsdl } from './pages/wsdl.ts';
-import { latin1 } from './protocols/encoding.ts';
-import { createPairs } from './protocols/get-post.ts';
+import type { Contract } from '../contract/types.ts';
+import { type Handler, isWhole, type Reply, type Request } from '../exchange.ts';
+import { type Problem, type ProblemKind, toProblem } from '../problem.ts';
+import { createPages, type PageSettings, type Pages } from './pages/pages.ts';
 import {
   type Call,
-  type Form,
-  type FormName,
   type Message,
+  type Protocol,
+  type ProtocolName,
   plainProblem,
   type WireLimits,
-  xmlReply,
 } from './protocols/protocol.ts';
-import { createSoap } from './protocols/soap.ts';
-import type { Kept } from './response-cache.ts';
+import type { CachedResponse, ResponseCache } from './response-cache.ts';
+import { createRoutes, inferFromPath, isForDocument, NO_ROUTE, protocolOf, type Route } from './routes.ts';
 
-/** The contract on the wire: from a request to its reply, whatever happens in between. */
+/** The contract over HTTP: every request gets a reply, whatever goes wrong. */
 export interface EndpointSettings {
   readonly contract: Contract;
   readonly namespace: string;
   readonly dates: () => DateContext;
   readonly limits: WireLimits;
-  readonly operations: (call: Call, client: string, holdBack: Request['holdBack']) => Promise<Outcome>;
-  /** Whether a client, and then an account, may call now: throw Problem `too-many`, or do so later. */
+  readonly operations: (call: Call, client: string, holdBack: Request['holdBack']) => Promise<OperationResult>;
+  /** Throws Problem `too-many`, now or later, if the client or the account may not call now. */
   readonly admitClient?: (client: string) => void | Promise<void>;
   readonly admitAccount?: (account: unknown) => void | Promise<void>;
-  /** Before a body is decompressed (without `bytes`) and before it is read: throws Problem `too-many`. */
+  /** Called before a body is decompressed (without `bytes`) and before it is parsed. Throws Problem `too-many`. */
   readonly admitReading?: (client: string, bytes?: number) => void;
-  /** It was a call of an account. */
+  /** Called when the body turned out to be a call of an account. */
   readonly readingSucceeded?: (client: string, bytes: number) => void;
-  /** The number of an account: what waits to be sent to one is bounded. */
+  /** The id of an account. The bytes that wait for one account's clients are bounded. */
   readonly ownerOf?: (account: unknown) => bigint | undefined;
-  /** Keeps answers as long as they hold. Without it, each is made anew. */
-  readonly kept?: Kept;
+  /** Throws a Problem where no room is left for a streamed reply. */
+  readonly admitPieces?: (owner: bigint | undefined) => void;
+  /** Without it, every response is made anew. */
+  readonly responseCache?: ResponseCache;
   readonly pages?: PageSettings;
-  /** Told of every problem that is not the client's doing, and of the call, where it was decoded. */
+  /** Called for every problem that the client did not cause, with the call if it was decoded. */
   readonly report: (problem: Problem, reference: string, request: Request, call: Call | undefined) => void;
-  /** Told of every request that was answered: for tests, metrics, logs. */
+  /** Called for every answered request: for logs, metrics and tests. */
   readonly observe?: (exchange: Exchange) => void;
 }
-export interface Outcome {
+
+export interface OperationResult {
   readonly value: unknown;
   readonly account: unknown;
-  /** The account's before anything was read. */
-  readonly version: number | undefined;
 }
-/** What became of a request. */
+
+/** A request with its reply. */
 export interface Exchange {
   readonly request: Request;
   readonly reply: Reply;
   readonly kind: 'ok' | ProblemKind;
-  readonly form: FormName | undefined;
+  readonly protocol: ProtocolName | undefined;
   readonly group: string | undefined;
   readonly operation: string | undefined;
   readonly account: unknown;
-  /** Unless the answer was a kept one. */
+  /** Absent where the response came from the cache. */
   readonly call?: Call | undefined;
-  /** Until the answer was ready to be sent, or its first piece. */
+  /** Until the reply, or its first piece, was ready to be sent. */
   readonly durationMs: number;
 }
-/** At once, where nothing has to be waited for. */
-export type Endpoint = (request: Request) => Reply | Promise<Reply>;
 
-export function createEndpoint(settings: EndpointSettings): Endpoint {
-  const { contract, namespace, kept } = settings;
+export function createEndpoint(settings: EndpointSettings): Handler {
+  const { contract, namespace, dates, limits } = settings;
   const pages = createPages(contract, namespace, settings.pages);
-  const groups = new Map(Object.entries(contract).map(([name, group]) => [name, compileGroup(name, group, settings)]));
-  const routes = new Map([...groups.values()].flatMap((group) => group.addresses.map((path) => [path, find(path)])));
-
-  /** What has been asked for and was worth keeping: for all else, nothing is looked for. */
-  const polled = new Set<string>();
-  function note(what: string): void {
-    if (polled.has(what) || what.length > WHAT_LENGTH_MAX) return;
-    if (polled.size >= POLLED_MAX) polled.clear();
-    polled.add(detached(what));
-  }
-
-  /** One request, from its arrival to its answer. */
-  class Turn {
-    readonly #request: Request;
-    readonly #startedAt = settings.observe ? performance.now() : 0;
-    #route = NOWHERE;
-    /** Of a request that could be read as a call of that form, at least. */
-    #form: FormName | undefined;
-    #seen: Seen | undefined;
-    #encodeProblem: (problem: Problem) => Reply = plainProblem;
-
-    constructor(request: Request) {
-      this.#request = request;
-    }
-
-    begin(): Reply | Promise<Reply> {
-      const request = this.#request;
-      if (request.refused) throw request.refused;
-      this.#route = routes.get(request.path) ?? find(request.path);
-      const { group, path } = this.#route;
-      if (!group) return this.#tell(pages.outside(request), 'ok');
-      if (path === undefined && isReading(request)) return this.#tell(describe(group, request), 'ok');
-      const admitted = settings.admitClient?.(request.client);
-      return admitted ? this.#after(admitted, () => this.#receive(group, path)) : this.#receive(group, path);
-    }
-
-    #receive(group: CompiledGroup, path: string | undefined): Reply | Promise<Reply> {
-      const request = this.#request;
-      const form = formOf(group, request.method, path !== undefined);
-      this.#encodeProblem = (problem) => form.encodeProblem(problem, request);
-      if (request.headers['content-encoding'] !== undefined) settings.admitReading?.(request.client);
-      const body = request.method === 'GET' ? NO_BYTES : request.body();
-      const answer = (bytes: Uint8Array) => this.#answer(group, form, path ?? '', bytes);
-      return body instanceof Promise ? this.#after(body, answer) : answer(body);
-    }
-
-    #answer(group: CompiledGroup, form: Form, path: string, body: Uint8Array): Reply | Promise<Reply> {
-      const key = polled.has(whatOf(this.#request)) ? keyOf(this.#request, body) : undefined;
-      const known = kept?.find(key);
-      if (!known) {
-        settings.admitReading?.(this.#request.client, body.length);
-        return this.#perform(group, form.receive(this.#request, path, body), body);
-      }
-      const admitted = settings.admitAccount?.(known.account);
-      if (admitted) return this.#after(admitted, () => this.#tell(known.reply, 'ok', known));
-      return this.#tell(known.reply, 'ok', known);
-    }
-
-    #after<T>(ready: Promise<T>, go: (value: T) => Reply | Promise<Reply>): Promise<Reply> {
-      return ready.then(go).catch((thrown) => this.fail(thrown));
-    }
-
-    async #perform({ timeless }: CompiledGroup, message: Message, body: Uint8Array): Promise<Reply> {
-      this.#encodeProblem = message.encodeProblem;
-      this.#form = message.form;
-      try {
-        const call = message.decode();
-        const { group, operation } = call;
-        this.#seen = { form: message.form, group, operation, call };
-        const { client, holdBack } = this.#request;
-        const { value, account, version } = await settings.operations(call, client, holdBack);
-        settings.readingSucceeded?.(client, body.length);
-        const reply = watched(message, message.encode(call, value), this.#request, call, account);
-        const answered = { form: message.form, group, operation, account, reply };
-        if (kept && version !== undefined && timeless.has(operation)) {
-          if (kept.keep(() => keyOf(this.#request, body), answered, version)) note(whatOf(this.#request));
-        }
-        return this.#tell(reply, 'ok', { ...answered, call });
-      } catch (thrown) {
-        return this.fail(thrown);
-      }
-    }
-
-    fail(thrown: unknown): Reply {
-      const reference = randomUUID();
-      const problem = toProblem(thrown, reference);
-      if (problem.kind === 'internal' || problem.kind === 'unavailable') {
-        settings.report(problem, reference, this.#request, this.#seen?.call);
-      }
-      return this.#tell(pages.refusal(this.#encodeProblem(problem), this.#request), problem.kind, this.#seen);
-    }
-
-    #tell(reply: Reply, kind: Exchange['kind'], seen?: Seen): Reply {
-      if (!settings.observe) return reply;
-      const request = this.#request;
-      const { form, group, operation, account, call } = seen ?? guess(this.#route, request.method, this.#form);
-      const durationMs = performance.now() - this.#startedAt;
-      settings.observe({ request, reply, kind, form, group, operation, account, call, durationMs });
-      return reply;
-    }
-  }
-
+  const routeOf = createRoutes(contract, { namespace, dates, limits });
   return (request) => {
-    const turn = new Turn(request);
+    const handling = new RequestHandling(request, settings, pages, routeOf);
     try {
-      return turn.begin();
+      return handling.start();
     } catch (thrown) {
-      return turn.fail(thrown);
+      return handling.fail(thrown);
     }
   };
+}
 
-  /** What goes wrong while pieces are sent can be told to nobody but the log; before, to the client too. */
-  function watched(message: Message, reply: Reply, request: Request, call: Call, account: unknown): Reply {
+/** What is known of a call: all of it, or the names only. */
+type Outcome = Partial<Pick<Exchange, 'protocol' | 'group' | 'operation' | 'account' | 'call'>>;
+
+const NO_BYTES = new Uint8Array();
+
+/**
+ * One request on its way to its reply. Each step calls the next: start, receive, answer, perform.
+ * A step waits only where it must, so a cached response is sent in the event-loop turn of its request.
+ */
+class RequestHandling {
+  readonly #request: Request;
+  readonly #settings: EndpointSettings;
+  readonly #pages: Pages;
+  readonly #routeOf: (path: string) => Route;
+  readonly #startedAt: number;
+  #route = NO_ROUTE;
+  /** Of a request that this protocol could parse, decoded or not. */
+  #protocol: ProtocolName | undefined;
+  #outcome: Outcome | undefined;
+  #encodeProblem: (problem: Problem) => Reply = plainProblem;
+
+  constructor(request: Request, settings: EndpointSettings, pages: Pages, routeOf: (path: string) => Route) {
+    this.#request = request;
+    this.#settings = settings;
+    this.#pages = pages;
+    this.#routeOf = routeOf;
+    this.#startedAt = settings.observe ? performance.now() : 0;
+  }
+
+  start(): Reply | Promise<Reply> {
+    const request = this.#request;
+    if (request.refused) throw request.refused;
+    this.#route = this.#routeOf(request.path);
+    const { group } = this.#route;
+    if (!group) return this.#observed(this.#pages.outside(request), 'ok');
+    if (isForDocument(this.#route, request)) return this.#observed(this.#pages.group(group.name, request), 'ok');
+    const admitting = this.#settings.admitClient?.(request.client);
+    return admitting ? this.#after(admitting, () => this.#receive()) : this.#receive();
+  }
+
+  #receive(): Reply | Promise<Reply> {
+    const request = this.#request;
+    const { group, operationPath } = this.#route;
+    if (!group) throw new Error('A call has a group');
+    const protocol = protocolOf(group, operationPath, request.method);
+    this.#encodeProblem = (problem) => protocol.encodeProblem(problem, request);
+    if (request.headers['content-encoding'] !== undefined) this.#settings.admitReading?.(request.client);
+    const body = request.method === 'GET' ? NO_BYTES : request.body();
+    return body instanceof Promise
+      ? this.#after(body, (bytes) => this.#answer(protocol, bytes))
+      : this.#answer(protocol, body);
+  }
+
+  #answer(protocol: Protocol, body: Uint8Array): Reply | Promise<Reply> {
+    const cached = this.#settings.responseCache?.find(this.#request, body);
+    if (cached) return this.#answerFromCache(cached);
+    this.#settings.admitReading?.(this.#request.client, body.length);
+    return this.#perform(protocol.receive(this.#request, this.#route.operationPath ?? '', body), body);
+  }
+
+  #answerFromCache(cached: CachedResponse): Reply | Promise<Reply> {
+    const admitting = this.#settings.admitAccount?.(cached.account);
+    if (admitting) return this.#after(admitting, () => this.#observed(cached.reply, 'ok', cached));
+    return this.#observed(cached.reply, 'ok', cached);
+  }
+
+  async #perform(message: Message, body: Uint8Array): Promise<Reply> {
+    const request = this.#request;
+    const { protocol } = message;
+    this.#encodeProblem = message.encodeProblem;
+    this.#protocol = protocol;
+    try {
+      const call = message.decode();
+      const { group, operation } = call;
+      this.#outcome = { protocol, group, operation, call };
+      const { value, account } = await this.#settings.operations(call, request.client, request.holdBack);
+      this.#settings.readingSucceeded?.(request.client, body.length);
+      const reply = this.#withReports(message, message.encode(call, value), call, account);
+      if (!isWhole(reply.body)) this.#settings.admitPieces?.(reply.owner);
+      this.#settings.responseCache?.store(request, body, { protocol, group, operation, account, reply });
+      return this.#observed(reply, 'ok', { protocol, group, operation, account, call });
+    } catch (thrown) {
+      return this.fail(thrown);
+    }
+  }
+
+  fail(thrown: unknown): Reply {
+    const reference = randomUUID();
+    const problem = toProblem(thrown, reference);
+    if (problem.kind === 'internal' || problem.kind === 'unavailable') {
+      this.#settings.report(problem, reference, this.#request, this.#outcome?.call);
+    }
+    const reply = this.#pages.refusal(this.#encodeProblem(problem), this.#request);
+    return this.#observed(reply, problem.kind, this.#outcome);
+  }
+
+  #after<T>(ready: Promise<T>, next: (value: T) => Reply | Promise<Reply>): Promise<Reply> {
+    return ready.then(next).catch((thrown) => this.fail(thrown));
+  }
+
+  /** A problem of a later piece can only be logged; before the first piece is sent, the client gets it too. */
+  #withReports(message: Message, reply: Reply, call: Call, account: unknown): Reply {
     const { body } = reply;
     if (isWhole(body)) return reply;
+    const { report, ownerOf } = this.#settings;
     const reference = randomUUID();
     return {
-      ...{ ...reply, owner: settings.ownerOf?.(account) },
-      body: reporting(body, (thrown) => settings.report(toProblem(thrown, reference), reference, request, call)),
+      ...reply,
+      owner: ownerOf?.(account),
+      body: reporting(body, (thrown) => report(toProblem(thrown, reference), reference, this.#request, call)),
       failed: (thrown) => message.encodeProblem(toProblem(thrown, reference)),
     };
   }
 
-  function find(address: string): Route {
-    const target = ADDRESS.exec(address);
-    return { group: groups.get(target?.[1]?.toLowerCase() ?? ''), path: target?.[2] };
-  }
-
-  /** GET of the bare address: WSDL, discovery document or help page. */
-  function describe(group: CompiledGroup, request: Request): Reply {
-    const address = `${request.base}/api/${group.group}.asmx`;
-    const names = request.query.split('&').map((pair) => pair.toLowerCase());
-    if (names.includes('wsdl')) return xmlReply('text/xml; charset=utf-8', group.wsdl(address));
-    if (names.includes('disco')) return xmlReply('text/xml; charset=utf-8', group.disco(address));
-    if (names.some((name) => name.startsWith('wsdl='))) {
-      throw new Problem('unknown-operation', 'XML Web service description was not found.');
-    }
-    if (names.some((name) => name.startsWith('schema='))) throw new Problem('unknown-operation', 'Schema not found.');
-    return pages.group(group.group, request);
+  #observed(reply: Reply, kind: Exchange['kind'], outcome?: Outcome): Reply {
+    const { observe } = this.#settings;
+    if (!observe) return reply;
+    const request = this.#request;
+    const known: Outcome = outcome ?? inferFromPath(this.#route, request.method, this.#protocol);
+    const { protocol, group, operation, account, call } = known;
+    const durationMs = performance.now() - this.#startedAt;
+    observe({ request, reply, kind, protocol, group, operation, account, call, durationMs });
+    return reply;
   }
 }
-
-type Seen = Partial<Exchange>;
-
-/** What the address tells of a request that is no call, or none that could be read. */
-function guess({ group, path }: Route, method: string, received: FormName | undefined): Seen {
-  if (!group || path === undefined) return { group: group?.group, form: received };
-  const form = received ?? (method === 'GET' ? 'get' : method === 'POST' ? 'post' : undefined);
-  return { group: group.group, form, operation: group.operations.has(path) ? path : undefined };
-}
-
-const NO_BYTES = new Uint8Array();
-
-// /api/<group>.asmx and what follows it. IIS did not mind the letter case of a file name.
-const ADDRESS = /^\/api\/([a-z]+)\.asmx(?:\/(.*))?$/i;
-
-const NOWHERE: Route = { group: undefined, path: undefined };
 
 async function* reporting(
   pieces: AsyncIterable<string | Uint8Array>,
@@ -238,64 +212,4 @@ async function* reporting(
     report(thrown);
     throw thrown;
   }
-}
-
-interface Route {
-  readonly group: CompiledGroup | undefined;
-  /** What follows the group's address. */
-  readonly path: string | undefined;
-}
-
-const isReading = ({ method }: Request) => method === 'GET' || method === 'HEAD';
-
-// There are 96 ways to name an operation, and clients that name them strangely.
-const POLLED_MAX = 1_000;
-const WHAT_LENGTH_MAX = 200;
-
-/** How the operation is named, as a rule; short, and no secret. */
-const whatOf = ({ path, headers }: Request): string => (headers.soapaction as string | undefined) ?? path;
-
-/** Everything of a request that its answer depends on, besides the data. */
-const keyOf = ({ method, path, query, headers }: Request, body: Uint8Array): string =>
-  `${method} ${path}?${query}\n${headers['content-type'] ?? ''}\n${headers.soapaction ?? ''}\n${latin1(body)}`;
-
-interface CompiledGroup {
-  readonly group: string;
-  /** Its own and those of its operations, as most clients write them. */
-  readonly addresses: readonly string[];
-  readonly operations: ReadonlySet<string>;
-  /** Those whose arguments mean the same at any time: a time of day without a date is one of today. */
-  readonly timeless: ReadonlySet<string>;
-  readonly wsdl: (address: string) => string;
-  readonly disco: (address: string) => string;
-  readonly soap: Form;
-  readonly get: Form;
-  readonly post: Form;
-}
-
-function formOf({ soap, get, post }: CompiledGroup, method: string, namesOperation: boolean): Form {
-  if (method === 'POST') return namesOperation ? post : soap;
-  if (method === 'GET' && namesOperation) return get;
-  const allowed = namesOperation ? 'GET, POST' : 'GET, HEAD, POST';
-  throw new Problem('method', `This address takes ${allowed} only.`, { headers: { Allow: allowed } });
-}
-
-function compileGroup(name: string, group: Group, { namespace, dates, limits }: EndpointSettings): CompiledGroup {
-  const settings = { groupName: name, group, namespace, dates, limits };
-  const address = `/api/${name}.asmx`;
-  const isTimeless = (operation: string) =>
-    Object.values(group[operation]?.parameters ?? {}).every(
-      (type) => type.kind !== 'scalar' || type.name !== 'dateTime',
-    );
-  return {
-    group: name,
-    addresses: [address, ...Object.keys(group).map((operation) => `${address}/${operation}`)],
-    operations: new Set(Object.keys(group)),
-    timeless: new Set(Object.keys(group).filter(isTimeless)),
-    wsdl: wsdl(name, group, namespace),
-    disco: disco(name, namespace),
-    soap: createSoap(settings),
-    get: createPairs('get', settings),
-    post: createPairs('post', settings),
-  };
 }

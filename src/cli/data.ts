@@ -13,11 +13,13 @@ import { databaseName, type Session, sqlitePath } from './session.ts';
 /** The commands about the data as a whole. */
 
 /** The exit code: 1 where an account was refused. */
-export async function runImport(app: App, path: string, encoding: string): Promise<number> {
-  const result = await importFile(path, app.archive, Date.now, { encoding, progress: showProgress() });
+export async function runImport(app: App, path: string, encoding: string, update: boolean): Promise<number> {
+  const result = await importFile(path, app.archive, Date.now, { encoding, update, progress: showProgress() });
   for (const mistake of result.mistakes) remark(mistake);
   if (result.mistakesLeftOut > 0) remark(`… and ${result.mistakesLeftOut.toLocaleString('en')} more`);
-  print(`Imported ${counted(result)}.${result.refused > 0 ? ` Refused: ${result.refused.toLocaleString('en')}.` : ''}`);
+  const updated = result.updated > 0 ? ` Existed before: ${result.updated.toLocaleString('en')}.` : '';
+  const refused = result.refused > 0 ? ` Refused: ${result.refused.toLocaleString('en')}.` : '';
+  print(`Imported ${counted(result)}.${updated}${refused}`);
   return result.refused > 0 ? 1 : 0;
 }
 

@@ -2,7 +2,6 @@ import { access, constants, stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { flagOf, settings } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
-import { accountCommand } from './account.ts';
 import { print } from './output.ts';
 import { withSession } from './session.ts';
 
@@ -35,10 +34,13 @@ export function createProgram(version: string): Command {
 
   withDatabase(add('import <FILE>', 'add the accounts of a JSON or NDJSON file; - is standard input'))
     .option('--encoding <NAME>', 'how the file is written, such as windows-1252; else UTF-8', readEncoding)
-    .action(async (file, { encoding }, command) => {
+    .option('--update', 'add to accounts that exist: rows are added or changed by id, none is removed')
+    .action(async (file, { encoding, update }, command) => {
       if (file !== '-') await checkReadable(file); // or no database is made for it
       const { runImport } = await import('./data.ts');
-      process.exitCode = await withSession(command, { creates: true }, ({ app }) => runImport(app, file, encoding));
+      process.exitCode = await withSession(command, { creates: true }, ({ app }) =>
+        runImport(app, file, encoding, update === true),
+      );
     });
   withDatabase(add('export', 'write accounts as JSON, all of one moment'))
     .option('--ndjson', 'one account a line')
@@ -55,7 +57,6 @@ export function createProgram(version: string): Command {
       const { runBackup } = await import('./data.ts');
       await withSession(command, { creates: false }, (session) => runBackup(session, file, options.force === true));
     });
-  addAccounts(program);
   withDatabase(add('check', 'check the settings and the database, without serving'))
     .addHelpText('after', SOURCES)
     .action(async (_options, command) => {
@@ -69,24 +70,11 @@ export function createProgram(version: string): Command {
   return program;
 }
 
-function addAccounts(program: Command): void {
-  const account = accountCommand({
-    withAccounts: (command, options, work) =>
-      withSession(command, options, ({ app, config }) => work(app.accounts, config.logKey)),
-    print,
-    now: Date.now,
-  });
-  program.addCommand(account.copyInheritedSettings(program).usage('COMMAND').helpCommand(false));
-  account.addOption(databaseOption().hideHelp()); // it may stand before the subcommand
-  for (const command of account.commands) withDatabase(command.copyInheritedSettings(program));
-  account.commands.find((command) => command.name() === 'find')?.addOption(settingOption('logKey'));
-}
-
 const SOURCES = `
 Flags win over environment variables, these over the file columba.conf of the current folder (or the one that
 COLUMBA_CONFIG names), and this over the defaults.`;
 
-const databaseOption = () => new Option('--database <VALUE>', 'another database than COLUMBA_DATABASE names');
+export const databaseOption = () => new Option('--database <VALUE>', 'another database than COLUMBA_DATABASE names');
 const withDatabase = (command: Command): Command => command.addOption(databaseOption());
 
 /** Without "[options]", which every command has. */
@@ -97,7 +85,7 @@ const termOf = (command: Command): string =>
     ...command.registeredArguments.map((each) => each.name()),
   ].join(' ');
 
-function settingOption(name: string): Option {
+export function settingOption(name: string): Option {
   const { variable, fallback, meaning } = settings[name as keyof typeof settings];
   const text = `${meaning} ${variable}${fallback && `, default ${fallback}`}`;
   return new Option(`--${flagOf(name)} <VALUE>`, text);

@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { App, Surroundings } from '../app.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
-import { withoutPassword } from '../config/setting.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
 import { createLog } from '../server/telemetry/log.ts';
+import { withoutPassword } from '../url-password.ts';
 import { version } from '../version.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 

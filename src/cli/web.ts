@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
 import { createApi } from '../operator/api.ts';
 import { createAddresses } from '../server/http/client-address.ts';
-import type { Head } from '../server/http/request-head.ts';
+import type { RequestHead } from '../server/http/request-head.ts';
 import { requestIdOf } from '../server/http/request-id.ts';
 import { describeError } from '../server/telemetry/error-redaction.ts';
 import type { Log } from '../server/telemetry/log.ts';
@@ -29,9 +29,9 @@ export async function startWeb(
   });
   const web = createWebApp({
     api,
-    health: (path) => app.health.answer(path),
+    healthState: () => app.health.state(),
     clientOf: ({ incoming: { socket, headers } }) =>
-      addresses.of({ headers, target: '/' } as unknown as Head, addresses.peer(socket)).client,
+      addresses.of({ headers, target: '/' } as unknown as RequestHead, addresses.peer(socket)).client,
     requestIdOf,
   });
   const server = await listenWeb({ ...config, webPort }, web);

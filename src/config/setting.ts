@@ -29,7 +29,3 @@ export const wholeNumber =
     }
     return number;
   };
-
-/** Up to the last @, because a password may hold one, and a slash too; and what the query of a URL calls a password. */
-export const withoutPassword = (text: string): string =>
-  text.replace(/:\/\/.*@/gs, '://…@').replace(/([?&](?:ssl)?password=)[^&\s]*/gi, '$1…');

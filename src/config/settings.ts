@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
-import { readNetworks } from '../networks.ts';
-import { readHosts } from '../server/http/host-header.ts';
+import { readHosts, readNetworks } from '../networks.ts';
+import { withoutPassword } from '../url-password.ts';
 import type { ConfigFile } from './config-file.ts';
 import { bounds } from './limits.ts';
-import { type Setting, setting, wholeNumber, withoutPassword } from './setting.ts';
+import { type Setting, setting, wholeNumber } from './setting.ts';
 
 /** The settings: one table, from which come the environment variables, the flags, `--help` and docs/OPERATIONS.md. */
 

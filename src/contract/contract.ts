@@ -11,7 +11,7 @@ import {
   string,
 } from './types.ts';
 
-/** THE TABLE: 5 records, 4 groups, 32 operations. Names, types and order are the contract's own and never change. */
+/** The contract: 5 records, 4 groups, 32 operations. Names, types and order never change. */
 
 export const AccountDetail = record('AccountDetail', {
   datetimeCreated: dateTime,

@@ -1,13 +1,14 @@
 import type { Instant } from './types.ts';
 
 /**
- * dateTime text. SOAP takes the XML Schema forms; GET and POST take them too (where ASMX did), and the general forms of
- * .NET's invariant culture that old programs send. A form without zone is in the zone of `DateContext`.
+ * Parses and formats dateTime. SOAP takes the formats of XML Schema. GET and POST take those that
+ * ASMX took, and the general formats of .NET's invariant culture. Text without a zone is in the
+ * zone of `DateContext`.
  */
 export interface DateContext {
-  /** What time it is: a time without date is on the current day. */
+  /** A time without a date is on the day of this instant. */
   readonly now: Instant;
-  /** IANA name or ±hh:mm: the zone of a text that names none. */
+  /** The zone of text without one: an IANA name or ±hh:mm. */
   readonly zone: string;
 }
 
@@ -22,11 +23,11 @@ interface Civil {
 }
 
 export function parseSchemaDate(text: string, context: DateContext): Instant | null {
-  return parseAs(SCHEMA_FORMS, SCHEMA_ZONE_MINUTES_MAX, text, context);
+  return parseAs(SCHEMA_FORMATS, SCHEMA_ZONE_MINUTES_MAX, text, context);
 }
 
 export function parseGeneralDate(text: string, context: DateContext): Instant | null {
-  return parseAs(GENERAL_FORMS, GENERAL_ZONE_MINUTES_MAX, text, context);
+  return parseAs(GENERAL_FORMATS, GENERAL_ZONE_MINUTES_MAX, text, context);
 }
 
 /** Always UTC, milliseconds without trailing zeros. */
@@ -45,13 +46,13 @@ export function formatDate(at: Instant): string {
 
 const DAY_MS = 86_400_000;
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
-// Messages of a list are mostly of one day, and the date is most of the work: a fifth of the time of toISOString.
+// Messages of a list are mostly of one day, so its text is cached: a fifth of toISOString's time.
 let latestDay = Number.NaN;
 let latestDate = '';
 
 const trimmed = (fraction: number): string => String(fraction).padStart(3, '0').replace(/0+$/, '');
 
-// .NET's schema reader takes any two-digit hour in a zone, its general reader at most 14 as XML Schema says.
+// In a zone, .NET's schema parser takes any two-digit hour, its general parser at most 14.
 const SCHEMA_ZONE_MINUTES_MAX = 99 * 60 + 59;
 const GENERAL_ZONE_MINUTES_MAX = 14 * 60;
 
@@ -60,38 +61,38 @@ const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 const schemaZone = String.raw`(?<zone>[Zz]|[+-]\d\d:\d\d)?`;
 const schemaTime = String.raw`(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)(?:\.(?<fraction>\d+))?`;
-const SCHEMA_FORMS = [
+const SCHEMA_FORMATS = [
   String.raw`(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)T${schemaTime}${schemaZone}`,
   String.raw`(?<year>\d{4})(?:-(?<month>\d\d)(?:-(?<day>\d\d))?)?${schemaZone}`,
   `${schemaTime}${schemaZone}`,
-].map((form) => new RegExp(`^${form}$`));
+].map((format) => new RegExp(`^${format}$`));
 
 const zone = String.raw`(?: *(?<zone>Z|GMT|UTC|[+-]\d\d:?\d\d))?`;
-// The blank that browsers put before AM is U+202F.
+// Browsers write U+202F before AM.
 const clock = String.raw`(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d)(?:\.(?<fraction>\d+))?)?(?:[ \u202f]*(?<half>[AP])M)?`;
-// Only behind a time a zone may be hours alone: 2026-10-02-05 is no date.
+// Only after a time, a zone may be hours alone: 2026-10-02-05 is no date.
 const time = String.raw`${clock}(?: *(?<zone>Z|GMT|UTC|[+-]\d\d(?::?\d\d)?))?`;
-const timeBehind = `(?:,? +${time})?`; // with a comma, as JavaScript writes it
+const timeBehind = `(?:,? +${time})?`; // JavaScript writes the comma
 const year = String.raw`(?<year>\d{4}|\d\d)`;
 const weekday = `(?:(?<weekday>${DAYS.join('|')})[a-z]*,? +)?`;
 const monthName = `(?<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`;
-const GENERAL_FORMS = [
+const GENERAL_FORMATS = [
   String.raw`(?<year>\d{4})(?<mark>[-/.])(?<month>\d{1,2})\k<mark>(?<day>\d{1,2})(?:(?:T|,? +)${time}|${zone})`,
   String.raw`(?<year>\d{4})-(?<month>\d\d)`,
   String.raw`(?<month>\d{1,2})(?<mark>[-/])(?<day>\d{1,2})\k<mark>${year}${timeBehind}`,
   String.raw`${weekday}(?<day>\d{1,2})[ -]${monthName}[ -]${year}${timeBehind}`,
   String.raw`${weekday}${monthName} +(?<day>\d{1,2}),? +${year}${timeBehind}`,
   time,
-].map((form) => new RegExp(`^${form}$`, 'i'));
+].map((format) => new RegExp(`^${format}$`, 'i'));
 
-// The longest sensible form is below 50 characters; a fraction may be longer, but not without end.
+// The longest usual text has less than 50 characters; only a fraction can make it longer.
 const LENGTH_MAX = 200;
 
-function parseAs(forms: RegExp[], zoneMinutesMax: number, text: string, context: DateContext): Instant | null {
-  const trimmed = text.trim(); // of more blanks than .NET's: none of them is in a date
+function parseAs(formats: RegExp[], zoneMinutesMax: number, text: string, context: DateContext): Instant | null {
+  const trimmed = text.trim(); // of more white space than .NET trims; no date contains it
   if (trimmed.length > LENGTH_MAX) return null;
-  for (const form of forms) {
-    const groups = form.exec(trimmed)?.groups;
+  for (const format of formats) {
+    const groups = format.exec(trimmed)?.groups;
     if (groups) return toInstant(groups, zoneMinutesMax, context);
   }
   return null;
@@ -103,7 +104,7 @@ function toInstant(groups: Groups, zoneMinutesMax: number, context: DateContext)
   const hour = hourOf(groups);
   const offset = offsetOf(groups.zone, zoneMinutesMax);
   if (hour === null || offset === 'invalid') return null;
-  // A time alone is on the current day, in its own zone or the default one.
+  // A time alone is on the current day of its own zone, else of the default zone.
   const today = groups.year ? null : new Date(context.now + (offset ?? offsetAt(context.zone, context.now)) * 60_000);
   const civil: Civil = {
     year: today ? today.getUTCFullYear() : yearOf(groups.year as string),
@@ -125,14 +126,14 @@ function monthOf(groups: Groups): number {
   return Number(groups.month ?? 1);
 }
 
-/** Two digits are a year up to 2029, as in .NET Framework's calendar. */
+/** Two digits mean 1930 to 2029, as in .NET Framework's calendar. */
 function yearOf(digits: string): number {
   const given = Number(digits);
   if (digits.length > 2) return given;
   return given + (given < 30 ? 2000 : 1900);
 }
 
-/** With PM, .NET takes an hour of the whole day too: 22:45 PM is 22:45. */
+/** .NET takes PM after a 24-hour time too: 22:45 PM is 22:45. */
 function hourOf({ hour = '0', half }: Groups): number | null {
   const given = Number(hour);
   if (!half) return given;
@@ -140,7 +141,7 @@ function hourOf({ hour = '0', half }: Groups): number | null {
   return given > 12 ? null : given % 12;
 }
 
-/** Minutes east of UTC; null where the text names no zone. */
+/** Minutes east of UTC; null for text without a zone. */
 function offsetOf(text: string | undefined, minutesMax: number): number | null | 'invalid' {
   if (!text) return null;
   const match = /^([+-])(\d\d):?(\d\d)?$/.exec(text);
@@ -158,18 +159,25 @@ function civilToUtc({ year, month, day, hour, minute, second, millisecond }: Civ
   return date.setUTCHours(hour, minute, second, millisecond);
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>();
+const zoneFormats = new Map<string, Intl.DateTimeFormat>();
 
-/** Minutes east of UTC that `zone` keeps at an instant. */
+/** The offset of `zone` at an instant, in minutes east of UTC. */
 function offsetAt(zone: string, at: Instant): number {
   if (zone === 'UTC') return 0;
-  let format = formats.get(zone);
+  let format = zoneFormats.get(zone);
   if (!format) {
     format = new Intl.DateTimeFormat('en', {
-      ...{ timeZone: zone, hourCycle: 'h23', era: 'short', year: 'numeric', month: '2-digit', day: '2-digit' },
-      ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
+      timeZone: zone,
+      hourCycle: 'h23',
+      era: 'short',
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
     });
-    formats.set(zone, format);
+    zoneFormats.set(zone, format);
   }
   const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]));
   const year = part.era === 'BC' ? 1 - Number(part.year) : Number(part.year);
@@ -180,8 +188,8 @@ function offsetAt(zone: string, at: Instant): number {
 }
 
 /**
- * The offset of a local time. One that a change of clocks repeats or skips is read in standard time, as .NET does: that is
- * the smaller offset of the days before and after.
+ * The offset of a local time. A clock change repeats or skips some local times. .NET reads those in
+ * standard time, which has the smaller offset of the days before and after.
  */
 function localOffset(zone: string, local: number): number {
   const before = offsetAt(zone, local - DAY_MS);

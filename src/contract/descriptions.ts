@@ -1,9 +1,9 @@
 import { AccountDetail, Contact, contract, DeliveryStatus, Group, ReceivedMessage } from './contract.ts';
 import type { Contract, Fields, Operation, ResultType, Scalar } from './types.ts';
 
-/** What parameters, results and fields mean, for pages and reference, and an example of each parameter. */
-export interface ParameterMeaning {
-  readonly meaning: string;
+/** Descriptions of parameters, results and fields, for pages and reference. */
+export interface ParameterDescription {
+  readonly description: string;
   readonly example: string | readonly string[];
 }
 
@@ -12,44 +12,45 @@ type NameIn<C extends Contract> = {
 }[keyof C];
 
 const parameters = {
-  user_id: { meaning: 'The secret that names the account.', example: 'USER_ID' },
-  groupid: { meaning: 'The id of a contact group.', example: '1' },
-  mobile: { meaning: 'A mobile number.', example: '+27825550201' },
-  contact_id: { meaning: 'The ids of 1 to 1,000 contacts.', example: ['101', '102'] },
-  group_id: { meaning: 'The id of a contact group.', example: '2' },
-  id: { meaning: 'The id of a contact (account) or of a sent message (sent).', example: '2002' },
-  message: { meaning: 'The text of the template, exactly.', example: 'Your order is ready for collection.' },
-  sample_message: { meaning: 'A message that shows why, for your records.', example: 'STOP' },
-  from: { meaning: 'The first moment of the range.', example: '2026-10-01T00:00:00Z' },
-  to: { meaning: 'The last moment of the range.', example: '2026-10-31T23:59:59Z' },
-  max_count: { meaning: 'How many to return at most; 0 for none.', example: '20' },
-  max: { meaning: 'How many to return at most; 0 for none.', example: '20' },
-  message_id: { meaning: 'The id of a message, in decimal digits.', example: '1003' },
-} satisfies Record<NameIn<typeof contract>, ParameterMeaning>;
+  user_id: { description: 'The secret that names the account.', example: 'USER_ID' },
+  groupid: { description: 'The id of a contact group.', example: '1' },
+  mobile: { description: 'A mobile number.', example: '+27825550201' },
+  contact_id: { description: 'The ids of 1 to 1,000 contacts.', example: ['101', '102'] },
+  group_id: { description: 'The id of a contact group.', example: '2' },
+  id: { description: 'The id of a contact (account) or of a sent message (sent).', example: '2002' },
+  message: { description: 'The text of the template, exactly.', example: 'Your order is ready for collection.' },
+  sample_message: { description: 'A message that shows why, for your records.', example: 'STOP' },
+  from: { description: 'The first moment of the range.', example: '2026-10-01T00:00:00Z' },
+  to: { description: 'The last moment of the range.', example: '2026-10-31T23:59:59Z' },
+  max_count: { description: 'How many to return at most; 0 for none.', example: '20' },
+  max: { description: 'How many to return at most; 0 for none.', example: '20' },
+  message_id: { description: 'The id of a message, in decimal digits.', example: '1003' },
+} satisfies Record<NameIn<typeof contract>, ParameterDescription>;
 
-export const meaningOf = (parameter: string): ParameterMeaning => parameters[parameter as keyof typeof parameters];
+export const describeParameter = (parameter: string): ParameterDescription =>
+  parameters[parameter as keyof typeof parameters];
 
-/** Operations that answer with a boolean, as group.Operation. */
-type Verdict<C> = {
+/** The operations with a boolean result, as group.Operation. */
+type BooleanOperation<C> = {
   [G in keyof C & string]: {
     [O in keyof C[G] & string]: C[G][O] extends { result: Scalar<'boolean'> } ? `${G}.${O}` : never;
   }[keyof C[G] & string];
 }[keyof C & string];
 
-/** What a boolean says: true is that the state which was asked for holds now. */
-export interface VerdictMeaning {
+/** What true and false mean. True means that the requested state holds now. */
+export interface BooleanDescription {
   readonly true: string;
   readonly false: string;
 }
 
 const unknownMessage = 'There is no such message in this account, and nothing was changed.';
-const deleted = (what: string): VerdictMeaning => ({
+const deleted = (what: string): BooleanDescription => ({
   true: `The ${what} was there and is deleted now.`,
   false: `There is no such ${what} in this account, and nothing was changed. So a second call is false.`,
 });
 const allDeleted = { true: 'Nothing is there any more, also if nothing was before.', false: 'Never.' };
 
-const verdicts: Readonly<Record<Verdict<typeof contract>, VerdictMeaning>> = {
+const booleans: Readonly<Record<BooleanOperation<typeof contract>, BooleanDescription>> = {
   'account.RemoveContactFromGroup': {
     true: 'All these contacts were in the group and are in no group now.',
     false: 'One of them is not in that group, and nothing was changed. So a second call is false.',
@@ -75,12 +76,12 @@ const verdicts: Readonly<Record<Verdict<typeof contract>, VerdictMeaning>> = {
   'compose.DeleteAllScheduled': allDeleted,
 };
 
-/** For an operation that answers with a boolean. */
-export const verdictOf = (group: string, name: string): VerdictMeaning | undefined =>
-  (verdicts as Readonly<Record<string, VerdictMeaning>>)[`${group}.${name}`];
+/** Undefined for an operation without a boolean result. */
+export const describeBoolean = (group: string, name: string): BooleanDescription | undefined =>
+  (booleans as Readonly<Record<string, BooleanDescription>>)[`${group}.${name}`];
 
-/** What the answer of an operation is. What is looked for by number may not be found. */
-export function resultMeaning({ result, parameters: { mobile } }: Operation): string {
+/** A contact that a number names may not exist, so the result may be none. */
+export function describeResult({ result, parameters: { mobile } }: Operation): string {
   switch (result.kind) {
     case 'scalar':
       return result.name === 'boolean' ? 'true or false.' : 'How many there are, 0 or more.';
@@ -97,22 +98,24 @@ export function resultMeaning({ result, parameters: { mobile } }: Operation): st
   }
 }
 
-export interface FieldMeaning {
+export interface FieldDescription {
   readonly name: string;
   readonly type: Scalar;
-  readonly meaning: string;
+  readonly description: string;
   readonly mayBeAbsent: boolean;
 }
 
-/** Numbers, booleans and dateTimes are always there; so are the texts that `always` names. */
+/** Numbers, booleans and dateTimes are never absent, nor are the strings named by `always`. */
 const described = <F extends Fields>(
   fields: F,
-  meanings: Readonly<Record<keyof F & string, string>>,
+  descriptions: Readonly<Record<keyof F & string, string>>,
   ...always: (keyof F & string)[]
-): [Fields, FieldMeaning[]] => [
+): [Fields, FieldDescription[]] => [
   fields,
   Object.entries(fields).map(([name, type]) => ({
-    ...{ name, type, meaning: meanings[name] as string },
+    name,
+    type,
+    description: descriptions[name] as string,
     mayBeAbsent: type.name === 'string' && !always.includes(name),
   })),
 ];
@@ -141,7 +144,7 @@ const status = {
   timestamp_updated: 'When the delivery status last changed, in UTC.',
 };
 
-const fieldMeanings = new Map<Fields, FieldMeaning[]>([
+const fieldDescriptions = new Map<Fields, FieldDescription[]>([
   described(
     AccountDetail.fields,
     {
@@ -163,7 +166,9 @@ const fieldMeanings = new Map<Fields, FieldMeaning[]>([
       transmissionPriority: 'A higher one goes first.',
       tag: 'A number for the operator’s own use.',
     },
-    ...(['userID', 'username', 'password'] as const),
+    'userID',
+    'username',
+    'password',
   ),
   described(Contact.fields, contact, 'id'),
   described(Group.fields, { name: 'Its name.', id: 'Its id.', total: 'How many contacts are in it.' }),
@@ -174,15 +179,23 @@ const fieldMeanings = new Map<Fields, FieldMeaning[]>([
   described(
     contract.sent.FetchSentDS.result.columns,
     {
-      ...{ ...outgoing, ...status, id: 'Its id.', message: 'Its text.', timestamp_sent: 'When it was sent, in UTC.' },
+      ...outgoing,
+      ...status,
+      id: 'Its id.',
+      message: 'Its text.',
+      timestamp_sent: 'When it was sent, in UTC.',
       marked: 'Whether the delivery status was marked since it last changed.',
     },
-    ...(['user_message_id', 'delivery_status'] as const),
+    'user_message_id',
+    'delivery_status',
   ),
   described(
     contract.compose.FetchScheduledDS.result.columns,
     {
-      ...{ ...outgoing, id: 'Its id.', message: 'Its text.', timestamp_scheduled: 'When it is to be sent, in UTC.' },
+      ...outgoing,
+      id: 'Its id.',
+      message: 'Its text.',
+      timestamp_scheduled: 'When it is to be sent, in UTC.',
       timestamp_created: 'When it was scheduled, in UTC.',
     },
     'user_message_id',
@@ -190,10 +203,10 @@ const fieldMeanings = new Map<Fields, FieldMeaning[]>([
 ]);
 
 /** The fields of a record or the columns of a DataSet, in order. */
-export const fieldsOf = (fields: Fields): readonly FieldMeaning[] => fieldMeanings.get(fields) ?? [];
+export const fieldsOf = (fields: Fields): readonly FieldDescription[] => fieldDescriptions.get(fields) ?? [];
 
-/** What a result consists of: of a list, each item. */
-export function resultFields(type: ResultType): readonly FieldMeaning[] {
+/** The fields or columns of a result; of a list, those of each item. */
+export function resultFields(type: ResultType): readonly FieldDescription[] {
   const inner = type.kind === 'list' ? type.item : type;
   if (inner.kind === 'scalar') return [];
   return fieldsOf(inner.kind === 'record' ? inner.fields : inner.columns);

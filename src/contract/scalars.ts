@@ -1,16 +1,16 @@
 import { type DateContext, formatDate, parseGeneralDate, parseSchemaDate } from './dates.ts';
 import type { ScalarName, ScalarValue } from './types.ts';
 
-/** Text ⇄ value of the five scalars. A parser answers null for text that is no such value. */
+/** Parses and formats the five scalars. A parser returns null for invalid text. */
 export interface ScalarText {
   parseSchema(text: string, context: DateContext): ScalarValue | null;
   parseGeneral(text: string, context: DateContext): ScalarValue | null;
   format(value: never): string;
-  /** What to tell a client whose text was not understood. */
+  /** The end of an error message: `expected …`. */
   readonly expected: string;
 }
 
-// .NET trims tab to carriage return and the blank, and nothing else.
+// .NET trims U+0009 to U+000D and the space, nothing else.
 const INTEGER = /^[\t-\r ]*([+-]?)0*([0-9]{1,19})[\t-\r ]*$/;
 const LONG_MIN = -(2n ** 63n);
 const LONG_MAX = 2n ** 63n - 1n;

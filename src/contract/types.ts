@@ -1,6 +1,6 @@
 /**
- * The language the contract is written in: five scalars, four kinds of value, operations in groups.
- * The TypeScript types of calls and results are inferred from the table, so that a handler that does not fit does not compile.
+ * The types of the contract: five scalars, four kinds of value, operations in groups.
+ * TypeScript infers the types of calls and results, so a handler that does not fit does not compile.
  */
 export type ScalarName = 'string' | 'int' | 'long' | 'boolean' | 'dateTime';
 
@@ -71,7 +71,7 @@ interface ScalarValues {
 }
 export type ScalarValue<S extends Scalar = Scalar> = ScalarValues[S['name']];
 
-/** Strings may be absent, as everywhere in ASMX; numbers, booleans and dateTimes are always there. */
+/** Strings may be absent, as in ASMX. Numbers, booleans and dateTimes may not. */
 type FieldValue<S extends Scalar> = S extends Scalar<'string'> ? string | null : ScalarValue<S>;
 export type FieldValues<F extends Fields = Fields> = { readonly [K in keyof F]: FieldValue<F[K]> };
 
@@ -85,10 +85,10 @@ export type ResultValue<R extends ResultType> = R extends Scalar
         ? Items<FieldValues<F>>
         : never;
 
-/** All at once, or page by page where they are many; a page belongs to whoever takes it. */
+/** A whole list, or its pages for a long list. The reader of a page may change it. */
 export type Items<T> = readonly T[] | AsyncIterable<T[]>;
 
-/** A missing string or list is null; a missing number or dateTime never gets this far. */
+/** A missing string or list is null. A missing number or dateTime is refused earlier. */
 export type ArgumentValue<P extends ParameterType = ParameterType> = P extends ListType
   ? readonly (string | null)[] | null
   : P extends Scalar

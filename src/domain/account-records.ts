@@ -222,21 +222,24 @@ export async function userIdsOf(
   return (await database.all(sql.userIds, { account, afterAt, afterHash, limit })).map(toUserId);
 }
 
-/** A further user_id: a new one, or one that the account had elsewhere. The ones before go on working. */
+/** A further user_id: a new one, or one that the account had elsewhere. The ones before go on working, unless they are to be revoked. */
 export async function addUserId(
   database: Database,
   account: bigint,
-  given: string | undefined,
+  given: { readonly userId: string | undefined; readonly revokeOthers: boolean },
   now: number,
-): Promise<{ userId: string; added: UserId }> {
-  const userId = given ?? newUserId();
+): Promise<{ userId: string; added: UserId; revoked: number }> {
+  const userId = given.userId ?? newUserId();
   const hash = hashUserId(userId);
   return database.transaction(account, async (queries) => {
     if (await queries.first(accountSql.credentialOwner, { hash })) {
       throw conflict('userId: this user_id is known already. Choose another.');
     }
     await queries.run(accountSql.addCredential, { account, hash, createdAt: now, revokedAt: null });
-    return { userId, added: { hash, createdAt: now, revokedAt: null } };
+    const revoked = given.revokeOthers
+      ? await queries.run(accountSql.revokeCredentials, { account, prefix: '', keep: hash, revokedAt: now })
+      : 0;
+    return { userId, added: { hash, createdAt: now, revokedAt: null }, revoked };
   });
 }
 

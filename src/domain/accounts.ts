@@ -61,20 +61,49 @@ export type Accounts = ReturnType<typeof createAccounts>;
 export function createAccounts(database: Database, now: () => number, defaultRegion: string | null) {
   const named = (username: string) => accountNamed(database, username);
 
+  function identify(userId: string | null, client: string): Caller | Promise<Caller> {
+    const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
+    const hash = hashUserId(plausible ? userId : '-');
+    const found = database.identify(plausible ? hash : NOBODY, (networks) => isIn(networks, client));
+    return found instanceof Promise ? found.then(known) : known(found);
+  }
+
   return {
     /**
-     * The account that a user_id names. Unknown, empty, too long, revoked, disabled: all the same, and all the same work.
-     * A database that is asked over the network may find out only with the first statement, or with `confirm`.
+     * Identifies the caller by its user_id, does the work, and confirms the identity before the result is returned.
+     * Unknown, empty, too long, revoked and disabled user_ids all end in `denied`, after the same work.
+     * PostgreSQL identifies with the first statement; an unknown caller learns neither a value nor a bad argument.
+     * With `admit`, the identity is confirmed before `admit` counts the call and before any work.
      */
-    identify(userId: string | null, client: string): Caller | Promise<Caller> {
-      const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
-      const hash = hashUserId(plausible ? userId : '-');
-      const found = database.identify(plausible ? hash : NOBODY, (networks) => isIn(networks, client));
-      return found instanceof Promise ? found.then(known) : known(found);
+    async asCaller<T>(
+      userId: string | null,
+      client: string,
+      work: (account: Caller) => T | Promise<T>,
+      admit?: (account: Caller) => void | Promise<void>,
+    ): Promise<{ value: T; account: Caller }> {
+      const identified = identify(userId, client);
+      const account = identified instanceof Promise ? await identified : identified;
+      try {
+        if (admit) {
+          await database.confirm(account);
+          await admit(account);
+        }
+        const value = await work(account);
+        const confirming = database.confirm(account);
+        if (confirming) await confirming;
+        return { value, account };
+      } catch (thrown) {
+        if (thrown instanceof Problem && thrown.kind === 'bad-argument') await database.confirm(account);
+        throw thrown;
+      }
     },
 
-    /** Throws unless the account is known by now to be the one that was identified. */
-    confirm: (account: AccountKey): Promise<void> | undefined => database.confirm(account),
+    /**
+     * Whether nothing about the account was written since the caller was identified. False where the engine cannot tell.
+     * Without `pollOthers`, writes of other processes count only as of the last poll.
+     */
+    isUnchanged: (account: Caller, pollOthers: boolean): boolean =>
+      account.version !== undefined && database.version(account, pollOthers) === account.version,
 
     async profile(account: AccountKey): Promise<Account> {
       const row = await database.first(sql.account, { account });
@@ -133,10 +162,7 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     /** Revokes the user_id whose hash starts so; at least 8 characters, that it cannot be another by accident. */
     async revokeUserId(username: string, hashPrefix: string): Promise<void> {
       if (!/^[0-9a-f]{8,64}$/.test(hashPrefix)) {
-        throw new Problem(
-          'bad-argument',
-          'Name the user_id by at least 8 characters of its hash, as account show prints it.',
-        );
+        throw new Problem('bad-argument', 'Name the user_id by at least 8 hexadecimal digits of its hash.');
       }
       const { account_id: account } = await named(username);
       const change = { account, prefix: hashPrefix, keep: '', revokedAt: now() };
@@ -196,13 +222,22 @@ export async function addAccount(queries: Queries, account: Account, credentials
   // Random, so that accounts made on several machines need no common counter. 62 bits: positive in 64.
   const id = randomBytes(8).readBigUInt64BE() >> 2n;
   await queries.run(sql.addAccount, { account: id, ...account });
-  for (const { hash, createdAt, revokedAt } of credentials) {
-    if (await queries.first(sql.credentialOwner, { hash })) {
-      throw conflict('userID: another account has this user_id');
-    }
-    await queries.run(sql.addCredential, { account: id, hash, createdAt, revokedAt });
-  }
+  await addCredentials(queries, id, credentials);
   return id;
+}
+
+/** Those that the account has stay as they are: a revoked one stays revoked. */
+export async function addCredentials(
+  queries: Queries,
+  account: bigint,
+  credentials: readonly Credential[],
+): Promise<void> {
+  for (const { hash, createdAt, revokedAt } of credentials) {
+    const owner = (await queries.first(sql.credentialOwner, { hash }))?.account_id;
+    if (owner === account) continue;
+    if (owner !== undefined) throw conflict('userID: another account has this user_id');
+    await queries.run(sql.addCredential, { account, hash, createdAt, revokedAt });
+  }
 }
 
 export function toAccount(row: sql.AccountRow): Account {

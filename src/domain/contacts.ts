@@ -88,7 +88,7 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
     async groups(account: AccountKey, limit: number, after?: ContactGroup): Promise<ContactGroup[]> {
       const from = after ? BigInt(after.id) + 1n : FIRST_ID;
       const rows = await database.all(sql.groups, { account, from, limit });
-      return rows.map((row) => ({ id: Number(row.group_id), name: row.name, total: Number(row.total) }));
+      return rows.map(toGroup);
     },
 
     /** The contacts stay, without a group. False, and nothing done, unless all of them are in it. */
@@ -130,4 +130,10 @@ export const toContact = (row: sql.ContactRow): Contact => ({
   surname: row.surname,
   mobile: row.mobile,
   groupId: row.group_id,
+});
+
+export const toGroup = (row: sql.GroupRow): ContactGroup => ({
+  id: Number(row.group_id),
+  name: row.name,
+  total: Number(row.total),
 });

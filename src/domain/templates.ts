@@ -55,6 +55,17 @@ export function checkTemplate(text: string): void {
   }
 }
 
+/** Adds those that are missing. */
+export async function addMissingTemplates(
+  queries: Writing,
+  account: AccountKey,
+  texts: readonly string[],
+): Promise<void> {
+  const missing: string[] = [];
+  for (const text of texts) if (!(await hasTemplate(queries, account, text))) missing.push(text);
+  await addTemplates(queries, account, missing);
+}
+
 /** New ones, in this order behind those that are there. Belongs into a transaction of the account. */
 export async function addTemplates(queries: Writing, account: AccountKey, texts: readonly string[]): Promise<void> {
   if (texts.length === 0) return;
@@ -70,7 +81,7 @@ export async function addTemplates(queries: Writing, account: AccountKey, texts:
   );
 }
 
-export async function hasTemplate(queries: Queries, account: AccountKey, text: string): Promise<boolean> {
+async function hasTemplate(queries: Queries, account: AccountKey, text: string): Promise<boolean> {
   return (await queries.first(sql.template, { account, hash: textHash(text) })) !== undefined;
 }
 

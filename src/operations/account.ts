@@ -2,7 +2,7 @@ import type { AccountKey } from '../domain/accounts.ts';
 import type { Contact, ContactGroup } from '../domain/contacts.ts';
 import type { Template } from '../domain/templates.ts';
 import { about, idOf, idsOf } from './arguments.ts';
-import { listed } from './paging.ts';
+import { paged } from './paging.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function accountHandlers({
@@ -13,9 +13,9 @@ export function accountHandlers({
   listItemsMax,
 }: Services): Handlers<'account'> {
   const all = (account: AccountKey) =>
-    listed(Infinity, (limit, after?: Contact) => contacts.all(account, limit, after), toContact);
+    paged(Infinity, (limit, after?: Contact) => contacts.all(account, limit, after), toContact);
   const ofGroup = (account: AccountKey, group: number) =>
-    listed(Infinity, (limit, after?: Contact) => contacts.ofGroup(account, BigInt(group), limit, after), toContact);
+    paged(Infinity, (limit, after?: Contact) => contacts.ofGroup(account, BigInt(group), limit, after), toContact);
   return {
     async Profile(account, { user_id }) {
       const profile = await accounts.profile(account);
@@ -24,7 +24,7 @@ export function accountHandlers({
         datetimeLastLoggedIn: profile.lastLoginAt ?? profile.createdAt,
         userID: user_id,
         username: profile.username,
-        password: '', // nobody knows it: only its hash is stored
+        password: '', // only its hash is stored
         contactName: profile.contactName,
         contactSurname: profile.contactSurname,
         company: profile.company,
@@ -54,7 +54,7 @@ export function accountHandlers({
       return contact && toContact(contact);
     },
     FetchGroups: (account) =>
-      listed(
+      paged(
         Infinity,
         (limit, after?: ContactGroup) => contacts.groups(account, limit, after),
         (group) => group,
@@ -77,7 +77,7 @@ export function accountHandlers({
     DeleteContactsById: (account, { id }) => contacts.delete(account, [BigInt(id)]),
 
     FetchSavedMessages: (account) =>
-      listed(
+      paged(
         Infinity,
         (limit, after?: Template) => templates.all(account, limit, after),
         ({ text }) => text,

@@ -1,13 +1,13 @@
 import type { ScheduledMessage } from '../domain/outbox.ts';
 import { cap, idOf } from './arguments.ts';
-import { listed } from './paging.ts';
+import { paged } from './paging.ts';
 import { referenceOf } from './sent.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function composeHandlers({ outbox, listLimit }: Services): Handlers<'compose'> {
   return {
     FetchScheduledDS: async (account, { max }) =>
-      listed(
+      paged(
         cap('max', max, listLimit),
         (limit, after) => outbox.soonest(account, limit, after),
         (message: ScheduledMessage) => ({

@@ -1,7 +1,7 @@
 import type { contract } from '../contract/contract.ts';
 import type { AccountKey, Caller } from '../domain/accounts.ts';
 import type { HoldBack } from '../domain/admission/admission.ts';
-import { Problem, type ProblemKind } from '../problem.ts';
+import { Problem } from '../problem.ts';
 import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';
 import { inboxHandlers } from './inbox.ts';
@@ -10,13 +10,13 @@ import type { Handlers, Services } from './services.ts';
 
 type Contract = typeof contract;
 
-/** Calls an operation of the table with arguments of the table's types. */
+/** Calls an operation of the contract. The arguments have the types that the contract declares. */
 export type Operations = (
   call: { group: string; operation: string; arguments: Readonly<Record<string, unknown>> },
   client: string,
-  /** Waits with the answer to a stranger; simply waits where it is undefined. */
+  /** Delays the response to an unknown user_id; without it, the delay is a plain wait. */
   holdBack?: HoldBack | undefined,
-) => Promise<{ value: unknown; account: Caller; version: number | undefined }>;
+) => Promise<{ value: unknown; account: Caller }>;
 
 export function createOperations(services: Services): Operations {
   const { accounts, guard } = services;
@@ -26,43 +26,22 @@ export function createOperations(services: Services): Operations {
     sent: sentHandlers(services),
     compose: composeHandlers(services),
   };
-  // The forms decode by the same table that types the handlers, so this one cast holds.
+  // Protocols decode by the contract that types the handlers, so this one cast is safe.
   const untyped = handlers as unknown as Record<
     string,
     Record<string, (account: AccountKey, call: unknown) => unknown>
   >;
 
+  const admit = guard.limitsAccounts ? (account: Caller) => guard.admitAccount(account) : undefined;
+
   return async ({ group, operation, arguments: call }, client, holdBack) => {
     const handler = untyped[group]?.[operation];
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
-    let account: Caller | undefined;
     try {
-      const identified = accounts.identify(call.user_id as string | null, client);
-      account = identified instanceof Promise ? await identified : identified;
-      if (guard.limitsAccounts) {
-        await accounts.confirm(account); // what strangers try is not to be counted as the account's
-        await guard.admitAccount(account);
-      }
-      const value = await handler(account, call);
-      const confirming = accounts.confirm(account);
-      if (confirming) await confirming;
-      return { value, account, version: account.version };
+      return await accounts.asCaller(call.user_id as string | null, client, (account) => handler(account, call), admit);
     } catch (thrown) {
-      const told = account && isProblem(thrown, 'bad-argument') ? await unlessStrange(account, thrown) : thrown;
-      if (isProblem(told, 'denied')) await guard.failed(client, holdBack);
-      throw told;
+      if (thrown instanceof Problem && thrown.kind === 'denied') await guard.failed(client, holdBack);
+      throw thrown;
     }
   };
-
-  /** Whoever is not known learns nothing else, neither an answer nor what is wrong with an argument. */
-  async function unlessStrange(account: Caller, problem: unknown): Promise<unknown> {
-    try {
-      await accounts.confirm(account);
-      return problem;
-    } catch (denied) {
-      return denied;
-    }
-  }
 }
-
-const isProblem = (thrown: unknown, kind: ProblemKind): boolean => thrown instanceof Problem && thrown.kind === kind;

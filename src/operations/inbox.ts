@@ -1,17 +1,17 @@
 import type { InboxMessage, ReceivedMessage } from '../domain/inbox.ts';
 import { cap, idOf } from './arguments.ts';
-import { listed } from './paging.ts';
+import { paged } from './paging.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function inboxHandlers({ inbox, listLimit }: Services): Handlers<'inbox'> {
   const wanted = (max_count: number) => cap('max_count', max_count, listLimit);
   return {
     Read: (account, { from, to, max_count }) =>
-      listed(wanted(max_count), (limit, after) => inbox.between(account, from, to, limit, after), toReceivedMessage),
+      paged(wanted(max_count), (limit, after) => inbox.between(account, from, to, limit, after), toReceivedMessage),
     Unread: (account, { max_count }) =>
-      listed(wanted(max_count), (limit, after) => inbox.unread(account, limit, after), toReceivedMessage),
+      paged(wanted(max_count), (limit, after) => inbox.unread(account, limit, after), toReceivedMessage),
     InboxDS: (account, { max_count }) =>
-      listed(wanted(max_count), (limit, after) => inbox.newest(account, limit, after), toInboxRow),
+      paged(wanted(max_count), (limit, after) => inbox.newest(account, limit, after), toInboxRow),
     CountRead: (account) => inbox.countRead(account),
     CountUnread: (account) => inbox.countUnread(account),
 
@@ -38,5 +38,5 @@ const toReceivedMessage = ({ id, sender, text, shortCode, receivedAt }: Received
   timestamp: receivedAt,
 });
 
-/** Of the DataSet. */
+/** A row of the DataSet. */
 const toInboxRow = (message: InboxMessage) => ({ ...toReceivedMessage(message), read: message.read });

@@ -1,90 +1,94 @@
 import type { Items } from '../contract/types.ts';
 
-// Half a millisecond of reading, in which nobody else is served.
-const PAGE = 200;
-// As many or more are not put together before they are sent, nor those with longer texts: an answer that is kept
-// has no more characters.
-const MANY = 500;
-const LONG_LENGTH = 65_536;
-// More than that wait until there is time for them.
-const FEW = 50;
+// Reading so many rows takes half a millisecond, in which the process serves nobody else.
+const PAGE_ROWS = 200;
+// A list with so many rows or characters is streamed. A shorter one is sent whole, and can be cached.
+const STREAM_FROM_ROWS = 500;
+const STREAM_FROM_LENGTH = 65_536;
+// A streamed page has about the length of one piece. Twice as long, a slow client held 131 KB.
+const PAGE_LENGTH = 32_768;
+// A call for more rows waits for the read budget.
+const UNTHROTTLED_ROWS = 50;
 
 type Read<M> = (limit: number, after?: M) => Promise<M[]>;
 
 /**
- * Up to `limit` things: all at once where they are few, else page by page as the client takes them. What changes meanwhile
- * may be seen in later pages; nothing comes twice.
+ * Reads up to `limit` rows: a short list whole, a long one page by page as the client takes it.
+ * Later pages may show changes made meanwhile. No row comes twice.
  */
-export async function listed<M, T>(limit: number, read: Read<M>, convert: (thing: M) => T): Promise<Items<T>> {
-  const first: M[] = [];
+export async function paged<M, T>(limit: number, read: Read<M>, convert: (row: M) => T): Promise<Items<T>> {
+  const rows: M[] = [];
   for (;;) {
-    const wanted = Math.min(limit, MANY) - first.length;
-    const next = () => read(Math.min(wanted, PAGE), first.at(-1));
-    const page = await (limit > FEW ? whenThereIsTime(next) : next());
-    first.push(...page);
-    const isEnd = page.length < Math.min(wanted, PAGE) || first.length === limit;
-    const isLong = fitting(first) < first.length;
-    if (isEnd && !isLong) return first.map(convert);
-    if (isLong || first.length === MANY) return pages(first, isEnd, limit, read, convert);
+    const wanted = Math.min(limit, STREAM_FROM_ROWS) - rows.length;
+    const readPage = () => read(Math.min(wanted, PAGE_ROWS), rows.at(-1));
+    const page = await (limit > UNTHROTTLED_ROWS ? waitForReadBudget(readPage) : readPage());
+    rows.push(...page);
+    const isComplete = page.length < Math.min(wanted, PAGE_ROWS) || rows.length === limit;
+    const isLong = countWithin(STREAM_FROM_LENGTH, rows) < rows.length;
+    if (isComplete && !isLong) return rows.map(convert);
+    if (isLong || rows.length === STREAM_FROM_ROWS) return stream(rows, isComplete, limit, read, convert);
     await nextTurn();
   }
 }
 
-/** How many of them have no more than LONG_LENGTH together, but at least one. */
-function fitting(things: readonly unknown[]): number {
+/** Counts the first rows whose texts have at most `lengthMax` characters in all. At least one. */
+function countWithin(lengthMax: number, rows: readonly unknown[]): number {
   let length = 0;
-  for (let index = 0; index < things.length; index++) {
-    const thing = things[index] as Record<string, unknown>;
-    for (const name in thing) {
-      const value = thing[name];
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index] as Record<string, unknown>;
+    for (const name in row) {
+      const value = row[name];
       if (typeof value === 'string') length += value.length;
     }
-    if (length > LONG_LENGTH) return Math.max(index, 1);
+    if (length > lengthMax) return Math.max(index, 1);
   }
-  return things.length;
+  return rows.length;
 }
 
 const nextTurn = () => new Promise(setImmediate);
 
-// In which nobody else is served, and then until the page is read that was begun.
-const TURN_MS = 2;
-let turnStartedAt: number | undefined;
-const endTurn = () => {
-  turnStartedAt = undefined;
+// Long lists may read for so long in one event-loop turn. A read that has begun is completed.
+const READ_BUDGET_MS = 2;
+let budgetStartedAt: number | undefined;
+const endBudget = () => {
+  budgetStartedAt = undefined;
 };
 
-/** Many that ask for much at the same moment must not keep everybody else waiting: those that come late wait a turn. */
-async function whenThereIsTime<T>(read: () => Promise<T>): Promise<T> {
-  while (turnStartedAt !== undefined && performance.now() - turnStartedAt > TURN_MS) await nextTurn();
-  if (turnStartedAt === undefined) {
-    turnStartedAt = performance.now();
-    setImmediate(endTurn);
+/**
+ * Many long lists at once would delay all short calls, so late ones wait for the next turn.
+ * Reads right after the check: SQLite reads synchronously, and the next check must see that time.
+ */
+async function waitForReadBudget<T>(read: () => Promise<T>): Promise<T> {
+  while (budgetStartedAt !== undefined && performance.now() - budgetStartedAt > READ_BUDGET_MS) await nextTurn();
+  if (budgetStartedAt === undefined) {
+    budgetStartedAt = performance.now();
+    setImmediate(endBudget);
   }
   return read();
 }
 
-/** A client may take its time, and little is to be held for it meanwhile: what was read beyond that is read again. */
-async function* pages<M, T>(
+/** Holds one page for a slow client, and no more. Rows beyond the page are read again later. */
+async function* stream<M, T>(
   first: M[],
-  isWhole: boolean,
+  isComplete: boolean,
   limit: number,
   read: Read<M>,
-  convert: (thing: M) => T,
+  convert: (row: M) => T,
 ): AsyncGenerator<T[]> {
   let left = limit;
-  let isEnd = isWhole;
+  let isLast = isComplete;
   for (let rows = first; rows.length > 0; ) {
-    const count = fitting(rows);
+    const count = countWithin(PAGE_LENGTH, rows);
     const last = rows[count - 1];
-    isEnd &&= count === rows.length;
+    isLast &&= count === rows.length;
     left -= count;
     const page = rows.slice(0, count).map(convert);
-    rows.length = 0; // while more is waited for, nothing is kept
+    rows.length = 0; // nothing is held while the client takes the page
     yield page;
-    if (left <= 0 || isEnd) return;
-    // Where these are long, so are the next as a rule: not many more than there is room for.
-    const wanted = Math.min(left, PAGE, 2 * count);
+    if (left <= 0 || isLast) return;
+    // After long rows, more long rows are likely: not many more than fit into a page.
+    const wanted = Math.min(left, PAGE_ROWS, 2 * count);
     rows = await read(wanted, last);
-    isEnd = rows.length < wanted;
+    isLast = rows.length < wanted;
   }
 }

@@ -1,16 +1,16 @@
 import type { SentMessage } from '../domain/outbox.ts';
 import { cap, idOf } from './arguments.ts';
-import { listed } from './paging.ts';
+import { paged } from './paging.ts';
 import type { Handlers, Services } from './services.ts';
 
 export function sentHandlers({ outbox, listLimit }: Services): Handlers<'sent'> {
   const wanted = (max: number) => cap('max', max, listLimit);
   return {
     FetchUnmarkedDeliveryStatus: (account, { max }) =>
-      listed(wanted(max), (limit, after) => outbox.unmarked(account, limit, after), toSentMessage),
+      paged(wanted(max), (limit, after) => outbox.unmarked(account, limit, after), toSentMessage),
     CountUnMarkedDeliveryStatus: (account) => outbox.countUnmarked(account),
     FetchSentDS: (account, { max }) =>
-      listed(wanted(max), (limit, after) => outbox.newestSent(account, limit, after), toSentMessage),
+      paged(wanted(max), (limit, after) => outbox.newestSent(account, limit, after), toSentMessage),
     MarkMessageAsRead: (account, { id }) => outbox.mark(account, id),
     DeleteSentMessage(account, { message_id }) {
       const id = idOf(message_id);
@@ -31,6 +31,6 @@ const toSentMessage = (message: SentMessage) => ({
   marked: message.marked,
 });
 
-/** Where the sender gave none, the id: a client that sees only this can still mark the message. */
+/** The sender's reference, else the id: a client that sees only this can still mark the message. */
 export const referenceOf = ({ id, reference }: { id: bigint; reference: string | null }): string =>
   reference ?? String(id);

@@ -8,7 +8,7 @@ import type { Inbox } from '../domain/inbox.ts';
 import type { Outbox } from '../domain/outbox.ts';
 import type { Templates } from '../domain/templates.ts';
 
-/** What the operations are made of. */
+/** The parts of the domain that operations use. */
 export interface Services {
   readonly accounts: Accounts;
   readonly contacts: Contacts;
@@ -17,9 +17,9 @@ export interface Services {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly guard: Guard;
-  /** The most that a max or max_count brings. */
+  /** The largest effective max or max_count. */
   readonly listLimit: number;
-  /** Of a list parameter. */
+  /** The largest number of items in a list parameter. */
   readonly listItemsMax: number;
 }
 
@@ -29,5 +29,5 @@ type Handler<O> =
     ? (account: AccountKey, call: Arguments<P>) => ResultValue<R> | Promise<ResultValue<R>>
     : never;
 
-/** One handler for each row of the table, with the types of that row. */
+/** One handler for each operation of the contract, with the types of its row. */
 export type Handlers<G extends keyof Contract> = { readonly [O in keyof Contract[G]]: Handler<Contract[G][O]> };

@@ -65,8 +65,9 @@ export interface CommandView<Input, Output> {
   readonly secrets?: readonly string[];
   /** What the command says to people; the default is a table. */
   readonly say?: (output: Output, input: Input) => string;
-  /** Columns of the table of a list; the default is every field. */
+  /** Fields of a list's items that are columns of its table; the default is every field. */
   readonly columns?: readonly string[];
+  readonly row?: (item: never) => readonly string[];
   /** Makes a database that is not there. */
   readonly creates?: boolean;
 }
@@ -207,7 +208,10 @@ interface Listing<P extends Fields, Q extends Fields, I extends z.ZodType, T ext
   /** What a cursor holds: enough to go on behind an item. */
   readonly position: T;
   readonly example: Example;
-  readonly command?: CommandView<Input<P, Q, z.ZodUndefined>, { items: z.output<I>[] }>;
+  readonly command?: Omit<CommandView<Input<P, Q, z.ZodUndefined>, unknown>, 'say' | 'row'> & {
+    /** What the columns of an item show, where that is not the field as it is. */
+    readonly row?: (item: z.output<I>) => readonly string[];
+  };
   /** `next` is the position of the last item where more may follow, else null. See `pageOf`. */
   readonly run: (
     services: S,

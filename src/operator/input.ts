@@ -79,21 +79,8 @@ function fieldErrors(issue: Issue, pointer: (path: PropertyKey[]) => string): Fi
       .slice(0, ERRORS_MAX)
       .map((key) => ({ pointer: pointer([...issue.path, key]), detail: 'there is no such field' }));
   }
-  return [{ pointer: pointer([...issue.path]), detail: detailOf(issue) }];
+  return [{ pointer: pointer([...issue.path]), detail: issue.message }];
 }
-
-/** Messages of the schemas hold types and limits, never the value. */
-function detailOf(issue: Issue): string {
-  if (issue.code === 'invalid_type') return `expected ${issue.expected}`;
-  if (issue.code === 'too_big') return `expected at most ${issue.maximum}${unitOf(issue.origin)}`;
-  if (issue.code === 'too_small') return `expected at least ${issue.minimum}${unitOf(issue.origin)}`;
-  if (issue.code === 'invalid_value') return `expected one of ${issue.values.map(String).join(', ')}`;
-  if (issue.code === 'invalid_union') return 'expected one of the documented forms';
-  return issue.message;
-}
-
-const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' items' };
-const unitOf = (origin: string): string => UNITS[origin] ?? '';
 
 /** The list that a cursor is of: the action, the parameters of the path, and the filters. */
 function listName(action: Action, { params, query }: Pick<RawInput, 'params' | 'query'>): string {

@@ -61,7 +61,8 @@ export function problemJson(problem: Problem): ProblemJson {
     headers: {
       'Content-Type': 'application/problem+json',
       ...(kind === 'denied' && { 'WWW-Authenticate': 'Bearer' }),
-      ...details.headers,
+      ...(details.retryAfterSeconds !== undefined && { 'Retry-After': String(details.retryAfterSeconds) }),
+      ...(details.allowedMethods && { Allow: details.allowedMethods.join(', ') }),
     },
   };
 }

@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { methodNotAllowed, Problem } from '../problem.ts';
 import type { Action } from './action.ts';
 
 /** Finds the action of a method and a path, which is as it was sent: percent signs not decoded. */
@@ -23,8 +23,7 @@ export function createRoutes(actions: readonly Action[]): (method: string, path:
     const route = found.find(({ action }) => action.method === sought);
     if (route) return route;
     if (found.length === 0) throw new Problem('not-found', 'There is nothing at this path.');
-    const allowed = [...new Set(found.map(({ action }) => action.method))].join(', ');
-    throw new Problem('method', `This path takes ${allowed}.`, { headers: { Allow: allowed } });
+    throw methodNotAllowed([...new Set(found.map(({ action }) => action.method))]);
   };
 }
 

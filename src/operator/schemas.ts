@@ -2,11 +2,33 @@ import { z } from 'zod';
 
 /** Schemas of values that several actions share. Outside they are JSON; inside they are bigint, number and null. */
 
+/** What is said where a schema says nothing itself. Types and limits, never the value. */
+z.config({
+  customError: (issue) => {
+    if (issue.code === 'invalid_type') return `expected ${TYPES[issue.expected] ?? issue.expected}`;
+    if (issue.code === 'too_big') return `expected at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`;
+    if (issue.code === 'too_small') return `expected at least ${issue.minimum}${UNITS[issue.origin] ?? ''}`;
+    if (issue.code === 'invalid_value') return `expected one of ${issue.values.map(String).filter(Boolean).join(', ')}`;
+    if (issue.code === 'invalid_union') return 'expected one of the documented forms';
+    return undefined;
+  },
+});
+const TYPES: Readonly<Record<string, string>> = { string: 'a text', array: 'a list', object: 'an object' };
+const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' items' };
+
+/** A whole number, and the same sentence for whatever is wrong with it. */
+export function integer(least: number, most: number) {
+  const sentence = `expected a whole number from ${least} to ${most}`;
+  return z.int(sentence).min(least, sentence).max(most, sentence);
+}
+
 const ID_MAX = 2n ** 63n - 1n;
+const A_NUMBER = `expected a whole number from 0 to ${ID_MAX}, as a text`;
+const A_SIGNED_NUMBER = `expected a whole number from -${ID_MAX} to ${ID_MAX}, as a text`;
 
 /** A 64-bit number as a decimal string. Positive ids only. */
 export const id = z
-  .codec(z.string().regex(/^(?:0|[1-9]\d{0,18})$/), z.bigint().max(ID_MAX), {
+  .codec(z.string(A_NUMBER).regex(/^(?:0|[1-9]\d{0,18})$/, A_NUMBER), z.bigint().max(ID_MAX, A_NUMBER), {
     decode: (text) => BigInt(text),
     encode: (number) => number.toString(),
   })
@@ -29,15 +51,28 @@ export const rowId = z
 
 /** Credits, or an amount of them: a signed 64-bit number as a decimal string. */
 export const credits = z
-  .codec(z.string().regex(/^(?:0|-?[1-9]\d{0,18})$/), z.bigint().min(-ID_MAX).max(ID_MAX), {
+  .codec(
+    z.string(A_SIGNED_NUMBER).regex(/^(?:0|-?[1-9]\d{0,18})$/, A_SIGNED_NUMBER),
+    z.bigint().min(-ID_MAX, A_SIGNED_NUMBER).max(ID_MAX, A_SIGNED_NUMBER),
+    {
+      decode: (text) => BigInt(text),
+      encode: (number) => number.toString(),
+    },
+  )
+  .describe('Credits as a decimal string (64 bits, signed).');
+
+/** Credits that are not below 0. */
+export const amount = z
+  .codec(z.string(A_NUMBER).regex(/^(?:0|[1-9]\d{0,18})$/, A_NUMBER), z.bigint().max(ID_MAX, A_NUMBER), {
     decode: (text) => BigInt(text),
     encode: (number) => number.toString(),
   })
-  .describe('Credits as a decimal string (64 bits, signed).');
+  .describe('Credits as a decimal string (64 bits).');
 
+const AN_INSTANT = 'expected an instant such as 2026-11-15T12:00:00Z';
 /** RFC 3339 with Z; milliseconds since 1970 inside. */
 export const instant = z
-  .codec(z.iso.datetime().max(40), z.number(), {
+  .codec(z.iso.datetime(AN_INSTANT).max(40, AN_INSTANT), z.number(), {
     decode: (text) => Date.parse(text),
     encode: (ms) => new Date(ms).toISOString(),
   })
@@ -53,7 +88,7 @@ export const line = (lengthMax: number) =>
 /** A whole number in a query. */
 export const queryInteger = (least: number, most: number) =>
   z
-    .codec(z.string().regex(/^\d{1,9}$/), z.number().int().min(least).max(most), {
+    .codec(z.string().regex(/^\d{1,9}$/, `expected a whole number from ${least} to ${most}`), integer(least, most), {
       decode: Number,
       encode: String,
     })

@@ -10,8 +10,8 @@ import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
 /** The file format of import and export: an account with everything in it, as one JSON object. */
 
-/** Throws InvalidAccount with all mistakes. */
-export async function readAccount(value: unknown, now: number): Promise<AccountArchive> {
+/** Throws InvalidAccount with all mistakes. With `update` a contact's group may be one that the account has. */
+export async function readAccount(value: unknown, now: number, update = false): Promise<AccountArchive> {
   const mistakes = new Mistakes();
   const fields = new Fields(value, '', mistakes);
   const username = fields.requiredText('username');
@@ -45,7 +45,7 @@ export async function readAccount(value: unknown, now: number): Promise<AccountA
       disabledAt: fields.optionalInstant('datetimeDisabled'),
       allowedNetworks,
     },
-    ...readLists(fields),
+    ...readLists(fields, update),
   };
   fields.end();
   if (mistakes.told.length > 0) throw new InvalidAccount(mistakes);
@@ -53,7 +53,7 @@ export async function readAccount(value: unknown, now: number): Promise<AccountA
   return { ...archive, account: { ...archive.account, passwordHash: await password() } };
 }
 
-function readLists(fields: Fields) {
+function readLists(fields: Fields, update: boolean) {
   const list = <T>(name: string, read: (each: Fields) => T) =>
     fields.list(name, (value, path) => {
       const each = new Fields(value, path, fields.mistakes);
@@ -72,6 +72,7 @@ function readLists(fields: Fields) {
     scheduled: unique(fields, 'scheduled', list('scheduled', readScheduled), ({ id }) => id),
   };
   if (templates.length > TEMPLATES_MAX) fields.refuse('templates', `an account has at most ${TEMPLATES_MAX} templates`);
+  if (update) return lists;
   const groups = new Set(lists.groups.map(({ id }) => String(id)));
   for (const [index, { groupId }] of lists.contacts.entries()) {
     // It may be the group whose id is wrong, which is told already.
@@ -109,7 +110,7 @@ export async function* writeAccount(reading: AccountReading): AsyncGenerator<str
     datetimeLastLoggedIn: optionalDate(account.lastLoginAt),
     datetimeDisabled: optionalDate(account.disabledAt),
     allowedNetworks: account.allowedNetworks,
-    groups: reading.groups,
+    groups: reading.groups.map(({ id, name }) => ({ id, name })),
     contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
       ...{ id, name, surname, mobile, groupid: groupId },
     })),

@@ -8,6 +8,8 @@ import { InvalidAccount, Mistakes, parseJson } from './json-fields.ts';
 /** Import of accounts from a file: each whole or not at all, and the mistakes of one do not stop the others. */
 export interface ImportResult {
   accounts: number;
+  /** Of these accounts, how many existed before. */
+  updated: number;
   messages: number;
   /** Accounts that were not imported. */
   refused: number;
@@ -19,6 +21,8 @@ export interface ImportResult {
 export interface ImportOptions {
   /** A label of the WHATWG's encodings. */
   readonly encoding?: string;
+  /** Adds to accounts that exist, instead of refusing them. */
+  readonly update?: boolean;
   readonly progress?: (result: ImportResult) => void;
 }
 
@@ -27,15 +31,23 @@ export async function importFile(
   path: string,
   archive: Archive,
   now: () => number,
-  { encoding = 'utf-8', progress = () => {} }: ImportOptions = {},
+  { encoding = 'utf-8', update = false, progress = () => {} }: ImportOptions = {},
 ): Promise<ImportResult> {
   const mistakes = new Mistakes();
-  const result: ImportResult = { accounts: 0, messages: 0, refused: 0, mistakes: mistakes.told, mistakesLeftOut: 0 };
+  const result: ImportResult = {
+    accounts: 0,
+    updated: 0,
+    messages: 0,
+    refused: 0,
+    mistakes: mistakes.told,
+    mistakesLeftOut: 0,
+  };
   for await (const { value, place } of accountsOf(path, encoding)) {
     try {
       if (value instanceof Problem) throw value;
-      const account = await readAccount(value, now());
-      await archive.load(account);
+      const account = await readAccount(value, now(), update);
+      if (!update) await archive.load(account);
+      else if ((await archive.update(account)) === 'updated') result.updated += 1;
       result.accounts += 1;
       result.messages += account.received.length + account.sent.length + account.scheduled.length;
     } catch (thrown) {

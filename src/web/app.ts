@@ -1,6 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import { isWhole, type Reply } from '../exchange.ts';
 import type { Api, ApiReply } from '../operator/api.ts';
 import { referencePage } from '../operator/reference.ts';
 import { Problem } from '../problem.ts';
@@ -9,7 +8,8 @@ import { firstPage, page, protection } from './page.ts';
 /** What the web listener serves: the operator's API, its reference, and health. */
 export interface WebParts {
   readonly api: Api;
-  readonly health: (path: string) => Promise<Reply> | undefined;
+  /** `ready`, or what keeps it from serving. */
+  readonly healthState: () => Promise<string>;
   /** The network address of a client, seen through trusted proxies. */
   readonly clientOf: (bindings: HttpBindings) => string;
   readonly requestIdOf: (given: string | undefined) => string;
@@ -22,11 +22,10 @@ const API = '/operator/v1';
 
 export function createWebApp(parts: WebParts): Hono<Environment> {
   const app = new Hono<Environment>();
-  app.get('/health/*', async (call) => {
-    const reply = await parts.health(call.req.path);
-    return reply && isWhole(reply.body)
-      ? new Response(Buffer.from(reply.body as string), { status: reply.status, headers: reply.headers })
-      : plain(404, 'There is nothing here.');
+  app.get('/health/live', () => plain(200, 'live'));
+  app.get('/health/ready', async () => {
+    const state = await parts.healthState();
+    return plain(state === 'ready' ? 200 : 503, state);
   });
   app.all(`${API}/*`, (call) => answer(parts, call));
   app.get('/operator', (call) => call.redirect('/operator/', 308));
@@ -46,7 +45,10 @@ const document = (text: string): Response =>
   });
 
 const plain = (status: number, text: string): Response =>
-  new Response(`${text}\n`, { status, headers: { 'Content-Type': 'text/plain; charset=utf-8', ...protection } });
+  new Response(`${text}\n`, {
+    status,
+    headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store', ...protection },
+  });
 
 async function answer({ api, clientOf, requestIdOf }: WebParts, call: Call): Promise<Response> {
   const { pathname, search } = new URL(call.req.url);

@@ -29,7 +29,7 @@ describe('problems that an operation meets', () => {
       test(`${kind} in ${form} says when to try again`, async () => {
         const fields = { 'Retry-After': '7' };
         const codec = createCodec(async () => {
-          throw new Problem(kind, 'Later.', { headers: fields, cause: new Error('disk on fire') });
+          throw new Problem(kind, 'Later.', { retryAfterSeconds: 7, cause: new Error('disk on fire') });
         });
         assertProblem(form, await codec.send(profile(form)), kind, 'Later.', { fields });
         // an operator must hear of what is not the client's doing, and of nothing else

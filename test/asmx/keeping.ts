@@ -1,6 +1,6 @@
 import { createEndpoint, type Exchange } from '../../src/asmx/endpoint.ts';
 import type { Call } from '../../src/asmx/protocols/protocol.ts';
-import { createKept } from '../../src/asmx/response-cache.ts';
+import { ResponseCache } from '../../src/asmx/response-cache.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Reply, Request } from '../../src/exchange.ts';
 import { NAMESPACE, type Phrased, requestOf } from '../support/forms.ts';
@@ -18,6 +18,12 @@ export interface Keeping {
 /** A request as a client phrases it, with bytes that need not be text. */
 export type Sent = Omit<Phrased, 'bytes'> & { readonly bytes: string | Uint8Array };
 
+/** An account as the operations of the test name it: its version is the one at the start of the call. */
+export interface FakeAccount {
+  readonly userId: string;
+  readonly version: number | undefined;
+}
+
 export interface KeepingSettings {
   readonly answer?: (call: Call) => unknown;
   readonly bytesMax?: number;
@@ -29,7 +35,11 @@ export function createKeeping({ answer = contactOf, bytesMax = 2 ** 20, meanwhil
   const asked: Call[] = [];
   const observed: Exchange[] = [];
   const versions: Keeping['versions'] = new Map();
-  const versionOf = (account: unknown) => (versions.has(account as string) ? versions.get(account as string) : 1);
+  const versionOf = (userId: string) => (versions.has(userId) ? versions.get(userId) : 1);
+  const isUnchanged = (account: unknown) => {
+    const { userId, version } = account as FakeAccount;
+    return version !== undefined && versionOf(userId) === version;
+  };
   const endpoint = createEndpoint({
     limits: LIMITS,
     contract,
@@ -37,13 +47,13 @@ export function createKeeping({ answer = contactOf, bytesMax = 2 ** 20, meanwhil
     dates: () => ({ now: Date.UTC(2026, 10, 15, 12), zone: 'UTC' }),
     operations: async (call) => {
       asked.push(call);
-      const account = String(call.arguments.user_id);
-      const version = versionOf(account);
+      const userId = String(call.arguments.user_id);
+      const account: FakeAccount = { userId, version: versionOf(userId) };
       const value = await answer(call);
-      meanwhile?.(versions, account);
-      return { value, account, version };
+      meanwhile?.(versions, userId);
+      return { value, account };
     },
-    kept: createKept(bytesMax, versionOf),
+    responseCache: new ResponseCache({ contract, bytesMax, isUnchanged }),
     report: () => {},
     observe: (exchange) => void observed.push(exchange),
   });

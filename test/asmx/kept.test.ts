@@ -51,7 +51,13 @@ describe('kept answers', () => {
       const keeping = createKeeping();
       for (const _ of [1, 2]) await keeping.send(lookup(form));
       const [first, again] = keeping.observed.map(({ reply, request, call, durationMs, ...seen }) => ({ ...seen }));
-      assert.deepEqual(again, { kind: 'ok', form, group: 'account', operation: 'LookupContact', account: 'one' });
+      assert.deepEqual(again, {
+        kind: 'ok',
+        protocol: form,
+        group: 'account',
+        operation: 'LookupContact',
+        account: { userId: 'one', version: 1 },
+      });
       assert.deepEqual(first, again);
       assert.deepEqual(
         keeping.observed.map(({ call }) => call?.operation),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { engines } from '../support/engines.ts';
+import { type Engine, engines } from '../support/engines.ts';
 import { ENVELOPES, envelope, type Phrased, soapRequest } from '../support/forms.ts';
 import { startService } from '../support/service.ts';
 
@@ -73,3 +73,13 @@ for (const [name, phrased] of Object.entries(requests)) {
     }
   });
 }
+
+test('a fault of SOAP 1.2 names at most 10 header blocks', async () => {
+  const service = await startService(engines[0] as Engine, 'empty');
+  try {
+    const { text } = await service.send(headed('soap12', 'urn:n', many(12)));
+    assert.equal(text.match(/<[\w:]*NotUnderstood /g)?.length, 10, text);
+  } finally {
+    await service.stop();
+  }
+});

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
+import { createHook } from 'node:async_hooks';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Config } from '../../src/config/settings.ts';
-import { createBodies } from '../../src/server/http/body-receiver.ts';
+import { createBodyReceiver } from '../../src/server/http/body-receiver.ts';
 import type { Addresses, Peer } from '../../src/server/http/client-address.ts';
+import { decompress } from '../../src/server/http/compression.ts';
 import { createRequests } from '../../src/server/http/request.ts';
-import type { Head } from '../../src/server/http/request-head.ts';
+import type { RequestHead } from '../../src/server/http/request-head.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { envelope, operationElement } from '../support/forms.ts';
 import { ACME, startService } from '../support/service.ts';
@@ -100,7 +102,7 @@ describe('what a request holds', () => {
   test('is refused after decompression where there is too much to do by then', async () => {
     const head = { method: 'POST', target: '/', headers: { 'content-encoding': 'gzip' }, version: '1.1' };
     const addresses = { of: () => ({ base: '', basePath: '', client: '' }) } as unknown as Addresses;
-    const bodies = createBodies({ bodyBytesMax: 2 ** 20, receivingBytesMax: 2 ** 20 });
+    const bodies = createBodyReceiver({ bodyBytesMax: 2 ** 20, receivingBytesMax: 2 ** 20 });
     let isOverloaded = false;
     const requests = createRequests(
       { urlLengthMax: 100, inflatedBytesMax: 2 ** 20 },
@@ -108,7 +110,14 @@ describe('what a request holds', () => {
       bodies,
       () => isOverloaded,
     );
-    const request = requests.make(head as unknown as Head, {} as Peer, undefined, LARGE, undefined);
+    const request = requests.make({
+      head: head as unknown as RequestHead,
+      peer: {} as Peer,
+      body: LARGE,
+      refused: undefined,
+      pollId: undefined,
+      holdBack: undefined,
+    });
     const body = request.body();
     isOverloaded = true; // while it is decompressed
     await assert.rejects(Promise.resolve(body), { kind: 'unavailable' });
@@ -117,7 +126,7 @@ describe('what a request holds', () => {
   });
 
   test('has a bound for all requests together; small ones have room always', () => {
-    const bodies = createBodies({ bodyBytesMax: 2 ** 20, receivingBytesMax: 2 ** 20 });
+    const bodies = createBodyReceiver({ bodyBytesMax: 2 ** 20, receivingBytesMax: 2 ** 20 });
     bodies.hold(2 ** 20);
     assert.throws(() => bodies.hold(70_000), { kind: 'too-many' });
     bodies.hold(1_000);
@@ -126,4 +135,21 @@ describe('what a request holds', () => {
     bodies.hold(70_000);
     assert.equal(bodies.held, 71_000);
   });
+});
+
+test('of 20 bodies that come at once four are decompressed at a time', async () => {
+  const body = gzipSync('x'.repeat(100_000));
+  let begun = 0;
+  const init = (_: number, type: string) => {
+    if (type === 'ZLIB') begun += 1;
+  };
+  const hook = createHook({ init }).enable();
+  try {
+    const unpacked = Array.from({ length: 20 }, () => decompress(body, 'gzip', 100_000));
+    assert.equal(begun, 4);
+    for (const bytes of await Promise.all(unpacked)) assert.equal(bytes.length, 100_000);
+    assert.equal(begun, 20);
+  } finally {
+    hook.disable();
+  }
 });

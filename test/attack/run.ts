@@ -59,6 +59,7 @@ const run = (...args: string[]): void => {
 };
 print('\n## The tests at full size\n');
 run('--test', '--test-reporter=spec', ...globSync(`${here}*.test.ts`));
+run(`${here}memory.ts`);
 if (existsSync(`${here}crowd.ts`)) run(`${here}crowd.ts`);
 print(isOver ? '\nA budget is exceeded.' : '\nEverything is within its budget.');
 process.exitCode = isOver ? 1 : 0;

@@ -70,7 +70,7 @@ test('columba account: the life of an account, next to a service that runs on th
 
 const MISSING = /^error: missing required argument '/;
 const MANY = /^error: too many arguments for '/;
-const EMPTY = /^a username has 1 to 200 characters/;
+const EMPTY = /^USERNAME: expected at least 1 characters$/;
 const NOBODY = /^There is no account with the username nobody\.$/;
 const REFUSALS: readonly [args: string[], message: RegExp][] = [
   [['show', 'nobody'], NOBODY],
@@ -78,9 +78,9 @@ const REFUSALS: readonly [args: string[], message: RegExp][] = [
   [['enable', 'nobody'], NOBODY],
   [['rotate-user-id', 'nobody'], NOBODY],
   [['revoke-user-id', 'nobody', '0123456789ab'], NOBODY],
-  [['revoke-user-id', 'acme', '0123456'], /^Name the user_id by at least 8 characters of its hash/],
-  [['revoke-user-id', 'acme', '%%%%%%%%'], /^Name the user_id by at least 8 characters of its hash/],
-  [['revoke-user-id', 'acme', '00000000'], /^The account acme has no valid user_id whose hash starts with 00000000\.$/],
+  [['revoke-user-id', 'acme', '0123456'], /^HASH: expected 8 to 64 hexadecimal digits in lower case$/],
+  [['revoke-user-id', 'acme', '%%%%%%%%'], /^HASH: expected 8 to 64 hexadecimal digits in lower case$/],
+  [['revoke-user-id', 'acme', '00000000'], /^There is no user_id of this account whose hash starts so\.$/],
   [['add', 'acme'], /^username: there is already an account with the username acme$/],
   [['add', 'new', '--priority', '4'], /^--priority: expected a whole number from 0 to 3$/],
   [['add', 'new', '--credits', '1.5'], /^--credits: expected a whole number from 0 to /],
@@ -106,7 +106,7 @@ onEveryEngine('columba account', (engine) => {
       const before = await exportOf(service.app);
       for (const [args, message] of REFUSALS) {
         const printed: string[] = [];
-        const work = accountIn(service.app.accounts, args, (line) => void printed.push(line));
+        const work = accountIn(service.app, args, (line) => void printed.push(line));
         await assert.rejects(work, { message }, args.join(' '));
         assert.deepEqual(printed, []);
       }

@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { accountCommand } from '../../src/cli/account.ts';
-import type { Accounts } from '../../src/domain/accounts.ts';
+import type { Command } from 'commander';
+import type { App } from '../../src/app.ts';
+import { commandActor, operatorCommands } from '../../src/cli/operator.ts';
+import { servicesOf } from '../../src/cli/operator-services.ts';
+import type { Services } from '../../src/operator/action.ts';
 
 /** The command as people run it: in a process of its own, with an environment of its own. */
 export interface Outcome {
@@ -39,11 +42,15 @@ export function columba(args: readonly string[], surroundings: Surroundings = {}
 }
 
 /** `columba account …` in this process. */
-export async function accountIn(accounts: Accounts, args: readonly string[], print: (line: string) => void) {
-  const command = accountCommand({ withAccounts: (_, _options, work) => work(accounts, ''), print, now: Date.now });
+export async function accountIn(app: App, args: readonly string[], print: (line: string) => void) {
+  const services = servicesOf(app, { region: '' }, Date.now);
+  const dependencies = { withServices: (_: unknown, _options: unknown, work: Work) => work(services), print };
+  const commands = operatorCommands({ ...dependencies, actor: commandActor() });
+  const command = commands.find((each) => each.name() === 'account') as Command;
   for (const each of [command, ...command.commands]) each.exitOverride().configureOutput({ writeErr: () => {} });
   await command.parseAsync(args, { from: 'user' });
 }
+type Work = (services: Services) => Promise<void>;
 
 export interface Server {
   readonly address: string;

@@ -134,7 +134,7 @@ onEveryEngine('answers that are kept and answers that are made anew', (engine) =
 /** The operations in each form that are not among the exchanges. */
 function missing(calls: typeof CALLS, exchanges: readonly Exchange[]): string[] {
   const done = exchanges.filter(({ kind }) => kind === 'ok');
-  const found = new Set(done.map(({ group, operation, form }) => `${group}.${operation} ${form}`));
+  const found = new Set(done.map(({ group, operation, protocol }) => `${group}.${operation} ${protocol}`));
   const expected = calls.flatMap(([group, operation]) => FORMS.map((form) => `${group}.${operation} ${form}`));
   return expected.filter((name) => !found.has(name));
 }

@@ -1,4 +1,5 @@
-import { decodeXml, parseMediaType } from '../../src/asmx/protocols/encoding.ts';
+import { decodeXml } from '../../src/asmx/protocols/encoding.ts';
+import { parseMediaType } from '../../src/asmx/protocols/media-type.ts';
 import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import { Problem } from '../../src/problem.ts';
 import { readWithSaxes, saxesTrims } from '../asmx/xml/reference.ts';

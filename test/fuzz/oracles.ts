@@ -125,7 +125,7 @@ function judge({ status, headers, text }: Answer, service: FuzzedService): strin
     demand(headers.Location, '308 without Location', () => shown(text)); // the base without its slash
     return '308';
   }
-  const type = headers['Content-Type'] ?? '';
+  const type = String(headers['Content-Type'] ?? '');
   demand(TYPES.test(type), 'an unknown Content-Type', () => `${status} ${type}`);
   const root = type.includes('xml') ? wellFormed(text) : null;
   if (status === 200) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { framed } from '../../src/asmx/results/result-writer.ts';
 import type { Items } from '../../src/contract/types.ts';
-import { listed } from '../../src/operations/paging.ts';
+import { paged } from '../../src/operations/paging.ts';
 
 /** Keeps the process from everything else. */
 function work(ms: number): void {
@@ -27,7 +27,7 @@ async function askAtOnce(times: number, limit: number, pageMs: number): Promise<
     work(pageMs);
     return Array.from({ length: wanted }, (_, index) => index);
   };
-  const lists = await Promise.all(Array.from({ length: times }, () => listed(limit, read, String)));
+  const lists = await Promise.all(Array.from({ length: times }, () => paged(limit, read, String)));
   isOver = true;
   await new Promise(setImmediate);
   for (const list of lists) assert.ok(Array.isArray(list) && list.length === limit);
@@ -50,7 +50,7 @@ test('those that ask for little do not wait, and neither do many whose lists tak
 
 test('of a long list nothing is held that was sent, while the client takes its time', async () => {
   const read: number[][] = [];
-  const list = await listed(
+  const list = await paged(
     1_000,
     async (wanted) => {
       read.push(Array.from({ length: wanted }, (_, index) => index));
@@ -88,13 +88,13 @@ for (const [limit, what] of [
   [Number.POSITIVE_INFINITY, 'without a cap'],
   [150, 'with a cap below a page'],
 ] as const) {
-  test(`of long texts no more than 65,536 characters are held at a time, and each comes once (${what})`, async () => {
+  test(`of long texts no more than 32,768 characters are held at a time, and each comes once (${what})`, async () => {
     const { asked, read } = createTexts(1_000, 2_000);
-    const list = await listed(limit, read, ({ id, text }) => ({ id, text }));
+    const list = await paged(limit, read, ({ id, text }) => ({ id, text }));
     assert.ok(isPaged(list));
     const ids: number[] = [];
     for await (const page of list) {
-      assert.ok(page.length > 0 && page.length * 2_000 <= 65_536, `${page.length} texts`);
+      assert.ok(page.length > 0 && page.length * 2_000 <= 32_768, `${page.length} texts`);
       ids.push(...page.map(({ id }) => id));
     }
     assert.deepEqual(
@@ -102,12 +102,12 @@ for (const [limit, what] of [
       Array.from({ length: Math.min(limit, 1_000) }, (_, index) => index),
     );
     // The first time it is not known how long they are.
-    assert.ok(asked.slice(1).every((wanted) => wanted <= 64));
+    assert.ok(asked.slice(1).every((wanted) => wanted <= 32));
   });
 }
 
 test('a text that is longer than what may be held comes alone', async () => {
-  const list = await listed(Number.POSITIVE_INFINITY, createTexts(3, 100_000).read, ({ id }) => id);
+  const list = await paged(Number.POSITIVE_INFINITY, createTexts(3, 100_000).read, ({ id }) => id);
   assert.ok(isPaged(list));
   const pages: number[][] = [];
   for await (const page of list) pages.push([...page]);

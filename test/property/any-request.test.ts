@@ -15,7 +15,7 @@ const FAULT_CODES = ['bad-argument', 'denied', 'unknown-operation', 'version'];
 
 /** Every answer is one of those that docs/COMPATIBILITY.md lists; none is an internal error, and none gives a user_id away. */
 function assertKnown({ status, headers, text }: Answer, service: Service): void {
-  const type = headers['Content-Type'] ?? '';
+  const type = String(headers['Content-Type'] ?? '');
   assert.match(type, TYPES);
   const isXml = /xml/.test(type);
   if (isXml) parse(text).dispose();

@@ -50,7 +50,14 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
   const database = await openStore(await engine.fresh('empty'));
   t.after(() => database.close());
   const clock = { now: Date.UTC(2026, 10, 15, 12) };
-  const services: Services = { database, now: () => clock.now, defaultRegion: 'ZA', version: 'test' };
+  const services: Services = {
+    database,
+    now: () => clock.now,
+    defaultRegion: 'ZA',
+    version: 'test',
+    engine: engine.name === 'sqlite' ? 'sqlite' : 'postgres',
+    openapi: () => ({}),
+  };
   const performed = (name: string, { params = {}, query = {}, body, upload = '' }: Given = {}) => {
     const action = actions.find((each) => each.name === name) ?? assert.fail(`there is no action ${name}`);
     const bytes = typeof upload === 'string' ? Buffer.from(upload) : upload;

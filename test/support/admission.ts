@@ -57,14 +57,14 @@ export function createWorld(perSecond: number, burst: number): World {
 
 export const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** What becomes of a call: admitted, or the Retry-After with which it is refused. */
+/** What becomes of a call: admitted, or the seconds after which it may be tried again. */
 export async function outcomeOf(admission: () => void | Promise<void>): Promise<'admitted' | string> {
   try {
     await admission();
     return 'admitted';
   } catch (thrown) {
     assert.ok(thrown instanceof Problem && thrown.kind === 'too-many', String(thrown));
-    return thrown.details.headers?.['Retry-After'] ?? assert.fail('no Retry-After');
+    return String(thrown.details.retryAfterSeconds ?? assert.fail('it does not say when to try again'));
   }
 }
 export const countAdmitted = (outcomes: readonly string[]) =>

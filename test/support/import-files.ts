@@ -18,10 +18,10 @@ export const account = (username: string, fields: Readonly<Record<string, unknow
 export const document = (...accounts: unknown[]): string => JSON.stringify({ accounts });
 export const lines = (...accounts: unknown[]): string => accounts.map((each) => `${JSON.stringify(each)}\n`).join('');
 
-export function importText(app: App, text: string | Uint8Array): Promise<ImportResult> {
+export function importText(app: App, text: string | Uint8Array, update = false): Promise<ImportResult> {
   const path = freshPath('json');
   writeFileSync(path, text);
-  return importFile(path, app.archive, () => Date.UTC(2026, 4, 1));
+  return importFile(path, app.archive, () => Date.UTC(2026, 4, 1), { update });
 }
 
 export async function exportText(app: App, ndjson: boolean, username: string | null = null): Promise<string> {

@@ -46,10 +46,10 @@ export async function startService(
     now: () => clock.now,
     sleep: async (ms) => void slept.push(ms),
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
-    observe: ({ form, group, operation, kind, reply }) => {
-      if (kind !== 'ok' || !form || !group || !operation) return;
+    observe: ({ protocol, group, operation, kind, reply }) => {
+      if (kind !== 'ok' || !protocol || !group || !operation) return;
       if (config.namespace === NAMESPACE && isWhole(reply.body)) validateResult(group, bytesOf(reply.body).toString());
-      covered(group, operation, form);
+      covered(group, operation, protocol);
     },
   });
 

@@ -9,7 +9,7 @@ import { ACME } from '../support/service.ts';
 
 const BOM = '\uFEFF';
 const SAMPLE_TEXT = readFileSync(SAMPLE, 'utf8');
-const NONE_REFUSED = { refused: 0, mistakes: [], mistakesLeftOut: 0 };
+const NONE_REFUSED = { updated: 0, refused: 0, mistakes: [], mistakesLeftOut: 0 };
 
 /** One and the same pair of accounts, in all the ways in which files are written. */
 const PAIR = [account('one', { company: 'Ünïcødé 😀' }), account('two', { templates: ['a\nb'] })];

@@ -107,7 +107,7 @@ onEveryEngine('refused imports', (engine) => {
       const wrong = account(bad, { ...secrets, groups: [{ id: 1 }], templates: ['kept?'], ...fields });
       const result = await importText(service.app, document(account(first), wrong, account(last)));
       const mistakes = [`accounts[1] (${bad}): ${message}`];
-      assert.deepEqual(result, { accounts: 2, messages: 0, refused: 1, mistakes, mistakesLeftOut: 0 });
+      assert.deepEqual(result, { accounts: 2, updated: 0, messages: 0, refused: 1, mistakes, mistakesLeftOut: 0 });
       assert.ok(!result.mistakes.join().includes('SECRET'));
       assert.deepEqual(await Promise.all([first, bad, last].map(exists)), [true, false, true]);
       const denied = await clientOf(service, 'get', secrets.userID).refused('account', 'Profile');

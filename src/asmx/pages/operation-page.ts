@@ -1,5 +1,5 @@
-import { meaningOf, resultFields, resultMeaning, verdictOf } from '../../contract/descriptions.ts';
-import { type ErrorMeaning, errorsOf } from '../../contract/errors.ts';
+import { describeBoolean, describeParameter, describeResult, resultFields } from '../../contract/descriptions.ts';
+import { type ErrorDescription, errorsOf } from '../../contract/errors.ts';
 import type { Operation, ParameterType, ResultType } from '../../contract/types.ts';
 import type { Reply } from '../../exchange.ts';
 import { type Html, html } from '../../html.ts';
@@ -22,9 +22,9 @@ export interface OperationPlace {
 }
 
 export function operationPage(group: string, name: string, operation: Operation, place: OperationPlace): Reply {
-  const userId = place.demoUserId ?? meaningOf('user_id').example.toString();
+  const userId = place.demoUserId ?? describeParameter('user_id').example.toString();
   const parameters = Object.entries(operation.parameters).map(([parameter, type]) =>
-    row(`${parameter}: ${typeText(type)}`, meaningOf(parameter).meaning),
+    row(`${parameter}: ${typeText(type)}`, describeParameter(parameter).description),
   );
   const sections: [id: string, heading: string, content: Html][] = [
     ['parameters', 'Parameters', html`<dl class="list">${parameters}</dl>`],
@@ -36,7 +36,7 @@ export function operationPage(group: string, name: string, operation: Operation,
   ];
   return page({
     title: `${name} – ${group} – Columba`,
-    trail: [['Columba', '../../'], [group, `${group}.asmx`], [name]],
+    trail: [['Columba', '../'], [group, `${group}.asmx`], [name]],
     main: html`<h1>${name}</h1>
 <p class="lead">${operation.summary}</p>
 <nav class="contents" aria-label="On this page"><ul>${sections.map(([id, heading]) => html`<li><a href="#${id}">${heading}</a></li>`)}</ul></nav>
@@ -49,19 +49,19 @@ const typeText = (type: ParameterType | ResultType): string => {
   return type.kind === 'list' ? `list of ${type.item.name}` : rootName(type);
 };
 
-const row = (term: string, meaning: Html | string): Html =>
-  html`<div><dt class="mono">${term}</dt><dd>${meaning}</dd></div>`;
+const row = (term: string, description: Html | string): Html =>
+  html`<div><dt class="mono">${term}</dt><dd>${description}</dd></div>`;
 
 function resultSection(group: string, name: string, operation: Operation): Html {
   const { result } = operation;
-  const verdict = verdictOf(group, name);
-  if (verdict) return html`<dl class="list">${row('true', verdict.true)}${row('false', verdict.false)}</dl>`;
-  const rows = resultFields(result).map(({ name: field, type, meaning, mayBeAbsent }) =>
-    row(`${field}: ${type.name}`, html`${meaning}${mayBeAbsent ? html` <em>May be absent.</em>` : ''}`),
+  const boolean = describeBoolean(group, name);
+  if (boolean) return html`<dl class="list">${row('true', boolean.true)}${row('false', boolean.false)}</dl>`;
+  const rows = resultFields(result).map(({ name: field, type, description, mayBeAbsent }) =>
+    row(`${field}: ${type.name}`, html`${description}${mayBeAbsent ? html` <em>May be absent.</em>` : ''}`),
   );
   const inner = result.kind === 'list' ? result.item : result;
   const caption = inner.kind === 'record' ? `Fields of ${inner.name}` : 'Columns';
-  return html`<p>${resultMeaning(operation)}</p>
+  return html`<p>${describeResult(operation)}</p>
 ${rows.length === 0 ? '' : html`<h3>${caption}</h3>\n<dl class="list">${rows}</dl>`}`;
 }
 
@@ -72,7 +72,7 @@ function trial(group: string, name: string, operation: Operation, place: Operati
   }
   const fields = Object.entries(operation.parameters).map(([parameter, type]) => {
     const isUserId = parameter === 'user_id';
-    const hint = isUserId ? '' : html` <small>for example ${String(meaningOf(parameter).example)}</small>`;
+    const hint = isUserId ? '' : html` <small>for example ${String(describeParameter(parameter).example)}</small>`;
     const keys = typeText(type) === 'int' || typeText(type) === 'long' ? 'numeric' : 'text';
     const value = isUserId && place.demoUserId !== undefined ? html` value="${place.demoUserId}"` : '';
     return html`<div class="field"><label for="field-${parameter}">${parameter}${hint}</label>
@@ -104,7 +104,7 @@ function programs(name: string, operation: Operation, place: OperationPlace & { 
 }
 
 /** First those that a program has to reckon with; the others are mistakes in how a call is put. */
-function errorList(errors: readonly ErrorMeaning[]): Html {
+function errorList(errors: readonly ErrorDescription[]): Html {
   const rows = errors.map(({ kind, when }) => row(kind, html`${when}<br><em>${answersTo(kind)}</em>`));
   return html`<p>GET and POST answer with the status and one line of text. SOAP answers with a fault, whose detail has the kind as <code>code</code>; where no fault is named here, it answers as GET and POST do.</p>
 <dl class="list">${rows.slice(0, FREQUENT)}</dl>
@@ -114,7 +114,7 @@ function errorList(errors: readonly ErrorMeaning[]): Html {
 const FREQUENT = 5;
 
 /** The statuses and faults of a kind. */
-function answersTo(kind: ErrorMeaning['kind']): string {
+function answersTo(kind: ErrorDescription['kind']): string {
   const status = isOfSoap(kind) ? '' : `${STATUS[kind]} in GET and POST`;
   const fault = `${SOAP_STATUS} ${faultCode(kind, SOAP11)} in SOAP 1.1, ${SOAP_STATUS} ${faultCode(kind, SOAP12)} in SOAP 1.2`;
   if (!isFault(kind)) return `${STATUS[kind]} in all forms`;
@@ -122,7 +122,7 @@ function answersTo(kind: ErrorMeaning['kind']): string {
 }
 
 const SOAP_STATUS = 500;
-const isOfSoap = (kind: ErrorMeaning['kind']): boolean => kind === 'version' || kind === 'must-understand';
+const isOfSoap = (kind: ErrorDescription['kind']): boolean => kind === 'version' || kind === 'must-understand';
 
 const sampleSection = ({ title, request, response }: Sample): Html => html`<details><summary>${title}</summary>
 ${codeBlock(`${title} request`, request)}

@@ -1,16 +1,19 @@
 import type { Contract, Group } from '../../contract/types.ts';
-import { header, isWhole, type Reply, type Request } from '../../exchange.ts';
+import { header, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
 import { type Html, html } from '../../html.ts';
-import { Problem } from '../../problem.ts';
+import { methodNotAllowed, Problem } from '../../problem.ts';
+import { xmlReply } from '../protocols/protocol.ts';
 import { operationPage } from './operation-page.ts';
 import { page } from './page.ts';
+import { disco, wsdl } from './wsdl.ts';
 
-/** The pages that people see who open an address of the service in a browser. */
+/** Documents about the service: WSDL and discovery documents for programs, pages for people. */
 export interface Pages {
-  /** For an address that is of no group. */
+  /** For a path outside of all groups. Throws Problem where there is nothing. */
   outside(request: Request): Reply;
+  /** For GET of a group's own path: WSDL, discovery document or page. */
   group(name: string, request: Request): Reply;
-  /** A refusal as a page, where a person is going to read it; else as it is. */
+  /** The refusal as a page if a person reads it in a browser, else as it is. */
   refusal(reply: Reply, request: Request): Reply;
 }
 
@@ -22,6 +25,9 @@ export interface PageSettings {
 
 export function createPages(contract: Contract, namespace: string, settings: PageSettings = {}): Pages {
   const { demoUserId } = settings;
+  const documents = new Map(
+    Object.entries(contract).map(([name, group]) => [name, createDocuments(name, group, namespace)]),
+  );
   return {
     outside(request) {
       // Without its slash, the links of the front page would lead elsewhere.
@@ -31,22 +37,51 @@ export function createPages(contract: Contract, namespace: string, settings: Pag
         throw new Problem('unknown-operation', `There is nothing here. The service is at ${addresses.join(', ')}.`);
       }
       if (request.method !== 'GET' && request.method !== 'HEAD') {
-        throw new Problem('method', 'This address takes GET, HEAD only.', { headers: { Allow: 'GET, HEAD' } });
+        throw methodNotAllowed(['GET', 'HEAD']);
       }
       return frontPage(contract, settings);
     },
-    group(name, request) {
-      const group = contract[name] as Group;
-      const wanted = new URLSearchParams(request.query).get('op');
-      if (wanted === null) return groupPage(name, group, null);
-      const operation = Object.hasOwn(group, wanted) ? group[wanted] : undefined;
-      if (!operation) return groupPage(name, group, wanted);
-      const address = `${request.base}/api/${name}.asmx`;
-      const hasLists = Object.values(group).some(takesList);
-      return operationPage(name, wanted, operation, { address, namespace, hasLists, demoUserId });
-    },
+    group: (name, request) =>
+      (documents.get(name) as Document)(request) ??
+      pageOf(name, contract[name] as Group, request, namespace, demoUserId),
     refusal: (reply, request) => (isForReader(request) ? refusalPage(reply, request) : reply),
   };
+}
+
+/** The document that the query asks for; undefined where it asks for none. */
+type Document = (request: Request) => Reply | undefined;
+
+function createDocuments(name: string, group: Group, namespace: string): Document {
+  const writeWsdl = wsdl(name, group, namespace);
+  const writeDisco = disco(name, namespace);
+  return ({ base, query }) => {
+    const address = `${base}/api/${name}.asmx`;
+    const names = query.split('&').map((pair) => pair.toLowerCase());
+    if (names.includes('wsdl')) return xmlReply('text/xml; charset=utf-8', writeWsdl(address));
+    if (names.includes('disco')) return xmlReply('text/xml; charset=utf-8', writeDisco(address));
+    if (names.some((each) => each.startsWith('wsdl='))) {
+      throw new Problem('unknown-operation', 'XML Web service description was not found.');
+    }
+    if (names.some((each) => each.startsWith('schema='))) throw new Problem('unknown-operation', 'Schema not found.');
+    return undefined;
+  };
+}
+
+/** The page of the operation that the query names, else of the group. */
+function pageOf(
+  name: string,
+  group: Group,
+  { base, query }: Request,
+  namespace: string,
+  demoUserId: string | undefined,
+): Reply {
+  const wanted = new URLSearchParams(query).get('op');
+  if (wanted === null) return groupPage(name, group, null);
+  const operation = Object.hasOwn(group, wanted) ? group[wanted] : undefined;
+  if (!operation) return groupPage(name, group, shown(wanted, NAME_SHOWN_MAX));
+  const address = `${base}/api/${name}.asmx`;
+  const hasLists = Object.values(group).some(takesList);
+  return operationPage(name, wanted, operation, { address, namespace, hasLists, demoUserId });
 }
 
 const takesList = ({ parameters }: Group[string]): boolean =>
@@ -93,7 +128,7 @@ function groupPage(name: string, group: Group, unknown: string | null): Reply {
       : html`<p class="note problem" role="alert"><strong>There is no operation ${unknown} here.</strong> These are the ones there are:</p>`;
   return page({
     title: `${name} – Columba`,
-    trail: [['Columba', '../../'], [name]],
+    trail: [['Columba', '../'], [name]],
     main: html`<h1>${name}</h1>
 <p class="lead">The formal description is the <a href="${name}.asmx?WSDL">WSDL</a> of this group.</p>
 ${note}
@@ -132,12 +167,20 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Not available at the moment',
 };
 
-/** The same status, header fields and line of text. */
-function refusalPage(reply: Reply, { path }: Request): Reply {
-  const { 'Content-Type': type = '', 'Cache-Control': _, ...others } = reply.headers;
-  if (!type.startsWith('text/plain') || !isWhole(reply.body)) return reply;
-  const home = '../../'.repeat(Math.max(path.split('/').length - 2, 0)) || '../../wire/';
-  const [, name, operation] = /^\/api\/(\w+\.asmx)(?:\/(\w+))?/i.exec(path) ?? [];
+// A page shows only a part of what a request carries: escaped, that takes up to six times its bytes.
+const NAME_SHOWN_MAX = 100;
+const TEXT_SHOWN_MAX = 1_000;
+const STEPS_MAX = 20;
+const shown = (text: string, lengthMax: number): string =>
+  text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
+
+/** The same status, header fields and line of text. A long line is cut. */
+function refusalPage(reply: Reply, { path, base }: Request): Reply {
+  const { 'Content-Type': _type, 'Cache-Control': _, ...others } = reply.headers;
+  if (!replyHeader(reply, 'Content-Type')?.startsWith('text/plain') || !isWhole(reply.body)) return reply;
+  const steps = Math.max(path.split('/', STEPS_MAX + 3).length - 2, 0);
+  const home = steps > STEPS_MAX ? `${base}/` : '../'.repeat(steps) || './';
+  const [, name, operation] = /^\/api\/(\w{1,100}\.asmx)(?:\/(\w{1,100})$)?/i.exec(path) ?? [];
   const back =
     name && operation
       ? html`<li><a href="${home}api/${name}?op=${operation}">${operation}</a>: what it takes and answers</li>`
@@ -147,11 +190,11 @@ function refusalPage(reply: Reply, { path }: Request): Reply {
     title: `${title} – Columba`,
     trail: [['Columba', home], [String(reply.status)]],
     main: html`<h1>${title}</h1>
-<p class="note problem" role="alert">${String(reply.body).trim()}</p>
+<p class="note problem" role="alert">${shown(String(reply.body).trim(), TEXT_SHOWN_MAX)}</p>
 <ul>
 ${back}
 <li><a href="${home}">All operations</a> of this service</li>
 </ul>`,
   });
-  return { status: reply.status, headers: { ...headers, ...others }, body };
+  return { status: reply.status, headers: { ...headers, ...others }, body, closes: reply.closes };
 }

@@ -1,4 +1,4 @@
-import { meaningOf } from '../../contract/descriptions.ts';
+import { describeParameter } from '../../contract/descriptions.ts';
 import { type Fields, type Operation, type ResultType, type ScalarName, string } from '../../contract/types.ts';
 import { envelopeTag, SOAP11, SOAP12, type SoapVersion } from '../protocols/soap-version.ts';
 import { below, container, indented, lead, scalarWriter, XML_DECLARATION } from '../results/elements.ts';
@@ -42,7 +42,7 @@ const LENGTH = 'Content-Length: length';
 
 /** An example of a parameter. */
 export const exampleOf = (name: string, userId: string): string | readonly string[] =>
-  name === 'user_id' ? userId : meaningOf(name).example;
+  name === 'user_id' ? userId : describeParameter(name).example;
 
 /** Name and value of each parameter; those of a list one by one. */
 export const examplePairs = ({ parameters }: Operation, userId: string): [string, string][] =>

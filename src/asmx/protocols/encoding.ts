@@ -1,45 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
-import { detached } from '../../detached.ts';
 import { Problem } from '../../problem.ts';
-
-/** Header fields and bytes to text: media types with their parameters, and which encoding a body is in. */
-export interface MediaType {
-  /** Lower case, without parameters; '' where there is none. */
-  readonly type: string;
-  /** Names in lower case, quotes removed. */
-  readonly parameters: Readonly<Record<string, string>>;
-}
-
-const PARAMETER = /;\s*([^=;\s]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)/g;
-
-const NONE: MediaType = { type: '', parameters: {} };
-// Clients are few kinds of programs, each with one or a few fields.
-const KNOWN_MAX = 200;
-const KNOWN_LENGTH_MAX = 200;
-const known = new Map<string, MediaType>();
-
-export function parseMediaType(field: string | undefined): MediaType {
-  if (!field) return NONE;
-  const before = known.get(field);
-  if (before) return before;
-  if (field.length > KNOWN_LENGTH_MAX) return readMediaType(field);
-  const copy = detached(field);
-  const media = readMediaType(copy);
-  if (known.size >= KNOWN_MAX) known.clear();
-  known.set(copy, media);
-  return media;
-}
-
-function readMediaType(field: string): MediaType {
-  const type = (field.split(';', 1)[0] as string).trim().toLowerCase();
-  const parameters: Record<string, string> = {};
-  for (const [, name, value] of field.matchAll(PARAMETER)) {
-    const text = (value as string).trim();
-    parameters[(name as string).toLowerCase()] = /^".*"$/.test(text) ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text;
-  }
-  return { type, parameters };
-}
 
 /**
  * The text of an XML body. The encoding is what a byte order mark says (RFC 7303 §3), else the charset of the Content-Type,

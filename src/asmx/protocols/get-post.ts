@@ -11,12 +11,13 @@ import {
   rootName,
   SCHEMA_NAMESPACES,
 } from '../results/result-writer.ts';
-import { knownDecoder, latin1, parseMediaType } from './encoding.ts';
+import { knownDecoder, latin1 } from './encoding.ts';
+import { parseMediaType } from './media-type.ts';
 import { type DecodePiece, percentDecode, pieceDecoder, queryDecoder } from './percent-encoding.ts';
 import {
-  type Form,
-  type FormSettings,
   type Message,
+  type Protocol,
+  type ProtocolSettings,
   plainProblem,
   readArgument,
   type WireLimits,
@@ -24,10 +25,10 @@ import {
 } from './protocol.ts';
 
 /** HTTP GET and HTTP POST: one form, two sources of name=value pairs. */
-export function createPairs(
+export function createGetPost(
   source: 'get' | 'post',
-  { groupName, group, namespace, dates, limits }: FormSettings,
-): Form {
+  { groupName, group, namespace, dates, limits }: ProtocolSettings,
+): Protocol {
   const operations = new Map(
     Object.entries(group).map(([name, { parameters, result }]) => [
       name,
@@ -45,7 +46,7 @@ export function createPairs(
           ? readPairs(request.query, queryDecoder(request.query), limits)
           : readForm(request, body, limits);
       return {
-        form: source,
+        protocol: source,
         decode: () => ({
           group: groupName,
           operation: name,

@@ -5,7 +5,7 @@ import type { Reply, Request } from '../../exchange.ts';
 import { badArgument, type Problem, type ProblemKind } from '../../problem.ts';
 import type { XmlLimits } from '../xml/limits.ts';
 
-export type FormName = 'soap11' | 'soap12' | 'get' | 'post';
+export type ProtocolName = 'soap11' | 'soap12' | 'get' | 'post';
 
 /** A call of one operation, its arguments typed as the table says. */
 export interface Call {
@@ -16,21 +16,21 @@ export interface Call {
 
 /** A request that a form has received: what it calls, and how its answer looks. */
 export interface Message {
-  readonly form: FormName;
+  readonly protocol: ProtocolName;
   decode(): Call;
   encode(call: Call, value: unknown): Reply;
   encodeProblem(problem: Problem): Reply;
 }
 
 /** A protocol form of one group of operations. */
-export interface Form {
+export interface Protocol {
   receive(request: Request, operation: string, body: Uint8Array): Message;
   /** For what goes wrong before there is a message. */
   encodeProblem(problem: Problem, request: Request): Reply;
 }
 
 /** What a form is compiled from. */
-export interface FormSettings {
+export interface ProtocolSettings {
   readonly groupName: string;
   readonly group: Group;
   readonly namespace: string;
@@ -68,9 +68,18 @@ export const STATUS: Readonly<Record<ProblemKind, number>> = {
 export function plainProblem(problem: Problem): Reply {
   return {
     status: STATUS[problem.kind],
-    headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', ...problem.details.headers },
+    headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', ...fieldsOf(problem) },
     body: `${problem.message.replaceAll(/[\r\n]+/g, ' ')}\n`,
+    closes: problem.details.closes,
   };
+}
+
+/** The header fields that RFC 9110 wants with the status. */
+function fieldsOf({ details: { allowedMethods, retryAfterSeconds } }: Problem): Record<string, string> {
+  const fields: Record<string, string> = {};
+  if (allowedMethods) fields.Allow = allowedMethods.join(', ');
+  if (retryAfterSeconds !== undefined) fields['Retry-After'] = String(retryAfterSeconds);
+  return fields;
 }
 
 export const xmlReply = (contentType: string, body: Reply['body']): Reply => ({

@@ -65,8 +65,8 @@ function detailOf(problem: Problem, message: string, namespace: string): string 
 }
 
 const UPGRADE = `<soap12:Upgrade xmlns:soap12="${SOAP12.uri}">${[SOAP11, SOAP12]
-  .map(({ form, uri }) => {
-    const prefix = form === 'soap11' ? 'soap' : 'soap12';
+  .map(({ protocol, uri }) => {
+    const prefix = protocol === 'soap11' ? 'soap' : 'soap12';
     return `<soap12:SupportedEnvelope qname="${prefix}:Envelope" xmlns:${prefix}="${uri}" />`;
   })
   .join('')}</soap12:Upgrade>`;

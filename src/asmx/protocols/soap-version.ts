@@ -1,9 +1,9 @@
 import { XML_DECLARATION } from '../results/elements.ts';
-import type { FormName } from './protocol.ts';
+import type { ProtocolName } from './protocol.ts';
 
 /** What differs between SOAP 1.1 and SOAP 1.2. */
 export interface SoapVersion {
-  readonly form: FormName;
+  readonly protocol: ProtocolName;
   readonly uri: string;
   readonly mediaType: string;
   readonly contentType: string;
@@ -27,7 +27,7 @@ const open = (uri: string) => `${envelopeStart(uri)}<soap:Body>`;
 const close = '</soap:Body></soap:Envelope>';
 
 export const SOAP11: SoapVersion = {
-  form: 'soap11',
+  protocol: 'soap11',
   uri: SOAP11_URI,
   mediaType: 'text/xml',
   contentType: 'text/xml; charset=utf-8',
@@ -40,7 +40,7 @@ export const SOAP11: SoapVersion = {
 };
 
 export const SOAP12: SoapVersion = {
-  form: 'soap12',
+  protocol: 'soap12',
   uri: SOAP12_URI,
   mediaType: 'application/soap+xml',
   contentType: 'application/soap+xml; charset=utf-8',

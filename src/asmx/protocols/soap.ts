@@ -5,12 +5,13 @@ import { badArgument, Problem } from '../../problem.ts';
 import { below, compact, container } from '../results/elements.ts';
 import { type FramedWriter, framed, resultWriter } from '../results/result-writer.ts';
 import { attribute, readXml, type XmlElement } from '../xml/reader.ts';
-import { decodeXml, parseMediaType } from './encoding.ts';
+import { decodeXml } from './encoding.ts';
+import { parseMediaType } from './media-type.ts';
 import {
   type Call,
-  type Form,
-  type FormSettings,
   type Message,
+  type Protocol,
+  type ProtocolSettings,
   plainProblem,
   readArgument,
   xmlReply,
@@ -19,7 +20,7 @@ import { encodeFault, isFault, notUnderstood } from './soap-fault.ts';
 import { SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
 
 /** SOAP 1.1 and SOAP 1.2: one form, two records of constants. */
-export function createSoap({ groupName, group, namespace, dates, limits }: FormSettings): Form {
+export function createSoap({ groupName, group, namespace, dates, limits }: ProtocolSettings): Protocol {
   const operations = new Map(
     Object.entries(group).map(([name, row]) => [name, compileOperation(name, row, namespace)]),
   );
@@ -34,7 +35,7 @@ export function createSoap({ groupName, group, namespace, dates, limits }: FormS
       const version = versionOf(root);
       const action = version === SOAP11 ? header(request, 'soapaction') : media.parameters.action;
       return {
-        form: version.form,
+        protocol: version.protocol,
         decode: () => decode(root, version, action),
         encode: (call, value) => {
           const { write } = operations.get(call.operation) as CompiledOperation;

@@ -120,5 +120,5 @@ function check({ granted, waitMs }: Lease, whose: string): void {
 
 const tooMany = (whose: string, waitMs: number): Problem =>
   new Problem('too-many', `There are too many calls ${whose}. Try again later.`, {
-    headers: { 'Retry-After': String(Math.ceil(waitMs / 1_000)) },
+    retryAfterSeconds: Math.ceil(waitMs / 1_000),
   });

@@ -13,7 +13,7 @@ import { isRegion } from '../../domain/accounts.ts';
 import { hashPassword } from '../../domain/credentials.ts';
 import { readSomeNetworks } from '../../networks.ts';
 import { type Action, accountAction, action, listAction } from '../action.ts';
-import { accountParams, credits, instant, line, username } from '../schemas.ts';
+import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
 
 /** Accounts: make, show, change, switch off, remove. */
 
@@ -44,11 +44,8 @@ const settable = {
     .nullable()
     .optional()
     .describe('Country of its local phone numbers, such as ZA.'),
-  priority: z.int().min(0).max(3).optional().describe('0 to 3; higher goes first.'),
-  tag: z
-    .int()
-    .min(-(2 ** 31))
-    .max(2 ** 31 - 1)
+  priority: integer(0, 3).optional().describe('0 to 3; higher goes first.'),
+  tag: integer(-(2 ** 31), 2 ** 31 - 1)
     .optional()
     .describe("A number for the operator's own use."),
   allowedNetworks: allowedNetworks.optional(),
@@ -143,7 +140,15 @@ const list = listAction({
   item: accountOutput,
   position: z.tuple([username]),
   example: { query: { q: 'acme', state: 'enabled' }, output: { items: [EXAMPLE], next: null } },
-  command: { columns: ['username', 'company', 'credits', 'state'] },
+  command: {
+    columns: ['username', 'company', 'credits', 'state'],
+    row: ({ username: name, company, credits: free, state }) => [
+      name,
+      company ?? '',
+      `${free} credits`,
+      state === 'disabled' ? state : '',
+    ],
+  },
   run: async ({ database }, { query: { q, state }, page }) => {
     const [after] = page.after ?? [''];
     const isWanted = (record: AccountRecord) =>
@@ -170,10 +175,7 @@ const add = action({
   body: z.strictObject({
     username,
     ...settable,
-    credits: credits
-      .refine((amount) => amount >= 0n, 'expected 0 or more')
-      .optional()
-      .describe('Credits to begin with.'),
+    credits: amount.optional().describe('Credits to begin with.'),
     password: z.string().min(1).max(200).optional().describe('A password, which is kept as argon2id.'),
   }),
   output: z.strictObject({ username, userId: z.string().describe('Its user_id, which is shown only now.') }),
@@ -191,9 +193,9 @@ const add = action({
     say: ({ username: name, userId }) => `Added ${name}. Its user_id, which is shown only now:\n${userId}`,
   },
   run: async ({ database, now }, { body }) => {
-    const { password, credits: amount = 0n, username: name, ...settings } = body;
+    const { password, credits: begin = 0n, username: name, ...settings } = body;
     const passwordHash = password === undefined ? null : await hashPassword(password);
-    const given = { ...onlyGiven(settings), username: name, passwordHash, credits: amount };
+    const given = { ...onlyGiven(settings), username: name, passwordHash, credits: begin };
     return { username: name, ...(await addRecord(database, given, now())) };
   },
 });

@@ -55,23 +55,34 @@ const add = accountAction({
       .regex(/^\P{Cc}*$/u, 'control characters are not allowed')
       .optional()
       .describe('A user_id of an old server, which its programs go on using.'),
+    revokeOthers: z.boolean().optional().describe('Revoke all others at once.'),
   }),
-  output: z.strictObject({ userId: z.string().describe('Shown only now.'), ...userIdOutput.shape }),
+  output: z.strictObject({
+    userId: z.string().describe('Shown only now.'),
+    ...userIdOutput.shape,
+    revoked: z.int().describe('How many others were revoked.'),
+  }),
   status: 201,
   problems: ['not-found', 'conflict'],
   example: {
     params: { username: 'acme' },
     body: {},
-    output: { userId: '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11', ...EXAMPLE },
+    output: { userId: '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11', ...EXAMPLE, revoked: 0 },
   },
   command: {
     secrets: ['userId'],
-    say: ({ userId }, { params }) => `A new user_id for ${params.username}, which is shown only now:\n${userId}`,
+    say: ({ userId, revoked }, { params: { username }, body: { revokeOthers } }) =>
+      `A new user_id for ${username}, which is shown only now:\n${userId}\n${
+        revokeOthers
+          ? `Revoked: ${revoked}.`
+          : `The old ones still work; revoke them with: columba user-id revoke ${username} HASH`
+      }`,
   },
   target: ({ params }, { hash: added }) => `${params.username}/${added.slice(0, 12)}`,
   run: async ({ database, account, now }, { body }) => {
-    const { userId, added } = await addUserId(database, account.id, body.userId, now());
-    return { userId, ...added };
+    const given = { userId: body.userId, revokeOthers: body.revokeOthers ?? false };
+    const { userId, added, revoked } = await addUserId(database, account.id, given, now());
+    return { userId, ...added, revoked };
   },
 });
 

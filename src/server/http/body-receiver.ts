@@ -1,35 +1,39 @@
 import { Problem } from '../../problem.ts';
 
-/** The bodies of requests while they come or wait: each within its bounds, and all together within theirs. */
+/** Receives request bodies: limits the bytes of each one, and of all of them together. */
 export interface BodyLimits {
   readonly bodyBytesMax: number;
   readonly receivingBytesMax: number;
 }
 
-export interface Receiving {
-  /** What has come, or why no more of it is taken. */
+/** A body that is arriving. */
+export interface PendingBytes {
+  /** What has arrived. */
   readonly bytes: Buffer;
+  /** Why no more of it is taken. */
   readonly problem: Problem | undefined;
   add(chunk: Buffer): void;
-  /** It is whole, or will not be any more. */
+  /** The body is complete, or it is abandoned: its bytes no longer count. */
   end(): void;
 }
 
-// The largest call there is has 40 KB: calls are served however much others send.
+export type BodyReceiver = ReturnType<typeof createBodyReceiver>;
+
+// The largest call has 40 KB. So calls are received however much other clients send.
 const SMALL_BYTES = 65_536;
 
-export function createBodies({ bodyBytesMax, receivingBytesMax }: BodyLimits) {
-  /** Of all that are under way. */
+export function createBodyReceiver({ bodyBytesMax, receivingBytesMax }: BodyLimits) {
+  /** The bytes of all bodies that are arriving or held. */
   let held = 0;
 
-  /** Chunks are copied together: each of them takes more than its bytes. */
-  class Gathering implements Receiving {
-    #gathered: Buffer = NOTHING;
+  /** Copies chunks into one buffer, because a chunk takes more memory than its bytes. */
+  class Received implements PendingBytes {
+    #buffer: Buffer = NO_BYTES;
     #length = 0;
     problem: Problem | undefined;
 
     get bytes(): Buffer {
-      return this.#gathered.subarray(0, this.#length);
+      return this.#buffer.subarray(0, this.#length);
     }
 
     add(chunk: Buffer): void {
@@ -37,7 +41,7 @@ export function createBodies({ bodyBytesMax, receivingBytesMax }: BodyLimits) {
       const start = this.#length;
       const length = start + chunk.length;
       if (length > bodyBytesMax) this.problem = tooLarge();
-      else if (length > SMALL_BYTES && held + chunk.length > receivingBytesMax) this.problem = crowded();
+      else if (length > SMALL_BYTES && held + chunk.length > receivingBytesMax) this.problem = tooManyBytes();
       if (this.problem) {
         this.end();
         return;
@@ -45,13 +49,13 @@ export function createBodies({ bodyBytesMax, receivingBytesMax }: BodyLimits) {
       held += chunk.length;
       this.#length = length;
       if (start === 0) {
-        this.#gathered = chunk;
+        this.#buffer = chunk;
         return;
       }
-      if (length > this.#gathered.length) {
-        this.#gathered = enlarged(this.#gathered, start, Math.min(2 * length, bodyBytesMax));
+      if (length > this.#buffer.length) {
+        this.#buffer = enlarged(this.#buffer, start, Math.min(2 * length, bodyBytesMax));
       }
-      chunk.copy(this.#gathered, start);
+      chunk.copy(this.#buffer, start);
     }
 
     end(): void {
@@ -61,35 +65,33 @@ export function createBodies({ bodyBytesMax, receivingBytesMax }: BodyLimits) {
   }
 
   const tooLarge = (): Problem =>
-    new Problem('too-large', `A request body has at most ${bodyBytesMax} bytes.`, { headers: { Connection: 'close' } });
+    new Problem('too-large', `A request body has at most ${bodyBytesMax} bytes.`, { closes: true });
 
   return {
-    receive: (): Receiving => new Gathering(),
+    receive: (): PendingBytes => new Received(),
     tooLarge,
     bytesMax: bodyBytesMax,
-    /** Counts bytes that a request holds until they are released; throws where there is no room for them. */
+    /** Counts the bytes that a request holds until it releases them. Throws if there are too many. */
     hold(bytes: number): void {
-      if (bytes > SMALL_BYTES && held + bytes > receivingBytesMax) throw crowded();
+      if (bytes > SMALL_BYTES && held + bytes > receivingBytesMax) throw tooManyBytes();
       held += bytes;
     },
     release(bytes: number): void {
       held -= bytes;
     },
-    /** Of all requests, in bytes. */
     get held() {
       return held;
     },
   };
 }
 
-export type Bodies = ReturnType<typeof createBodies>;
-
-const crowded = (): Problem =>
+const tooManyBytes = (): Problem =>
   new Problem('too-many', 'Too much is being sent at the same time. Try again later.', {
-    headers: { Connection: 'close', 'Retry-After': '1' },
+    closes: true,
+    retryAfterSeconds: 1,
   });
 
-const NOTHING: Buffer = Buffer.alloc(0);
+const NO_BYTES: Buffer = Buffer.alloc(0);
 
 function enlarged(before: Buffer, used: number, bytes: number): Buffer {
   const larger = Buffer.allocUnsafeSlow(bytes);

@@ -1,37 +1,36 @@
 import { isTrailer } from './request-head.ts';
 
-/** What can be wrong with a body in chunks. */
+/** Why a chunked body is rejected. */
 export type ChunkProblem = 'malformed' | 'long extensions' | 'long trailer';
 
-// Nobody uses them; with as many as node:http allows, they are no way to make us read for ever.
+// No client uses them. The same limit as that of node:http.
 const EXTENSION_BYTES_MAX = 16_384;
 const SIZE =
   /^0*[0-9A-Fa-f]{1,16}(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"[\t !#-[\]-~\x80-\xff]*"))?)*$/;
 const SIZE_SO_FAR = /^[0-9A-Fa-f]*(?:(?<=.);[\t -~\x80-\xff]*)?\r?$/;
 const LINE_END = Buffer.from('\r\n');
 
-/** A body in chunks (RFC 9112 §7.1), read as it comes. */
-export class Chunks {
+/** Decodes a chunked body (RFC 9112 §7.1) as it arrives. */
+export class ChunkedDecoder {
   readonly #trailerBytesMax: number;
-  readonly #take: (bytes: Buffer) => void;
+  readonly #onData: (bytes: Buffer) => void;
   #state: 'size' | 'data' | 'data end' | 'trailer' | 'done' = 'size';
-  /** Of the chunk that is being read. */
-  #left = 0;
+  /** Bytes of the current chunk that have not arrived. */
+  #bytesLeft = 0;
   #extensionBytes = 0;
   #trailerBytes = 0;
   problem: ChunkProblem | undefined;
 
-  /** `take` gets the body, piece by piece. */
-  constructor(trailerBytesMax: number, take: (bytes: Buffer) => void) {
+  constructor(trailerBytesMax: number, onData: (bytes: Buffer) => void) {
     this.#trailerBytesMax = trailerBytesMax;
-    this.#take = take;
+    this.#onData = onData;
   }
 
   get isDone(): boolean {
     return this.#state === 'done';
   }
 
-  /** How many of the bytes it has used; the others are to come again, with more. */
+  /** Returns how many bytes it has used. The caller passes the others again, with more. */
   read(bytes: Buffer): number {
     let at = 0;
     while (at < bytes.length && this.#state !== 'done' && !this.problem) {
@@ -52,21 +51,21 @@ export class Chunks {
     return end < 0 ? 0 : end + 2 - at;
   }
 
-  #size(line: string, isWhole: boolean): void {
+  #size(line: string, isComplete: boolean): void {
     const extensionBytes = this.#extensionBytes + Math.max(0, line.length - 16);
     if (extensionBytes > EXTENSION_BYTES_MAX) this.problem = 'long extensions';
-    else if (!(isWhole ? SIZE : SIZE_SO_FAR).test(line)) this.problem = 'malformed';
-    if (!isWhole) return;
+    else if (!(isComplete ? SIZE : SIZE_SO_FAR).test(line)) this.problem = 'malformed';
+    if (!isComplete) return;
     this.#extensionBytes = extensionBytes;
-    this.#left = Number.parseInt(line, 16);
-    this.#state = this.#left === 0 ? 'trailer' : 'data';
+    this.#bytesLeft = Number.parseInt(line, 16);
+    this.#state = this.#bytesLeft === 0 ? 'trailer' : 'data';
   }
 
   #data(bytes: Buffer, at: number): number {
-    const part = bytes.subarray(at, at + this.#left);
-    this.#left -= part.length;
-    if (this.#left === 0) this.#state = 'data end';
-    this.#take(part);
+    const part = bytes.subarray(at, at + this.#bytesLeft);
+    this.#bytesLeft -= part.length;
+    if (this.#bytesLeft === 0) this.#state = 'data end';
+    this.#onData(part);
     return part.length;
   }
 
@@ -78,9 +77,9 @@ export class Chunks {
     return 2;
   }
 
-  #trailer(line: string, isWhole: boolean): void {
+  #trailer(line: string, isComplete: boolean): void {
     if (this.#trailerBytes + line.length > this.#trailerBytesMax) this.problem = 'long trailer';
-    if (!isWhole) return;
+    if (!isComplete) return;
     this.#trailerBytes += line.length + 2;
     if (line === '') this.#state = 'done';
     else if (!isTrailer(line)) this.problem = 'malformed';

@@ -1,15 +1,15 @@
 import { isIP, type Socket } from 'node:net';
-import { neighbourhood, networkList } from '../../networks.ts';
+import { HOST, neighbourhood, networkList } from '../../networks.ts';
 import type { Problem } from '../../problem.ts';
-import { createHostCheck, HOST, targetHost } from './host-header.ts';
-import type { Head } from './request-head.ts';
+import { createHostCheck, targetHost } from './host-header.ts';
+import type { RequestHead } from './request-head.ts';
 
-/** Who calls, and under which address they reach us: asked of a proxy only where the operator trusts it. */
+/** The client's address and our base URL. X-Forwarded fields count only from trusted proxies. */
 export interface AddressRules {
-  /** '' for: as the request says. */
+  /** '' to take it from the request. */
   readonly baseUrl: string;
   readonly trustedProxies: readonly string[];
-  /** Ours; any is where there are none. */
+  /** The hosts of this service; any host if the list is empty. */
   readonly hosts: readonly string[];
 }
 
@@ -20,26 +20,26 @@ export interface Peer {
 }
 
 export interface Addresses {
-  /** What is asked of a socket at the beginning, while it is open. */
+  /** Reads the remote address while the socket is open. */
   peer(socket: Socket): Peer;
-  of(head: Head, peer: Peer): { base: string; basePath: string; client: string };
-  /** What is wrong with the Host, if anything is. */
-  hostProblem(head: Head, peer: Peer): Problem | undefined;
-  /** As whose a connection counts; null for a trusted proxy, which stands for many. */
+  of(head: RequestHead, peer: Peer): { base: string; basePath: string; client: string };
+  /** Why the Host is rejected, if it is. */
+  hostProblem(head: RequestHead, peer: Peer): Problem | undefined;
+  /** The client whose connections are limited together; null for a trusted proxy. */
   countedAs(peer: Peer): string | null;
 }
 
 export function createAddresses({ baseUrl, trustedProxies, hosts }: AddressRules): Addresses {
   const isTrusted = networkList(trustedProxies);
   const checkHost = createHostCheck(hosts);
-  const forwardedBy = ({ address }: Peer, { headers }: Head): Headers => (isTrusted(address) ? headers : {});
+  const forwardedBy = ({ address }: Peer, { headers }: RequestHead): Headers => (isTrusted(address) ? headers : {});
 
   const basePath = pathOf(baseUrl);
   return {
     peer: (socket) => ({ socket, address: plainAddress(socket.remoteAddress ?? '') }),
     of(head, peer) {
       if (trustedProxies.length === 0) {
-        return baseUrl ? { base: baseUrl, basePath, client: peer.address } : new Unforwarded(head, peer);
+        return baseUrl ? { base: baseUrl, basePath, client: peer.address } : new DirectAddress(head, peer);
       }
       const headers = forwardedBy(peer, head);
       const prefix = safe(firstOf(headers['x-forwarded-prefix']), PREFIX) ?? '';
@@ -57,14 +57,14 @@ export function createAddresses({ baseUrl, trustedProxies, hosts }: AddressRules
   };
 }
 
-/** Without a proxy the address is needed by pages and descriptions alone, so that a call does not pay for it. */
-class Unforwarded {
+/** Without a proxy only pages and WSDL need the base URL, so calls do not compute it. */
+class DirectAddress {
   readonly basePath = '';
   readonly client: string;
-  readonly #head: Head;
+  readonly #head: RequestHead;
   readonly #peer: Peer;
 
-  constructor(head: Head, peer: Peer) {
+  constructor(head: RequestHead, peer: Peer) {
     this.#head = head;
     this.#peer = peer;
     this.client = peer.address;
@@ -75,7 +75,7 @@ class Unforwarded {
   }
 }
 
-type Headers = Head['headers'];
+type Headers = RequestHead['headers'];
 
 const PREFIX = /^\/[\w./~-]*$/;
 
@@ -89,15 +89,15 @@ const schemeOf = (headers: Headers): string =>
 
 const forwardedHost = (headers: Headers): string | undefined => safe(firstOf(headers['x-forwarded-host']), HOST);
 
-/** HTTP/1.0 needs no Host, and a strange one is not repeated: then it is the address that was connected to. */
-function hostOf({ headers, target }: Head, { socket }: Peer, forwarded: Headers): string {
+/** Without a Host (HTTP/1.0), or with one that is no URL host: the local address of the socket. */
+function hostOf({ headers, target }: RequestHead, { socket }: Peer, forwarded: Headers): string {
   const given = forwardedHost(forwarded) ?? safe(targetHost(target) ?? headers.host, HOST);
   if (given && URL.canParse(`http://${given}`)) return given.replace(/:$/, '');
   const address = plainAddress(socket.localAddress ?? 'localhost');
   return `${isIP(address) === 6 ? `[${address}]` : address}:${socket.localPort}`;
 }
 
-/** From the right: the last address that a trusted proxy saw and that is not a trusted proxy itself. */
+/** From the right: the first address of X-Forwarded-For that is no trusted proxy. */
 function clientOf(peer: string, headers: Headers, isTrusted: (address: string) => boolean): string {
   const field = headers['x-forwarded-for'];
   if (field === undefined) return peer;
@@ -110,7 +110,7 @@ function clientOf(peer: string, headers: Headers, isTrusted: (address: string) =
   return client;
 }
 
-/** An IPv4 address that came in over an IPv6 socket is still that IPv4 address. */
+/** An IPv4-mapped IPv6 address as IPv4 (RFC 4291 §2.5.5.2). */
 const plainAddress = (address: string): string =>
   address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.)/i, '') : address;
 

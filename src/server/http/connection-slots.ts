@@ -1,23 +1,25 @@
-/** Places for connections. When there are no more, one that is not in use makes room for a new one. */
-export interface Slots<C extends Guest> {
+/** Limits connections. When all slots are taken, an unused connection is evicted for a new one. */
+export interface Slots<C extends Evictable> {
   readonly all: Iterable<C>;
   readonly size: number;
-  /** Whether there is a place for one more of a client's, if need be by dropping another. Null for a trusted proxy. */
+  /** Whether a client gets one more slot, if necessary by eviction. Null for a trusted proxy. */
   makeRoom(client: string | null): boolean;
-  add(client: string | null, guest: C): void;
-  remove(client: string | null, guest: C): void;
+  add(client: string | null, connection: C): void;
+  remove(client: string | null, connection: C): void;
 }
 
-export interface Guest {
-  readonly spare: Spare | undefined;
-  drop(): void;
+export interface Evictable {
+  /** Undefined while it is in use. */
+  readonly eviction: Eviction | undefined;
+  evict(): void;
 }
 
 /**
- * 0: has said nothing for a while. 1: waits for a refusal. 2: has been idle for a while after an answer. 3: is new, and has
- * said nothing yet. The lowest goes first, and of one rank the one that has been so for longest.
+ * The order of eviction. 0: no request since it was opened, for a while. 1: its rejection is
+ * delayed. 2: idle for a while after a response. 3: new, without a request. The lowest rank is
+ * evicted first; within a rank, the one that has been in it longest.
  */
-export interface Spare {
+export interface Eviction {
   readonly rank: 0 | 1 | 2 | 3;
   readonly since: number;
 }
@@ -30,33 +32,33 @@ export interface SlotSettings {
   readonly connectionsPerClientMax: number;
 }
 
-export function createSlots<C extends Guest>({ connectionsMax, connectionsPerClientMax }: SlotSettings): Slots<C> {
+export function createSlots<C extends Evictable>({ connectionsMax, connectionsPerClientMax }: SlotSettings): Slots<C> {
   const all = new Set<C>();
-  /** In the order in which they came; of clients with a connection only. */
+  /** In the order of arrival. Only clients with a connection are in it. */
   const byClient = new Map<string | null, Set<C>>();
 
-  function remove(client: string | null, guest: C): void {
+  function remove(client: string | null, connection: C): void {
     const own = byClient.get(client);
-    if (!own?.delete(guest)) return;
-    all.delete(guest);
+    if (!own?.delete(connection)) return;
+    all.delete(connection);
     if (own.size === 0) byClient.delete(client);
   }
 
-  function dropOne(client: string | null, among: Set<C>, rankMax: number): boolean {
-    const guest = easiest(among, rankMax);
-    if (!guest) return false;
-    remove(client, guest); // now: it is closed later
-    guest.drop();
+  function evictOne(client: string | null, among: Set<C>, rankMax: number): boolean {
+    const connection = firstToEvict(among, rankMax);
+    if (!connection) return false;
+    remove(client, connection); // now: its socket closes later
+    connection.evict();
     return true;
   }
 
-  /** Who has the most gives up one first. Nobody gives up one of any use for a client that has as many. */
-  function dropFairly(client: string | null): boolean {
+  /** The client with most connections loses one first, and never a useful one to a larger client. */
+  function evictFairly(client: string | null): boolean {
     const bySize = [...byClient].sort(([, one], [, other]) => other.size - one.size);
-    if (bySize.some(([other, among]) => dropOne(other, among, RANK_USELESS_MAX))) return true;
+    if (bySize.some(([other, among]) => evictOne(other, among, RANK_USELESS_MAX))) return true;
     const own = client === null ? 0 : (byClient.get(client)?.size ?? 0);
     const larger = bySize.filter(([other, { size }]) => other === client || size > own);
-    return larger.some(([other, among]) => dropOne(other, among, RANK_MAX));
+    return larger.some(([other, among]) => evictOne(other, among, RANK_MAX));
   }
 
   return {
@@ -66,27 +68,28 @@ export function createSlots<C extends Guest>({ connectionsMax, connectionsPerCli
     },
     makeRoom(client) {
       const own = byClient.get(client);
-      if (client !== null && own && own.size >= connectionsPerClientMax) return dropOne(client, own, RANK_MAX);
-      return all.size < connectionsMax || dropFairly(client);
+      if (client !== null && own && own.size >= connectionsPerClientMax) return evictOne(client, own, RANK_MAX);
+      return all.size < connectionsMax || evictFairly(client);
     },
-    add(client, guest) {
-      all.add(guest);
+    add(client, connection) {
+      all.add(connection);
       const own = byClient.get(client);
-      if (own) own.add(guest);
-      else byClient.set(client, new Set([guest]));
+      if (own) own.add(connection);
+      else byClient.set(client, new Set([connection]));
     },
     remove,
   };
 }
 
-function easiest<C extends Guest>(among: Set<C>, rankMax: number): C | undefined {
+function firstToEvict<C extends Evictable>(among: Set<C>, rankMax: number): C | undefined {
   let found: C | undefined;
-  let best: Spare | undefined;
-  for (const guest of among) {
-    const { spare } = guest;
-    if (!spare || spare.rank > rankMax || (best && (best.rank - spare.rank || best.since - spare.since) <= 0)) continue;
-    found = guest;
-    best = spare;
+  let best: Eviction | undefined;
+  for (const connection of among) {
+    const { eviction } = connection;
+    if (!eviction || eviction.rank > rankMax) continue;
+    if (best && (best.rank - eviction.rank || best.since - eviction.since) <= 0) continue;
+    found = connection;
+    best = eviction;
   }
   return found;
 }

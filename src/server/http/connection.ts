@@ -1,115 +1,119 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
-import { isWhole, type Reply, type Request } from '../../exchange.ts';
-import type { Bodies } from './body-receiver.ts';
+import { afterPoll } from '../../event-loop.ts';
+import type { Handler, Reply } from '../../exchange.ts';
+import type { BodyReceiver } from './body-receiver.ts';
 import type { Peer } from './client-address.ts';
-import { pack } from './compression.ts';
-import type { Spare } from './connection-slots.ts';
-import { late, noRequest, noRoom } from './error-response.ts';
+import { compress } from './compression.ts';
+import type { Eviction } from './connection-slots.ts';
+import { badRequest, type RawErrorResponse, requestTimeout, tooManyConnections } from './error-response.ts';
 import { isProbe } from './host-header.ts';
-import type { Overload } from './load-shedding.ts';
-import type { Bursts } from './poll-batch.ts';
+import type { LoadShedder } from './load-shedding.ts';
+import type { PollBatches } from './poll-batch.ts';
 import type { Requests } from './request.ts';
-import type { Head } from './request-head.ts';
+import type { RequestHead } from './request-head.ts';
 import { requestIdOf } from './request-id.ts';
-import { type Arrival, beginsRequest, isLineEnd, type LastWords, Reading } from './request-parser.ts';
-import type { Collecting, Pieces } from './response-collector.ts';
-import { type Framing, headOf, sendPieces } from './response-writer.ts';
+import { beginsRequest, type ParsedRequest, RequestParser } from './request-parser.ts';
+import { ResponseWriter, type WriterSettings } from './response-writer.ts';
+import { SocketInput } from './socket-input.ts';
+import type { Timeouts } from './timeouts.ts';
 
-/** What all connections of a server have in common. */
-export interface Host {
-  readonly handle: (request: Request) => Reply | Promise<Reply>;
+/** What all connections of a server share. */
+export interface ConnectionContext extends WriterSettings {
+  readonly handle: Handler;
   readonly requests: Requests;
-  readonly bodies: Bodies;
-  readonly overload: Overload;
-  readonly bursts: Bursts;
-  readonly collecting: Collecting;
+  readonly bodies: BodyReceiver;
+  readonly loadShedder: LoadShedder;
+  readonly pollBatches: PollBatches;
+  readonly timeouts: Timeouts;
   readonly headerBytesMax: number;
   /** 0 for any number. */
   readonly requestsPerConnectionMax: number;
-  /** How many ticks of the server's clock each may take. */
-  readonly patience: { readonly [S in 'head' | 'body' | 'idle' | 'spare' | 'again' | 'sending' | 'last']: number };
-  /** The header fields that say whether the connection stays open. */
-  readonly stay: (isLast: boolean) => string;
-  /** The clock, which a server that stands still does not advance. */
-  readonly now: () => number;
-  /** Whether every answer is the last one of its connection. */
-  readonly isClosing: () => boolean;
-  /** Told how many bytes of a body go out. */
-  readonly sent: (bytes: number) => void;
+  /** The server stops: every response is the last one of its connection. */
+  readonly isStopping: () => boolean;
 }
 
-/** For who watches from outside: a request is there, and its answer has been handed to the system. */
-const began = channel('columba.request');
-const answered = channel('columba.answered');
+/** For observers outside: a request has arrived, and its response was passed to the socket. */
+const requestArrived = channel('columba.request');
+const responseWritten = channel('columba.answered');
 
-const NOTHING: Buffer = Buffer.alloc(0);
+const NO_BYTES: Buffer = Buffer.alloc(0);
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
 /**
- * One connection, on which requests are answered one after the other (RFC 9112 §9.3.2 forbids another order for most calls).
- * While one is answered nothing more is read: who sends ahead keeps what is sent.
+ * One connection. It handles one request at a time, in order (RFC 9112 §9.3.2). While it handles
+ * one, it pauses the socket after at most one more chunk.
+ *
+ *                  request complete              reply                 not yet taken
+ *     ┌─────────┐ ─────────────────► ┌──────────┐ ───► ResponseWriter ─────────────► ┌─────────┐
+ *     │ reading │                    │ handling │                │                   │ writing │
+ *     └─────────┘ ◄──────────────────└──────────┘ ◄── delay over │                   └─────────┘
+ *       │     ▲       all taken        │      ▲                  │                     │     │
+ *       │     │                        ▼      │                  │ last response       │     │
+ *       │     │                      ┌──────────┐                │                     │     │
+ *       │     │                      │ delayed  │ (rejection or  │                     │     │
+ *       │     │                      └──────────┘  holdBack)     ▼                     │     │
+ *       │     │                                             ┌─────────┐ ◄──────────────┘     │
+ *       └─────┼── bad request, time-out, client ended ────► │ closing │   last response      │
+ *             │                                             └─────────┘                      │
+ *             └────────────────────────────── all taken ─────────────────────────────────────┘
+ *
+ * Time-outs: `reading` head, body or idle; `writing` send; `closing` linger. `handling` has none:
+ * the handler has its own. A delayed connection may be closed to make room for another one.
  */
 export class Connection {
   readonly #socket: Socket;
   readonly #peer: Peer;
-  readonly #host: Host;
-  readonly #reading: Reading;
-  /** `heldBack`: only its refusal waits to be told. `last`: it has got its last answer. */
-  #state: 'reading' | 'busy' | 'heldBack' | 'sending' | 'last' = 'reading';
-  /** When what is waited for began. */
-  #since: number;
-  #isPaused = false;
-  /** What comes was read from the system while it was paused. */
-  #isResuming = false;
-  /** The turn of the event loop in which something came last. */
-  #turn = 0;
-  /** The client has said that it sends no more. */
+  readonly #context: ConnectionContext;
+  readonly #input: SocketInput;
+  readonly #parser: RequestParser;
+  readonly #writer: ResponseWriter;
+  #state: 'reading' | 'handling' | 'delayed' | 'writing' | 'closing' = 'reading';
+  #phaseStartedAt: number;
+  /** The client has ended its side. */
   #isEnded = false;
-  #served = 0;
-  /** When it was last refused for overload. */
-  #refusedAt = Number.NEGATIVE_INFINITY;
-  /** A part of the request that is answered was not read. */
-  #isCut = false;
+  #requests = 0;
+  #rejectedAt = Number.NEGATIVE_INFINITY;
+  /** A part of the current request was not read. */
+  #bodyIncomplete = false;
 
-  constructor(peer: Peer, host: Host) {
+  constructor(peer: Peer, context: ConnectionContext) {
+    const { socket } = peer;
     this.#peer = peer;
-    this.#socket = peer.socket;
-    this.#host = host;
-    this.#since = host.now();
-    this.#reading = new Reading({
-      ...{ bodies: host.bodies, headerBytesMax: host.headerBytesMax },
-      problemOf: (head) => host.requests.problemOf(head, peer),
-      expected: () => void this.#socket.write(CONTINUE),
+    this.#socket = socket;
+    this.#context = context;
+    this.#phaseStartedAt = context.timeouts.now();
+    this.#input = new SocketInput(socket, context.pollBatches);
+    this.#parser = new RequestParser({
+      bodies: context.bodies,
+      headerBytesMax: context.headerBytesMax,
+      problemOf: (head) => context.requests.problemOf(head, peer),
+      onExpectContinue: () => void socket.write(CONTINUE),
     });
-    this.#socket.on('data', (chunk: Buffer) => {
-      if (this.#isInBurst(chunk)) host.bursts.enter();
-      try {
-        this.#came(chunk);
-      } finally {
-        host.bursts.leave();
-      }
+    this.#writer = new ResponseWriter(socket, context, {
+      onPieces: () => this.#enter('writing'),
+      onWritten: (isLast) => this.#onResponseWritten(isLast),
+      onFailed: ({ request, requestId, reply }, thrown) =>
+        reply.failed ? this.#respond(request, requestId, reply.failed(thrown)) : socket.destroy(),
     });
-    this.#socket.on('end', () => {
-      this.#isEnded = true;
-      if (this.#state === 'reading') this.#read();
-    });
-    this.#socket.on('error', () => {}); // it is closed after it
-    this.#socket.on('close', () => this.#reading.drop());
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    socket.on('end', () => this.#onEnd());
+    socket.on('error', () => {}); // 'close' follows
+    socket.on('close', () => this.#parser.drop());
   }
 
-  /** Called at every tick of the clock. */
-  check(): void {
-    const { patience, now } = this.#host;
-    const waited = now() - this.#since;
+  /** Called at every tick of the time-outs. */
+  onTick(): void {
+    const { ticks, now } = this.#context.timeouts;
+    const elapsed = now() - this.#phaseStartedAt;
     if (this.#state === 'reading') {
-      const { stage } = this.#reading;
-      if (stage === 'nothing' && this.#served > 0) {
-        if (waited > patience.idle) this.closeIfIdle();
-      } else if (waited > (stage === 'body' ? patience.body : patience.head)) this.#end(late());
-    } else if (this.#state === 'sending' || this.#socket.writableLength > 0) {
-      if (waited > patience.sending) this.#socket.destroy(); // it must not hold its answer, and its connection, for ever
-    } else if (this.#state === 'last' && waited > patience.last) {
+      const { stage } = this.#parser;
+      if (stage === 'nothing' && this.#requests > 0) {
+        if (elapsed > ticks.idle) this.closeIfIdle();
+      } else if (elapsed > (stage === 'body' ? ticks.body : ticks.head)) this.#endWith(requestTimeout());
+    } else if (this.#state === 'writing' || this.#socket.writableLength > 0) {
+      if (elapsed > ticks.writing) this.#socket.destroy();
+    } else if (this.#state === 'closing' && elapsed > ticks.closing) {
       this.#socket.destroy();
     }
   }
@@ -119,99 +123,87 @@ export class Connection {
   }
 
   get #isIdle(): boolean {
-    return this.#state === 'reading' && this.#reading.stage === 'nothing';
+    return this.#state === 'reading' && this.#parser.stage === 'nothing';
   }
 
-  /** How easily its place can be given to another: the lower the easier; undefined while it is in use. */
-  get spare(): Spare | undefined {
-    const { now, patience } = this.#host;
-    const since = this.#since;
-    const isSilent = this.#state === 'reading' && this.#served === 0;
-    const isLong = now() - since > patience.spare;
+  /** Whether it can be closed to make room for another connection; undefined while it is in use. */
+  get eviction(): Eviction | undefined {
+    const { now, ticks } = this.#context.timeouts;
+    const since = this.#phaseStartedAt;
+    const isSilent = this.#state === 'reading' && this.#requests === 0;
+    const isLong = now() - since > ticks.evictable;
     if (isSilent && isLong) return { rank: 0, since };
-    if (this.#state === 'heldBack') return { rank: 1, since };
+    if (this.#state === 'delayed') return { rank: 1, since };
     if (this.#isIdle && isLong) return { rank: 2, since };
     return isSilent ? { rank: 3, since } : undefined; // its request may be on its way
   }
 
-  /** Its place is needed. It is not listened to any longer, as it is nobody's to look after from now on. */
-  drop(): void {
-    this.#socket.write(noRoom());
+  /** Closes it at once: no time-out watches it any longer. */
+  evict(): void {
+    this.#socket.write(tooManyConnections());
     this.#close(false);
   }
 
-  /**
-   * Whether the request in it had begun to come when the system said that there is something to read.
-   * That is certain for the first chunk of a turn alone: libuv reads again in the same turn after a
-   * chunk that filled its 64 KiB, and what it reads then may have been sent later.
-   */
-  #isInBurst(chunk: Buffer): boolean {
-    const turn = this.#host.bursts.turn();
-    const isFirst = turn !== this.#turn;
-    this.#turn = turn;
-    const isInside = this.#reading.stage !== 'nothing' || !isLineEnd(chunk[0]);
-    return isFirst && isInside && !this.#isResuming;
+  #enter(state: 'reading' | 'delayed' | 'writing'): void {
+    this.#state = state;
+    this.#phaseStartedAt = this.#context.timeouts.now();
   }
 
-  #came(chunk: Buffer): void {
-    if (this.#state === 'last') return; // it is only taken off the line
+  #onData(chunk: Buffer): void {
+    const pollId = this.#input.batchOf(chunk, this.#parser.stage !== 'nothing');
+    if (this.#state === 'closing') return; // lingering: what arrives is dropped
     if (this.#state === 'reading') {
-      if (this.#served > 0 && this.#reading.stage === 'nothing' && beginsRequest(chunk)) this.#since = this.#host.now();
-      this.#reading.add(chunk);
-      this.#read();
+      const isIdle = this.#requests > 0 && this.#parser.stage === 'nothing';
+      if (isIdle && beginsRequest(chunk)) this.#phaseStartedAt = this.#context.timeouts.now();
+      this.#parser.add(chunk);
+      this.#readNext(pollId);
     } else {
-      this.#reading.add(chunk);
-      this.#isPaused = true;
-      this.#socket.pause();
+      this.#parser.add(chunk);
+      this.#input.pause();
     }
   }
 
-  #read(): void {
-    const next = this.#reading.next();
-    if (typeof next === 'string') this.#end(next);
-    else if (next) this.#serve(next);
-    else this.#wait();
+  #onEnd(): void {
+    this.#isEnded = true;
+    if (this.#state === 'reading') this.#readNext(undefined);
   }
 
-  /** What has come is not enough. */
-  #wait(): void {
-    if (this.#isEnded && this.#reading.stage !== 'nothing') this.#end(noRequest());
+  #readNext(pollId: number | undefined): void {
+    const next = this.#parser.next();
+    if (typeof next === 'string') this.#endWith(next);
+    else if (next) this.#admit(next, pollId);
+    else this.#waitForBytes();
+  }
+
+  #waitForBytes(): void {
+    if (this.#isEnded && this.#parser.stage !== 'nothing') this.#endWith(badRequest());
     else if (this.#isEnded) this.#socket.end();
-    else if (this.#isPaused) {
-      this.#isPaused = false;
-      this.#isResuming = true;
-      this.#socket.resume(); // hands over what it holds in the next tick
-      process.nextTick(() => {
-        this.#isResuming = false;
-      });
-    }
+    else this.#input.resume();
   }
 
-  #serve(arrival: Arrival): void {
-    const { overload, bursts } = this.#host;
-    const { head, body } = arrival;
-    this.#state = 'busy';
-    this.#isCut = arrival.isCut;
-    this.#served += 1;
-    if (began.hasSubscribers) began.publish({ socket: this.#socket, method: head.method });
-    const verdict = isProbe(head) ? 'now' : overload.judge();
-    if (verdict === 'now') this.#perform(arrival);
-    else if (verdict === 'refused') this.#refuse(head);
+  /** Handles the request now, or in the queue of load shedding, or rejects it. */
+  #admit(parsed: ParsedRequest, pollId: number | undefined): void {
+    const { loadShedder, pollBatches } = this.#context;
+    const { head, body } = parsed;
+    this.#state = 'handling';
+    this.#bodyIncomplete = parsed.bodyIncomplete;
+    this.#requests += 1;
+    if (requestArrived.hasSubscribers) requestArrived.publish({ socket: this.#socket, method: head.method });
+    const verdict = isProbe(head) ? 'now' : loadShedder.decide();
+    if (verdict === 'now') this.#handle(parsed, pollId);
+    else if (verdict === 'reject') this.#reject(head);
     else {
-      const serve = (slice: number) => {
-        if (this.#socket.destroyed) return; // nobody waits for it
-        bursts.enterSlice(slice);
-        this.#perform(arrival);
-        bursts.leave();
+      const handle = (slice: number) => {
+        if (!this.#socket.destroyed) this.#handle(parsed, pollBatches.ofSlice(slice));
       };
-      overload.line(body instanceof Uint8Array ? body.length : 0, serve, () => this.#refuse(head));
+      loadShedder.queue(body instanceof Uint8Array ? body.length : 0, handle, () => this.#reject(head));
     }
   }
 
-  #perform({ head, refused, body }: Arrival): void {
-    const { requests, overload, handle } = this.#host;
-    const request = requests.make(head, this.#peer, refused, body, this.#holdBack);
-    overload.started();
+  #handle({ head, refused, body }: ParsedRequest, pollId: number | undefined): void {
+    const { requests, loadShedder, handle } = this.#context;
+    const request = requests.make({ head, peer: this.#peer, refused, body, pollId, holdBack: this.#holdBack });
+    loadShedder.begin();
     let reply: Reply | Promise<Reply>;
     try {
       reply = handle(request);
@@ -223,7 +215,7 @@ export class Connection {
       reply.then(
         (ready) => {
           request.release();
-          this.#pack(head, request.id, ready);
+          this.#compress(head, request.id, ready);
         },
         () => {
           request.release();
@@ -232,143 +224,102 @@ export class Connection {
       );
     } else {
       request.release();
-      this.#pack(head, request.id, reply);
+      this.#compress(head, request.id, reply);
     }
   }
 
-  /** Costs little: it is not even made a request. Who has asked again too soon is told so later, and so slowed down. */
-  #refuse(head: Head): void {
-    const { overload, now, patience } = this.#host;
-    const answer = () => {
-      this.#refusedAt = now();
-      this.#answer(head, requestIdOf(head.headers['x-request-id']), BUSY);
+  /** Costs little: no Request is made. A client that repeats too soon gets its 503 after a delay. */
+  #reject(head: RequestHead): void {
+    const { loadShedder, timeouts } = this.#context;
+    const respond = () => {
+      this.#rejectedAt = timeouts.now();
+      this.#respond(head, requestIdOf(head.headers['x-request-id']), OVERLOADED);
     };
-    if (now() - this.#refusedAt > patience.again) answer();
+    if (timeouts.now() - this.#rejectedAt > timeouts.ticks.retry) respond();
     else {
-      this.#state = 'heldBack';
-      this.#since = now();
-      overload.later(answer);
+      this.#enter('delayed');
+      loadShedder.delayRejection(respond);
     }
   }
 
-  /** Its place may be given to another meanwhile, who then need not wait for guesses to be answered. */
   readonly #holdBack = async (wait: () => Promise<void>): Promise<void> => {
-    const { overload, now } = this.#host;
-    overload.ended();
-    this.#state = 'heldBack';
-    this.#since = now();
+    const { loadShedder } = this.#context;
+    loadShedder.end();
+    this.#enter('delayed');
     await wait().finally(() => {
-      overload.started();
-      if (this.#state === 'heldBack') this.#state = 'busy';
+      loadShedder.begin();
+      if (this.#state === 'delayed') this.#state = 'handling';
     });
   };
 
-  /** Everything is answered: this is for what cannot be answered. */
+  /** A handler maps every error to a reply. This is for a handler that failed to. */
   #fail(): void {
-    this.#host.overload.ended();
+    this.#context.loadShedder.end();
     this.#socket.destroy();
   }
 
-  #pack(head: Head, id: string, reply: Reply): void {
-    this.#host.overload.ended();
-    const packed = pack(reply, head.headers['accept-encoding']);
-    if (packed instanceof Promise) {
-      packed.then(
-        (ready) => this.#answer(head, id, ready),
+  #compress(head: RequestHead, id: string, reply: Reply): void {
+    this.#context.loadShedder.end();
+    const compressed = compress(reply, head.headers['accept-encoding']);
+    if (compressed instanceof Promise) {
+      compressed.then(
+        (ready) => this.#respond(head, id, ready),
         () => this.#socket.destroy(),
       );
-    } else this.#answer(head, id, packed);
+    } else this.#respond(head, id, compressed);
   }
 
-  #answer(head: Head, id: string, reply: Reply): void {
-    if (this.#socket.destroyed || this.#state === 'last') return;
-    const { requestsPerConnectionMax, isClosing, sent, stay } = this.#host;
+  #respond(request: RequestHead, requestId: string, reply: Reply): void {
+    if (this.#socket.destroyed || this.#state === 'closing') return;
+    const { requestsPerConnectionMax, isStopping } = this.#context;
     const isLast =
-      this.#isCut || // the rest of it must not be taken for a request
-      !head.persists ||
-      reply.headers.Connection === 'close' ||
-      this.#served === requestsPerConnectionMax ||
-      isClosing();
-    const { body } = reply;
-    if (!isWhole(body)) {
-      this.#answerInPieces(head, id, reply, body, isLast);
-      return;
-    }
-    // As a text of one character a byte it goes out in one write with the head; encoding it there would cost several times as much.
-    const bytes =
-      typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    const content = head.method === 'HEAD' ? '' : bytes.toString('latin1');
-    sent(content.length);
-    this.#socket.write(headOf(reply, id, bytes.length, stay(isLast)) + content, 'latin1');
-    this.#handedOver(isLast);
+      this.#bodyIncomplete || // its rest must not be parsed as a request
+      !request.persists ||
+      reply.closes === true ||
+      this.#requests === requestsPerConnectionMax ||
+      isStopping();
+    this.#writer.write({ request, requestId, reply, isLast });
   }
 
-  #answerInPieces(head: Head, id: string, reply: Reply, pieces: Pieces, isLast: boolean): void {
-    const unmeasured = head.version === '1.0' ? 'closed' : 'chunked';
-    if (head.method === 'HEAD') {
-      this.#socket.write(headOf(reply, id, unmeasured, this.#host.stay(true)), 'latin1');
-      this.#handedOver(true);
-      return;
-    }
-    const fail = (thrown: unknown) =>
-      reply.failed ? this.#answer(head, id, reply.failed(thrown)) : this.#socket.destroy();
-    this.#host.collecting
-      .collect(reply, pieces, () => this.#socket.destroyed)
-      .then((whole) => whole && this.#sendPieces(reply, id, whole.pieces, whole.length ?? unmeasured, isLast), fail);
-  }
-
-  #sendPieces(reply: Reply, id: string, pieces: Pieces, framing: Framing, isLast: boolean): void {
-    const closes = isLast || framing === 'closed';
-    const head = headOf(reply, id, framing, this.#host.stay(closes));
-    this.#state = 'sending';
-    this.#since = this.#host.now();
-    sendPieces(this.#socket, head, pieces, framing === 'chunked', this.#host.sent).then(
-      () => this.#handedOver(closes),
-      () => this.#socket.destroy(), // a part must not be taken for the whole
-    );
-  }
-
-  #handedOver(isLast: boolean): void {
-    if (answered.hasSubscribers) answered.publish({ socket: this.#socket });
+  #onResponseWritten(isLast: boolean): void {
+    if (responseWritten.hasSubscribers) responseWritten.publish({ socket: this.#socket });
     if (isLast) {
-      this.#close(this.#isCut || this.#reading.stage !== 'nothing');
+      this.#close(this.#bodyIncomplete || this.#parser.stage !== 'nothing');
     } else if (this.#socket.writableLength === 0) {
-      this.#goOn(); // mostly the system has taken it all by now
+      this.#onResponseTaken(); // mostly the system has taken it all by now
     } else {
-      if (this.#state !== 'sending') this.#since = this.#host.now();
-      this.#state = 'sending';
-      this.#socket.write(NOTHING, () => this.#goOn());
+      if (this.#state !== 'writing') this.#enter('writing');
+      this.#socket.write(NO_BYTES, () => this.#onResponseTaken());
     }
   }
 
-  #goOn(): void {
-    this.#state = 'reading';
-    this.#since = this.#host.now();
-    if (this.#reading.stage === 'nothing') {
-      this.#wait();
+  #onResponseTaken(): void {
+    this.#enter('reading');
+    if (this.#parser.stage === 'nothing') {
+      this.#waitForBytes();
       return;
     }
-    // In a turn of its own, so that who sends many at once holds up nobody.
-    setImmediate(() => {
-      if (this.#state === 'reading') this.#read();
+    // Each pipelined request has an event-loop turn: many of them delay nobody else.
+    afterPoll(() => {
+      if (this.#state === 'reading') this.#readNext(undefined);
     });
   }
 
-  /** Nothing more can be read from it. */
-  #end(lastWords: LastWords): void {
-    this.#socket.write(lastWords);
+  /** The bytes on this connection are no request. */
+  #endWith(response: RawErrorResponse): void {
+    this.#socket.write(response);
     this.#close(true);
   }
 
   /**
-   * A client that writes all before it reads would lose the answer if we closed while it writes (RFC 9112 §9.6): then it is
-   * listened to a little longer.
+   * RFC 9112 §9.6: a client that writes everything before it reads would lose the response if we
+   * closed at once. Where it may still write, we read on until the linger time-out.
    */
-  #close(mayStillTalk: boolean): void {
-    if (this.#state !== 'sending') this.#since = this.#host.now();
-    this.#state = 'last';
-    this.#reading.drop();
-    if (!mayStillTalk) {
+  #close(mayStillSend: boolean): void {
+    if (this.#state !== 'writing') this.#phaseStartedAt = this.#context.timeouts.now();
+    this.#state = 'closing';
+    this.#parser.drop();
+    if (!mayStillSend) {
       this.#socket.destroySoon();
       return;
     }
@@ -377,7 +328,7 @@ export class Connection {
   }
 }
 
-const BUSY: Reply = {
+const OVERLOADED: Reply = {
   status: 503,
   headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', 'Retry-After': '1' },
   body: 'There is more to do than can be done in time. Try again later.\n',

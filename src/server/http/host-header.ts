@@ -1,33 +1,20 @@
+import { HOST } from '../../networks.ts';
 import { Problem } from '../../problem.ts';
-import type { Head } from './request-head.ts';
+import type { RequestHead } from './request-head.ts';
 
-/** The Host of a request, which names the service it is meant for. */
+/** The Host of a request (RFC 9112 §3.2). */
 
-// RFC 3986 §3.2.2 without what no name of a machine has: signs and percent signs.
-export const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
-
-/** The names of a list with commas, each with a port or without; throws an Error that says what would be right. */
-export function readHosts(text: string): string[] {
-  const names = text.split(',').map((name) => name.trim().toLowerCase());
-  return names.filter((name) => {
-    if (name !== '' && (!HOST.test(name) || name.endsWith(':'))) {
-      throw new Error('expected names such as sms.example or sms.example:8443');
-    }
-    return name !== '';
-  });
-}
-
-/** The authority of the absolute form, which counts where there is one, and Host does not (RFC 9112 §3.2.2). */
+/** The authority of the absolute form, which wins over Host (RFC 9112 §3.2.2). */
 export const targetHost = (url: string): string | undefined =>
   url.startsWith('/') ? undefined : /^https?:\/\/([^/?]*)/i.exec(url)?.[1];
 
-/** What is wrong with the Host of a request, if anything is (RFC 9112 §3.2). */
-export type HostCheck = (head: Head, forwarded: string | undefined) => Problem | undefined;
+/** Why the Host of a request is rejected, if it is. */
+export type HostCheck = (head: RequestHead, forwarded: string | undefined) => Problem | undefined;
 
-/** Probes of load balancers and supervisors know a process by its address, not by our names. */
-export const isProbe = ({ target }: Head): boolean => target.startsWith('/health/');
+/** Health probes use the address of a process, not its host name. */
+export const isProbe = ({ target }: RequestHead): boolean => target.startsWith('/health/');
 
-/** `hosts` are ours; any is where there are none. One without a port stands for every port. */
+/** `hosts` are those of this service: all if empty. A host without a port stands for every port. */
 export function createHostCheck(hosts: readonly string[]): HostCheck {
   const ours = new Set(hosts);
   const isOurs = (host: string) => ours.has(host) || ours.has(host.replace(/:\d*$/, ''));
@@ -37,7 +24,7 @@ export function createHostCheck(hosts: readonly string[]): HostCheck {
     if (own === undefined && version !== '1.0') return refused('A request of HTTP/1.1 has a Host.');
     if (count > 1) return refused('A request has one Host.');
     const target = targetHost(address);
-    // An empty one is allowed: the client knows no name (RFC 9110 §7.2).
+    // RFC 9110 §7.2 allows an empty Host.
     if ((own && !HOST.test(own)) || (target !== undefined && !HOST.test(target))) {
       return refused('The Host of this request is no name of a machine with a port or without.');
     }
@@ -46,5 +33,5 @@ export function createHostCheck(hosts: readonly string[]): HostCheck {
   };
 }
 
-/** Who mixes up hosts may mix up requests too: the connection is not used any further. */
-const refused = (message: string): Problem => new Problem('malformed', message, { headers: { Connection: 'close' } });
+/** A proxy that mixes up hosts may mix up requests too, so the connection is closed. */
+const refused = (message: string): Problem => new Problem('malformed', message, { closes: true });

@@ -1,171 +1,182 @@
+import { afterPoll } from '../../event-loop.ts';
+
 /**
- * More load than can be served: better to refuse some requests at once than to answer all of them late. Requests are served
- * as they are read, for a slice of time. The rest wait in a line, of which each turn of the event loop serves a slice: so
- * commits, timers and new connections never wait longer. Two signs decide about refusing: how long requests have waited in
- * that line, and how many of those that were begun wait for their answer, be it for the disk or for the database.
+ * Load shedding: under overload some requests are rejected at once, instead of all answered late.
+ *
+ * Requests are handled as they are parsed, for one slice of time. The others wait in a queue, and
+ * each event-loop turn handles one slice of it. So commits, timers and new connections never wait
+ * longer than a slice. A request is rejected when the queue is too slow, or when too many handled
+ * requests wait for the disk or the database.
  */
-export interface Overload {
-  /** What is to become of a request that has just come. */
-  judge(): Verdict;
-  /** For `later`: serves it in its turn, or refuses it; at once, where the bodies in the line take too much memory. */
-  line(bytes: number, serve: (slice: number) => void, refuse: () => void): void;
-  started(): void;
-  ended(): void;
-  /** There was a new connection. The system hands over one a turn, so turns are kept short until there is none. */
+export interface LoadShedder {
+  /** What to do with a request that has just arrived. */
+  decide(): Verdict;
+  /** For 'later': handles the request in its turn or rejects it; at once if bodies take too much memory. */
+  queue(bytes: number, handle: (slice: number) => void, reject: () => void): void;
+  /** Counts a request that is being handled. */
+  begin(): void;
+  end(): void;
+  /** A connection was accepted. libuv accepts one per turn, so turns are short until all are. */
   accepted(): void;
-  /** Tells a refusal as much later as a refused client is told to wait. */
-  later(tell: () => void): void;
+  /** Sends a rejection after the time of Retry-After. */
+  delayRejection(send: () => void): void;
+  /** Requests that are being handled. */
   readonly waiting: number;
-  /** Since the start. */
-  readonly refused: number;
+  /** Requests that were rejected since the start. */
+  readonly rejected: number;
 }
 
-export type Verdict = 'now' | 'later' | 'refused';
+export type Verdict = 'now' | 'later' | 'reject';
 
-export interface OverloadSettings {
+export interface LoadSheddingSettings {
   readonly turnMaxMs: number;
   readonly waitingMax: number;
 }
 
-/** For tests that bring their own. */
+/** The clock and the event loop; tests bring their own. */
 export interface Time {
   readonly now: () => number;
-  readonly nextTurn: (work: () => void) => void;
+  readonly afterPoll: (work: () => void) => void;
   readonly after: (ms: number, work: () => void) => void;
 }
 
-const REAL: Time = {
+const REAL_TIME: Time = {
   now: () => performance.now(),
-  nextTurn: (work) => void setImmediate(work),
-  after: (ms, work) => void setTimeout(work, ms), // a socket whose client has said its last keeps no process alive
+  afterPoll,
+  after: (ms, work) => void setTimeout(work, ms), // not unref: a half-closed socket does not keep Node running
 };
 
-// About 100 calls. A turn costs 0.05 ms by itself.
+// About 100 calls. An event-loop turn costs 0.05 ms by itself.
 const SLICE_MS = 10;
 const SLICE_ACCEPTING_MS = 0.5;
-// As Retry-After says.
+// The Retry-After of a rejection.
 export const RETRY_AFTER_MS = 1_000;
-// Between two of those that are told later, so that they take a twentieth of the time at most, however many there are.
-const SPACING_MS = 0.5;
-// A small body is a part of what a connection may take anyway.
+// Between two delayed rejections, so that they take at most 5 % of the time.
+const REJECTION_INTERVAL_MS = 0.5;
+// Small bodies count as a part of the connection's memory.
 const SMALL_BYTES = 65_536;
-const LINE_BYTES_MAX = 33_554_432;
+const QUEUE_BYTES_MAX = 33_554_432;
 
-interface Job {
+interface QueuedRequest {
   readonly since: number;
   readonly bytes: number;
-  /** Each slice of the line has a number of its own. */
-  readonly serve: (slice: number) => void;
-  readonly refuse: () => void;
+  readonly handle: (slice: number) => void;
+  readonly reject: () => void;
 }
 
-export function createOverload({ turnMaxMs, waitingMax }: OverloadSettings, time: Time = REAL): Overload {
-  const waits = createFifo<Job>();
-  let lineBytes = 0;
-  let isServing = false;
+export function createLoadShedder(settings: LoadSheddingSettings, time: Time = REAL_TIME): LoadShedder {
+  const { turnMaxMs, waitingMax } = settings;
+  const queued = createQueue<QueuedRequest>();
+  const delayRejection = createRejectionDelay(time);
+  let queuedBytes = 0;
+  let isScheduled = false;
   let sliceStartedAt = Number.NaN;
   let slice = 0;
   let isAccepting = false;
   let waiting = 0;
-  let refused = 0;
+  let rejected = 0;
   const endTurn = () => {
     sliceStartedAt = Number.NaN;
-    if (waits.size === 0) isAccepting = false;
+    if (queued.size === 0) isAccepting = false;
   };
-  const isOver = (now: number) => now - sliceStartedAt >= (isAccepting ? SLICE_ACCEPTING_MS : SLICE_MS);
+  const isSliceOver = (now: number) => now - sliceStartedAt >= (isAccepting ? SLICE_ACCEPTING_MS : SLICE_MS);
 
-  function refuse(): 'refused' {
-    refused += 1;
-    return 'refused';
+  function countRejection(): 'reject' {
+    rejected += 1;
+    return 'reject';
   }
 
-  function serveSlice(): void {
+  function handleSlice(): void {
     sliceStartedAt = time.now();
     slice += 1;
-    serveNext();
+    handleNext();
   }
 
-  /** What a call does after it has waited for something counts too, so the next one is looked at behind that. */
-  function serveNext(): void {
-    const job = waits.shift();
-    if (job) {
+  /** In a microtask each, so that the continuations of a call count as a part of the slice. */
+  function handleNext(): void {
+    const next = queued.shift();
+    if (next) {
       const now = time.now();
-      lineBytes -= job.bytes;
-      if (now - job.since > turnMaxMs || waiting >= waitingMax) {
-        refuse();
-        job.refuse();
-      } else job.serve(slice);
+      queuedBytes -= next.bytes;
+      if (now - next.since > turnMaxMs || waiting >= waitingMax) {
+        countRejection();
+        next.reject();
+      } else next.handle(slice);
     }
-    if (waits.size === 0) isServing = false;
-    else if (isOver(time.now())) time.nextTurn(serveSlice);
+    if (queued.size === 0) isScheduled = false;
+    else if (isSliceOver(time.now())) time.afterPoll(handleSlice);
     else {
-      queueMicrotask(serveNext);
+      queueMicrotask(handleNext);
       return;
     }
     sliceStartedAt = Number.NaN;
     isAccepting = false;
   }
 
-  const refusals = createFifo<{ readonly due: number; readonly tell: () => void }>();
-  let lastDue = 0;
-  function tellDue(): void {
-    const now = time.now();
-    for (let first = refusals.first; first && first.due <= now; first = refusals.first) {
-      refusals.shift();
-      first.tell();
-    }
-    if (refusals.first) time.after(refusals.first.due - now, tellDue);
-  }
-
   return {
-    judge() {
-      if (waiting >= waitingMax) return refuse();
+    decide() {
+      if (waiting >= waitingMax) return countRejection();
       const now = time.now();
-      const first = waits.first;
-      // At half of it, since who joins the line now has as long to wait.
-      if (first) return 2 * (now - first.since) > turnMaxMs ? refuse() : 'later';
+      const first = queued.first;
+      // At half of the limit: a request that is queued now waits as long again.
+      if (first) return 2 * (now - first.since) > turnMaxMs ? countRejection() : 'later';
       if (Number.isNaN(sliceStartedAt)) {
         sliceStartedAt = now;
-        time.nextTurn(endTurn); // after all that can be read in this turn
+        time.afterPoll(endTurn);
       }
-      return isOver(now) ? 'later' : 'now';
+      return isSliceOver(now) ? 'later' : 'now';
     },
-    line(bytes, serve, refuseIt) {
-      if (bytes > SMALL_BYTES && lineBytes + bytes > LINE_BYTES_MAX) {
-        refuse();
-        refuseIt();
+    queue(bytes, handle, reject) {
+      if (bytes > SMALL_BYTES && queuedBytes + bytes > QUEUE_BYTES_MAX) {
+        countRejection();
+        reject();
         return;
       }
-      lineBytes += bytes;
-      waits.push({ since: time.now(), bytes, serve, refuse: refuseIt });
-      if (isServing) return;
-      isServing = true;
-      time.nextTurn(serveSlice);
+      queuedBytes += bytes;
+      queued.push({ since: time.now(), bytes, handle, reject });
+      if (isScheduled) return;
+      isScheduled = true;
+      time.afterPoll(handleSlice);
     },
-    started: () => void waiting++,
-    ended: () => void waiting--,
+    begin: () => void waiting++,
+    end: () => void waiting--,
     accepted() {
       isAccepting = true;
     },
-    later(tell) {
-      lastDue = Math.max(time.now() + RETRY_AFTER_MS, lastDue + SPACING_MS);
-      refusals.push({ due: lastDue, tell });
-      if (refusals.size === 1) time.after(RETRY_AFTER_MS, tellDue);
-    },
+    delayRejection,
     get waiting() {
       return waiting;
     },
-    get refused() {
-      return refused;
+    get rejected() {
+      return rejected;
     },
   };
 }
 
-/** First in, first out, without moving all for each. */
-function createFifo<T>() {
+/** Sends each rejection after the time of Retry-After, with an interval between any two. */
+function createRejectionDelay(time: Time): (send: () => void) => void {
+  const delayed = createQueue<{ readonly dueAt: number; readonly send: () => void }>();
+  let lastDueAt = 0;
+  function sendDue(): void {
+    const now = time.now();
+    for (let first = delayed.first; first && first.dueAt <= now; first = delayed.first) {
+      delayed.shift();
+      first.send();
+    }
+    if (delayed.first) time.after(delayed.first.dueAt - now, sendDue);
+  }
+  return (send) => {
+    lastDueAt = Math.max(time.now() + RETRY_AFTER_MS, lastDueAt + REJECTION_INTERVAL_MS);
+    delayed.push({ dueAt: lastDueAt, send });
+    if (delayed.size === 1) time.after(RETRY_AFTER_MS, sendDue);
+  };
+}
+
+/** First in, first out; `shift` takes constant time. */
+function createQueue<T>() {
   let incoming: T[] = [];
   let outgoing: T[] = [];
-  const turn = () => {
+  const refill = () => {
     if (outgoing.length > 0 || incoming.length === 0) return;
     outgoing = incoming.reverse();
     incoming = [];
@@ -175,12 +186,12 @@ function createFifo<T>() {
       return incoming.length + outgoing.length;
     },
     get first(): T | undefined {
-      turn();
+      refill();
       return outgoing.at(-1);
     },
     push: (item: T) => void incoming.push(item),
     shift(): T | undefined {
-      turn();
+      refill();
       return outgoing.pop();
     },
   };

@@ -1,46 +1,47 @@
 import { METHODS } from 'node:http';
+import { BoundedMap } from '../../bounded-map.ts';
 import { detached } from '../../detached.ts';
 
 /**
- * The head of a request, by RFC 9112 and strictly: what a server before us may have read in another way is refused, and
- * nothing is put right. Texts have one character a byte.
+ * The head of a request, parsed strictly by RFC 9112. What a proxy may parse differently is
+ * rejected and never repaired, because of request smuggling. Strings have one character per byte.
  */
-export interface Head {
+export interface RequestHead {
   readonly method: string;
   readonly target: string;
-  /** '1.1', '1.0', another one, or '' where there is none. */
+  /** '1.1', '1.0' or another version; '' for HTTP/0.9. */
   readonly version: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** How many fields are named Host; the first one counts. */
+  /** The number of Host fields; `headers` has the first one. */
   readonly hosts: number;
-  /** Of the body, or that it comes in chunks. NaN where the codings are none that we know. */
+  /** The length of the body, or chunked. NaN for an unknown transfer coding. */
   readonly length: number | 'chunked';
-  /** Whether the client wants to use the connection again. */
+  /** Whether the client keeps the connection open (RFC 9112 §9.3). */
   readonly persists: boolean;
 }
 
-// A method is any token of RFC 9110 §9.1, of 32 characters at most: the longest registered one has 17. Old programs put the
-// query together without encoding it, so bytes beyond ASCII are taken there, and nowhere else in the target.
+// A method is any token (RFC 9110 §9.1) of at most 32 characters: the longest registered one has 17.
+// Old programs do not encode the query, so bytes beyond ASCII are accepted there and nowhere else.
 const LINE =
   /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ((?:\/|\*|[Hh][Tt][Tt][Pp][Ss]?:\/\/)[!->@-~]*(?:\?[!-~\x80-\xff]*)?)(?: HTTP\/(\d\.\d))?$/;
-/** RFC 9112 §3.2.3: whatever it names, we do not connect to it. */
+/** The authority form of RFC 9112 §3.2.3. */
 const TUNNEL = /^(CONNECT) ([!-~]+) HTTP\/(1\.[01])$/;
 const KNOWN_METHODS = new Set(METHODS);
 
-// Besides what is in no text, line ends that are none (§2.2).
-const BROKEN = /[^\t\r\n -~\x80-\xff]|\r(?!\n)|(?<!\r)\n/;
-const BROKEN_SO_FAR = /[^\t\r\n -~\x80-\xff]|\r(?!\n|$)|(?<!\r)\n/;
-const BEGINNING = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}(?: |$)/;
-export const BEGINNING_BYTES = 33;
+// Control characters, and a CR or LF alone (RFC 9112 §2.2).
+const INVALID = /[^\t\r\n -~\x80-\xff]|\r(?!\n)|(?<!\r)\n/;
+const INVALID_SO_FAR = /[^\t\r\n -~\x80-\xff]|\r(?!\n|$)|(?<!\r)\n/;
+const METHOD_START = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}(?: |$)/;
+export const METHOD_START_BYTES = 33;
 
-/** Whether a part of a head has something in it that is in none. */
-export const isBroken = (part: string): boolean => BROKEN_SO_FAR.test(part);
-/** Whether the first bytes that have come may be those of a head. */
-export const isBeginning = (text: string): boolean => BEGINNING.test(text);
+/** Whether a part of a head has bytes that no head may have. */
+export const hasInvalidBytes = (part: string): boolean => INVALID_SO_FAR.test(part);
+/** Whether the first bytes of a head may be a method. */
+export const isMethodStart = (text: string): boolean => METHOD_START.test(text);
 
-/** Without the empty line at its end. Undefined where it is none, or leaves in doubt where its body ends. */
-export function readHead(text: string): Head | undefined {
-  if (BROKEN.test(text)) return undefined;
+/** Parses a head without its final empty line. Undefined if it or its framing is not valid. */
+export function readHead(text: string): RequestHead | undefined {
+  if (INVALID.test(text)) return undefined;
   const lineEnd = text.indexOf('\r\n');
   const line = lineEnd < 0 ? text : text.slice(0, lineEnd);
   const [, method = '', target = '', version = ''] = LINE.exec(line) ?? TUNNEL.exec(line) ?? [];
@@ -62,42 +63,42 @@ export function readHead(text: string): Head | undefined {
   }
   const length = lengthOf(headers);
   if (length === undefined) return undefined;
-  // Others on the way may read `head` as HEAD, and so see the end of our answer elsewhere: it is the last one.
+  // A proxy may take `head` for HEAD and expect no body: then the response must be the last one.
   const mayGoOn = KNOWN_METHODS.has(method) && persists(version, headers.connection);
   return { method, target, version, headers, hosts, length, persists: mayGoOn };
 }
 
-/** Nothing is inherited: a field named `constructor` or `__proto__` is a field like any other. */
+/** Has no prototype: a field named `constructor` or `__proto__` is a field like any other. */
 const Fields = function Fields() {} as unknown as new () => Record<string, string>;
-Fields.prototype = Object.create(null); // with `{ __proto__: null }` for each head, V8 would keep them as slow dictionaries
+Fields.prototype = Object.create(null); // `{ __proto__: null }` would be a slow dictionary in V8
 
-/** Of a trailer, where a length or a coding would be too late (RFC 9110 §6.5.1). */
+/** RFC 9110 §6.5.1: a trailer must not have a length or a transfer coding. */
 export function isTrailer(line: string): boolean {
   const colon = line.indexOf(':');
   const name = colon < 0 ? undefined : nameOf(line.slice(0, colon));
-  return name !== undefined && name !== 'content-length' && name !== 'transfer-encoding' && !BROKEN.test(line);
+  return name !== undefined && name !== 'content-length' && name !== 'transfer-encoding' && !INVALID.test(line);
 }
 
-// Fields that say one thing, of which others on the way take the first too. Lengths and codings must not be repeated.
+// Of these fields the first one counts, as in proxies. Repeated lengths and codings are rejected.
 const SINGLE = new Set(['host', 'content-type', 'user-agent', 'authorization', 'referer']);
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const NAMES_MAX = 200;
-const names = new Map<string, string>();
+/** Field names in lower case, by the name as sent: clients use few. */
+const names = new BoundedMap<string, string>(200);
 
-/** In lower case; undefined where it is none. The few that clients use are known after their first request. */
+/** The field name in lower case; undefined if it is no token. */
 function nameOf(given: string): string | undefined {
   const known = names.get(given);
   if (known !== undefined) return known;
   if (!TOKEN.test(given)) return undefined;
   const name = given.toLowerCase();
-  if (names.size < NAMES_MAX && given.length < 64) names.set(detached(given), detached(name));
+  if (given.length < 64) names.set(detached(given), detached(name));
   return name;
 }
 
 const isBlank = (code: number): boolean => code === 32 || code === 9;
 
-/** Step by step: a pattern would try very many blanks again and again. */
+/** In linear time: a regular expression takes quadratic time for many blanks. */
 function trimmed(text: string, from: number, to: number): string {
   let [start, end] = [from, to];
   while (start < end && isBlank(text.charCodeAt(start))) start += 1;
@@ -106,11 +107,11 @@ function trimmed(text: string, from: number, to: number): string {
 }
 
 const LENGTH = /^\d{1,19}$/;
-/** §6.1: the last coding is `chunked`, and it is applied once. */
+/** RFC 9112 §6.1: the last transfer coding is `chunked`, and it occurs once. */
 const CHUNKED_LAST = /^(?!(?:.*,)?[ \t]*chunked[ \t]*,)(?:.*,)?[ \t]*chunked$/i;
 
-/** §6.3. Undefined where nobody can tell. */
-function lengthOf(headers: Head['headers']): Head['length'] | undefined {
+/** The message body length of RFC 9112 §6.3; undefined if it is ambiguous. */
+function lengthOf(headers: RequestHead['headers']): RequestHead['length'] | undefined {
   const { 'content-length': length, 'transfer-encoding': coding } = headers;
   if (coding !== undefined) {
     if (length !== undefined || !CHUNKED_LAST.test(coding)) return undefined;
@@ -120,7 +121,7 @@ function lengthOf(headers: Head['headers']): Head['length'] | undefined {
   return LENGTH.test(length) ? Number(length) : undefined;
 }
 
-/** §9.3: `close` counts for more than `keep-alive`, in every version. */
+/** RFC 9112 §9.3: `close` wins over `keep-alive`, in every version. */
 function persists(version: string, connection: string | undefined): boolean {
   if (connection === undefined) return version === '1.1';
   const options = connection.toLowerCase();

@@ -1,167 +1,165 @@
 import type { Problem } from '../../problem.ts';
-import type { Bodies, Receiving } from './body-receiver.ts';
-import { Chunks } from './chunked-decoder.ts';
-import { longHead, noChunks, noRequest, noTunnel } from './error-response.ts';
-import { BEGINNING_BYTES, type Head, isBeginning, isBroken, readHead } from './request-head.ts';
+import type { BodyReceiver, PendingBytes } from './body-receiver.ts';
+import { ChunkedDecoder } from './chunked-decoder.ts';
+import { badChunks, badRequest, connectNotAllowed, headTooLarge, type RawErrorResponse } from './error-response.ts';
+import { hasInvalidBytes, isMethodStart, METHOD_START_BYTES, type RequestHead, readHead } from './request-head.ts';
 
-/** Requests out of the bytes of a connection, one at a time. */
+/** Parses the bytes of a connection into requests, one at a time (RFC 9112). */
 
-/** A request, or as much of it as is needed to answer it. */
-export interface Arrival {
-  readonly head: Head;
-  /** For which it is refused, whatever it asks for. */
+/** A request, or as much of it as its response needs. */
+export interface ParsedRequest {
+  readonly head: RequestHead;
+  /** Why the request is rejected before any handler reads it. */
   readonly refused: Problem | undefined;
   readonly body: Uint8Array | Problem;
-  /** A part of it was not read, and may still be on its way. */
-  readonly isCut: boolean;
+  /** The rest of the body was not read, and may still arrive. */
+  readonly bodyIncomplete: boolean;
 }
 
-/** Behind these nothing can be read any more. */
-export type LastWords = string;
-
-export interface ReadingRules {
+export interface ParserSettings {
   readonly headerBytesMax: number;
-  readonly bodies: Bodies;
-  readonly problemOf: (head: Head) => Problem | undefined;
-  /** The client waits with its body until it is told to go on. */
-  readonly expected: () => void;
+  readonly bodies: BodyReceiver;
+  readonly problemOf: (head: RequestHead) => Problem | undefined;
+  /** Called when the client waits for `100 Continue` before it sends the body. */
+  readonly onExpectContinue: () => void;
 }
 
-const NOTHING: Buffer = Buffer.alloc(0);
-// Of what has come, so much at most is held on to for the next request.
+const NO_BYTES: Buffer = Buffer.alloc(0);
+// A head in a larger packet is not remembered: it would keep the whole packet in memory.
 const REMEMBERED_BYTES_MAX = 2_048;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const [CR, LF] = [13, 10];
 
-/** §2.2: empty lines before a request mean nothing, and so begin none. */
 export const isLineEnd = (byte: number | undefined): boolean => byte === CR || byte === LF;
+/** RFC 9112 §2.2: empty lines before a request are ignored, so they begin no request. */
 export const beginsRequest = (chunk: Buffer): boolean => !isLineEnd(chunk[0]) || chunk.some((byte) => !isLineEnd(byte));
 
-interface Receipt {
-  readonly head: Head;
-  readonly receiving: Receiving;
-  /** Undefined for a body that says its length. */
-  readonly chunks: Chunks | undefined;
-  left: number;
+/** A body of which a part has arrived. */
+interface PendingBody {
+  readonly head: RequestHead;
+  readonly received: PendingBytes;
+  /** Undefined for a body with Content-Length. */
+  readonly chunks: ChunkedDecoder | undefined;
+  bytesLeft: number;
 }
 
-export class Reading {
-  readonly #rules: ReadingRules;
-  /** What has come and was not read yet. */
-  #unread = NOTHING;
-  /** How much of it has no end of a head in it, and nothing that is in none. */
+export class RequestParser {
+  readonly #settings: ParserSettings;
+  /** Bytes that have arrived and are not parsed yet. */
+  #unparsed = NO_BYTES;
+  /** How many unparsed bytes are known to hold no end of a head and no invalid byte. */
   #scanned = 0;
-  /** Bytes of the empty lines before the request. They count as bytes of its head. */
+  /** Bytes of empty lines before the request. They count as bytes of its head. */
   #skipped = 0;
-  /** The head before, with its end: who asks again mostly sends the same, and comparing takes a tenth of reading. */
-  #before: { readonly bytes: Buffer; readonly head: Head } | undefined;
-  /** The body that is being read. */
-  #receipt: Receipt | undefined;
+  /** The last head. A client that polls sends the same bytes: comparing costs 10 % of parsing. */
+  #lastHead: { readonly bytes: Buffer; readonly head: RequestHead } | undefined;
+  #pendingBody: PendingBody | undefined;
 
-  constructor(rules: ReadingRules) {
-    this.#rules = rules;
+  constructor(settings: ParserSettings) {
+    this.#settings = settings;
   }
 
-  /** Of what a part has come. */
+  /** The part of a request that has begun to arrive. */
   get stage(): 'nothing' | 'head' | 'body' {
-    if (this.#receipt) return 'body';
-    return this.#unread.length === 0 || this.#isHalfLineEnd() ? 'nothing' : 'head';
+    if (this.#pendingBody) return 'body';
+    return this.#unparsed.length === 0 || this.#isHalfLineEnd() ? 'nothing' : 'head';
   }
 
   add(chunk: Buffer): void {
-    this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
+    this.#unparsed = this.#unparsed.length === 0 ? chunk : Buffer.concat([this.#unparsed, chunk]);
   }
 
-  /** Undefined where more has to come. */
-  next(): Arrival | LastWords | undefined {
-    return this.#receipt ? this.#readBody(this.#receipt) : this.#readHead();
+  /** The next request; undefined until more bytes arrive. */
+  next(): ParsedRequest | RawErrorResponse | undefined {
+    return this.#pendingBody ? this.#parseBody(this.#pendingBody) : this.#parseHead();
   }
 
-  /** Nothing more of it is wanted. */
+  /** Drops all unparsed bytes. */
   drop(): void {
-    this.#receipt?.receiving.end();
-    this.#receipt = undefined;
-    this.#unread = NOTHING;
+    this.#pendingBody?.received.end();
+    this.#pendingBody = undefined;
+    this.#unparsed = NO_BYTES;
   }
 
-  #readHead(): Arrival | LastWords | undefined {
-    const { headerBytesMax } = this.#rules;
+  #parseHead(): ParsedRequest | RawErrorResponse | undefined {
+    const { headerBytesMax } = this.#settings;
     let start = 0;
-    while (this.#unread[start] === CR && this.#unread[start + 1] === LF) start += 2; // some send one after a body
+    while (this.#unparsed[start] === CR && this.#unparsed[start + 1] === LF) start += 2; // some send one after a body
     this.#take(start);
     this.#skipped += start;
-    if (this.#skipped > headerBytesMax) return longHead(headerBytesMax);
-    if (this.#unread.length === 0 || this.#isHalfLineEnd()) return undefined;
-    const before = this.#before;
-    if (before && startsWith(this.#unread, before.bytes)) {
-      this.#take(before.bytes.length);
-      return this.#begin(before.head);
+    if (this.#skipped > headerBytesMax) return headTooLarge(headerBytesMax);
+    if (this.#unparsed.length === 0 || this.#isHalfLineEnd()) return undefined;
+    const last = this.#lastHead;
+    if (last && startsWith(this.#unparsed, last.bytes)) {
+      this.#take(last.bytes.length);
+      return this.#beginBody(last.head);
     }
-    const end = this.#unread.indexOf(HEAD_END, Math.max(0, this.#scanned - HEAD_END.length));
-    const length = end < 0 ? this.#unread.length : end;
-    if (length > headerBytesMax) return longHead(headerBytesMax);
-    if (end < 0) return this.#isHopeless() ? noRequest() : undefined;
-    const head = readHead(this.#unread.toString('latin1', 0, length));
+    const end = this.#unparsed.indexOf(HEAD_END, Math.max(0, this.#scanned - HEAD_END.length));
+    const length = end < 0 ? this.#unparsed.length : end;
+    if (length > headerBytesMax) return headTooLarge(headerBytesMax);
+    if (end < 0) return this.#isInvalidHead() ? badRequest() : undefined;
+    const head = readHead(this.#unparsed.toString('latin1', 0, length));
     const bytes = this.#take(end + HEAD_END.length);
-    if (!head) return noRequest();
-    this.#before = bytes.buffer.byteLength <= REMEMBERED_BYTES_MAX ? { bytes, head } : undefined;
-    return head.method === 'CONNECT' ? noTunnel() : this.#begin(head);
+    if (!head) return badRequest();
+    this.#lastHead = bytes.buffer.byteLength <= REMEMBERED_BYTES_MAX ? { bytes, head } : undefined;
+    return head.method === 'CONNECT' ? connectNotAllowed() : this.#beginBody(head);
   }
 
   #isHalfLineEnd(): boolean {
-    return this.#unread.length === 1 && this.#unread[0] === CR;
+    return this.#unparsed.length === 1 && this.#unparsed[0] === CR;
   }
 
-  /** Looks at what is new, and at no byte again and again: heads may come byte by byte. */
-  #isHopeless(): boolean {
+  /** Scans new bytes only: a head may arrive byte by byte, and the cost must stay linear. */
+  #isInvalidHead(): boolean {
     const before = this.#scanned;
-    this.#scanned = this.#unread.length;
-    const from = this.#unread[before - 1] === CR ? before - 1 : before; // a line end may come in two parts
-    if (isBroken(this.#unread.toString('latin1', from))) return true;
-    return before < BEGINNING_BYTES && !isBeginning(this.#unread.toString('latin1', 0, BEGINNING_BYTES));
+    this.#scanned = this.#unparsed.length;
+    const from = this.#unparsed[before - 1] === CR ? before - 1 : before; // CR and LF may come apart
+    if (hasInvalidBytes(this.#unparsed.toString('latin1', from))) return true;
+    return before < METHOD_START_BYTES && !isMethodStart(this.#unparsed.toString('latin1', 0, METHOD_START_BYTES));
   }
 
-  #begin(head: Head): Arrival | LastWords | undefined {
-    const { bodies, problemOf, expected, headerBytesMax } = this.#rules;
+  #beginBody(head: RequestHead): ParsedRequest | RawErrorResponse | undefined {
+    const { bodies, problemOf, onExpectContinue, headerBytesMax } = this.#settings;
     const { length } = head;
     this.#skipped = 0;
     const refused = problemOf(head);
-    if (length === 0 || refused) return { head, refused, body: NOTHING, isCut: length !== 0 };
+    if (length === 0 || refused) return { head, refused, body: NO_BYTES, bodyIncomplete: length !== 0 };
     if (length !== 'chunked' && length > bodies.bytesMax) {
-      return { head, refused, body: bodies.tooLarge(), isCut: true };
+      return { head, refused, body: bodies.tooLarge(), bodyIncomplete: true };
     }
-    // RFC 9110 §10.1.1: whatever else is expected of us may be ignored.
-    if (head.headers.expect?.toLowerCase() === '100-continue' && head.version === '1.1') expected();
-    if (length !== 'chunked' && this.#unread.length >= length) {
-      return { head, refused, body: this.#take(length), isCut: false };
+    // RFC 9110 §10.1.1: any other expectation may be ignored.
+    if (head.headers.expect?.toLowerCase() === '100-continue' && head.version === '1.1') onExpectContinue();
+    if (length !== 'chunked' && this.#unparsed.length >= length) {
+      return { head, refused, body: this.#take(length), bodyIncomplete: false };
     }
-    const receiving = bodies.receive();
-    const chunks = length === 'chunked' ? new Chunks(headerBytesMax, (bytes) => receiving.add(bytes)) : undefined;
-    this.#receipt = { head, receiving, chunks, left: length === 'chunked' ? 0 : length };
-    return this.#readBody(this.#receipt);
+    const received = bodies.receive();
+    const chunks =
+      length === 'chunked' ? new ChunkedDecoder(headerBytesMax, (bytes) => received.add(bytes)) : undefined;
+    this.#pendingBody = { head, received, chunks, bytesLeft: length === 'chunked' ? 0 : length };
+    return this.#parseBody(this.#pendingBody);
   }
 
-  #readBody(receipt: Receipt): Arrival | LastWords | undefined {
-    const { head, receiving, chunks } = receipt;
-    if (chunks) this.#take(chunks.read(this.#unread));
+  #parseBody(pending: PendingBody): ParsedRequest | RawErrorResponse | undefined {
+    const { head, received, chunks } = pending;
+    if (chunks) this.#take(chunks.read(this.#unparsed));
     else {
-      const part = this.#take(Math.min(receipt.left, this.#unread.length));
-      receipt.left -= part.length;
-      receiving.add(part);
+      const part = this.#take(Math.min(pending.bytesLeft, this.#unparsed.length));
+      pending.bytesLeft -= part.length;
+      received.add(part);
     }
-    const isWhole = chunks ? chunks.isDone : receipt.left === 0;
-    if (chunks?.problem && !receiving.problem) return noChunks(chunks.problem, this.#rules.headerBytesMax);
-    if (!isWhole && !receiving.problem) return undefined;
-    const body = receiving.problem ?? receiving.bytes;
-    receiving.end();
-    this.#receipt = undefined;
-    return { head, refused: undefined, body, isCut: !isWhole };
+    const isComplete = chunks ? chunks.isDone : pending.bytesLeft === 0;
+    if (chunks?.problem && !received.problem) return badChunks(chunks.problem, this.#settings.headerBytesMax);
+    if (!isComplete && !received.problem) return undefined;
+    const body = received.problem ?? received.bytes;
+    received.end();
+    this.#pendingBody = undefined;
+    return { head, refused: undefined, body, bodyIncomplete: !isComplete };
   }
 
   #take(bytes: number): Buffer {
-    const taken = this.#unread.subarray(0, bytes);
-    // A part of a packet would keep all of it.
-    this.#unread = bytes === this.#unread.length ? NOTHING : this.#unread.subarray(bytes);
+    const taken = this.#unparsed.subarray(0, bytes);
+    // An empty part would still keep the whole packet in memory.
+    this.#unparsed = bytes === this.#unparsed.length ? NO_BYTES : this.#unparsed.subarray(bytes);
     if (bytes > 0) this.#scanned = 0;
     return taken;
   }

@@ -1,12 +1,12 @@
 import type { Request } from '../../exchange.ts';
 import { Problem } from '../../problem.ts';
-import type { Bodies } from './body-receiver.ts';
+import type { BodyReceiver } from './body-receiver.ts';
 import type { Addresses, Peer } from './client-address.ts';
-import { unpack } from './compression.ts';
-import type { Head } from './request-head.ts';
+import { decompress } from './compression.ts';
+import type { RequestHead } from './request-head.ts';
 import { requestIdOf, traceparentOf } from './request-id.ts';
 
-/** Requests as they come off a connection, as plain data. */
+/** Makes Requests, which are plain data, of what the parser found on a connection. */
 export interface RequestLimits {
   readonly urlLengthMax: number;
   readonly inflatedBytesMax: number;
@@ -17,35 +17,30 @@ export type Requests = ReturnType<typeof createRequests>;
 export function createRequests(
   { urlLengthMax, inflatedBytesMax }: RequestLimits,
   addresses: Addresses,
-  bodies: Pick<Bodies, 'hold' | 'release'>,
+  bodies: Pick<BodyReceiver, 'hold' | 'release'>,
   isOverloaded: () => boolean,
 ) {
-  class Arrived implements Request {
+  class ReceivedRequest implements Request {
     readonly method: string;
     readonly path: string;
     readonly query: string;
-    readonly headers: Head['headers'];
+    readonly headers: RequestHead['headers'];
     readonly client: string;
     readonly id: string;
     readonly traceparent: string | undefined;
     readonly refused: Problem | undefined;
+    readonly pollId: number | undefined;
     readonly holdBack: Request['holdBack'];
-    readonly #head: Head;
+    readonly #head: RequestHead;
     readonly #peer: Peer;
     #body: Uint8Array | Problem | Promise<Uint8Array>;
-    #isPacked: boolean;
+    #isCompressed: boolean;
     #heldBytes = 0;
 
-    constructor(
-      head: Head,
-      peer: Peer,
-      refused: Problem | undefined,
-      body: Uint8Array | Problem,
-      holdBack: Request['holdBack'],
-    ) {
+    constructor({ head, peer, refused, body, pollId, holdBack }: RequestParts) {
       const { method, target, headers } = head;
       const { basePath, client } = addresses.of(head, peer);
-      // The absolute form of RFC 9112 §3.2.2, which servers must accept.
+      // The absolute form, which servers must accept (RFC 9112 §3.2.2).
       const own = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '');
       const mark = own.indexOf('?');
       const path = withSingleSlashes((mark < 0 ? own : own.slice(0, mark)) || '/');
@@ -58,11 +53,12 @@ export function createRequests(
       this.id = requestIdOf(headers['x-request-id']);
       this.traceparent = traceparentOf(headers.traceparent);
       this.refused = refused;
+      this.pollId = pollId;
       this.holdBack = holdBack;
       this.#head = head;
       this.#peer = peer;
       this.#body = body;
-      this.#isPacked = headers['content-encoding'] !== undefined;
+      this.#isCompressed = headers['content-encoding'] !== undefined;
     }
 
     get base(): string {
@@ -72,21 +68,21 @@ export function createRequests(
     body(): Uint8Array | Promise<Uint8Array> {
       if (this.#body instanceof Problem) throw this.#body;
       if (this.#body instanceof Promise) return this.#body;
-      if (!this.#isPacked) {
+      if (!this.#isCompressed) {
         if (this.#heldBytes === 0 && this.#body.length > HELD_BYTES_MIN) this.#hold(this.#body.length);
         return this.#body;
       }
-      this.#body = this.#unpack(this.#body, this.headers['content-encoding'] ?? '');
+      this.#body = this.#decompress(this.#body, this.headers['content-encoding'] ?? '');
       return this.#body;
     }
 
-    /** It may have waited, so that what was not too much before may be too much now. */
-    async #unpack(bytes: Uint8Array, coding: string): Promise<Uint8Array> {
+    /** Decompression may have waited for a thread, so the load is judged again after it. */
+    async #decompress(bytes: Uint8Array, coding: string): Promise<Uint8Array> {
       this.#hold(bytes.length);
-      const unpacked = await unpack(bytes, coding, inflatedBytesMax);
+      const decompressed = await decompress(bytes, coding, inflatedBytesMax);
       if (isOverloaded()) throw overloaded();
-      this.#hold(unpacked.length);
-      return unpacked;
+      this.#hold(decompressed.length);
+      return decompressed;
     }
 
     #hold(bytes: number): void {
@@ -94,7 +90,7 @@ export function createRequests(
       this.#heldBytes += bytes;
     }
 
-    /** It is answered. */
+    /** Called when the reply is ready: the bytes of the body no longer count. */
     release(): void {
       if (this.#heldBytes > 0) bodies.release(this.#heldBytes);
       this.#heldBytes = 0;
@@ -102,8 +98,8 @@ export function createRequests(
   }
 
   return {
-    /** Why it is refused, whatever is asked for: others on the way may have read it differently. */
-    problemOf(head: Head, peer: Peer): Problem | undefined {
+    /** Why a request is rejected whatever it asks for: a proxy may have parsed it differently. */
+    problemOf(head: RequestHead, peer: Peer): Problem | undefined {
       if (head.target.length > urlLengthMax) {
         return closing('too-large', `The address of a request has at most ${urlLengthMax} characters.`);
       }
@@ -115,26 +111,30 @@ export function createRequests(
       }
       return addresses.hostProblem(head, peer);
     },
-    make: (
-      head: Head,
-      peer: Peer,
-      refused: Problem | undefined,
-      body: Uint8Array | Problem,
-      holdBack: Request['holdBack'],
-    ): Request & { id: string; release(): void } => new Arrived(head, peer, refused, body, holdBack),
+    make: (parts: RequestParts): Request & { id: string; release(): void } => new ReceivedRequest(parts),
   };
 }
 
-/** `/api//inbox.asmx` is `/api/inbox.asmx`, as for IIS: programs join addresses with one slash too many. */
+/** What a request is made of. */
+export interface RequestParts {
+  readonly head: RequestHead;
+  readonly peer: Peer;
+  readonly refused: Problem | undefined;
+  readonly body: Uint8Array | Problem;
+  readonly pollId: number | undefined;
+  readonly holdBack: Request['holdBack'];
+}
+
+/** Like IIS, takes `/api//inbox.asmx` for `/api/inbox.asmx`: old programs join URLs with two slashes. */
 const withSingleSlashes = (path: string): string => (path.includes('//') ? path.replace(/\/{2,}/g, '/') : path);
 
-// What calls as a rule send is not counted.
+// The bodies of usual calls are not counted.
 const HELD_BYTES_MIN = 65_536;
 
 const overloaded = (): Problem =>
   new Problem('unavailable', 'There is more to do than can be done in time. Try again later.', {
-    headers: { 'Retry-After': '1' },
+    retryAfterSeconds: 1,
   });
 
 const closing = (kind: 'malformed' | 'too-large', message: string): Problem =>
-  new Problem(kind, message, { headers: { Connection: 'close' } });
+  new Problem(kind, message, { closes: true });

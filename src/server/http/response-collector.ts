@@ -1,31 +1,31 @@
+import { exclusiveTurn } from '../../event-loop.ts';
 import type { Reply } from '../../exchange.ts';
-import { turn } from './response-writer.ts';
 import type { Holding, Unsent } from './unsent-bytes.ts';
 
 /**
- * Answers in pieces, collected before their head is sent so that it can tell their length: some clients were written by hand
- * and know Content-Length alone. ASMX told it with every answer.
+ * Collects the first MiB of a body in pieces before its head is sent, to send Content-Length. Some
+ * old clients do not know chunked bodies, and ASMX sent a length with every response.
  */
-export interface Collected {
-  /** Of all of it; undefined where more was to come than is collected. */
+export interface CollectedBody {
+  /** The length of the whole body; undefined if it is longer than what is collected. */
   readonly length: number | undefined;
-  /** All of it from its beginning. It must be iterated: what is held counts until it was taken. */
+  /** The whole body. It must be iterated: its bytes count as unsent until then. */
   readonly pieces: Pieces;
 }
 
 export type Pieces = Exclude<Reply['body'], string | Uint8Array>;
 
-/** Of one answer, as it is sent. */
-const ANSWER_BYTES_MAX = 1_048_576;
+/** Of one response, in bytes as sent. */
+const COLLECTED_BYTES_MAX = 1_048_576;
 
-export type Collecting = ReturnType<typeof createCollecting>;
+export type ResponseCollector = ReturnType<typeof createResponseCollector>;
 
-export function createCollecting(unsent: Unsent) {
+export function createResponseCollector(unsent: Unsent) {
   /**
-   * In turn with the others, as long as there is room. Undefined where nobody wants it any more; throws what the pieces
-   * throw, and Problem `too-many` where too much is unsent to begin with it.
+   * Collects in exclusive turns, as long as unsent bytes allow. Undefined if the client is gone.
+   * Throws what the pieces throw, and Problem `too-many` if there are too many unsent bytes.
    */
-  async function collect(reply: Reply, pieces: Pieces, isUnwanted: () => boolean): Promise<Collected | undefined> {
+  async function collect(reply: Reply, pieces: Pieces, isAborted: () => boolean): Promise<CollectedBody | undefined> {
     const holding = unsent.hold(reply.owner, 'Content-Encoding' in reply.headers);
     const source = pieces[Symbol.asyncIterator]();
     const parts: Buffer[] = [];
@@ -33,12 +33,13 @@ export function createCollecting(unsent: Unsent) {
     let isWhole = false;
     try {
       for (;;) {
-        await turn(); // also before the first piece of one that is not collected
-        if (isUnwanted() || length > ANSWER_BYTES_MAX || !holding.mayCollect) break;
+        await exclusiveTurn(); // also before the first piece
+        if (isAborted() || length > COLLECTED_BYTES_MAX || !holding.mayCollect) break;
         const { value, done = false } = await source.next();
         isWhole = done;
         if (done) break;
-        const part = Buffer.from(value as Uint8Array); // of a text, its bytes: what it was joined of would take a multiple
+        // A string would take a multiple of its bytes: it keeps what it was joined of.
+        const part = Buffer.from(value as Uint8Array);
         parts.push(part);
         length += part.length;
         holding.add(part.length);
@@ -47,8 +48,8 @@ export function createCollecting(unsent: Unsent) {
       holding.release();
       throw thrown;
     }
-    if (!isUnwanted()) {
-      return { length: isWhole ? length : undefined, pieces: given(parts, source, isWhole, holding) };
+    if (!isAborted()) {
+      return { length: isWhole ? length : undefined, pieces: replayed(parts, source, isWhole, holding) };
     }
     holding.release();
     await source.return?.();
@@ -58,8 +59,8 @@ export function createCollecting(unsent: Unsent) {
   return { collect };
 }
 
-/** Another one is asked for when the one before was taken, most of it at least. */
-async function* given(
+/** The collected pieces, then the others, each requested when the last one was taken. */
+async function* replayed(
   parts: Buffer[],
   source: AsyncIterator<string | Uint8Array>,
   isWhole: boolean,

@@ -1,27 +1,29 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Reply, Request } from '../../exchange.ts';
-import type { Traffic } from '../telemetry/metrics.ts';
-import { type BodyLimits, createBodies } from './body-receiver.ts';
+import type { Handler, Traffic } from '../../exchange.ts';
+import { type BodyLimits, createBodyReceiver } from './body-receiver.ts';
 import { type AddressRules, createAddresses } from './client-address.ts';
-import { Connection, type Host } from './connection.ts';
+import { Connection, type ConnectionContext } from './connection.ts';
 import { createSlots, type SlotSettings } from './connection-slots.ts';
-import { noRoom } from './error-response.ts';
-import { createOverload, type OverloadSettings, RETRY_AFTER_MS } from './load-shedding.ts';
-import { type Bursts, createBursts } from './poll-batch.ts';
+import { tooManyConnections } from './error-response.ts';
+import { createLoadShedder, type LoadSheddingSettings, RETRY_AFTER_MS } from './load-shedding.ts';
+import { createPollBatches } from './poll-batch.ts';
 import { createRequests, type RequestLimits } from './request.ts';
-import { createCollecting } from './response-collector.ts';
-import { createStay } from './response-writer.ts';
+import { createResponseCollector } from './response-collector.ts';
+import { createConnectionFields } from './response-writer.ts';
+import { createTimeouts, type TimeoutSettings } from './timeouts.ts';
 import { createUnsent } from './unsent-bytes.ts';
 
-/** The process's side of HTTP: sockets, limits, bodies. What is in them is nobody's business here. */
-export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings, RequestLimits, SlotSettings {
+/** HTTP/1.1 on sockets, with all its limits. It knows nothing of what the handler answers. */
+export interface HttpSettings
+  extends AddressRules,
+    BodyLimits,
+    LoadSheddingSettings,
+    RequestLimits,
+    SlotSettings,
+    TimeoutSettings {
   readonly host: string;
   readonly port: number;
   readonly headerBytesMax: number;
-  readonly headersTimeoutMs: number;
-  readonly requestTimeoutMs: number;
-  readonly sendTimeoutMs: number;
-  readonly idleTimeoutMs: number;
   readonly unsentBytesMax: number;
   readonly drainTimeoutMs: number;
   /** 0 for any number. */
@@ -29,40 +31,44 @@ export interface HttpSettings extends AddressRules, BodyLimits, OverloadSettings
 }
 
 export interface HttpServer {
-  /** Where it listens, e.g. http://127.0.0.1:8080. */
+  /** The URL it listens at, e.g. http://127.0.0.1:8080. */
   readonly address: string;
-  /** Now, and since the start. */
   readonly traffic: Traffic;
-  /** Waits with the answer of a request, which keeps us from nothing meanwhile. */
+  /** Delays a response. Meanwhile load shedding does not count its request. */
   holdBack(wait: () => Promise<void>): Promise<void>;
+  /** Throws Problem `too-many` where there is no room for another answer in pieces. */
+  admitPieces(owner: bigint | undefined): void;
   /**
-   * Takes no more connections and answers every request that still comes on the open ones, telling their clients to close
-   * them. One that stays idle is closed in the end.
+   * Accepts no more connections. Answers every request that still arrives on open ones, with
+   * `Connection: close`. Idle connections are closed after the drain time-out.
    */
   close(): Promise<void>;
 }
 
-export async function listen(
-  settings: HttpSettings,
-  handle: (request: Request) => Reply | Promise<Reply>,
-  bursts: Bursts = createBursts(),
-): Promise<HttpServer> {
-  let closing = false;
+export async function listen(settings: HttpSettings, handle: Handler): Promise<HttpServer> {
+  let isStopping = false;
   let isDrained = false;
   let bytesSent = 0;
-  const overload = createOverload(settings);
+  const loadShedder = createLoadShedder(settings);
   const unsent = createUnsent(settings.unsentBytesMax);
   const addresses = createAddresses(settings);
-  const clock = createClock(settings);
+  const pollBatches = createPollBatches();
+  const timeouts = createTimeouts(settings, RETRY_AFTER_MS);
   const slots = createSlots<Connection>(settings);
-  const bodies = createBodies(settings);
-  const host: Host = {
-    ...{ handle, bursts, overload, bodies },
-    requests: createRequests(settings, addresses, bodies, () => overload.judge() === 'refused'),
-    ...{ headerBytesMax: settings.headerBytesMax, requestsPerConnectionMax: settings.requestsPerConnectionMax },
-    ...{ patience: clock.patience, now: clock.now, isClosing: () => closing },
-    ...{ stay: createStay(settings.idleTimeoutMs), collecting: createCollecting(unsent) },
-    sent: (bytes) => {
+  const bodies = createBodyReceiver(settings);
+  const context: ConnectionContext = {
+    handle,
+    requests: createRequests(settings, addresses, bodies, () => loadShedder.decide() === 'reject'),
+    bodies,
+    loadShedder,
+    pollBatches,
+    timeouts,
+    headerBytesMax: settings.headerBytesMax,
+    requestsPerConnectionMax: settings.requestsPerConnectionMax,
+    isStopping: () => isStopping,
+    collector: createResponseCollector(unsent),
+    connectionFields: createConnectionFields(settings.idleTimeoutMs),
+    onBytesSent: (bytes) => {
       bytesSent += bytes;
     },
   };
@@ -72,94 +78,56 @@ export async function listen(
   }
 
   function accept(socket: Socket): void {
-    bursts.opened();
-    socket.once('close', bursts.closed);
+    pollBatches.opened();
+    socket.once('close', pollBatches.closed);
     const peer = addresses.peer(socket);
     const client = addresses.countedAs(peer);
-    overload.accepted();
+    loadShedder.accepted();
     if (!slots.makeRoom(client)) {
-      socket.on('error', () => {}); // whoever is gone already need not be told
-      socket.write(noRoom());
+      socket.on('error', () => {}); // the client may have closed already
+      socket.write(tooManyConnections());
       socket.destroySoon();
       return;
     }
-    const connection = new Connection(peer, host);
+    const connection = new Connection(peer, context);
     slots.add(client, connection);
     socket.once('close', () => slots.remove(client, connection));
   }
 
-  // A client that says that it sends no more still waits for its answers.
+  // A client that ends its side still waits for its responses.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(settings.port, settings.host, resolve);
   });
-  clock.start(() => {
+  timeouts.start(() => {
     if (isDrained) closeIdle();
-    for (const connection of slots.all) connection.check();
+    for (const connection of slots.all) connection.onTick();
   });
   return {
     address: addressOf(server),
     get traffic() {
       const { bytes: unsentBytes, refused: unsentRefused } = unsent;
-      return { connectionsOpen: slots.size, bytesSent, refused: overload.refused, unsentBytes, unsentRefused };
+      return { connectionsOpen: slots.size, bytesSent, refused: loadShedder.rejected, unsentBytes, unsentRefused };
     },
+    admitPieces: unsent.admit,
     async holdBack(wait) {
-      overload.ended();
-      await wait().finally(overload.started);
+      loadShedder.end();
+      await wait().finally(loadShedder.begin);
     },
     close: () =>
       new Promise((resolve) => {
-        closing = true;
+        isStopping = true;
         const timer = setTimeout(() => {
-          isDrained = true; // from now on none may become idle: it would be kept for as long as clients were told
+          isDrained = true; // from now on no connection may stay idle
           closeIdle();
         }, settings.drainTimeoutMs);
         server.close(() => {
           clearTimeout(timer);
-          clock.stop();
+          timeouts.stop();
           resolve();
         });
       }),
-  };
-}
-
-// How long a client may still talk after it has got its last answer.
-const LINGER_MS = 1_000;
-const IDLE_GRACE_MS = 1_000;
-// Who has just been answered may be about to ask again: a request that crosses our closing is lost.
-const SPARE_AFTER_MS = 1_000;
-const TICK_MS_MAX = 500;
-
-/**
- * One clock for the time-outs of all connections, as a timer for each of them would cost every request. It counts ticks: when
- * the process stood still, its clients are not to blame.
- */
-function createClock({ headersTimeoutMs, requestTimeoutMs, sendTimeoutMs, idleTimeoutMs }: HttpSettings) {
-  const shortest = Math.min(headersTimeoutMs, requestTimeoutMs, sendTimeoutMs, idleTimeoutMs);
-  const tickMs = Math.min(TICK_MS_MAX, Math.ceil(shortest / 4));
-  const ticks = (ms: number) => Math.ceil(ms / tickMs);
-  let now = 0;
-  let timer: NodeJS.Timeout | undefined;
-  return {
-    now: () => now,
-    patience: {
-      head: ticks(Math.min(headersTimeoutMs, requestTimeoutMs)),
-      body: ticks(requestTimeoutMs),
-      // Longer than clients are told: who uses it in the last moment has its request on the way.
-      idle: ticks(idleTimeoutMs + IDLE_GRACE_MS),
-      spare: ticks(SPARE_AFTER_MS),
-      again: ticks(RETRY_AFTER_MS),
-      sending: ticks(sendTimeoutMs),
-      last: ticks(LINGER_MS),
-    },
-    start(tick: () => void) {
-      timer = setInterval(() => {
-        now += 1;
-        tick();
-      }, tickMs).unref();
-    },
-    stop: () => clearInterval(timer),
   };
 }
 

@@ -5,6 +5,8 @@ import { Problem } from '../../problem.ts';
  * takes nothing on many connections leaves room for others.
  */
 export interface Unsent {
+  /** Throws the same as `hold`, before an answer is called a success in logs. */
+  admit(owner: bigint | undefined): void;
   /** For an answer that is to be made; throws Problem `too-many` where there is no room for it. */
   hold(owner: bigint | undefined, isCompressed: boolean): Holding;
   /** Of all answers under way. */
@@ -22,8 +24,9 @@ export interface Holding {
   release(): void;
 }
 
-// Held for a client that takes nothing: one piece, and what was read for the next. So much counts for each from the start.
-const ANSWER_BYTES = 131_072;
+// Held for a client that takes nothing: one piece as a text (up to 84 KB) and as bytes for the system (40 KB, where no
+// character is ASCII 126 KB), and the rest of a page (up to 66 KB). So much counts for each from the start.
+const ANSWER_BYTES = 196_608;
 // What zlib and its streams take, see compression.ts.
 const COMPRESSION_BYTES = 131_072;
 // An account may have one part of so many.
@@ -46,14 +49,18 @@ export function createUnsent(bytesMax: number): Unsent {
     else ofAccounts.delete(owner);
   }
 
+  function check(owner: bigint | undefined, least: number): void {
+    const own = owner === undefined ? 0 : ofAccount(owner) + least;
+    if (bytes + least <= bytesMax && own <= accountBytesMax) return;
+    refused += 1;
+    throw crowded();
+  }
+
   return {
+    admit: (owner) => check(owner, ANSWER_BYTES),
     hold(owner, isCompressed) {
       const least = ANSWER_BYTES + (isCompressed ? COMPRESSION_BYTES : 0);
-      const own = owner === undefined ? 0 : ofAccount(owner) + least;
-      if (bytes + least > bytesMax || own > accountBytesMax) {
-        refused += 1;
-        throw crowded();
-      }
+      check(owner, least);
       let made = 0;
       let counted = least;
       count(owner, counted);
@@ -83,5 +90,5 @@ export function createUnsent(bytesMax: number): Unsent {
 
 const crowded = (): Problem =>
   new Problem('too-many', 'Too many long answers are not taken yet. Try again later.', {
-    headers: { 'Retry-After': '1' },
+    retryAfterSeconds: 1,
   });

@@ -22,7 +22,10 @@ export interface HealthThread extends HealthPort {
 /** A neighbour of this file, with the same extension: `.ts` in a checkout, `.js` in the npm package. */
 const WORKER = new URL(`./health-worker${extname(import.meta.url)}`, import.meta.url);
 
-/** `died` is told of a thread that ended although nobody had asked it to: then the port is closed, and probes fail. */
+// Between two attempts: the port may be taken, and a thread that dies at once must not take all of the CPU.
+const RESTART_MS = 1_000;
+
+/** `died` is told of a thread that ended although nobody had asked it to. Probes fail until the next one listens. */
 export async function startHealthThread(
   settings: HealthSettings,
   died: (thrown: unknown) => void,
@@ -33,35 +36,55 @@ export async function startHealthThread(
     Atomics.store(told, 1, milliseconds());
   };
   tell('starting');
-  const { healthHost, healthPort } = settings;
-  const worker = new Worker(WORKER, { workerData: { settings: { healthHost, healthPort }, told }, execArgv: [] });
   let isClosing = false;
-  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-  const address = await new Promise<string>((resolve, reject) => {
-    worker.once('error', reject);
-    worker.once('message', (message: { address: string } | { failed: Failed }) =>
-      'failed' in message
-        ? reject(Object.assign(new Error(message.failed.message), message.failed))
-        : resolve(message.address),
-    );
+  let restart: NodeJS.Timeout | undefined;
+  let thread = begin(settings, told, ended);
+  function ended(thrown: unknown): void {
+    if (isClosing) return;
+    died(thrown);
+    restart = setTimeout(() => {
+      thread = begin(settings, told, ended);
+      thread.address.catch(() => {}); // it ends then, and `ended` is told
+    }, RESTART_MS).unref();
+  }
+  const address = await thread.address.catch((thrown) => {
+    isClosing = true; // whoever starts the service is told instead
+    throw thrown;
   });
-  let failure: unknown;
-  worker.on('error', (thrown) => {
-    failure = thrown;
-  });
-  worker.once('exit', (code) => {
-    if (!isClosing) died(failure ?? new Error(`The thread ended with code ${code}.`));
-  });
-  worker.unref();
   return {
     ...{ address, tell },
     async close() {
       isClosing = true;
-      worker.ref();
-      worker.postMessage('end');
-      await exited;
+      clearTimeout(restart);
+      thread.worker.ref();
+      thread.worker.postMessage('end');
+      await thread.exited;
     },
   };
+}
+
+function begin({ healthHost, healthPort }: HealthSettings, told: Int32Array, ended: (thrown: unknown) => void) {
+  const worker = new Worker(WORKER, { workerData: { settings: { healthHost, healthPort }, told }, execArgv: [] });
+  let failure: unknown;
+  const exited = new Promise<void>((resolve) => {
+    worker.once('exit', (code) => {
+      resolve();
+      ended(failure ?? new Error(`The thread ended with code ${code}.`));
+    });
+  });
+  const address = new Promise<string>((resolve, reject) => {
+    const fail = (thrown: unknown) => {
+      failure = thrown;
+      reject(thrown);
+    };
+    worker.on('error', fail);
+    worker.once('message', (message: { address: string } | { failed: Failed }) => {
+      if ('failed' in message) fail(Object.assign(new Error(message.failed.message), message.failed));
+      else resolve(message.address);
+      worker.unref();
+    });
+  });
+  return { worker, exited, address };
 }
 
 const BEAT_MS = 200;

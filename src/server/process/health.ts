@@ -1,10 +1,10 @@
-import type { Reply } from '../../exchange.ts';
+import type { Handler, Reply } from '../../exchange.ts';
 import type { State } from './health-port.ts';
 
-/** For load balancers and supervisors: `/health/live` says that the process runs, `/health/ready` that it can serve. */
+/** Health checks of load balancers and supervisors. */
 export interface Health {
-  /** The answer for a path; undefined where it is none of these. */
-  answer(path: string): Promise<Reply> | undefined;
+  /** Handlers by path. `/health/live`: the process runs. `/health/ready`: it can serve. */
+  readonly paths: Readonly<Record<'/health/live' | '/health/ready', Handler>>;
   /** As of now, for the port of its own. */
   state(): Promise<State>;
   /** From now on it is not ready. */
@@ -31,10 +31,7 @@ export function createHealth(
   };
   return {
     state,
-    answer(path) {
-      if (path === '/health/live') return Promise.resolve(line(200, 'live'));
-      return path === '/health/ready' ? ready() : undefined;
-    },
+    paths: { '/health/live': () => line(200, 'live'), '/health/ready': ready },
     stopping() {
       stopping = true;
     },

@@ -6,7 +6,7 @@ export interface Observed {
   readonly request: Request;
   readonly reply: Reply;
   readonly kind: string;
-  readonly form: string | undefined;
+  readonly protocol: string | undefined;
   readonly group: string | undefined;
   readonly operation: string | undefined;
   readonly durationMs: number;
@@ -39,9 +39,9 @@ export type CallLog = (observed: Observed, account: string | undefined, traceId:
  */
 export function createCallLog(write: (line: string) => void): CallLog {
   const time = createClock();
-  return ({ request, reply, kind, form, group, operation, durationMs }, account, traceId) => {
+  return ({ request, reply, kind, protocol, group, operation, durationMs }, account, traceId) => {
     const ids = `${field('request_id', request.id)}${field('trace_id', traceId)}`;
-    const names = `${field('group', group)}${field('operation', operation)}${field('form', form)}`;
+    const names = `${field('group', group)}${field('operation', operation)}${field('form', protocol)}`;
     const size = isWhole(reply.body) ? `,"bytes":${bytesOf(reply.body)}` : '';
     const took = Math.round(durationMs * 1_000) / 1_000;
     write(

@@ -1,5 +1,5 @@
-import { withoutPassword } from '../../config/setting.ts';
 import { Problem } from '../../problem.ts';
+import { withoutPassword } from '../../url-password.ts';
 
 /** Errors as the log gets them: what went wrong and where, and of nobody's data anything. */
 export interface Described {

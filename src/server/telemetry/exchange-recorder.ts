@@ -1,6 +1,6 @@
 import { createWriteStream, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
-import { isWhole, type Reply, type Request } from '../../exchange.ts';
+import { type Handler, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
 
 /**
  * Writes exchanges to a file as they went over the wire, in the form of the test cases, so that a case from the field becomes
@@ -10,11 +10,9 @@ import { isWhole, type Reply, type Request } from '../../exchange.ts';
  * user_id is, or how it is written. So only the words of the contract and of SOAP are kept of it.
  */
 export interface Trace {
-  around(handle: Handle): Handle;
+  around(handle: Handler): Handler;
   close(): Promise<void>;
 }
-
-type Handle = (request: Request) => Reply | Promise<Reply>;
 
 export interface TraceSettings {
   readonly file: string;
@@ -40,7 +38,7 @@ export function createTrace({ file, now, failed, userIdOf, words }: TraceSetting
       const userId = userIdOf(request);
       const mask = userId !== undefined && isPlain(userId) ? masker(userId) : keepWords;
       // Only a page repeats words of a request.
-      const isPage = reply.headers['Content-Type']?.startsWith('text/html');
+      const isPage = replyHeader(reply, 'Content-Type')?.startsWith('text/html');
       const maskReply = userId !== undefined || isPage ? mask : asItIs;
       const start = `##### ${new Date(now()).toISOString()}\n=== request ===\n`;
       const write = (content: string | Uint8Array) => {
@@ -98,8 +96,15 @@ function requestBytes(request: Request, body: Uint8Array, mask: Mask): Buffer {
 
 const asItIs = (text: string): string => text;
 
-function replyBytes({ status, headers }: Reply, body: string | Uint8Array, mask: (text: string) => string): Buffer {
-  const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+function replyBytes(
+  { status, headers, closes }: Reply,
+  body: string | Uint8Array,
+  mask: (text: string) => string,
+): Buffer {
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    [value].flat().map((each) => `${name}: ${each}\r\n`),
+  );
+  const fields = closes ? [...lines, 'Connection: close\r\n'] : lines;
   const text = mask(latin1(body));
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}Content-Length: ${text.length}\r\n\r\n`;
   return Buffer.from(head + text, 'latin1');

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { Traffic } from '../../exchange.ts';
 import type { Observed } from './access-log.ts';
 import { Count, counterOf, Distribution, histogramOf } from './counters.ts';
 
@@ -18,16 +19,6 @@ export interface Sources {
   /** Undefined before anything is served. */
   traffic(): Traffic | undefined;
   linesLost(): number;
-}
-
-export interface Traffic {
-  readonly connectionsOpen: number;
-  readonly bytesSent: number;
-  /** Requests that got no answer but that there is too much to do. */
-  readonly refused: number;
-  /** Of long answers, and how many of them got 429 because there was no room. */
-  readonly unsentBytes: number;
-  readonly unsentRefused: number;
 }
 
 // From what a kept answer takes nobody notices, up to where clients give up.
@@ -132,20 +123,20 @@ interface Outcomes {
   readonly kinds: Map<string, Count>;
 }
 
-/** By group, operation, form and kind: one look-up each, of names that are there already, and nothing is put together. */
+/** By group, operation, protocol and kind: one look-up each, of names that are there already, and nothing is put together. */
 class CallSeries {
   readonly #groups = new Map<string, Map<string, Map<string, Outcomes>>>();
 
-  observe({ group = 'none', operation: named, form = 'none', kind, durationMs }: Observed): void {
+  observe({ group = 'none', operation: named, protocol = 'none', kind, durationMs }: Observed): void {
     const operation = named ?? (kind === 'ok' ? 'none' : 'unknown'); // none: a page or a description
     const operations = found(this.#groups, group, () => new Map());
-    const forms = found(operations, operation, () => new Map());
-    const { duration, kinds } = found(forms, form, () => ({
-      duration: new Distribution({ group, operation, form }, SECONDS),
+    const protocols = found(operations, operation, () => new Map());
+    const { duration, kinds } = found(protocols, protocol, () => ({
+      duration: new Distribution({ group, operation, form: protocol }, SECONDS),
       kinds: new Map(),
     }));
     duration.observe(durationMs / 1_000);
-    found(kinds, kind, () => new Count({ group, operation, form, kind })).value += 1;
+    found(kinds, kind, () => new Count({ group, operation, form: protocol, kind })).value += 1;
   }
 
   readonly durations = () => this.#outcomes().map(({ duration }) => duration);
@@ -153,7 +144,7 @@ class CallSeries {
 
   #outcomes(): Outcomes[] {
     return [...this.#groups.values()].flatMap((operations) =>
-      [...operations.values()].flatMap((forms) => [...forms.values()]),
+      [...operations.values()].flatMap((protocols) => [...protocols.values()]),
     );
   }
 }

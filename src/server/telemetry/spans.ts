@@ -4,17 +4,17 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { detached } from '../../detached.ts';
-import type { Reply, Request } from '../../exchange.ts';
-import { remoteSpan } from '../http/request-id.ts';
+import type { Handler, Request } from '../../exchange.ts';
 import type { Observed } from './access-log.ts';
 import type { Watch, Watched } from './statement-observer.ts';
+import { remoteSpan } from './trace-context.ts';
 
 /**
  * Spans for OpenTelemetry, as its own variables say: one for each request, and below it one for each statement. They hold
  * names of ours and no value of anybody's: no address, since the query is part of it, and no parameter.
  */
 export interface Tracing {
-  around(handle: Handle): Handle;
+  around(handle: Handler): Handler;
   /** What became of the request that is being answered. */
   observe(observed: Observed, account: string | undefined): void;
   /** Of the request that is being answered. */
@@ -22,8 +22,6 @@ export interface Tracing {
   readonly watch: Watch;
   stop(): Promise<void>;
 }
-
-type Handle = (request: Request) => Reply | Promise<Reply>;
 
 export interface TracingSettings {
   readonly engine: string;
@@ -72,13 +70,18 @@ export function createTracing({ engine, version, failed: complain }: TracingSett
         return reply;
       });
     },
-    observe({ request, reply, kind, form, group, operation }, account) {
+    observe({ request, reply, kind, protocol, group, operation }, account) {
       const span = current.getStore();
       if (!span?.isRecording()) return;
       span.updateName(operation ? `${group}.${operation}` : (group ?? 'page'));
-      const names = { 'rpc.service': group, 'rpc.method': operation, 'columba.form': form, 'columba.account': account };
+      const names = {
+        'rpc.service': group,
+        'rpc.method': operation,
+        'columba.form': protocol,
+        'columba.account': account,
+      };
       const route =
-        group && `/api/${group}.asmx${operation && form?.startsWith('soap') === false ? `/${operation}` : ''}`;
+        group && `/api/${group}.asmx${operation && protocol?.startsWith('soap') === false ? `/${operation}` : ''}`;
       for (const [name, value] of Object.entries({ ...names, 'http.route': route, 'columba.request_id': request.id })) {
         if (value !== undefined) span.setAttribute(name, detached(value)); // spans wait to be sent
       }

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Reply, Request } from '../../exchange.ts';
-import { remoteSpan } from '../http/request-id.ts';
+import type { Handler, Request } from '../../exchange.ts';
 import { createAccountLabel, createCallLog, type Observed } from './access-log.ts';
 import type { Log } from './log.ts';
 import type { LogOutput } from './log-stream.ts';
@@ -8,18 +7,17 @@ import type { Metrics, Sources, Stock } from './metrics.ts';
 import { type MetricsServer, type MetricsSettings, serveMetrics } from './metrics-server.ts';
 import type { Tracing } from './spans.ts';
 import type { Watch } from './statement-observer.ts';
+import { remoteSpan } from './trace-context.ts';
 
 /** What the process tells about its work: a log line a call, metrics and traces, each only where it is wanted. */
 export interface Telemetry {
   /** Undefined where nobody wants to know. */
   readonly observe: ((observed: Observed, account: bigint | undefined) => void) | undefined;
   readonly watch: Watch | undefined;
-  around(handle: Handle): Handle;
+  around(handle: Handler): Handler;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
-
-type Handle = (request: Request) => Reply | Promise<Reply>;
 
 export interface TelemetrySettings extends MetricsSettings {
   readonly logKey: string;

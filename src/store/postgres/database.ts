@@ -26,7 +26,9 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
         if (attempt < ATTEMPTS_MAX && CONFLICTS.has(code)) continue;
         if (UNWRITABLE.has(code)) wasRefusedByDisk = true;
         const isUnavailable = thrown instanceof Problem && thrown.kind === 'unavailable';
-        throw isUnavailable ? unavailable(cause, postgresFault(hosts.urls, cause)) : thrown;
+        throw isUnavailable
+          ? unavailable(cause, postgresFault(hosts.urls, cause, settings.settingNames ?? PARTS_OF_SETTINGS))
+          : thrown;
       }
     }
   }
@@ -84,6 +86,9 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     close: () => hosts.close(),
   };
 }
+
+/** For a program whose settings have no names. */
+const PARTS_OF_SETTINGS = { url: 'the URL', timeoutMs: 'the time-out', connectionsMax: 'the number of connections' };
 
 export const postgresDialect: Dialect = {
   engine: 'postgres',
@@ -249,7 +254,7 @@ class Connection implements Migratable, Writing {
 
   /** One statement with as many rows of values; prepared where it comes again. */
   async #insertAll<P>(statement: Statement<P>, rows: readonly P[]): Promise<void> {
-    const [, head = '', tuple = ''] = /^([\s\S]*\bvalues )\(([\s\S]*)\)\s*$/.exec(statement.text) ?? [];
+    const [, head = '', tuple = '', tail = ''] = PLAIN_INSERT.exec(statement.text) ?? [];
     if (tuple === '') throw new TypeError(`${statement.name} does not insert plain values`);
     const width = statement.parameters.length;
     const tuples = rows.map((_, row) => {
@@ -258,9 +263,12 @@ class Connection implements Migratable, Writing {
     });
     const values = rows.flatMap((row) => statement.parameters.map((name) => sentValue(row[name])));
     const name = rows.length === ROWS_AT_ONCE ? { name: `${statement.name}.${ROWS_AT_ONCE}` } : {};
-    await guarded(() => this.#query({ ...name, text: head + tuples.join(), values }));
+    await guarded(() => this.#query({ ...name, text: head + tuples.join() + tail, values }));
   }
 }
+
+/** The part up to `values`, one row of parameters, and what follows without a parameter. */
+const PLAIN_INSERT = /^([\s\S]*\bvalues )\(([^()]*)\)(\s*on conflict[^:]*)?$/;
 
 /**
  * PostgreSQL's text cannot hold U+0000, and an SMS can. It is kept as two U+0001, and U+0001 as U+0001 U+0002: equal texts

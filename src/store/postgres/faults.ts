@@ -1,29 +1,36 @@
 import pg from 'pg';
 
-/** What keeps us from PostgreSQL, for the operator: with server, database and user, what to do, and never the password. */
-interface Place {
+/** The names under which the operator knows the settings: for advice. */
+export interface SettingNames {
+  readonly url: string;
+  readonly timeoutMs: string;
+  readonly connectionsMax: string;
+}
+
+/** What keeps us from PostgreSQL, for the operator: server, database, user and what to do. Never the password. */
+interface Place extends SettingNames {
   /** All servers that were asked: `one:5432, two:5432`. */
   readonly at: string;
   readonly database: string;
   readonly user: string;
 }
 
-const LATE = ({ at }: Place) =>
-  `PostgreSQL at ${at} does not answer within COLUMBA_DATABASE_TIMEOUT_MS. Check the network, firewalls and its load.`;
-const REFUSED = ({ at }: Place) =>
-  `No PostgreSQL takes connections at ${at}. Start it, or correct host and port in COLUMBA_DATABASE.`;
-const UNKNOWN_HOST = ({ at }: Place) =>
-  `The host of ${at} has no address. Correct its name in COLUMBA_DATABASE, or look at DNS.`;
+const LATE = ({ at, timeoutMs }: Place) =>
+  `PostgreSQL at ${at} does not answer within ${timeoutMs}. Check the network, firewalls and its load.`;
+const REFUSED = ({ at, url }: Place) =>
+  `No PostgreSQL takes connections at ${at}. Start it, or correct host and port in ${url}.`;
+const UNKNOWN_HOST = ({ at, url }: Place) =>
+  `The host of ${at} has no address. Correct its name in ${url}, or look at DNS.`;
 const STANDBY = ({ at }: Place) =>
   `PostgreSQL at ${at} takes no writes. Name the primary, or all servers with ?target_session_attrs=read-write.`;
-const PASSWORD = ({ at, user }: Place) =>
-  `PostgreSQL at ${at} does not accept the password of user ${user}. Correct it in COLUMBA_DATABASE.`;
+const PASSWORD = ({ at, user, url }: Place) =>
+  `PostgreSQL at ${at} does not accept the password of user ${user}. Correct it in ${url}.`;
 const ENDED = ({ at }: Place) =>
   `PostgreSQL at ${at} is starting, stopping or was told to end connections. The service goes on when it is back.`;
 const CONFLICT = ({ at, database }: Place) =>
   `Others keep rows of database ${database} at ${at} locked for too long. Look at pg_stat_activity.`;
-const TLS = ({ at }: Place) =>
-  `The TLS connection to PostgreSQL at ${at} fails. Check sslmode and sslrootcert in COLUMBA_DATABASE.`;
+const TLS = ({ at, url }: Place) =>
+  `The TLS connection to PostgreSQL at ${at} fails. Check sslmode and sslrootcert in ${url}.`;
 const LOST = ({ at }: Place) =>
   `The connection to PostgreSQL at ${at} failed. Look at its log and the network. The service goes on when it is back.`;
 
@@ -41,8 +48,8 @@ const FAULTS: Readonly<Record<string, (place: Place) => string>> = {
   '40P01': CONFLICT,
   '55P03': CONFLICT,
   '53100': ({ at }) => `The disk of PostgreSQL at ${at} is full. Make room there: the service goes on by itself.`,
-  '53300': ({ at, user }) =>
-    `PostgreSQL at ${at} has no connection left for user ${user}. Raise its limit, or lower COLUMBA_DATABASE_CONNECTIONS.`,
+  '53300': ({ at, user, connectionsMax }) =>
+    `PostgreSQL at ${at} has no connection left for user ${user}. Raise its limit, or lower ${connectionsMax}.`,
   '57P01': ENDED,
   '57P02': ENDED,
   '57P03': ENDED,
@@ -50,7 +57,9 @@ const FAULTS: Readonly<Record<string, (place: Place) => string>> = {
   ECONNREFUSED: REFUSED,
   ENOTFOUND: UNKNOWN_HOST,
   EAI_AGAIN: UNKNOWN_HOST,
-  ...{ ETIMEDOUT: LATE, EHOSTUNREACH: LATE, ENETUNREACH: LATE },
+  ETIMEDOUT: LATE,
+  EHOSTUNREACH: LATE,
+  ENETUNREACH: LATE,
 };
 
 /** The driver's own errors have no code. */
@@ -63,14 +72,14 @@ const TOLD: readonly [RegExp, (place: Place) => string][] = [
   [/SSL|TLS|certificate/, TLS],
 ];
 
-export function postgresFault(urls: readonly string[], cause: unknown): string {
+export function postgresFault(urls: readonly string[], cause: unknown, names: SettingNames): string {
   const { code = '', message = '' } = (cause ?? {}) as { code?: string; message?: string };
   const fault = FAULTS[code] ?? TOLD.find(([pattern]) => pattern.test(message))?.[1] ?? LOST;
-  return fault(placeOf(urls));
+  return fault({ ...names, ...placeOf(urls) });
 }
 
 /** As the driver understands the addresses, with the defaults of PostgreSQL's own variables. */
-function placeOf(urls: readonly string[]): Place {
+function placeOf(urls: readonly string[]): Omit<Place, keyof SettingNames> {
   const servers = urls.map((url) => new pg.Client({ connectionString: withoutTls(url) }));
   const [{ database, user } = {}] = servers;
   return {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
+import type { SettingNames } from './faults.ts';
 
 /** Connections to one of several PostgreSQL servers: `postgres://user@one:5432,two:5432/name?target_session_attrs=read-write`. */
 export interface PostgresSettings {
@@ -7,6 +8,8 @@ export interface PostgresSettings {
   readonly connectionsMax: number;
   /** For a connection, for a lock and for a statement: none of them hangs longer. */
   readonly timeoutMs: number;
+  /** For advice to the operator. */
+  readonly settingNames?: SettingNames;
 }
 
 export interface Hosts {

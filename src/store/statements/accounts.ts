@@ -93,6 +93,16 @@ export const setAllowedNetworks = statement<{ account: bigint; networks: string 
   'update account set allowed_networks = :networks where account_id = :account',
   { invalidatesIdentities: true },
 );
+/** Replaces the details that are given: null leaves a column as it is. */
+export const setDetails = statement<{ account: AccountKey } & Record<Detail, string | null>>(
+  'accounts.setDetails',
+  `update account set contact_name = coalesce(:contactName, contact_name),
+     contact_surname = coalesce(:contactSurname, contact_surname), company = coalesce(:company, company),
+     email = coalesce(:email, email), tel = coalesce(:tel, tel), fax = coalesce(:fax, fax),
+     mobile = coalesce(:mobile, mobile), address = coalesce(:address, address), region = coalesce(:region, region)
+   where account_id = :account`,
+);
+type Detail = 'contactName' | 'contactSurname' | 'company' | 'email' | 'tel' | 'fax' | 'mobile' | 'address' | 'region';
 
 export const credentials = statement<One, CredentialRow>(
   'accounts.credentials',

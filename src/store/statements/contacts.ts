@@ -70,11 +70,16 @@ export const deleteContacts = statement<Ids>(
   'contacts.deleteContacts',
   'delete from contact where account_id = :account and contact_id in ({elements :ids})',
 );
-export const addGroup = statement<{ account: AccountKey; group: bigint; name: string | null }>(
-  'contacts.addGroup',
-  'insert into contact_group (account_id, group_id, name) values (:account, :group, :name)',
+type NewGroup = { account: AccountKey; group: bigint; name: string | null };
+const insertGroup = 'insert into contact_group (account_id, group_id, name) values (:account, :group, :name)';
+
+export const addGroup = statement<NewGroup>('contacts.addGroup', insertGroup);
+/** Adds a group, or changes the one with this id. */
+export const putGroup = statement<NewGroup>(
+  'contacts.putGroup',
+  `${insertGroup} on conflict (account_id, group_id) do update set name = excluded.name`,
 );
-export const addContact = statement<{
+interface NewContact {
   account: AccountKey;
   id: bigint;
   name: string | null;
@@ -82,10 +87,16 @@ export const addContact = statement<{
   mobile: string | null;
   key: string | null;
   group: bigint | null;
-}>(
-  'contacts.addContact',
-  `insert into contact (account_id, contact_id, name, surname, mobile, number_key, group_id)
-   values (:account, :id, :name, :surname, :mobile, :key, :group)`,
+}
+const insertContact = `insert into contact (account_id, contact_id, name, surname, mobile, number_key, group_id)
+   values (:account, :id, :name, :surname, :mobile, :key, :group)`;
+
+export const addContact = statement<NewContact>('contacts.addContact', insertContact);
+/** Adds a contact, or changes the one with this id. */
+export const putContact = statement<NewContact>(
+  'contacts.putContact',
+  `${insertContact} on conflict (account_id, contact_id) do update set name = excluded.name, surname = excluded.surname,
+     mobile = excluded.mobile, number_key = excluded.number_key, group_id = excluded.group_id`,
 );
 
 /** In pages: the positions from `from` up. */

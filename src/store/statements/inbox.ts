@@ -50,6 +50,20 @@ export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit
   'inbox.receivedFrom',
   `${messageWithState} and message_id >= :from order by message_id {limit :limit}`,
 );
+/** `ids` is a JSON array of numbers. */
+export const receivedAmong = statement<{ account: AccountKey; ids: string }, InboxRow>(
+  'inbox.receivedAmong',
+  `${messageWithState} and message_id in ({elements :ids})`,
+);
+/** Also messages of an inbox that was emptied and is not purged yet. */
+export const deleteReceivedAmong = statement<{ account: AccountKey; ids: string }>(
+  'inbox.deleteReceivedAmong',
+  'delete from received where account_id = :account and message_id in ({elements :ids})',
+);
+export const currentGeneration = statement<One, { generation: bigint }>(
+  'inbox.currentGeneration',
+  'select generation from tally where account_id = :account',
+);
 export const counts = statement<One, { unread: bigint; read: bigint }>(
   'inbox.counts',
   'select unread, read from tally where account_id = :account',

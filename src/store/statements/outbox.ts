@@ -55,20 +55,26 @@ export const deleteSent = statement<Message>(
   'outbox.deleteSent',
   'delete from sent where account_id = :account and message_id = :id',
 );
-export const addSent = statement<
-  Message & {
-    reference: string | null;
-    recipient: string | null;
-    text: string | null;
-    status: string;
-    sentAt: number;
-    updatedAt: number;
-    isMarked: number;
-  }
->(
-  'outbox.addSent',
-  `insert into sent (account_id, message_id, reference, recipient, text, status, sent_at, updated_at, is_marked)
-   values (:account, :id, :reference, :recipient, :text, :status, :sentAt, :updatedAt, :isMarked)`,
+interface NewSent extends Message {
+  reference: string | null;
+  recipient: string | null;
+  text: string | null;
+  status: string;
+  sentAt: number;
+  updatedAt: number;
+  isMarked: number;
+}
+const insertSent = `insert into sent (account_id, message_id, reference, recipient, text, status, sent_at, updated_at, is_marked)
+   values (:account, :id, :reference, :recipient, :text, :status, :sentAt, :updatedAt, :isMarked)`;
+
+export const addSent = statement<NewSent>('outbox.addSent', insertSent);
+/** Adds a message, or changes the one with this id. A mark stays as long as the status is the same. */
+export const putSent = statement<NewSent>(
+  'outbox.putSent',
+  `${insertSent} on conflict (account_id, message_id) do update set reference = excluded.reference,
+     recipient = excluded.recipient, text = excluded.text, status = excluded.status, sent_at = excluded.sent_at,
+     updated_at = excluded.updated_at, is_marked = case when sent.is_marked = 1 and sent.status = excluded.status
+       and sent.updated_at = excluded.updated_at then 1 else excluded.is_marked end`,
 );
 
 export const soonest = statement<TimePage, ScheduledRow>(

@@ -128,7 +128,7 @@ onEveryEngine('looks of the pages in a browser', (engine) => {
           await visit.call(ACME, '2');
           await visit.answered();
           await visit.page.evaluate('scrollTo(0, document.querySelector("#try").offsetTop - 24)');
-          await visit.page.screenshot({ path: fileURLToPath(new URL(`../../docs/page-${name}.png`, import.meta.url)) });
+          await visit.page.screenshot({ path: fileURLToPath(new URL(`../../../docs/page-${name}.png`, import.meta.url)) });
         },
         options,
       );

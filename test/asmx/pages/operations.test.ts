@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Config } from '../../../src/config/settings.ts';
 import { contract } from '../../../src/contract/contract.ts';
-import { meaningOf, resultFields, resultMeaning, verdictOf } from '../../../src/contract/descriptions.ts';
+import {
+  describeBoolean,
+  describeParameter,
+  describeResult,
+  resultFields,
+} from '../../../src/contract/descriptions.ts';
 import { errorsOf } from '../../../src/contract/errors.ts';
 import type { Operation, ParameterType } from '../../../src/contract/types.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
@@ -64,16 +69,19 @@ function suite(engine: Engine, place: Place): void {
   }
 
   for (const { group, name, operation } of OPERATIONS) {
-    test(`${group}.${name} is described: summary, parameters with their types and meanings, result`, async () => {
+    test(`${group}.${name} is described: summary, parameters with their types and descriptions, result`, async () => {
       const html = await pageOf(group, name);
       assert.match(html, new RegExp(`<h1>${name}</h1>`));
       assert.ok(textOf(html).includes(operation.summary));
       const parameters = rows(section(html, 'Parameters'));
       assert.deepEqual(
         parameters,
-        Object.entries(operation.parameters).map(([key, type]) => [`${key}: ${typeOf(type)}`, meaningOf(key).meaning]),
+        Object.entries(operation.parameters).map(([key, type]) => [
+          `${key}: ${typeOf(type)}`,
+          describeParameter(key).description,
+        ]),
       );
-      for (const [, meaning] of parameters) assert.match(meaning, /^[A-Z].+\.$/);
+      for (const [, description] of parameters) assert.match(description, /^[A-Z].+\.$/);
       checkResult(section(html, 'Result'), group, name, operation);
       assert.deepEqual(
         rows(section(html, 'Errors')).map(([kind]) => kind),
@@ -164,15 +172,15 @@ function suite(engine: Engine, place: Place): void {
   }
 }
 
-/** Each field with its meaning, and whether it may be absent; of a boolean, what true and false say. */
+/** Each field with its description, and whether it may be absent; of a boolean, what true and false say. */
 function checkResult(html: string, group: string, name: string, operation: Operation): void {
-  const verdict = verdictOf(group, name);
-  assert.equal(verdict !== undefined, operation.result.kind === 'scalar' && operation.result.name === 'boolean');
-  if (verdict) {
-    assert.deepEqual(rows(html), Object.entries(verdict));
+  const boolean = describeBoolean(group, name);
+  assert.equal(boolean !== undefined, operation.result.kind === 'scalar' && operation.result.name === 'boolean');
+  if (boolean) {
+    assert.deepEqual(rows(html), Object.entries(boolean));
     return;
   }
-  assert.ok(textOf(html).includes(resultMeaning(operation)));
+  assert.ok(textOf(html).includes(describeResult(operation)));
   const fields = resultFields(operation.result);
   const inner = operation.result.kind === 'list' ? operation.result.item : operation.result;
   const declared = inner.kind === 'record' ? inner.fields : inner.kind === 'dataSet' ? inner.columns : {};
@@ -184,10 +192,10 @@ function checkResult(html: string, group: string, name: string, operation: Opera
     rows(html),
     fields.map((field) => [
       `${field.name}: ${field.type.name}`,
-      `${field.meaning}${field.mayBeAbsent ? ' May be absent.' : ''}`,
+      `${field.description}${field.mayBeAbsent ? ' May be absent.' : ''}`,
     ]),
   );
-  for (const { meaning } of fields) assert.match(meaning, /^[A-Z].+\.$/);
+  for (const { description } of fields) assert.match(description, /^[A-Z].+\.$/);
 }
 
 /** The sample as a client would send it, acting as the account of the sample data. */

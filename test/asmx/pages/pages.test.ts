@@ -120,10 +120,12 @@ onEveryEngine('pages', (engine) => {
     ] as const) {
       const { headers, text } = await service.send({ path, query });
       const policy = Object.fromEntries(
-        (headers['Content-Security-Policy'] ?? '').split('; ').map((directive) => {
-          const [name = '', ...sources] = directive.split(' ');
-          return [name, sources.join(' ')];
-        }),
+        String(headers['Content-Security-Policy'] ?? '')
+          .split('; ')
+          .map((directive) => {
+            const [name = '', ...sources] = directive.split(' ');
+            return [name, sources.join(' ')];
+          }),
       );
       const hashes = (element: string) =>
         [...text.matchAll(new RegExp(`<${element}>([\\s\\S]*?)</${element}>`, 'g'))]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Request } from '../../../src/exchange.ts';
+import { type Request, replyHeader } from '../../../src/exchange.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { requestOf } from '../../support/forms.ts';
 import { type Answer, type Service, startService } from '../../support/service.ts';
@@ -38,7 +38,7 @@ onEveryEngine('refusals as pages', (engine) => {
   });
   after(() => service.stop());
 
-  const typeOf = ({ headers }: Answer) => headers['Content-Type'];
+  const typeOf = (answer: Answer) => replyHeader(answer, 'Content-Type');
 
   for (const [name, status, request] of REFUSALS) {
     test(`${name} is a page for who navigates, with the same status, header fields and reason`, async () => {

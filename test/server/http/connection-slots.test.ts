@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createSlots, type Guest, type Spare } from '../../../src/server/http/connection-slots.ts';
+import { createSlots, type Evictable, type Eviction } from '../../../src/server/http/connection-slots.ts';
 
 /** Which connection makes room for a new one. */
 describe('places for connections', () => {
   function scene(connectionsMax: number, connectionsPerClientMax: number) {
-    const slots = createSlots<Guest>({ connectionsMax, connectionsPerClientMax });
+    const slots = createSlots<Evictable>({ connectionsMax, connectionsPerClientMax });
     const dropped: string[] = [];
-    const come = (client: string | null, name: string, spare?: Spare): boolean => {
+    const come = (client: string | null, name: string, eviction?: Eviction): boolean => {
       if (!slots.makeRoom(client)) return false;
-      slots.add(client, { spare, drop: () => void dropped.push(name) });
+      slots.add(client, { eviction, evict: () => void dropped.push(name) });
       return true;
     };
     return { slots, dropped, come };
@@ -74,9 +74,9 @@ describe('places for connections', () => {
   });
 
   test('a place that was left is free, and one that was dropped is not left twice', () => {
-    const slots = createSlots<Guest>({ connectionsMax: 1, connectionsPerClientMax: 1 });
-    const first: Guest = { spare: { rank: 0, since: 0 }, drop: () => {} };
-    const second: Guest = { spare: undefined, drop: () => {} };
+    const slots = createSlots<Evictable>({ connectionsMax: 1, connectionsPerClientMax: 1 });
+    const first: Evictable = { eviction: { rank: 0, since: 0 }, evict: () => {} };
+    const second: Evictable = { eviction: undefined, evict: () => {} };
     slots.add('a', first);
     assert.ok(slots.makeRoom('a'));
     slots.add('a', second);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createOverload } from '../../../src/server/http/load-shedding.ts';
+import { createLoadShedder } from '../../../src/server/http/load-shedding.ts';
 
 /** Which requests are begun, wait in line or are refused, by a clock of the test's own. */
 
@@ -9,11 +9,11 @@ function fakeLoop(settings: { turnMaxMs: number; waitingMax?: number }) {
   const loop = { now: 0 };
   let turn: (() => void)[] = [];
   const timers: { at: number; work: () => void }[] = [];
-  const overload = createOverload(
+  const loadShedder = createLoadShedder(
     { waitingMax: 1_000, ...settings },
     {
       now: () => loop.now,
-      nextTurn: (next) => void turn.push(next),
+      afterPoll: (next) => void turn.push(next),
       after: (ms, due) => void timers.push({ at: loop.now + ms, work: due }),
     },
   );
@@ -21,7 +21,7 @@ function fakeLoop(settings: { turnMaxMs: number; waitingMax?: number }) {
   const refused: number[] = [];
   let numbers = 0;
   return {
-    ...{ loop, overload, begun, refused },
+    ...{ loop, loadShedder, begun, refused },
     /** A request comes, whose call takes so long. What became of it at once. */
     come(ms: number, bytes = 0): string {
       const number = numbers++;
@@ -30,10 +30,10 @@ function fakeLoop(settings: { turnMaxMs: number; waitingMax?: number }) {
         begun.push({ number, waited: loop.now - cameAt });
         loop.now += ms;
       };
-      const verdict = overload.judge();
+      const verdict = loadShedder.decide();
       if (verdict === 'now') serve();
-      else if (verdict === 'refused') refused.push(number);
-      else overload.line(bytes, serve, () => void refused.push(number));
+      else if (verdict === 'reject') refused.push(number);
+      else loadShedder.queue(bytes, serve, () => void refused.push(number));
       return verdict;
     },
     alsoNextTurn: (next: () => void) => void turn.push(next),
@@ -66,7 +66,7 @@ describe('the signs of overload', () => {
     const { come, endTurn, begun, refused } = fakeLoop({ turnMaxMs: 500 });
     const verdicts = Array.from({ length: 100 }, () => come(1));
     assert.deepEqual(
-      ['now', 'later', 'refused'].map((what) => verdicts.filter((verdict) => verdict === what).length),
+      ['now', 'later', 'reject'].map((what) => verdicts.filter((verdict) => verdict === what).length),
       [10, 90, 0],
     );
     for (let turn = 2; turn <= 10; turn++) {
@@ -105,12 +105,12 @@ describe('the signs of overload', () => {
     loop.now += 50; // spent on reading
     assert.equal(come(1), 'later');
     loop.now += 1;
-    for (let poll = 0; poll < 48; poll++) assert.equal(come(1), 'refused');
+    for (let poll = 0; poll < 48; poll++) assert.equal(come(1), 'reject');
     assert.equal(refused.length, 48);
   });
 
   test('what has waited too long is refused in its turn, and what comes after it is served again', async () => {
-    const { come, endTurn, loop, begun, refused, overload } = fakeLoop({ turnMaxMs: 100 });
+    const { come, endTurn, loop, begun, refused, loadShedder } = fakeLoop({ turnMaxMs: 100 });
     for (let request = 0; request < 20; request++) come(1);
     loop.now += 101; // somebody else had the processor
     await endTurn();
@@ -119,7 +119,7 @@ describe('the signs of overload', () => {
       refused,
       Array.from({ length: 10 }, (_, request) => 10 + request),
     );
-    assert.equal(overload.refused, 10);
+    assert.equal(loadShedder.rejected, 10);
     assert.equal(come(1), 'now');
   });
 
@@ -141,10 +141,10 @@ describe('the signs of overload', () => {
   });
 
   test('a new connection makes turns short, so that the next one need not wait', async () => {
-    const { come, endTurn, begun, overload } = fakeLoop({ turnMaxMs: 500 });
+    const { come, endTurn, begun, loadShedder } = fakeLoop({ turnMaxMs: 500 });
     for (let request = 0; request < 100; request++) come(0.25);
     assert.equal(begun.length, 40);
-    overload.accepted();
+    loadShedder.accepted();
     await endTurn();
     assert.equal(begun.length, 42);
     await endTurn();
@@ -152,9 +152,9 @@ describe('the signs of overload', () => {
   });
 
   test('refusals that are told later come a second later, and at most 2 in a millisecond, however many there are', () => {
-    const { overload, loop, passTime } = fakeLoop({ turnMaxMs: 500 });
+    const { loadShedder, loop, passTime } = fakeLoop({ turnMaxMs: 500 });
     const told: number[] = [];
-    for (let refusal = 0; refusal < 6_000; refusal++) overload.later(() => void told.push(loop.now));
+    for (let refusal = 0; refusal < 6_000; refusal++) loadShedder.delayRejection(() => void told.push(loop.now));
     passTime(999);
     assert.equal(told.length, 0);
     passTime(1_001);
@@ -166,20 +166,20 @@ describe('the signs of overload', () => {
   test('a refusal that is to be told keeps the process alive, whose clients may all be gone', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();
-    const overload = createOverload({ turnMaxMs: 500, waitingMax: 1 });
-    const told = new Promise<void>((resolve) => overload.later(resolve));
+    const loadShedder = createLoadShedder({ turnMaxMs: 500, waitingMax: 1 });
+    const told = new Promise<void>((resolve) => loadShedder.delayRejection(resolve));
     assert.equal(timers(), before + 1);
     await told;
   });
 
   test('large bodies wait as long as they take 32 MiB together; small ones always', async () => {
-    const { come, endTurn, refused, overload } = fakeLoop({ turnMaxMs: 60_000 });
+    const { come, endTurn, refused, loadShedder } = fakeLoop({ turnMaxMs: 60_000 });
     come(10);
     for (let request = 1; request <= 32; request++) come(0, 1_048_576);
     assert.deepEqual(refused, []);
     come(0, 1_048_576);
     come(0, 65_536);
-    assert.deepEqual([refused, overload.refused], [[33], 1]);
+    assert.deepEqual([refused, loadShedder.rejected], [[33], 1]);
     await endTurn();
     await endTurn();
     come(10);
@@ -189,17 +189,17 @@ describe('the signs of overload', () => {
   });
 
   test('as many as may wait for their answer: more are refused, in whichever turn, until one is answered', async () => {
-    const { come, endTurn, overload } = fakeLoop({ turnMaxMs: 60_000, waitingMax: 3 });
+    const { come, endTurn, loadShedder } = fakeLoop({ turnMaxMs: 60_000, waitingMax: 3 });
     for (let request = 0; request < 3; request++) {
       assert.equal(come(0), 'now');
-      overload.started();
+      loadShedder.begin();
     }
     for (let turn = 0; turn < 3; turn++) {
-      assert.equal(come(0), 'refused');
+      assert.equal(come(0), 'reject');
       await endTurn();
     }
-    assert.deepEqual([overload.waiting, overload.refused], [3, 3]);
-    overload.ended();
+    assert.deepEqual([loadShedder.waiting, loadShedder.rejected], [3, 3]);
+    loadShedder.end();
     assert.equal(come(0), 'now');
   });
 });

@@ -3,67 +3,48 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { readConfig } from '../../../src/config/settings.ts';
+import { nextTurn } from '../../../src/event-loop.ts';
 import type { Reply, Request } from '../../../src/exchange.ts';
-import { createBursts } from '../../../src/server/http/poll-batch.ts';
+import { createPollBatches } from '../../../src/server/http/poll-batch.ts';
 import { listen } from '../../../src/server/http/server.ts';
 import { createCaller, startProgram } from '../../durability/program.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { ACME } from '../../support/service.ts';
 import { openConnection } from '../../support/socket.ts';
 
-/** Requests that had all begun to come before the first of them was looked at. */
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+/** Requests that had all begun to arrive before the first of them is handled. */
 
-describe('a burst', () => {
-  test('has one number while its chunks are read, none in between, and ends with its turn', async () => {
-    const bursts = createBursts();
-    const numbers = [];
+describe('poll batches', () => {
+  test('a turn of the event loop has one id, and the next turn has another', async () => {
+    const batches = createPollBatches();
+    const turns = [];
     for (let turn = 0; turn < 3; turn++) {
-      for (let chunk = 0; chunk < 3; chunk++) {
-        assert.equal(bursts.current, undefined);
-        bursts.enter();
-        numbers.push(bursts.current);
-        bursts.leave();
-      }
+      turns.push([batches.current(), batches.current(), batches.current()]);
       await nextTurn();
     }
-    assert.deepEqual(numbers, [1, 1, 1, 2, 2, 2, 3, 3, 3]);
+    for (const ids of turns) assert.equal(new Set(ids).size, 1);
+    assert.equal(new Set(turns.flat()).size, 3);
   });
 
-  test('is a slice of the line of overload too, whose number is that of no turn', () => {
-    const bursts = createBursts();
-    const numbers = [1, 1, 2].map((slice) => {
-      bursts.enterSlice(slice);
-      const { current } = bursts;
-      bursts.leave();
-      assert.equal(bursts.current, undefined);
-      return current;
-    });
-    bursts.enter();
-    assert.equal(new Set([...numbers, bursts.current]).size, 3);
-    bursts.leave();
+  test('a slice of the load-shedding queue has an id that no turn and no other slice has', () => {
+    const batches = createPollBatches();
+    const ids = [1, 1, 2].map(batches.ofSlice);
+    assert.equal(new Set([...ids, batches.current()]).size, 3);
   });
 
-  test('there is none while the system may be asked several times in one turn', () => {
-    const bursts = createBursts();
-    const seen = () => {
-      bursts.enter();
-      const { current } = bursts;
-      bursts.leave();
-      return current;
-    };
-    for (let count = 0; count < 900; count++) bursts.opened();
-    assert.equal(seen(), 1);
-    bursts.opened();
-    assert.equal(seen(), undefined);
-    bursts.closed();
-    assert.equal(seen(), 1);
+  test('there is no id while more than 900 sockets are open: one turn may poll several times', () => {
+    const batches = createPollBatches();
+    for (let count = 0; count < 900; count++) batches.opened();
+    assert.equal(typeof batches.current(), 'number');
+    batches.opened();
+    assert.equal(batches.current(), undefined);
+    batches.closed();
+    assert.equal(typeof batches.current(), 'number');
   });
 });
 
-/** A server that notes for each path in which burst it was asked for. `/slow` is answered when the test says so. */
+/** A server that notes the pollId of each path. `/slow` is answered when the test says so. */
 async function start(t: TestContext) {
-  const bursts = createBursts();
   const seen: Record<string, number | undefined> = {};
   const sockets: Socket[] = [];
   const note = (message: unknown) => void sockets.push((message as { socket: Socket }).socket);
@@ -71,14 +52,14 @@ async function start(t: TestContext) {
   const answer: Reply = { status: 200, headers: {}, body: 'x' };
   let finish = (_: Reply) => {};
   const handle = (request: Request): Reply | Promise<Reply> => {
-    seen[request.path] = bursts.current;
+    seen[request.path] = request.pollId;
     if (request.path !== '/slow') return answer;
     return new Promise((resolve) => {
       finish = resolve;
     });
   };
   const settings = readConfig({ COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' });
-  const server = await listen(settings, handle, bursts);
+  const server = await listen(settings, handle);
   const client = await openConnection(server.address);
   t.after(() => {
     unsubscribe('net.server.socket', note);
@@ -89,8 +70,8 @@ async function start(t: TestContext) {
   return { seen, socket: () => sockets[0] as Socket, client, get, finish: () => finish(answer) };
 }
 
-describe('a request is in the burst in which it began to come, or in none', () => {
-  test('by itself, and in parts', async (t) => {
+describe('Request.pollId', () => {
+  test('is that of the poll that delivered the end of the request, whole or in parts', async (t) => {
     const { seen, client, get } = await start(t);
     await client.send(get('/first'));
     await client.receive();
@@ -101,7 +82,7 @@ describe('a request is in the burst in which it began to come, or in none', () =
     assert.ok((seen['/parts'] as number) > (seen['/first'] as number));
   });
 
-  test('behind another one, or behind a line end, it may have come later than the system was asked', async (t) => {
+  test('is undefined behind a pipelined request or a line end: it may have been sent after the poll', async (t) => {
     const { seen, client, get } = await start(t);
     await client.send(get('/first') + get('/second'));
     for (const _ of [1, 2]) await client.receive();
@@ -111,18 +92,18 @@ describe('a request is in the burst in which it began to come, or in none', () =
     assert.deepEqual([seen['/second'], seen['/third']], [undefined, undefined]);
   });
 
-  test('in a second chunk of one turn it may have been sent after the system was asked', async (t) => {
+  test('is undefined in a second chunk of one turn: libuv may have read it after the poll', async (t) => {
     const { seen, socket, client, get } = await start(t);
     await client.send(get('/first')); // from then on there is a socket
     await client.receive();
-    // As libuv does after a chunk that filled its 64 KiB: it reads again before it asks the system again.
+    // As libuv does after a chunk of 64 KiB: it reads again before it polls again.
     for (const path of ['/full', '/behind']) socket().emit('data', Buffer.from(get(path)));
     for (const _ of [1, 2]) await client.receive();
     assert.equal(typeof seen['/full'], 'number');
     assert.equal(seen['/behind'], undefined);
   });
 
-  test('what was sent ahead is read at another time', async (t) => {
+  test('is undefined for requests that were sent while another one was handled', async (t) => {
     const { seen, client, get, finish } = await start(t);
     await client.send(get('/slow'));
     await client.send(get('/ahead')); // after this nothing more is taken
@@ -132,7 +113,7 @@ describe('a request is in the burst in which it began to come, or in none', () =
     await client.send(get('/last'));
     await client.receive();
     assert.deepEqual(
-      Object.entries(seen).map(([path, burst]) => [path, typeof burst]),
+      Object.entries(seen).map(([path, pollId]) => [path, typeof pollId]),
       [
         ['/slow', 'number'],
         ['/ahead', 'undefined'],
@@ -144,7 +125,7 @@ describe('a request is in the burst in which it began to come, or in none', () =
 });
 
 onEveryEngine('processes that serve many at once', (engine) => {
-  test('what one of them has acknowledged is in the next answer of the other, however many ask it meanwhile', async () => {
+  test('a change that one process acknowledged is in the next response of the other, under load', async () => {
     const database = await engine.fresh('sample');
     const [asked, told] = [await startProgram(database, 1), await startProgram(database, 1)];
     const reader = createCaller(asked.address, ACME);

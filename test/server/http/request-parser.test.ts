@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, METHODS, type ServerResponse } from
 import { duplexPair } from 'node:stream';
 import { describe, test } from 'node:test';
 import { Problem } from '../../../src/problem.ts';
-import { createBodies } from '../../../src/server/http/body-receiver.ts';
-import type { Head } from '../../../src/server/http/request-head.ts';
+import { createBodyReceiver } from '../../../src/server/http/body-receiver.ts';
+import type { RequestHead } from '../../../src/server/http/request-head.ts';
 import { readHead } from '../../../src/server/http/request-head.ts';
-import { Reading } from '../../../src/server/http/request-parser.ts';
+import { RequestParser } from '../../../src/server/http/request-parser.ts';
 import { createRandom, type Random } from '../../durability/random.ts';
 import { talkOf } from '../../fuzz/http-grammar.ts';
 
@@ -27,28 +27,28 @@ const LIMITS = { bodyBytesMax: 2 ** 20, receivingBytesMax: 2 ** 20 };
 /** Up to what ends the connection. */
 function readHere(pieces: readonly Buffer[]): Read {
   const rules = {
-    ...{ headerBytesMax: HEADER_BYTES_MAX, bodies: createBodies(LIMITS), expected: () => {} },
-    problemOf: ({ length, version }: Head) =>
+    ...{ headerBytesMax: HEADER_BYTES_MAX, bodies: createBodyReceiver(LIMITS), onExpectContinue: () => {} },
+    problemOf: ({ length, version }: RequestHead) =>
       Number.isNaN(length) || !/^1\.[01]$/.test(version) ? new Problem('malformed', 'not ours') : undefined,
   };
-  const reading = new Reading(rules);
+  const parser = new RequestParser(rules);
   const requests: Seen[] = [];
   for (const piece of pieces) {
-    reading.add(piece);
-    for (let next = reading.next(); next; next = reading.next()) {
+    parser.add(piece);
+    for (let next = parser.next(); next; next = parser.next()) {
       if (typeof next === 'string') return { requests, isRefused: true };
       const { head, body } = next;
       const { 'content-type': type = '', host = '' } = head.headers;
       const text = body instanceof Problem ? body.kind : Buffer.from(body).toString('latin1');
       requests.push([head.method, head.target, text, type, host]);
-      if (!head.persists || next.isCut || next.refused) return { requests, isRefused: false, isOver: true };
+      if (!head.persists || next.bodyIncomplete || next.refused) return { requests, isRefused: false, isOver: true };
     }
   }
-  return { requests, isRefused: reading.stage !== 'nothing' };
+  return { requests, isRefused: parser.stage !== 'nothing' };
 }
 
 // CI judges the change and not the dice.
-const random = createRandom('reading', process.env.CI ? 20_261_115 : undefined);
+const random = createRandom('parser', process.env.CI ? 20_261_115 : undefined);
 const talk = () => talkOf(random).pieces.map((piece) => Buffer.from(piece, 'latin1'));
 
 function cut({ below }: Random, bytes: Buffer): Buffer[] {

@@ -6,6 +6,27 @@ import { until, within } from '../../durability/program.ts';
 import { createPieces, get, isLive, PIECE_BYTES, start, text, wholeText } from '../../support/byte-pieces.ts';
 import { openReceiver, textOf } from '../../support/received-bytes.ts';
 
+describe('header fields', () => {
+  test('a list of Set-Cookie becomes one field line per item, and a line end in an item begins no other field', async (t) => {
+    const cookies = ['session=1; Path=/', 'theme=dark\r\nX-Injected: 1'];
+    const server = await start(t, { '/cookies': { status: 200, headers: { 'Set-Cookie': cookies }, body: 'x' } });
+    const { headers } = await fetch(`${server.address}/cookies`);
+    assert.deepEqual(headers.getSetCookie(), ['session=1; Path=/', 'theme=darkX-Injected: 1']);
+    assert.equal(headers.get('x-injected'), null);
+  });
+
+  test('a reply that closes says so, and nothing is answered behind it', async (t) => {
+    const server = await start(t, { '/last': { status: 200, headers: {}, body: 'x', closes: true } });
+    const client = openReceiver(server.address);
+    client.send(get('/last') + get('/live'));
+    const answers = await client.ended();
+    assert.deepEqual(
+      answers.map(({ headers, body }) => [headers.connection, body.toString()]),
+      [['close', 'x']],
+    );
+  });
+});
+
 /** Answers that come in pieces, and clients that do not take them. */
 const PIECES = 10_000;
 // The buffers between two sockets hold some MB, and up to 38 MB where a system gives them all it may.

@@ -3,7 +3,10 @@ import { describe, test } from 'node:test';
 import { Problem } from '../../../src/problem.ts';
 import { createUnsent, type Unsent } from '../../../src/server/http/unsent-bytes.ts';
 import { until } from '../../durability/program.ts';
+import { serve } from '../../durability/serving.ts';
 import { createPieces, get, isLive, start, text, wholeText } from '../../support/byte-pieces.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { adopt } from '../../support/reading.ts';
 import { openReceiver } from '../../support/received-bytes.ts';
 
 /** How much of long answers may wait to be taken. */
@@ -18,44 +21,44 @@ function fill(unsent: Unsent, owner: bigint | undefined, isCompressed = false) {
       all.push(unsent.hold(owner, isCompressed));
     } catch (thrown) {
       assert.ok(thrown instanceof Problem);
-      assert.deepEqual([thrown.kind, thrown.details.headers], ['too-many', { 'Retry-After': '1' }]);
+      assert.deepEqual([thrown.kind, thrown.details.retryAfterSeconds], ['too-many', 1]);
       return all;
     }
   }
 }
 
 describe('what is unsent', () => {
-  test('an answer counts as 128 KiB from the start, a compressed one as 256 KiB', () => {
+  test('an answer counts as 192 KiB from the start, a compressed one as 320 KiB', () => {
     const unsent = createUnsent(64 * MIB);
-    assert.equal(fill(unsent, 1n).length, 128);
-    assert.equal(fill(unsent, 2n, true).length, 64);
-    assert.equal(unsent.bytes, 32 * MIB);
+    assert.equal(fill(unsent, 1n).length, 85);
+    assert.equal(fill(unsent, 2n, true).length, 51);
+    assert.equal(unsent.bytes, (85 * 192 + 51 * 320) * KIB);
   });
 
   test('an account has a quarter of what a process has, and all accounts together no more than that', () => {
     const unsent = createUnsent(64 * MIB);
     for (const owner of [1n, 2n, 3n, 4n]) {
-      assert.equal(fill(unsent, owner).length, 128);
-      assert.equal(unsent.bytes, Number(owner) * 16 * MIB);
+      assert.equal(fill(unsent, owner).length, 85);
+      assert.equal(unsent.bytes, Number(owner) * 85 * 192 * KIB);
     }
-    assert.equal(fill(unsent, 5n).length, 0);
+    assert.equal(fill(unsent, 5n).length, 1);
     assert.equal(fill(unsent, undefined).length, 0);
     assert.equal(unsent.refused, 6);
   });
 
-  test('what is made beyond 128 KiB counts, and all of it is given back once', () => {
+  test('what is made beyond 192 KiB counts, and all of it is given back once', () => {
     const unsent = createUnsent(64 * MIB);
     const [holding, other] = [unsent.hold(1n, false), unsent.hold(1n, false)];
     holding.add(100 * KIB);
-    assert.equal(unsent.bytes, 256 * KIB);
+    assert.equal(unsent.bytes, 384 * KIB);
     holding.add(MIB);
-    assert.equal(unsent.bytes, MIB + 228 * KIB);
+    assert.equal(unsent.bytes, MIB + 292 * KIB);
     holding.add(-MIB);
-    assert.equal(unsent.bytes, 256 * KIB);
+    assert.equal(unsent.bytes, 384 * KIB);
     for (const each of [holding, holding, other]) each.release();
     holding.add(-100 * KIB);
     assert.equal(unsent.bytes, 0);
-    assert.equal(fill(unsent, 1n).length, 128);
+    assert.equal(fill(unsent, 1n).length, 85);
   });
 
   test('answers are collected as long as half of the room is free, of their account and of the process', () => {
@@ -79,12 +82,12 @@ describe('what is unsent', () => {
     const server = await start(
       t,
       { ...replies, '/endless': { ...endless.reply, owner: 1n, failed } },
-      { unsentBytesMax: 4 * 200 * KIB },
+      { unsentBytesMax: 4 * 300 * KIB },
     );
     const deaf = openReceiver(server.address);
     deaf.pause();
     deaf.send(get('/endless'));
-    await until('it is under way', () => server.traffic.unsentBytes === 128 * KIB);
+    await until('it is under way', () => server.traffic.unsentBytes === 192 * KIB);
     const client = openReceiver(server.address);
     client.send(get('/refused') + get('/other'));
     const [refused, other] = await client.answers(2);
@@ -94,11 +97,29 @@ describe('what is unsent', () => {
     );
     assert.ok(other?.body.toString() === wholeText(40));
     await isLive(server);
-    assert.deepEqual([server.traffic.unsentBytes, server.traffic.unsentRefused], [128 * KIB, 1]);
+    assert.deepEqual([server.traffic.unsentBytes, server.traffic.unsentRefused], [192 * KIB, 1]);
     deaf.leave();
     await until('nothing is held any more', () => server.traffic.unsentBytes === 0);
     client.send(get('/again'));
     assert.ok((await client.answers(3))[2]?.body.toString() === wholeText(40));
     client.leave();
+  });
+});
+
+onEveryEngine('logs and metrics', (engine) => {
+  test('a long list that gets 429 because too much is unsent is told as too-many, not as ok', async () => {
+    const kinds: string[] = [];
+    const observe = ({ kind }: { kind: string }) => void kinds.push(kind);
+    // An account has room for none.
+    const { app } = await serve(await engine.fresh('empty'), { observe }, { unsentBytesMax: 600 * KIB });
+    try {
+      const templates = Array.from({ length: 40 }, (_, index) => `${index}`.padEnd(2_000, '&'));
+      await adopt(app, { username: 'deaf', userID: 'deaf', templates });
+      const address = await app.start();
+      const { status } = await fetch(`${address}/api/account.asmx/FetchSavedMessages?user_id=deaf`);
+      assert.deepEqual([status, kinds], [429, ['too-many']]);
+    } finally {
+      await app.stop();
+    }
   });
 });

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
 import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../../src/server/process/health-port.ts';
 import { startBeating, startHealthThread } from '../../../src/server/process/health-thread.ts';
 import type { Database } from '../../../src/store/database.ts';
@@ -81,6 +82,33 @@ describe('the thread', () => {
       await thread.close();
     }
     await assert.rejects(probe(healthPort, '/health/live'));
+  });
+
+  test('a thread that dies is told of, and another one takes its place', async () => {
+    const threads: Worker[] = [];
+    const seen = (worker: Worker) => void threads.push(worker);
+    process.on('worker', seen);
+    const deaths: unknown[] = [];
+    const healthPort = await freePort();
+    const thread = await startHealthThread({ healthHost: '127.0.0.1', healthPort }, (thrown) => deaths.push(thrown));
+    const isThere = () => probe(healthPort, '/health/live').catch(() => 'nobody listens');
+    try {
+      for (const round of [1, 2]) {
+        await threads.at(-1)?.terminate();
+        assert.equal(await isThere(), 'nobody listens');
+        await until('it was told', () => deaths.length === round);
+        await until('another one listens', async () => (await isThere()) !== 'nobody listens');
+        assert.equal(threads.length, round + 1);
+      }
+      await until('it knows the state', async () => {
+        thread.tell('ready');
+        return (await probe(healthPort, '/health/ready')) === '200 ready';
+      });
+    } finally {
+      process.off('worker', seen);
+      await thread.close();
+    }
+    assert.deepEqual([await isThere(), deaths.length], ['nobody listens', 2]);
   });
 
   test('a port that is taken is told as such', async () => {

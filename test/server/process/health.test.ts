@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createHealth } from '../../../src/server/process/health.ts';
+import type { Reply, Request } from '../../../src/exchange.ts';
+import { createHealth, type Health } from '../../../src/server/process/health.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { until } from '../../durability/program.ts';
@@ -93,24 +94,26 @@ onEveryEngine('many health probes', (engine) => {
 });
 
 describe('readiness', () => {
-  const statusOf = async (probe: ReturnType<ReturnType<typeof createHealth>['answer']>) => (await probe)?.status;
+  const statusOf = async (probe: Reply | Promise<Reply>) => (await probe).status;
+  const probe = ({ paths }: Health, path: keyof Health['paths']) =>
+    paths[path]({} as Request);
 
   test('no probe gets the result of a check that began before it came; those that came during one share the next', async () => {
     const { ends, check } = heldChecks();
     const health = createHealth(check);
-    const first = health.answer('/health/ready');
-    const others = Array.from({ length: PROBES }, () => health.answer('/health/ready'));
+    const first = probe(health, '/health/ready');
+    const others = Array.from({ length: PROBES }, () => probe(health, '/health/ready'));
     assert.equal(ends.length, 1);
     ends[0]?.();
     assert.equal(await statusOf(first), 200);
     assert.equal(ends.length, 2);
-    const late = health.answer('/health/ready');
+    const late = probe(health, '/health/ready');
     ends[1]?.(unavailable(new Error('on purpose')));
-    for (const probe of others) assert.equal(await statusOf(probe), 503);
+    for (const other of others) assert.equal(await statusOf(other), 503);
     assert.equal(ends.length, 3);
     ends[2]?.();
     assert.equal(await statusOf(late), 200);
-    const alone = health.answer('/health/ready');
+    const alone = probe(health, '/health/ready');
     assert.equal(ends.length, 4);
     ends[3]?.();
     assert.equal(await statusOf(alone), 200);
@@ -120,9 +123,9 @@ describe('readiness', () => {
     const { ends, check } = heldChecks();
     const health = createHealth(check);
     for (const [failure, status] of [[new Error('on purpose'), 503] as const, [undefined, 200] as const]) {
-      const probe = health.answer('/health/ready');
+      const asked = probe(health, '/health/ready');
       ends.at(-1)?.(failure);
-      assert.equal(await statusOf(probe), status);
+      assert.equal(await statusOf(asked), status);
     }
     assert.equal(ends.length, 2);
   });
@@ -131,8 +134,8 @@ describe('readiness', () => {
     const { ends, check } = heldChecks();
     const health = createHealth(check);
     health.stopping();
-    assert.equal(await statusOf(health.answer('/health/ready')), 503);
-    assert.equal(await statusOf(health.answer('/health/live')), 200);
+    assert.equal(await statusOf(probe(health, '/health/ready')), 503);
+    assert.equal(await statusOf(probe(health, '/health/live')), 200);
     assert.equal(ends.length, 0);
   });
 });

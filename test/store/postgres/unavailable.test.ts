@@ -16,7 +16,7 @@ const PATIENCE = { timeout: 40_000 };
 function assertUnavailable({ status, headers, text }: Answer): void {
   assert.equal(status, 503, text);
   assert.equal(headers['Content-Type'], 'text/plain; charset=utf-8');
-  assert.match(headers['Retry-After'] ?? '', /^\d+$/);
+  assert.match(String(headers['Retry-After'] ?? ''), /^\d+$/);
   assert.equal(text, 'The database does not answer. Try again later.\n');
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { contract } from '../../../src/contract/contract.ts';
-import { meaningOf, resultFields, verdictOf } from '../../../src/contract/descriptions.ts';
+import { describeBoolean, describeParameter, resultFields } from '../../../src/contract/descriptions.ts';
 import { errorsOf, refusedArguments } from '../../../src/contract/errors.ts';
 import type { Operation } from '../../../src/contract/types.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
@@ -38,8 +38,10 @@ onEveryEngine('what is said of results and errors', (engine) => {
   test('true and false are what is said: of a second call too, and of what is not there', async () => {
     const service = await startService(engine);
     try {
-      const verdicts = OPERATIONS.flatMap(({ group, name }) => (verdictOf(group, name) ? [`${group}.${name}`] : []));
-      assert.deepEqual(Object.keys(THERE).sort(), verdicts.sort());
+      const booleans = OPERATIONS.flatMap(({ group, name }) =>
+        describeBoolean(group, name) ? [`${group}.${name}`] : [],
+      );
+      assert.deepEqual(Object.keys(THERE).sort(), booleans.sort());
       for (const [place, args] of Object.entries(THERE)) {
         const [group = '', name = ''] = place.split('.');
         const answer = async () => {
@@ -47,9 +49,9 @@ onEveryEngine('what is said of results and errors', (engine) => {
           return />(true|false)</.exec(text)?.[1];
         };
         assert.equal(await answer(), 'true', place);
-        const secondIsFalse = /second call is false/.test(verdictOf(group, name)?.false ?? '');
+        const secondIsFalse = /second call is false/.test(describeBoolean(group, name)?.false ?? '');
         assert.equal(await answer(), secondIsFalse ? 'false' : 'true', `${place}, again`);
-        if (!secondIsFalse) assert.match(verdictOf(group, name)?.true ?? '', /also/, place);
+        if (!secondIsFalse) assert.match(describeBoolean(group, name)?.true ?? '', /also/, place);
       }
     } finally {
       await service.stop();
@@ -100,7 +102,7 @@ onEveryEngine('what is said of errors', (engine) => {
   after(() => service.stop());
 
   const exampleOf = (operation: Operation): Arguments =>
-    Object.fromEntries(Object.keys(operation.parameters).map((key) => [key, meaningOf(key).example]));
+    Object.fromEntries(Object.keys(operation.parameters).map((key) => [key, describeParameter(key).example]));
 
   test('an argument is refused where its operation says so, and a missing text elsewhere is not', async () => {
     for (const { group, name, operation } of OPERATIONS) {

@@ -1,0 +1,187 @@
+import { readFile, stat } from 'node:fs/promises';
+import { Command, Option } from 'commander';
+import type { Action, Actor, Services } from '../operator/action.ts';
+import {
+  argumentName,
+  type CommandField,
+  type CommandShape,
+  commandLine,
+  commandShape,
+  flagName,
+} from '../operator/command-line.ts';
+import type { RawInput } from '../operator/input.ts';
+import { type Performed, perform } from '../operator/perform.ts';
+import { Problem } from '../problem.ts';
+import { printList, printOutput, printStream } from './action-output.ts';
+import { readSecret } from './secret-input.ts';
+
+/** An action as a command: arguments and options in, a table or JSON out. */
+export interface CommandDependencies {
+  /** Opens the database for a while; makes it only where the command begins something. */
+  readonly withServices: (
+    command: Command,
+    options: { readonly creates: boolean },
+    work: (services: Services) => Promise<void>,
+  ) => Promise<void>;
+  readonly print: (line: string) => void;
+  readonly actor: Actor;
+}
+
+export type Options = Readonly<Record<string, unknown>>;
+
+export function actionCommand(action: Action, { withServices, print, actor }: CommandDependencies): Command {
+  const shape = commandShape(action);
+  const [noun = '', verb = noun] = action.name.split(' ');
+  const command = new Command(verb).description(withoutStop(action.summary));
+  for (const field of shape.arguments) {
+    command.argument(field.isRequired ? `<${argumentName(field)}>` : `[${argumentName(field)}]`, field.description);
+  }
+  if (action.upload) command.argument('<FILE>', 'a file; - is standard input');
+  for (const field of shape.options) command.addOption(optionOf(field));
+  for (const { name, description } of shape.secrets) {
+    command.option(`--${flagName(name)}-stdin`, `${withoutStop(description)}: from standard input, or asked for`);
+  }
+  if (action.position !== null) command.option('--limit <N>', 'at most so many; else all');
+  if (!action.download) command.option('--json', 'for programs: as the API answers');
+  const more = action.description === undefined ? '' : `\n${action.description}\n`;
+  command.addHelpText('after', `${more}\nExample:\n  ${commandLine(action)}`);
+  command.action(async (...given) => {
+    const invoked = given.at(-1) as Command;
+    const options: Options = invoked.opts();
+    const raw = await rawInput(action, shape, invoked.args, options);
+    await withServices(invoked, { creates: action.command.creates === true }, async (services) => {
+      await run({ action, services, raw, actor, options, print }, shape);
+    });
+  });
+  return command;
+}
+
+interface Run {
+  readonly action: Action;
+  readonly services: Services;
+  readonly raw: RawInput;
+  readonly actor: Actor;
+  readonly options: Options;
+  readonly print: (line: string) => void;
+}
+
+async function run({ action, services, raw, actor, options, print }: Run, shape: CommandShape): Promise<void> {
+  const asJson = options.json === true;
+  const read = (more: RawInput['query'] = {}): Promise<Performed> =>
+    performForPeople(services, action, { ...raw, query: { ...raw.query, ...more } }, actor, shape);
+  if (action.position !== null) {
+    await printList(action, { asJson, limit: limitOf(options.limit), print, read });
+    return;
+  }
+  const { output, stream } = await read();
+  if (stream) await printStream(stream);
+  else printOutput(action, output, raw, { asJson, print });
+}
+
+/** Names fields as the command does: --priority in place of #/priority. */
+export async function performForPeople(
+  services: Services,
+  action: Action,
+  raw: RawInput,
+  actor: Actor,
+  shape: CommandShape = commandShape(action),
+): Promise<Performed> {
+  try {
+    return await perform(services, action, raw, actor);
+  } catch (thrown) {
+    if (!(thrown instanceof Problem) || !thrown.details.errors) throw thrown;
+    const lines = thrown.details.errors.map(({ pointer, detail }) => `${wordOf(pointer, shape)}: ${detail}`);
+    throw new Problem(thrown.kind, lines.join('\n'));
+  }
+}
+
+function wordOf(pointer: string, { arguments: words, secrets }: CommandShape): string {
+  const [, name = pointer] = /^(?:#\/|\?|\{)(\w+)/.exec(pointer) ?? [];
+  const argument = words.find((field) => field.name === name);
+  if (argument) return argumentName(argument);
+  return `--${flagName(name)}${secrets.some((field) => field.name === name) ? '-stdin' : ''}`;
+}
+
+function limitOf(given: unknown): number {
+  if (given === undefined) return Number.POSITIVE_INFINITY;
+  if (!/^[1-9]\d{0,8}$/.test(String(given))) {
+    throw new Problem('bad-argument', '--limit: expected a whole number from 1 to 999999999');
+  }
+  return Number(given);
+}
+
+async function rawInput(action: Action, shape: CommandShape, words: string[], options: Options): Promise<RawInput> {
+  const parts = {
+    params: {} as Record<string, string>,
+    query: {} as Record<string, unknown>,
+    body: {} as Record<string, unknown>,
+  };
+  for (const [index, field] of shape.arguments.entries()) {
+    const word = words[index];
+    if (word !== undefined) parts[field.where][field.name] = inputValue(field, word) as string;
+  }
+  for (const field of shape.options) {
+    const given = options[camel(field.name)];
+    if (given !== undefined) parts[field.where][field.name] = inputValue(field, given);
+  }
+  for (const field of shape.secrets) {
+    if (options[`${camel(field.name)}Stdin`]) parts[field.where][field.name] = await readSecret(flagName(field.name));
+  }
+  const file = action.upload ? words[shape.arguments.length] : undefined;
+  const upload = file === undefined ? new Uint8Array() : await readUpload(file, action.upload?.bytesMax ?? 0);
+  return { ...parts, body: action.body ? parts.body : undefined, upload };
+}
+
+/** The name under which commander keeps the value of an option. */
+const camel = (name: string): string => flagName(name).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** As JSON or the query of the API would have it. */
+function inputValue({ kind, where, isNullable, name }: CommandField, given: unknown): unknown {
+  if (kind === 'flag') return where === 'query' ? String(given === true) : given === true;
+  const text = String(given);
+  if (isNullable && text === '') return null;
+  if (kind === 'integer' && where !== 'query') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+  if (kind === 'list') {
+    return text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+  }
+  return kind === 'json' ? readJson(name, text) : text;
+}
+
+function readJson(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Problem('bad-argument', `--${flagName(name)}: expected JSON`);
+  }
+}
+
+function optionOf(field: CommandField): Option {
+  const flag = `--${flagName(field.name)}`;
+  const choices = field.choices.length > 0 && field.kind !== 'flag' ? ` (${field.choices.join(', ')})` : '';
+  const description = `${withoutStop(field.description)}${choices}`;
+  if (field.kind === 'flag') return new Option(flag, description);
+  const value = { integer: 'N', list: 'LIST', json: 'JSON', text: 'TEXT' }[field.kind];
+  return new Option(`${flag} <${value}>`, description).makeOptionMandatory(field.isRequired);
+}
+
+const withoutStop = (sentence: string): string =>
+  sentence.replace(/\.$/, '').replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase());
+
+async function readUpload(file: string, bytesMax: number): Promise<Uint8Array> {
+  const tooLarge = () => new Problem('too-large', `${file}: more than ${bytesMax} bytes`);
+  if (file !== '-') {
+    if ((await stat(file)).size > bytesMax) throw tooLarge();
+    return readFile(file);
+  }
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of process.stdin) {
+    length += (chunk as Buffer).length;
+    if (length > bytesMax) throw tooLarge();
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
+}

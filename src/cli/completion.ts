@@ -1,0 +1,67 @@
+import { Argument, Command } from 'commander';
+
+/** `columba completion bash`: a script for the shell, made from the commands and their options. */
+
+const SHELLS = ['bash', 'zsh'] as const;
+
+export function completionCommand(program: Command, print: (line: string) => void): Command {
+  return new Command('completion')
+    .description('print a script that completes commands in the shell')
+    .addArgument(new Argument('<SHELL>', 'bash or zsh').choices([...SHELLS]))
+    .addHelpText('after', '\nExample:\n  source <(columba completion bash)\n  source <(columba completion zsh)')
+    .action((shell: (typeof SHELLS)[number]) => print(shell === 'bash' ? bash(program) : zsh(program)));
+}
+
+interface Words {
+  /** `account add`; empty for the program itself. */
+  readonly path: string;
+  readonly words: readonly string[];
+}
+
+function wordsOf(command: Command, path: readonly string[] = []): Words[] {
+  const options = command.options.filter((option) => !option.hidden).flatMap(({ long }) => long ?? []);
+  const own = { path: path.join(' '), words: [...command.commands.map((each) => each.name()), ...options, '--help'] };
+  return [own, ...command.commands.flatMap((each) => wordsOf(each, [...path, each.name()]))];
+}
+
+const cases = (program: Command): string =>
+  wordsOf(program)
+    .map(({ path, words }) => `    '${path}') choices='${words.join(' ')}' ;;`)
+    .join('\n');
+
+/** The same function in both shells: the words that may follow a command. */
+const chooser = (program: Command): string => `_columba_choices() {
+  case $1 in
+${cases(program)}
+    *) return 1 ;;
+  esac
+}`;
+
+const bash = (program: Command): string => `# columba: completion for bash
+${chooser(program)}
+_columba() {
+  local typed='' choices='' word index
+  for ((index = 1; index < COMP_CWORD && index < 3; index++)); do
+    word=\${COMP_WORDS[index]}
+    case $word in -*) break ;; esac
+    typed="\${typed:+$typed }$word"
+  done
+  _columba_choices "$typed" || _columba_choices "\${typed%% *}"
+  COMPREPLY=($(compgen -W "$choices" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _columba columba`;
+
+const zsh = (program: Command): string => `#compdef columba
+${chooser(program)}
+_columba() {
+  local typed='' choices='' word
+  local -i index
+  for ((index = 2; index < CURRENT && index < 4; index++)); do
+    word=\${words[index]}
+    [[ $word == -* ]] && break
+    typed="\${typed:+$typed }$word"
+  done
+  _columba_choices "$typed" || _columba_choices "\${typed%% *}"
+  compadd -- \${=choices}
+}
+compdef _columba columba`;

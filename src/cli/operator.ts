@@ -1,0 +1,83 @@
+import { userInfo } from 'node:os';
+import { Command } from 'commander';
+import type { Actor } from '../operator/action.ts';
+import { actions } from '../operator/actions/all.ts';
+import { accountCommands, findCommand } from './account.ts';
+import { actionCommand, type CommandDependencies } from './action-command.ts';
+import { completionCommand } from './completion.ts';
+import { servicesOf } from './operator-services.ts';
+import { print } from './output.ts';
+import { databaseOption, settingOption } from './program.ts';
+import { withSession } from './session.ts';
+
+/** The commands of the operator: every action, under its noun. They are loaded only where one of them is wanted. */
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  account: 'make, show and change accounts',
+  audit: 'who changed what',
+  token: 'bearer tokens of the JSON API',
+  'user-id': 'user_ids of an account',
+};
+
+export const commandActor = (): Actor => ({
+  kind: 'command',
+  name: userName(),
+  tokenId: null,
+  address: null,
+  scopes: [],
+  account: null,
+});
+
+/** A process may run as a user who is not in the list of users. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/** The commands of all actions; a noun with several verbs is a command with subcommands. */
+export function operatorCommands(dependencies: CommandDependencies, find?: Command): Command[] {
+  const nouns = [...new Set(actions.map(({ name }) => name.split(' ', 1)[0] as string))];
+  return nouns.map((noun) => {
+    const own = actions.filter(({ name }) => name.split(' ', 1)[0] === noun);
+    const [first] = own;
+    if (own.length === 1 && first && !first.name.includes(' ')) return actionCommand(first, dependencies);
+    const group = new Command(noun).description(MEANINGS[noun] ?? `${noun}s of an account`).helpCommand(false);
+    const commands =
+      noun === 'account'
+        ? [...accountCommands(dependencies), ...(find ? [find] : [])]
+        : own.map((action) => actionCommand(action, dependencies));
+    for (const command of commands) group.addCommand(command);
+    return group;
+  });
+}
+
+export function addOperatorCommands(program: Command): Command {
+  const dependencies: CommandDependencies = {
+    withServices: (command, options, work) =>
+      withSession(command, options, ({ app, config }) => work(servicesOf(app, config, Date.now))),
+    print,
+    actor: commandActor(),
+  };
+  const find = findCommand(
+    (command, work) =>
+      withSession(command, { creates: false }, ({ app, config }) =>
+        work((isWanted) => app.accounts.list(isWanted), config.logKey),
+      ),
+    print,
+  );
+  for (const command of operatorCommands(dependencies, find)) {
+    program.addCommand(inheriting(command, program));
+    const isGroup = command.commands.length > 0;
+    if (isGroup) command.usage('COMMAND');
+    command.addOption(isGroup ? databaseOption().hideHelp() : databaseOption()); // it may stand before the subcommand
+    for (const each of command.commands) inheriting(each, program).addOption(databaseOption());
+  }
+  find.addOption(settingOption('logKey'));
+  program.addCommand(inheriting(completionCommand(program, print), program));
+  return program;
+}
+
+const inheriting = (command: Command, program: Command): Command => command.copyInheritedSettings(program);

@@ -1,0 +1,59 @@
+import { writtenKey } from '../sms/numbers.ts';
+import { partsOf } from '../sms/parts.ts';
+import type { Queries } from '../store/database.ts';
+import type { Account, Credential } from './accounts.ts';
+import type { Contact, ContactGroup } from './contacts.ts';
+import { reserveIds } from './ids.ts';
+import type { InboxMessage } from './inbox.ts';
+import type { ScheduledMessage, SentMessage } from './outbox.ts';
+
+/** A whole account, for moving it between installations. */
+export interface AccountArchive {
+  readonly account: Account;
+  readonly credentials: Credential[];
+  readonly groups: Omit<ContactGroup, 'total'>[];
+  readonly contacts: Contact[];
+  readonly templates: string[];
+  readonly blocked: BlockedNumber[];
+  readonly received: InboxMessage[];
+  readonly sent: SentMessage[];
+  readonly scheduled: ScheduledMessage[];
+}
+export interface BlockedNumber {
+  readonly number: string;
+  readonly sample: string | null;
+  readonly blockedAt: number;
+}
+
+export type ArchiveRows = ReturnType<typeof archiveRows>;
+
+/** The rows of an archive. They are made before the transaction, for which others may wait. */
+export function archiveRows({ groups, contacts, blocked, received, sent, scheduled }: AccountArchive) {
+  const keyOf = (number: string | null) => (number === null ? null : writtenKey(number));
+  return {
+    groups: groups.map(({ id, name }) => ({ group: BigInt(id), name })),
+    contacts: contacts.map((contact) => ({ ...contact, key: keyOf(contact.mobile), group: contact.groupId })),
+    blocked: blocked.map((each) => ({ ...each, key: writtenKey(each.number) })),
+    received,
+    sent: sent.map(({ marked, ...message }) => ({ ...message, isMarked: marked ? 1 : 0 })),
+    scheduled: scheduled.map((message) => ({
+      ...message,
+      key: keyOf(message.recipient),
+      heldParts: partsOf(message.text ?? ''),
+    })),
+  };
+}
+
+/** New ids begin above those of the archive. */
+export async function reserveArchiveIds(queries: Queries, account: bigint, rows: ArchiveRows): Promise<void> {
+  const idOf = ({ id }: { id: bigint }) => id;
+  const groupIds = rows.groups.map(({ group }) => group);
+  const messageIds = [...rows.received.map(idOf), ...rows.sent.map(idOf), ...rows.scheduled.map(idOf)];
+  await reserveIds(queries, account, 'group', groupIds);
+  await reserveIds(queries, account, 'contact', rows.contacts.map(idOf));
+  await reserveIds(queries, account, 'message', messageIds);
+}
+
+/** The account stands in front of each row. */
+export const withAccount = <T>(account: bigint, rows: readonly T[]): (T & { account: bigint })[] =>
+  rows.map((row) => ({ account, ...row }));

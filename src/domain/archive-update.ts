@@ -1,0 +1,122 @@
+import { Problem } from '../problem.ts';
+import type { Writing } from '../store/database.ts';
+import * as accountSql from '../store/statements/accounts.ts';
+import { block } from '../store/statements/blacklist.ts';
+import * as contactSql from '../store/statements/contacts.ts';
+import * as inboxSql from '../store/statements/inbox.ts';
+import * as outboxSql from '../store/statements/outbox.ts';
+import { addCredentials } from './accounts.ts';
+import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
+import type { InboxMessage } from './inbox.ts';
+import { balancesOf, move, type NewMovement } from './ledger.ts';
+import { addMissingTemplates } from './templates.ts';
+
+/**
+ * Adds an archive to an account that exists: what it has by the same id is changed, nothing is removed.
+ * Credits, password, state, networks and old user_ids stay as they are. Runs in a transaction of the account.
+ */
+export async function updateAccount(
+  queries: Writing,
+  account: bigint,
+  archive: AccountArchive,
+  rows: ArchiveRows,
+): Promise<void> {
+  const { contactName, contactSurname, company, email, tel, fax, mobile, address, region } = archive.account;
+  const details = { contactName, contactSurname, company, email, tel, fax, mobile, address, region };
+  await queries.run(accountSql.setDetails, { account, ...details });
+  await addCredentials(queries, account, archive.credentials);
+  await queries.runAll(contactSql.putGroup, withAccount(account, rows.groups));
+  await checkGroups(
+    archive,
+    async (group) => (await queries.first(contactSql.group, { account, group })) !== undefined,
+  );
+  await queries.runAll(contactSql.putContact, withAccount(account, rows.contacts));
+  await addMissingTemplates(queries, account, archive.templates);
+  for (const row of withAccount(account, rows.blocked)) await queries.run(block, { ...row, origin: 'import' });
+  await putReceived(queries, account, rows.received);
+  await queries.runAll(outboxSql.putSent, withAccount(account, rows.sent));
+  await putScheduled(queries, account, rows.scheduled);
+  await reserveArchiveIds(queries, account, rows);
+}
+
+/** Throws where a contact is in a group that is neither in the archive nor in the account. */
+export async function checkGroups(
+  { groups, contacts }: AccountArchive,
+  isInAccount: (group: bigint) => Promise<boolean> = async () => false,
+): Promise<void> {
+  const known = new Set(groups.map(({ id }) => BigInt(id)));
+  for (const { id, groupId } of contacts) {
+    if (groupId === null || known.has(groupId)) continue;
+    if (!(await isInAccount(groupId))) {
+      throw new Problem('bad-argument', `the contact ${id} is in group ${groupId}, which does not exist`);
+    }
+    known.add(groupId);
+  }
+}
+
+// Ids of one statement.
+const CHUNK = 1_000;
+
+function* chunksOf<T>(rows: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < rows.length; start += CHUNK) yield rows.slice(start, start + CHUNK);
+}
+
+const idsOf = (rows: readonly { id: bigint }[]): string => `[${rows.map(({ id }) => id).join()}]`;
+
+/** A message that was read here stays read: no client gets it a second time. */
+async function putReceived(queries: Writing, account: bigint, rows: ArchiveRows['received']): Promise<void> {
+  const generation = Number((await queries.first(inboxSql.currentGeneration, { account }))?.generation ?? 0n);
+  for (const chunk of chunksOf(rows)) {
+    const ids = idsOf(chunk);
+    const present = await queries.all(inboxSql.receivedAmong, { account, ids });
+    const readHere = new Set(present.filter((row) => row.is_unread === null).map((row) => row.message_id));
+    const unread = chunk.filter(({ id, read }) => !read && !readHere.has(id));
+    await queries.run(inboxSql.deleteReceivedAmong, { account, ids });
+    await addReceived(queries, account, generation, chunk, unread);
+  }
+}
+
+/** Of these messages `unread` are unread. */
+export async function addReceived(
+  queries: Writing,
+  account: bigint,
+  generation: number,
+  messages: readonly InboxMessage[],
+  unread: readonly InboxMessage[],
+): Promise<void> {
+  const received = messages.map(({ read, ...message }) => ({ account, ...message, generation }));
+  await queries.runAll(inboxSql.addReceived, received);
+  const unreadRows = unread.map(({ id, receivedAt }) => ({ account, id, receivedAt, generation }));
+  await queries.runAll(inboxSql.addUnread, unreadRows);
+}
+
+/**
+ * The account pays for the parts that are held in addition, and gets back those that are not held any more.
+ * The movements bear the date of the newest of these messages.
+ */
+async function putScheduled(queries: Writing, account: bigint, rows: ArchiveRows['scheduled']): Promise<void> {
+  const at = rows.reduce((newest, { createdAt }) => Math.max(newest, createdAt), 0);
+  const movements: NewMovement[] = [];
+  for (const chunk of chunksOf(rows)) {
+    const replaced = await queries.all(outboxSql.deleteScheduledOf, { account, ids: idsOf(chunk) });
+    const before = new Map(replaced.map(({ message_id, held_parts }) => [message_id, held_parts]));
+    for (const { id, heldParts } of chunk) movements.push(...holding(id, BigInt(heldParts) - (before.get(id) ?? 0n)));
+    await queries.runAll(outboxSql.addScheduled, withAccount(account, chunk));
+  }
+  if (movements.length === 0) return;
+  const { free } = await balancesOf(queries, account);
+  const parts = movements.reduce((sum, { kind, amount }) => sum + (kind === 'hold' ? amount : -amount), 0n);
+  if (parts > 0n && parts > free) throw tooFew(parts);
+  await move(queries, account, at, movements);
+}
+
+function holding(messageId: bigint, parts: bigint): NewMovement[] {
+  if (parts === 0n) return [];
+  const words = { messageId, reason: 'import' };
+  return parts > 0n
+    ? [{ kind: 'hold', from: 'free', to: 'held', amount: parts, ...words }]
+    : [{ kind: 'release', from: 'held', to: 'free', amount: -parts, ...words }];
+}
+
+const tooFew = (parts: bigint): Problem =>
+  new Problem('bad-argument', `the account has fewer than the ${parts} credits that its scheduled messages hold`);

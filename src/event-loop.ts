@@ -1,0 +1,46 @@
+/**
+ * Turns of the event loop. One turn runs timers, then the poll phase with all socket events, then
+ * the setImmediate callbacks. So a setImmediate callback set during the poll phase runs after all
+ * socket events of that poll, and before the next poll.
+ */
+
+let turn = 0;
+let isCounted = false;
+
+const endTurn = (): void => {
+  isCounted = false;
+};
+
+/** The number of this turn of the event loop; it grows and is never used again. */
+export function turnNumber(): number {
+  if (isCounted) return turn;
+  isCounted = true;
+  setImmediate(endTurn);
+  turn += 1;
+  return turn;
+}
+
+/** Runs the work after all socket events of this turn. */
+export const afterPoll = (work: () => void): void => void setImmediate(work);
+
+/** Resolves after all socket events of this turn. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+let lastExclusive: Promise<unknown> = Promise.resolve();
+
+/**
+ * Resolves in a turn that no other caller gets. All long responses together make one piece per
+ * turn, so that short calls never wait for many of them.
+ */
+export function exclusiveTurn(): Promise<unknown> {
+  lastExclusive = lastExclusive.then(nextTurn);
+  return lastExclusive;
+}
+
+/** The same items, with an exclusive turn after each. */
+export async function* oneEachTurn<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
+  for await (const item of items) {
+    yield item;
+    await exclusiveTurn();
+  }
+}

@@ -1,0 +1,44 @@
+import type { Handler } from '../exchange.ts';
+
+/** Maps the path of a request to the Handler that answers it. */
+export interface Routes {
+  /** By exact path, such as /health/live. */
+  readonly paths?: Readonly<Record<string, Handler>>;
+  /** By path prefix: `/console` stands for itself and for every path below /console/. */
+  readonly prefixes?: Readonly<Record<string, Handler>>;
+  /** Answers all other paths, and every request that was rejected before routing. */
+  readonly otherwise: Handler;
+}
+
+export function createRouter({ paths = {}, prefixes = {}, otherwise }: Routes): Handler {
+  const byPath = new Map(Object.entries(paths));
+  const byPrefix = Object.entries(prefixes);
+  const find = (path: string): Handler => {
+    const exact = byPath.get(path);
+    if (exact) return exact;
+    for (const [prefix, handler] of byPrefix) {
+      if (path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')) return handler;
+    }
+    return otherwise;
+  };
+  return (request) => (request.refused ? otherwise : find(request.path))(request);
+}
+
+/**
+ * Redirects to the same path and query under another base URL. 307 keeps the method and is not
+ * cached, because an operator may move the other listener.
+ */
+export const redirectTo =
+  (baseUrl: string): Handler =>
+  ({ path, query }) => ({
+    status: 307,
+    headers: {
+      Location: `${baseUrl}${path}${query && `?${query}`}`,
+      'Content-Type': 'text/plain; charset=utf-8',
+      'Cache-Control': 'no-store',
+    },
+    body: `This is at ${baseUrl}${path}\n`,
+  });
+
+/** The paths of the web listener, which the contract's port redirects to it. */
+export const WEB_PREFIXES = ['/console', '/operator'] as const;

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Handler, Request } from '../../src/exchange.ts';
+import { Problem } from '../../src/problem.ts';
+import { createRouter, redirectTo } from '../../src/server/router.ts';
+
+const named =
+  (name: string): Handler =>
+  () => ({ status: 200, headers: {}, body: name });
+
+const requestOf = (path: string, more: Partial<Request> = {}): Request => ({
+  method: 'GET',
+  path,
+  query: '',
+  headers: {},
+  base: 'http://sms.example',
+  client: '192.0.2.1',
+  body: () => new Uint8Array(),
+  ...more,
+});
+
+describe('router', () => {
+  const router = createRouter({
+    paths: { '/health/live': named('live') },
+    prefixes: { '/console': named('console') },
+    otherwise: named('otherwise'),
+  });
+  const answerTo = async (path: string, more: Partial<Request> = {}) => (await router(requestOf(path, more))).body;
+
+  test('an exact path goes to its handler, and nothing below it does', async () => {
+    assert.equal(await answerTo('/health/live'), 'live');
+    assert.equal(await answerTo('/health/live/'), 'otherwise');
+    assert.equal(await answerTo('/health/alive'), 'otherwise');
+  });
+
+  test('a prefix stands for itself and for paths below it, not for longer names', async () => {
+    assert.equal(await answerTo('/console'), 'console');
+    assert.equal(await answerTo('/console/'), 'console');
+    assert.equal(await answerTo('/console/accounts/1'), 'console');
+    assert.equal(await answerTo('/consoles'), 'otherwise');
+    assert.equal(await answerTo('/api/console'), 'otherwise');
+  });
+
+  test('names of Object.prototype are paths like any other', async () => {
+    assert.equal(await answerTo('constructor'), 'otherwise');
+    assert.equal(await answerTo('__proto__'), 'otherwise');
+  });
+
+  test('a request that was rejected before routing never reaches the handler of its path', async () => {
+    const refused = new Problem('malformed', 'two Hosts');
+    assert.equal(await answerTo('/health/live', { refused }), 'otherwise');
+    assert.equal(await answerTo('/console', { refused }), 'otherwise');
+  });
+});
+
+describe('redirect to the web listener', () => {
+  const redirect = redirectTo('https://operator.example:8443/sms');
+  const locationOf = async (request: Request) => (await redirect(request)).headers.Location;
+
+  test('keeps the path and the query', async () => {
+    const request = requestOf('/console/accounts', { query: 'page=2&q=%20' });
+    assert.equal(await locationOf(request), 'https://operator.example:8443/sms/console/accounts?page=2&q=%20');
+    assert.equal(await locationOf(requestOf('/operator')), 'https://operator.example:8443/sms/operator');
+  });
+
+  test('keeps the method and is not cached', async () => {
+    const { status, headers } = await redirect(requestOf('/console', { method: 'POST' }));
+    assert.equal(status, 307);
+    assert.equal(headers['Cache-Control'], 'no-store');
+  });
+});
