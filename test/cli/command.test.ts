@@ -171,7 +171,7 @@ describe('columba refuses', () => {
     }
     const { code, stderr } = await columba(['account']);
     assert.equal(code, 2);
-    assert.match(stderr, /^columba: expected one of add, list, [^\n]*\. Try: columba account --help\n$/);
+    assert.match(stderr, /^columba: expected one of list, add, [^\n]*\. Try: columba account --help\n$/);
   });
 
   test('wrong settings, all of them at once, each with what would be right', async () => {
@@ -233,7 +233,7 @@ describe('columba refuses', () => {
   test('a file that is no database, and a place where none can be, with a sentence and no stack', async () => {
     for (const path of [SAMPLE, folder, '/dev/null/columba.db']) {
       const { code, stdout, stderr } = await columba(['account', 'add', 'a', '--database', `sqlite:${path}`]);
-      assert.deepEqual([code, stdout], [1, ''], path);
+      assert.deepEqual([code, stdout], [3, ''], path);
       assert.match(stderr, /^columba: [^\n]+\n$/);
     }
   });

@@ -16,7 +16,7 @@ const sqlite = engines[0] as (typeof engines)[number];
 
 async function told(path: string, args = ['check'], command = COLUMBA): Promise<string> {
   const { code, stdout, stderr } = await columba([...args, '--database', `sqlite:${path}`], { command });
-  assert.deepEqual([code, stdout], [1, ''], stderr);
+  assert.deepEqual([code, stdout], [3, ''], stderr);
   assert.match(stderr, /^columba: [^\n]+\n$/, 'one sentence');
   assert.doesNotMatch(stderr, /does not answer/);
   return stderr;

@@ -88,7 +88,7 @@ describe('a command that cannot do its work', () => {
   test('says so where a path cannot be looked at, and not that nothing is there', async () => {
     const path = join(folder, 'n'.repeat(300), 'columba.db');
     const { code, stderr } = await columba(['account', 'list', '--database', `sqlite:${path}`]);
-    assert.equal(code, 1);
+    assert.equal(code, 3);
     assert.doesNotMatch(stderr, /There is no database at/);
     assert.match(stderr, /^columba: [^\n]+\n$/);
   });

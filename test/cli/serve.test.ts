@@ -43,7 +43,10 @@ describe('columba serve', () => {
       .trimEnd()
       .split('\n')
       .map((text) => JSON.parse(text).msg);
-    assert.deepEqual([messages[0], messages.at(-1)], ['serving', 'stopping']);
+    assert.deepEqual(
+      [messages[0], messages[1], messages.at(-1)],
+      ["serving the operator's side", 'serving', 'stopping'],
+    );
   });
 
   test('a taken port is told of in one sentence, with what to do', async () => {

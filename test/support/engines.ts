@@ -77,9 +77,10 @@ const TABLES = [
 /** The database fills these by itself when an account is made. */
 const FILLED = ['movement', 'ledger'];
 const KEEP_SAMPLE = `create schema kept; ${TABLES.map((table) => `create table kept.${table} as table ${table};`).join('')}`;
+const EMPTIED = ['account', 'operator_token', 'audit', 'idempotency', 'retention'];
 const restored = (table: string) =>
   `${FILLED.includes(table) ? `delete from ${table};` : ''} insert into ${table} table kept.${table};`;
-const RESTORE_SAMPLE = `delete from account; ${TABLES.map(restored).join('')}`;
+const RESTORE_SAMPLE = `${EMPTIED.map((table) => `delete from ${table};`).join('')} ${TABLES.map(restored).join('')}`;
 
 /** `server` is the address of a server on which databases can be made; test/run.ts starts one, or TEST_POSTGRES names one. */
 function postgres(server: string): Engine {

@@ -30,6 +30,7 @@ export const addAudit = statement<{
   'audit.add',
   `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
    values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields)`,
+  { affects: 'none' },
 );
 interface Before {
   beforeAt: number;

@@ -17,6 +17,7 @@ export const claimKey = statement<{ key: string; fingerprint: string; claim: str
   'idempotency.claim',
   `insert into idempotency (key_hash, fingerprint, claim, claimed_at) values (:key, :fingerprint, :claim, :claimedAt)
    on conflict (key_hash) do nothing`,
+  { affects: 'none' },
 );
 /** Of one whose process has died, or whose answer is too old. */
 export const takeOverKey = statement<{
@@ -29,18 +30,22 @@ export const takeOverKey = statement<{
   'idempotency.takeOver',
   `update idempotency set fingerprint = :fingerprint, claim = :claim, claimed_at = :claimedAt, status = null, answer = null
    where key_hash = :key and claim = :oldClaim`,
+  { affects: 'none' },
 );
 export const keepAnswer = statement<{ key: string; claim: string; status: number; answer: string }>(
   'idempotency.keep',
   'update idempotency set status = :status, answer = :answer where key_hash = :key and claim = :claim and status is null',
+  { affects: 'none' },
 );
 export const releaseKey = statement<{ key: string; claim: string }>(
   'idempotency.release',
   'delete from idempotency where key_hash = :key and claim = :claim and status is null',
+  { affects: 'none' },
 );
 /** Some at a time. */
 export const forgetAnswers = statement<{ before: number; limit: number }>(
   'idempotency.forget',
   `delete from idempotency where key_hash in
      (select key_hash from idempotency where claimed_at < :before order by claimed_at {limit :limit})`,
+  { affects: 'none' },
 );

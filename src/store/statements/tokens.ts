@@ -51,14 +51,17 @@ export const addToken = statement<{
   'tokens.add',
   `insert into operator_token (token_id, token_hash, kind, name, account_id, scopes, created_at, expires_at)
    values (:token, :hash, :kind, :name, :account, :scopes, :createdAt, :expiresAt)`,
+  { affects: 'none' },
 );
 export const revokeToken = statement<{ token: bigint; revokedAt: number }>(
   'tokens.revoke',
   'update operator_token set revoked_at = :revokedAt where token_id = :token and revoked_at is null',
+  { affects: 'none' },
 );
 /** Not at each use: a minute is exact enough, and a write is not. */
 export const tokenUsed = statement<{ token: bigint; usedAt: number; before: number }>(
   'tokens.used',
   `update operator_token set last_used_at = :usedAt
    where token_id = :token and (last_used_at is null or last_used_at < :before)`,
+  { affects: 'none' },
 );

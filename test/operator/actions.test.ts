@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { addOperatorCommands } from '../../src/cli/operator.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { actions } from '../../src/operator/actions/all.ts';
+import { readInput } from '../../src/operator/input.ts';
+import { createOpenapi, operationId } from '../../src/operator/openapi.ts';
+import { curlOf, referencePage } from '../../src/operator/reference.ts';
+import { createRoutes } from '../../src/operator/routes.ts';
+
+/** Every action has all of its views. */
+
+const document = createOpenapi('1.2.3')() as unknown as {
+  paths: Record<string, Record<string, { operationId: string; responses: Record<string, unknown> }>>;
+};
+const program = addOperatorCommands(createProgram('0'));
+const route = createRoutes(actions);
+const page = referencePage('http://127.0.0.1:8081').html;
+
+const filled = (path: string, params: Readonly<Record<string, unknown>> = {}): string =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+
+describe('every action', () => {
+  for (const action of actions) {
+    const { name, method, path, example, output } = action;
+    test(`${name} has a route, an OpenAPI entry, a command, an entry in the reference and an example that holds`, () => {
+      const found = route(method, filled(path, example.params));
+      assert.equal(found.action, action);
+      const entry = document.paths[path]?.[method.toLowerCase()];
+      assert.equal(entry?.operationId, operationId(action));
+      const command = name.split(' ').reduce((at, word) => {
+        return at.commands.find((each) => each.name() === word) ?? assert.fail(`no command ${word}`);
+      }, program);
+      const help: string[] = [];
+      command.configureOutput({ writeOut: (text) => void help.push(text) }).outputHelp();
+      assert.match(help.join(''), /\nExample:\n {2}columba /);
+      const curl = curlOf(action, 'http://127.0.0.1:8081');
+      const shown = curl.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+      assert.ok(page.includes(shown), curl);
+
+      const params = Object.fromEntries(
+        Object.entries(example.params ?? {}).map(([key, value]) => [key, String(value)]),
+      );
+      readInput(action, { params, query: example.query ?? {}, body: example.body ?? {}, upload: new Uint8Array() });
+      if (output !== null) {
+        const parsed = output.safeParse(example.output);
+        assert.ok(parsed.success, parsed.error?.message);
+      }
+    });
+  }
+
+  test('has a name, an operationId and a route of its own', () => {
+    for (const of of [
+      actions.map(({ name }) => name),
+      actions.map(operationId),
+      actions.map((a) => a.method + a.path),
+    ]) {
+      assert.equal(new Set(of).size, of.length);
+    }
+  });
+
+  test('that account tokens may use lies below an account', () => {
+    assert.deepEqual(
+      actions.filter(({ accountTokens, ofAccount }) => accountTokens && !ofAccount).map(({ name }) => name),
+      [],
+    );
+    for (const { ofAccount, path, name } of actions) {
+      assert.equal(ofAccount, path.startsWith('/accounts/{username}'), name);
+    }
+  });
+});
+
+test('the OpenAPI document passes a validator', async () => {
+  const result = await new Validator().validate(JSON.parse(JSON.stringify(document)));
+  assert.deepEqual([result.valid, result.errors], [true, undefined]);
+});
