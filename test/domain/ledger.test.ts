@@ -29,7 +29,7 @@ const message = (id: number, recipient = '+27825550201', text = 'later') => ({
 async function openLedger(engine: Engine, t: TestContext) {
   const database = await openStore(await engine.fresh('empty'));
   t.after(() => database.close());
-  let time = 1_000;
+  let time = Date.UTC(2026, 6);
   const now = () => ++time;
   const archive = createArchive(database);
   const ledger = createLedger(database, now);
