@@ -197,7 +197,7 @@ export function checkUsername(username: string): void {
   }
 }
 
-const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
+export const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
   account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
 
 /** Makes the account and its credentials, inside the caller's transaction. */

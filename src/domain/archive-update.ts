@@ -1,13 +1,14 @@
 import { Problem } from '../problem.ts';
-import type { Queries, Writing } from '../store/database.ts';
+import type { Writing } from '../store/database.ts';
 import * as accountSql from '../store/statements/accounts.ts';
+import { block } from '../store/statements/blacklist.ts';
 import * as contactSql from '../store/statements/contacts.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
 import { addCredentials } from './accounts.ts';
 import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
 import type { InboxMessage } from './inbox.ts';
-import { heldParts } from './outbox.ts';
+import { balancesOf, move, type NewMovement } from './ledger.ts';
 import { addTemplates } from './templates.ts';
 
 /**
@@ -29,7 +30,7 @@ export async function updateAccount(
   );
   await queries.runAll(contactSql.putContact, withAccount(account, rows.contacts));
   await addTemplates(queries, account, archive.templates);
-  await queries.runAll(contactSql.block, withAccount(account, rows.blocked));
+  for (const row of withAccount(account, rows.blocked)) await queries.run(block, { ...row, origin: 'import' });
   await putReceived(queries, account, rows.received);
   await queries.runAll(outboxSql.putSent, withAccount(account, rows.sent));
   await putScheduled(queries, account, rows.scheduled);
@@ -87,19 +88,33 @@ export async function addReceived(
   await queries.runAll(inboxSql.addUnread, unreadRows);
 }
 
-/** The account pays for the parts that are held in addition, and gets back those that are not held any more. */
+/**
+ * The account pays for the parts that are held in addition, and gets back those that are not held any more.
+ * The movements bear the date of the newest of these messages.
+ */
 async function putScheduled(queries: Writing, account: bigint, rows: ArchiveRows['scheduled']): Promise<void> {
-  let parts = 0n;
+  const at = rows.reduce((newest, { createdAt }) => Math.max(newest, createdAt), 0);
+  const movements: NewMovement[] = [];
   for (const chunk of chunksOf(rows)) {
-    parts -= heldParts(await queries.all(outboxSql.deleteScheduledOf, { account, ids: idsOf(chunk) }));
-    for (const row of chunk) parts += BigInt(row.heldParts);
+    const replaced = await queries.all(outboxSql.deleteScheduledOf, { account, ids: idsOf(chunk) });
+    const before = new Map(replaced.map(({ message_id, held_parts }) => [message_id, held_parts]));
+    for (const { id, heldParts } of chunk) movements.push(...holding(id, BigInt(heldParts) - (before.get(id) ?? 0n)));
     await queries.runAll(outboxSql.addScheduled, withAccount(account, chunk));
   }
-  if (parts < 0n) await queries.run(accountSql.returnCredits, { account, parts: -parts });
-  if (parts > 0n) await takeCredits(queries, account, parts);
+  if (movements.length === 0) return;
+  const { free } = await balancesOf(queries, account);
+  const parts = movements.reduce((sum, { kind, amount }) => sum + (kind === 'hold' ? amount : -amount), 0n);
+  if (parts > 0n && parts > free) throw tooFew(parts);
+  await move(queries, account, at, movements);
 }
 
-async function takeCredits(queries: Queries, account: bigint, parts: bigint): Promise<void> {
-  if ((await queries.run(accountSql.takeCredits, { account, parts })) > 0) return;
-  throw new Problem('bad-argument', `the account has fewer than the ${parts} credits that its scheduled messages hold`);
+function holding(messageId: bigint, parts: bigint): NewMovement[] {
+  if (parts === 0n) return [];
+  const words = { messageId, reason: 'import' };
+  return parts > 0n
+    ? [{ kind: 'hold', from: 'free', to: 'held', amount: parts, ...words }]
+    : [{ kind: 'release', from: 'held', to: 'free', amount: -parts, ...words }];
 }
+
+const tooFew = (parts: bigint): Problem =>
+  new Problem('bad-argument', `the account has fewer than the ${parts} credits that its scheduled messages hold`);

@@ -15,6 +15,7 @@ import { addReceived, checkGroups, updateAccount } from './archive-update.ts';
 import { toContact, toGroup } from './contacts.ts';
 import { FIRST_ID, pages } from './cursor.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
+import { openHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 import { addTemplates } from './templates.ts';
 
@@ -62,6 +63,8 @@ async function load(database: Database, archive: AccountArchive): Promise<void> 
     await addReceived(queries, account, 0, rows.received, unread);
     await queries.runAll(outboxSql.addSent, withAccount(account, rows.sent));
     await queries.runAll(outboxSql.addScheduled, withAccount(account, rows.scheduled));
+    const held = rows.scheduled.reduce((sum, { heldParts }) => sum + heldParts, 0);
+    await openHeld(queries, account, archive.account.createdAt, BigInt(held));
     await reserveArchiveIds(queries, account, rows);
   });
 }

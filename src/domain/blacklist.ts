@@ -1,11 +1,16 @@
 import { Problem } from '../problem.ts';
 import { hasDigit, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import * as accounts from '../store/statements/accounts.ts';
+import { block } from '../store/statements/blacklist.ts';
 import * as sql from '../store/statements/contacts.ts';
 import * as outbox from '../store/statements/outbox.ts';
 import { pages } from './cursor.ts';
-import { heldParts } from './outbox.ts';
+import { findErasedEntry } from './erased-number.ts';
+import { type HeldMessage, releaseHeld } from './ledger.ts';
+
+/** Who put a number there: the account through a call or the operator for it, a STOP word, or an import. */
+export const BLACKLIST_ORIGINS = ['user', 'STOP', 'import'] as const;
+export type BlacklistOrigin = (typeof BLACKLIST_ORIGINS)[number];
 
 /** Numbers to which nothing is sent any more. */
 export type Blacklist = ReturnType<typeof createBlacklist>;
@@ -16,17 +21,20 @@ export function createBlacklist(
   regionOfAccount: (account: AccountKey) => Promise<string | null>,
 ) {
   return {
-    /** Also cancels what is scheduled for the number and returns the credits held for it. */
-    async add(account: AccountKey, number: string, sample: string | null): Promise<void> {
+    /** Also cancels what is scheduled for the number and returns the credits held for it. `isNew` is false where it was there. */
+    async add(account: AccountKey, number: string, sample: string | null, origin: BlacklistOrigin = 'user') {
       checkNumber(number);
-      const same = sameNumber(number, await regionOfAccount(account));
-      await database.transaction(account, async (queries) => {
-        if (!(await isBlocked(queries, account, same))) {
-          const key = writtenKey(number);
-          await queries.run(sql.block, { account, number, key, sample, blockedAt: now() });
-        }
-        const parts = await cancelScheduled(queries, account, same);
-        if (parts > 0n) await queries.run(accounts.returnCredits, { account, parts });
+      const region = await regionOfAccount(account);
+      const same = sameNumber(number, region);
+      return database.transaction(account, async (queries) => {
+        const isNew =
+          (await entriesOf(queries, account, same)).length === 0 &&
+          !(await findErasedEntry(queries, account, number, region));
+        const key = writtenKey(number);
+        if (isNew) await queries.run(block, { account, number, key, sample, blockedAt: now(), origin });
+        const cancelled = await cancelScheduled(queries, account, same);
+        if (cancelled.length > 0) await releaseHeld(queries, account, now(), cancelled, 'blacklisted');
+        return { isNew, cancelled: cancelled.length };
       });
     },
   };
@@ -34,29 +42,39 @@ export function createBlacklist(
 
 const PAGE = 1_000;
 
-async function isBlocked(queries: Queries, account: AccountKey, { ends, matches }: SameNumber): Promise<boolean> {
+/** The entries that name this number, in whatever notation. */
+export async function entriesOf(
+  queries: Queries,
+  account: AccountKey,
+  { ends, matches }: SameNumber,
+): Promise<string[]> {
+  const entries: string[] = [];
   for (const end of ends) {
     for (let after: string | undefined = ''; after !== undefined; ) {
       const rows: { number: string }[] = await queries.all(sql.blockedByEnd, { account, end, after, limit: PAGE });
-      if (rows.some(({ number }) => matches(number))) return true;
+      entries.push(...rows.map(({ number }) => number).filter(matches));
       after = rows.length < PAGE ? undefined : rows.at(-1)?.number;
     }
   }
-  return false;
+  return entries;
 }
 
-/** How many parts were held for them. */
-async function cancelScheduled(queries: Queries, account: AccountKey, { ends, matches }: SameNumber): Promise<bigint> {
-  let parts = 0n;
+/** Those that are gone, with what was held for each. */
+export async function cancelScheduled(
+  queries: Queries,
+  account: AccountKey,
+  { ends, matches }: SameNumber,
+): Promise<HeldMessage[]> {
+  const cancelled: HeldMessage[] = [];
   for (const end of ends) {
     const page = (from: bigint) => queries.all(outbox.scheduledByEnd, { account, end, from, limit: PAGE });
     for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
       const ids = rows.filter(({ recipient }) => matches(recipient)).map(({ message_id }) => message_id);
       if (ids.length === 0) continue;
-      parts += heldParts(await queries.all(outbox.deleteScheduledOf, { account, ids: `[${ids.join()}]` }));
+      cancelled.push(...(await queries.all(outbox.deleteScheduledOf, { account, ids: `[${ids.join()}]` })));
     }
   }
-  return parts;
+  return cancelled;
 }
 
 // As given, in whatever notation; it is part of a key.

@@ -1,7 +1,7 @@
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import { returnCredits } from '../store/statements/accounts.ts';
 import * as sql from '../store/statements/outbox.ts';
 import { before, behind, END, START } from './cursor.ts';
+import { type HeldMessage, releaseHeld } from './ledger.ts';
 
 /** QUEUED and SUBMITTED are ours; the others are SMPP's names for what carriers report. */
 export const DELIVERY_STATUSES = [
@@ -40,15 +40,12 @@ export interface ScheduledMessage {
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-export function createOutbox(database: Database) {
+export function createOutbox(database: Database, now: () => number) {
   /** Deletes scheduled messages and returns the credits held for them: both or neither. */
-  const release = (
-    account: AccountKey,
-    take: (queries: Queries) => Promise<{ held_parts: bigint }[]>,
-  ): Promise<boolean> =>
+  const release = (account: AccountKey, take: (queries: Queries) => Promise<HeldMessage[]>): Promise<boolean> =>
     database.transaction(account, async (queries) => {
       const taken = await take(queries);
-      if (taken.length > 0) await queries.run(returnCredits, { account, parts: heldParts(taken) });
+      if (taken.length > 0) await releaseHeld(queries, account, now(), taken, 'cancelled');
       return taken.length > 0;
     });
 
@@ -84,9 +81,6 @@ export function createOutbox(database: Database) {
     },
   };
 }
-
-export const heldParts = (rows: readonly { held_parts: bigint }[]): bigint =>
-  rows.reduce((sum, row) => sum + row.held_parts, 0n);
 
 export const toSent = (row: sql.SentRow): SentMessage => ({
   id: row.message_id,

@@ -31,6 +31,20 @@ export function createTemplates(database: Database) {
         await insertTemplates(queries, account, Number(present?.total ?? 0n), [{ hash, text }]);
       }),
 
+    /** The one that is there, where it is there already. */
+    add: (account: AccountKey, text: string): Promise<{ template: Template; isNew: boolean }> =>
+      database.transaction(account, async (queries) => {
+        const hash = textHash(text);
+        const before = await queries.first(sql.templatePosition, { account, hash });
+        if (!before) await addTemplates(queries, account, [text]);
+        const found = before ?? (await queries.first(sql.templatePosition, { account, hash }));
+        return { template: { position: found?.position ?? 0n, text }, isNew: !before };
+      }),
+
+    async deleteAt(account: AccountKey, position: bigint): Promise<boolean> {
+      return (await database.run(sql.deleteTemplateAt, { account, position })) > 0;
+    },
+
     async delete(account: AccountKey, text: string): Promise<boolean> {
       return (await database.run(sql.deleteTemplate, { account, hash: textHash(text) })) > 0;
     },

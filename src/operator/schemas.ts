@@ -34,6 +34,21 @@ export const id = z
   })
   .describe('A 64-bit number as a decimal string.');
 
+/** The id of a row of an account. An imported one may be negative. */
+export const rowId = z
+  .codec(
+    z.string().regex(/^(?:0|-?[1-9]\d{0,18})$/),
+    z
+      .bigint()
+      .min(-ID_MAX - 1n)
+      .max(ID_MAX),
+    {
+      decode: (text) => BigInt(text),
+      encode: (number) => number.toString(),
+    },
+  )
+  .describe('An id as a decimal string (64 bits).');
+
 /** Credits, or an amount of them: a signed 64-bit number as a decimal string. */
 export const credits = z
   .codec(

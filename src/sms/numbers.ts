@@ -131,3 +131,42 @@ export const isRegion = (text: string): boolean => isSupportedCountry(text);
 
 const asCountry = (region: string | null): CountryCode | undefined =>
   region && isSupportedCountry(region) ? region : undefined;
+
+/** What a spreadsheet has made of a number, or that it is none. `proposal` is what it probably was. */
+export interface NumberFault {
+  readonly detail: string;
+  readonly proposal: string | null;
+}
+
+const EXPONENT = /^(\d)(?:[.,](\d+))?E\+?(\d{1,2})$/i;
+
+/** Null for what may be a phone number, seen from `region`. */
+export function numberFault(text: string, region: string | null): NumberFault | null {
+  const trimmed = text.trim();
+  const [, first, rest = '', exponent] = EXPONENT.exec(trimmed) ?? [];
+  if (first !== undefined) {
+    const isWhole = rest.length === Number(exponent);
+    const detail = 'a spreadsheet has written this number with an exponent';
+    return {
+      detail: isWhole ? detail : `${detail}, and digits are lost`,
+      proposal: isWhole ? `+${first}${rest}` : null,
+    };
+  }
+  const decimal = /^(\d{5,20})[.,]0+$/.exec(trimmed);
+  if (decimal) return { detail: 'a spreadsheet has written this number with decimals', proposal: decimal[1] as string };
+  const zero = withLostZero(trimmed, asCountry(region));
+  if (zero) return { detail: 'a spreadsheet has taken the 0 at the beginning away', proposal: zero };
+  const own = written(trimmed);
+  const isReadable = readNumber(own, asCountry(region))?.isPossible() === true;
+  // Without a country nobody can tell whether a local number is possible.
+  const isLocal = region === null && /^\d{7,15}$/.test(own.digits);
+  if (!isReadable && !isLocal) return { detail: 'this is not a phone number', proposal: null };
+  return null;
+}
+
+/** Digits that are no number with the country's code, and are a local one behind a 0. */
+function withLostZero(text: string, country: CountryCode | undefined): string | null {
+  if (!country || !/^[1-9]\d{5,13}$/.test(text) || parse(`+${text}`)?.isValid()) return null;
+  const local = parse(`0${text}`, country);
+  return local?.isValid() && local.nationalNumber === text ? `0${text}` : null;
+}

@@ -4,6 +4,7 @@ import { postgresDialect } from '../../src/store/postgres/connection.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
 import { type Dialect, render, type Statement, type StatementOptions, statement } from '../../src/store/statement.ts';
 import * as accounts from '../../src/store/statements/accounts.ts';
+import * as ledger from '../../src/store/statements/ledger.ts';
 
 const rendered = (text: string, dialect: Dialect) => {
   const { parameters } = statement<Record<string, string>>('test', text, { affects: 'all' });
@@ -51,7 +52,7 @@ test('every statement that changes whom a user_id names declares that it invalid
     writes.filter(({ invalidatesIdentities }) => invalidatesIdentities).map(({ name }) => name),
     writes.filter(({ text }) => IDENTITY.test(text)).map(({ name }) => name),
   );
-  assert.equal(accounts.returnCredits.invalidatesIdentities, false);
+  assert.equal(ledger.setBalances.invalidatesIdentities, false);
 });
 
 test('parameters are rendered by number, the same name as the same number', () => {

@@ -70,10 +70,17 @@ const TABLES = [
   'unread_message',
   'sent',
   'scheduled',
+  'ledger',
+  'movement',
   'id_counter',
 ];
+/** The database fills these by itself when an account is made. */
+const FILLED = ['movement', 'ledger'];
 const KEEP_SAMPLE = `create schema kept; ${TABLES.map((table) => `create table kept.${table} as table ${table};`).join('')}`;
-const RESTORE_SAMPLE = `delete from account; delete from operator_token; delete from audit; delete from idempotency; ${TABLES.map((table) => `insert into ${table} table kept.${table};`).join('')}`;
+const EMPTIED = ['account', 'operator_token', 'audit', 'idempotency', 'retention'];
+const restored = (table: string) =>
+  `${FILLED.includes(table) ? `delete from ${table};` : ''} insert into ${table} table kept.${table};`;
+const RESTORE_SAMPLE = `${EMPTIED.map((table) => `delete from ${table};`).join('')} ${TABLES.map(restored).join('')}`;
 
 /** `server` is the address of a server on which databases can be made; test/run.ts starts one, or TEST_POSTGRES names one. */
 function postgres(server: string): Engine {

@@ -39,7 +39,7 @@ export const ALL = 1_000_000;
 export async function openDomain(engine: Engine, t: TestContext, setting?: string) {
   const database = await openStore(setting ?? (await engine.fresh('empty')));
   t.after(() => database.close());
-  const [inbox, outbox] = [createInbox(database, { wake() {} }), createOutbox(database)];
+  const [inbox, outbox] = [createInbox(database, { wake() {} }), createOutbox(database, () => 0)];
   const archive = createArchive(database);
 
   async function add(username: string, messages: readonly object[], sent: readonly object[] = []): Promise<bigint> {

@@ -1,8 +1,33 @@
 import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
+import { blacklistActions } from './blacklist.ts';
+import { contactActions } from './contacts.ts';
+import { creditActions } from './credits.ts';
+import { fileActions } from './files.ts';
+import { groupActions } from './groups.ts';
+import { inboxActions } from './inbox.ts';
+import { messageActions } from './messages.ts';
+import { personActions } from './persons.ts';
+import { retentionActions } from './retention.ts';
 import { serviceActions } from './service.ts';
+import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
 import { userIdActions } from './user-ids.ts';
 
 /** Every action. The API, the reference, the commands and their tests go through this list. */
-export const actions: readonly Action[] = [...accountActions, ...userIdActions, ...tokenActions, ...serviceActions];
+export const actions: readonly Action[] = [
+  accountActions,
+  userIdActions,
+  creditActions,
+  groupActions,
+  contactActions,
+  fileActions,
+  templateActions,
+  blacklistActions,
+  inboxActions,
+  messageActions,
+  personActions,
+  retentionActions,
+  tokenActions,
+  serviceActions,
+].flat();

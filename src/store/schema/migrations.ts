@@ -2,7 +2,9 @@ import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
 import { idCounterTable } from './id-counter.ts';
+import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
+import { resourceTables } from './resources.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
@@ -138,6 +140,8 @@ export const migrations: readonly Migration[] = [
   },
   { version: 6, name: 'id counters', sql: idCounterTable },
   { version: 7, name: "the operator's side", sql: operatorTables },
+  { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
+  { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
 ];
 
 /** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */

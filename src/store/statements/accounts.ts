@@ -52,18 +52,6 @@ export const setAllowedNetworks = statement<{ account: bigint; networks: string 
   'update account set allowed_networks = :networks where account_id = :account',
   { invalidatesIdentities: true },
 );
-/** Up to the largest number there is: an imported balance may be anywhere. */
-export const returnCredits = statement<{ account: AccountKey; parts: bigint }>(
-  'accounts.returnCredits',
-  `update account set credits =
-     case when credits > 9223372036854775807 - :parts then 9223372036854775807 else credits + :parts end
-   where account_id = :account`,
-);
-/** 0 rows where the account has fewer credits. */
-export const takeCredits = statement<{ account: AccountKey; parts: bigint }>(
-  'accounts.takeCredits',
-  'update account set credits = credits - :parts where account_id = :account and credits >= :parts',
-);
 /** Replaces the details that are given: null leaves a column as it is. */
 export const setDetails = statement<{ account: AccountKey } & AccountDetails>(
   'accounts.setDetails',

@@ -104,6 +104,10 @@ export const templates = statement<Page, { position: bigint; text: string }>(
   'contacts.templates',
   'select position, text from template where account_id = :account and position >= :from order by position {limit :limit}',
 );
+export const templatePosition = statement<{ account: AccountKey; hash: string }, { position: bigint }>(
+  'contacts.templatePosition',
+  'select position from template where account_id = :account and text_hash = :hash',
+);
 export const templateHashes = statement<One, { text_hash: string }>(
   'contacts.templateHashes',
   'select text_hash from template where account_id = :account',
@@ -121,6 +125,11 @@ export const addTemplate = statement<{ account: AccountKey; position: bigint; ha
 export const deleteTemplate = statement<{ account: AccountKey; hash: string }>(
   'contacts.deleteTemplate',
   'delete from template where account_id = :account and text_hash = :hash',
+);
+
+export const deleteTemplateAt = statement<{ account: AccountKey; position: bigint }>(
+  'contacts.deleteTemplateAt',
+  'delete from template where account_id = :account and position = :position',
 );
 
 export const blocked = statement<One, BlockedRow>(
@@ -141,8 +150,3 @@ const insertBlocked = `insert into blocked_number (account_id, number, number_ke
 type Blocking = { account: AccountKey; number: string; key: string; sample: string | null; blockedAt: number };
 
 export const addBlocked = statement<Blocking>('contacts.addBlocked', insertBlocked);
-/** Nothing, where this very text is there already. */
-export const block = statement<Blocking>(
-  'contacts.block',
-  `${insertBlocked} on conflict (account_id, number) do nothing`,
-);

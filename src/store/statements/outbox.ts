@@ -86,13 +86,13 @@ export const scheduledFrom = statement<Page, ScheduledRow>(
   'outbox.scheduledFrom',
   `${scheduled} and message_id >= :from order by message_id {limit :limit}`,
 );
-export const deleteScheduled = statement<Message, { held_parts: bigint }>(
+export const deleteScheduled = statement<Message, { message_id: bigint; held_parts: bigint }>(
   'outbox.deleteScheduled',
-  'delete from scheduled where account_id = :account and message_id = :id returning held_parts',
+  'delete from scheduled where account_id = :account and message_id = :id returning message_id, held_parts',
 );
-export const deleteAllScheduled = statement<One, { held_parts: bigint }>(
+export const deleteAllScheduled = statement<One, { message_id: bigint; held_parts: bigint }>(
   'outbox.deleteAllScheduled',
-  'delete from scheduled where account_id = :account returning held_parts',
+  'delete from scheduled where account_id = :account returning message_id, held_parts',
 );
 /** Those whose recipient ends so, in pages: candidates, which the domain compares. */
 export const scheduledByEnd = statement<Page & { end: string }, { message_id: bigint; recipient: string | null }>(
@@ -101,9 +101,12 @@ export const scheduledByEnd = statement<Page & { end: string }, { message_id: bi
    where account_id = :account and {ending number_key} = :end and message_id >= :from order by message_id {limit :limit}`,
 );
 /** `ids` is a JSON array of numbers. */
-export const deleteScheduledOf = statement<{ account: AccountKey; ids: string }, { held_parts: bigint }>(
+export const deleteScheduledOf = statement<
+  { account: AccountKey; ids: string },
+  { message_id: bigint; held_parts: bigint }
+>(
   'outbox.deleteScheduledOf',
-  'delete from scheduled where account_id = :account and message_id in ({elements :ids}) returning held_parts',
+  'delete from scheduled where account_id = :account and message_id in ({elements :ids}) returning message_id, held_parts',
 );
 export const addScheduled = statement<
   Message & {

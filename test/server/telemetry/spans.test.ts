@@ -98,7 +98,10 @@ onEveryEngine('spans', (engine) => {
     const transaction = childrenOf(spans, span).find(({ name }) => name === 'transaction') ?? assert.fail('none');
     assert.deepEqual(
       childrenOf(spans, transaction).map(({ name }) => name),
-      ['outbox.deleteScheduled', 'accounts.returnCredits'],
+      [
+        'outbox.deleteScheduled',
+        ...['balances', 'takeNumbers', 'setBalances', 'addMovement'].map((each) => `ledger.${each}`),
+      ],
     );
   });
 

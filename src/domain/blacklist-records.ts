@@ -1,0 +1,48 @@
+import { sameNumber } from '../sms/numbers.ts';
+import type { AccountKey, Database } from '../store/database.ts';
+import * as sql from '../store/statements/blacklist.ts';
+import { type BlacklistOrigin, entriesOf } from './blacklist.ts';
+import { findErasedEntry, isErasedEntry } from './erased-number.ts';
+
+/** The blacklist as the operator sees it. */
+export interface BlacklistEntry {
+  /** Null where the person was erased: only a hash is left. */
+  readonly number: string | null;
+  readonly origin: BlacklistOrigin;
+  /** The message that asked for it, where there was one. */
+  readonly evidence: string | null;
+  readonly blockedAt: number;
+  /** Where the list goes on. */
+  readonly position: string;
+}
+
+export type BlacklistRecords = ReturnType<typeof createBlacklistRecords>;
+
+export function createBlacklistRecords(database: Database, region: (account: AccountKey) => Promise<string | null>) {
+  return {
+    async list(account: AccountKey, limit: number, after: string | null): Promise<BlacklistEntry[]> {
+      return (await database.all(sql.listed, { account, after: after ?? '', limit })).map(toEntry);
+    },
+
+    /** In whatever notation it is there. How many entries are gone. */
+    async remove(account: AccountKey, number: string): Promise<number> {
+      const seenFrom = await region(account);
+      return database.transaction(account, async (queries) => {
+        const entries = await entriesOf(queries, account, sameNumber(number, seenFrom));
+        const erased = await findErasedEntry(queries, account, number, seenFrom);
+        const all = erased ? [...entries, erased.number] : entries;
+        for (const entry of all) await queries.run(sql.unblock, { account, number: entry });
+        return all.length;
+      });
+    },
+  };
+}
+
+/** What has no origin came before origins were written down, by an import or a call. */
+const toEntry = ({ number, sample, blocked_at, origin }: sql.BlacklistRow): BlacklistEntry => ({
+  number: isErasedEntry(number) ? null : number,
+  origin: (origin ?? 'import') as BlacklistOrigin,
+  evidence: sample,
+  blockedAt: Number(blocked_at),
+  position: number,
+});

@@ -1,0 +1,223 @@
+import { type FieldError, Problem } from '../problem.ts';
+import { hasDigit, numberEnd, numberFault, numberKey } from '../sms/numbers.ts';
+import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
+import * as sql from '../store/statements/contact-records.ts';
+import * as listSql from '../store/statements/contacts.ts';
+import { addGroup, CONTACT_TEXT_LENGTH_MAX, groupsByName, stored } from './contact-records.ts';
+import { type Contact, toContact } from './contacts.ts';
+import { pages } from './cursor.ts';
+import { takeIds } from './ids.ts';
+
+/** Many contacts at once, from a file. A row finds its contact by the number, and by the group where it names one. */
+export interface ImportRow {
+  readonly row: number;
+  readonly name: string;
+  readonly surname: string;
+  readonly mobile: string;
+  /** No spreadsheet has changed the number. */
+  readonly isText: boolean;
+  /** The name of a group; it is made where there is none. Empty: no group is named. */
+  readonly group: string;
+}
+export interface RowFault {
+  readonly row: number;
+  readonly field: 'name' | 'surname' | 'mobile' | 'group';
+  readonly detail: string;
+  /** What it probably was. */
+  readonly proposal: string | null;
+}
+export interface ContactImport {
+  readonly rows: number;
+  readonly added: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  /** Rows with the number and the group of a row before. The first one counts. */
+  readonly duplicates: number;
+  readonly bad: number;
+  readonly groupsAdded: number;
+  /** The first ones. */
+  readonly faults: readonly RowFault[];
+  readonly faultsLeftOut: number;
+}
+export interface ImportOptions {
+  readonly dryRun: boolean;
+  /** Imports the other rows; else one bad row refuses them all. */
+  readonly skipBad: boolean;
+  /** For the rows that name none. */
+  readonly group: bigint | null;
+  readonly region: string | null;
+}
+
+export const FAULTS_MAX = 1_000;
+
+interface Wanted {
+  readonly row: ImportRow;
+  readonly key: string;
+  /** Null: whatever group it is in. */
+  readonly group: string | bigint | null;
+}
+interface Plan {
+  readonly result: ContactImport;
+  readonly newGroups: readonly string[];
+  readonly groups: Map<string, bigint>;
+  readonly add: readonly Wanted[];
+  readonly change: readonly { readonly contact: Contact; readonly wanted: Wanted }[];
+}
+
+/** A dry run makes the same plan, and does not carry it out. */
+export async function importContacts(
+  database: Database,
+  account: AccountKey,
+  rows: readonly ImportRow[],
+  options: ImportOptions,
+): Promise<ContactImport> {
+  if (options.dryRun) return (await database.snapshot((queries) => plan(queries, account, rows, options))).result;
+  return database.transaction(account, async (queries) => {
+    const planned = await plan(queries, account, rows, options);
+    if (planned.result.bad > 0 && !options.skipBad) throw refusal(planned.result);
+    await carryOut(queries, account, planned);
+    return planned.result;
+  });
+}
+
+function refusal({ bad, faults, faultsLeftOut }: ContactImport): Problem {
+  const errors: FieldError[] = faults.map(({ row, field, detail, proposal }) => ({
+    pointer: `#/${row}/${field}`,
+    detail: `row ${row}: ${detail}${proposal === null ? '' : `; perhaps it was ${proposal}`}`,
+  }));
+  const more = faultsLeftOut > 0 ? ` Told are the first ${faults.length} faults.` : '';
+  return new Problem('bad-argument', `${bad} rows are wrong, and nothing was imported.${more}`, { errors });
+}
+
+async function plan(
+  queries: Queries,
+  account: AccountKey,
+  rows: readonly ImportRow[],
+  { group, region }: ImportOptions,
+): Promise<Plan> {
+  if (group !== null && !(await queries.first(listSql.group, { account, group }))) {
+    const detail = 'there is no group with this id';
+    throw new Problem('bad-argument', `group: ${detail}`, { errors: [{ pointer: '?group', detail }] });
+  }
+  const groups = await groupsByName(queries, account);
+  const wanted = new Map<string, Wanted>();
+  const faults: RowFault[] = [];
+  let [bad, duplicates] = [0, 0];
+  for (const row of rows) {
+    const found = faultsOf(row, region);
+    faults.push(...found);
+    if (found.length > 0) {
+      bad += 1;
+      continue;
+    }
+    const key = numberKey(row.mobile, region);
+    const named = row.group === '' ? group : (groups.get(row.group) ?? row.group);
+    const place = `${key} ${typeof named === 'string' ? `new ${named}` : named}`;
+    if (wanted.has(place)) duplicates += 1;
+    else wanted.set(place, { row, key, group: named });
+  }
+  const all = [...wanted.values()];
+  const present = await contactsByKey(queries, account, all, region);
+  const matched = all.map((each) => ({ wanted: each, contact: matching(each, present.get(each.key) ?? []) }));
+  const add = matched.filter(({ contact }) => contact === undefined).map((each) => each.wanted);
+  const change = matched.flatMap(({ wanted: each, contact }) =>
+    contact !== undefined && isOther(contact, each.row) ? [{ contact, wanted: each }] : [],
+  );
+  const newGroups = [...new Set(add.flatMap((each) => (typeof each.group === 'string' ? [each.group] : [])))];
+  return {
+    ...{ newGroups, groups, add, change },
+    result: {
+      rows: rows.length,
+      added: add.length,
+      changed: change.length,
+      unchanged: all.length - add.length - change.length,
+      ...{ duplicates, bad, groupsAdded: newGroups.length },
+      faults: faults.slice(0, FAULTS_MAX),
+      faultsLeftOut: Math.max(0, faults.length - FAULTS_MAX),
+    },
+  };
+}
+
+function faultsOf({ row, name, surname, mobile, isText, group }: ImportRow, region: string | null): RowFault[] {
+  const faults: RowFault[] = [];
+  const fault = (field: RowFault['field'], detail: string, proposal: string | null = null) =>
+    faults.push({ row, field, detail, proposal });
+  for (const [field, text] of Object.entries({ name, surname, mobile, group }) as [RowFault['field'], string][]) {
+    if (text.length > CONTACT_TEXT_LENGTH_MAX) fault(field, `more than ${CONTACT_TEXT_LENGTH_MAX} characters`);
+    else if (/\p{Cc}/u.test(text)) fault(field, 'control characters are not allowed');
+  }
+  if (mobile === '') fault('mobile', 'there is no number');
+  else if (!faults.some(({ field }) => field === 'mobile')) {
+    const wrong = isText ? null : numberFault(mobile, region);
+    if (wrong) fault('mobile', wrong.detail, wrong.proposal);
+    else if (!hasDigit(mobile)) fault('mobile', 'this is not a phone number');
+  }
+  return faults;
+}
+
+/** Of contacts with the number the one in the group that is asked for; the oldest of several. */
+const matching = ({ group }: Wanted, contacts: readonly Contact[]): Contact | undefined =>
+  group === null ? contacts[0] : contacts.find(({ groupId }) => groupId === group);
+
+/** An empty cell says nothing: it does not clear what is there. */
+const isOther = (contact: Contact, { name, surname }: ImportRow): boolean =>
+  (name !== '' && name !== contact.name) || (surname !== '' && surname !== contact.surname);
+
+const PAGE = 1_000;
+// With more numbers than this, reading all contacts of the account is faster than asking for each.
+const ASK_EACH_MAX = 500;
+
+/** The contacts that have one of these numbers, by id. */
+async function contactsByKey(
+  queries: Queries,
+  account: AccountKey,
+  wanted: readonly Wanted[],
+  region: string | null,
+): Promise<Map<string, Contact[]>> {
+  const keys = new Set(wanted.map(({ key }) => key));
+  const ends = new Set(wanted.flatMap(({ row, key }) => [numberEnd(row.mobile), numberEnd(key)]));
+  const byKey = new Map<string, Contact[]>();
+  const take = (rows: readonly listSql.ContactRow[]) => {
+    for (const contact of rows.map(toContact)) {
+      if (contact.mobile === null || !ends.has(numberEnd(contact.mobile))) continue;
+      const key = numberKey(contact.mobile, region);
+      if (keys.has(key)) byKey.set(key, [...(byKey.get(key) ?? []), contact]);
+    }
+  };
+  const idOf = ({ contact_id }: listSql.ContactRow) => contact_id;
+  if (ends.size > ASK_EACH_MAX) {
+    const page = (from: bigint) => queries.all(listSql.contacts, { account, from, limit: PAGE });
+    for await (const rows of pages(PAGE, page, idOf)) take(rows);
+    return byKey;
+  }
+  for (const end of ends) {
+    const page = (from: bigint) => queries.all(listSql.contactsByEnd, { account, end, from, limit: PAGE });
+    for await (const rows of pages(PAGE, page, idOf)) take(rows);
+  }
+  return byKey;
+}
+
+async function carryOut(
+  queries: Writing,
+  account: AccountKey,
+  { newGroups, groups, add, change }: Plan,
+): Promise<void> {
+  for (const name of newGroups) groups.set(name, await addGroup(queries, account, name));
+  const groupOf = ({ group }: Wanted): bigint | null =>
+    typeof group === 'string' ? (groups.get(group) ?? null) : group;
+  if (add.length > 0) {
+    const first = await takeIds(queries, account, 'contact', add.length);
+    const rows = add.map((wanted, index) => {
+      const { name, surname, mobile } = wanted.row;
+      const fields = { name: name || null, surname: surname || null, mobile, groupId: groupOf(wanted) };
+      return { account, id: first + BigInt(index), ...stored(fields) };
+    });
+    await queries.runAll(listSql.addContact, rows);
+  }
+  for (const { contact, wanted } of change) {
+    const { name, surname } = wanted.row;
+    const { id, mobile, groupId } = contact;
+    const fields = { name: name || contact.name, surname: surname || contact.surname, mobile: mobile ?? '', groupId };
+    await queries.run(sql.setContact, { account, id, ...stored(fields) });
+  }
+}

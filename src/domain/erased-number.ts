@@ -1,0 +1,47 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { numberKey } from '../sms/numbers.ts';
+import type { AccountKey, Queries } from '../store/database.ts';
+import * as sql from '../store/statements/blacklist.ts';
+
+/**
+ * A number on the blacklist whose person was erased: `erased:SALT:SHA-256`. The number itself is gone, and nothing is sent to
+ * it all the same. All entries of an account share one salt, so that a number is found by one look. The salt stands in the
+ * entry, so that an export takes it along.
+ */
+const PREFIX = 'erased:';
+const ENTRY = /^erased:([0-9a-f]{32}):[0-9a-f]{64}$/;
+const SALT_BYTES = 16;
+
+export const isErasedEntry = (entry: string): boolean => ENTRY.test(entry);
+
+const entryOf = (salt: string, number: string, region: string | null): string =>
+  `${PREFIX}${salt}:${createHash('sha256')
+    .update(`${salt}:${numberKey(number, region)}`)
+    .digest('hex')}`;
+
+async function saltOf(queries: Queries, account: AccountKey): Promise<string | undefined> {
+  const [first] = await queries.all(sql.listed, { account, after: PREFIX, limit: 1 });
+  return first && ENTRY.exec(first.number)?.[1];
+}
+
+/** The entry of a number, where it was erased and is still on the blacklist. */
+export async function findErasedEntry(
+  queries: Queries,
+  account: AccountKey,
+  number: string,
+  region: string | null,
+): Promise<sql.BlacklistRow | undefined> {
+  const salt = await saltOf(queries, account);
+  if (salt === undefined) return undefined;
+  return queries.first(sql.entry, { account, number: entryOf(salt, number, region) });
+}
+
+export async function newErasedEntry(
+  queries: Queries,
+  account: AccountKey,
+  number: string,
+  region: string | null,
+): Promise<string> {
+  const salt = (await saltOf(queries, account)) ?? randomBytes(SALT_BYTES).toString('hex');
+  return entryOf(salt, number, region);
+}

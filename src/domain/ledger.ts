@@ -1,0 +1,268 @@
+import { badField, notFound } from '../problem.ts';
+import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
+import * as sql from '../store/statements/ledger.ts';
+import { accountNamed, allAccounts } from './accounts.ts';
+import { before, END, pages } from './cursor.ts';
+
+/** Credits by double entry. Every change of a balance is a movement between two sides, written in the same transaction. */
+export const SIDES = ['operator', 'free', 'held', 'used'] as const;
+export type Side = (typeof SIDES)[number];
+export const MOVEMENT_KINDS = ['grant', 'hold', 'release', 'capture', 'adjust'] as const;
+export type MovementKind = (typeof MOVEMENT_KINDS)[number];
+
+/** The operator's side has no limit, and so no balance. */
+export interface Balances {
+  readonly free: bigint;
+  readonly held: bigint;
+  readonly used: bigint;
+}
+export interface NewMovement {
+  readonly kind: MovementKind;
+  readonly from: Side;
+  readonly to: Side;
+  readonly amount: bigint;
+  readonly messageId?: bigint;
+  readonly reason?: string;
+  readonly reference?: string;
+}
+export interface Movement {
+  readonly id: bigint;
+  readonly kind: MovementKind;
+  readonly from: Side;
+  readonly to: Side;
+  readonly amount: bigint;
+  readonly at: number;
+  readonly messageId: bigint | null;
+  readonly reason: string | null;
+  readonly reference: string | null;
+}
+export interface HeldMessage {
+  readonly message_id: bigint;
+  readonly held_parts: bigint;
+}
+
+const CREDITS_MAX = 2n ** 63n - 1n;
+const CREDITS_MIN = -(2n ** 63n);
+
+export async function balancesOf(queries: Queries, account: AccountKey): Promise<Balances> {
+  const row = await queries.first(sql.balances, { account });
+  if (!row) throw notFound('such account any more');
+  return row;
+}
+
+/** Writes movements and the sums that follow from them. The transaction is the account's own, so nobody else moves credits. */
+export async function move(
+  queries: Writing,
+  account: AccountKey,
+  at: number,
+  movements: readonly NewMovement[],
+  known?: Balances,
+): Promise<{ balances: Balances; ids: bigint[] }> {
+  const found = known ?? (await balancesOf(queries, account));
+  const balances = { free: found.free, held: found.held, used: found.used };
+  for (const { from, to, amount } of movements) {
+    if (from !== 'operator') balances[from] -= amount;
+    if (to !== 'operator') balances[to] += amount;
+  }
+  checkBalances(found, balances);
+  const count = movements.length;
+  const taken = await queries.first(sql.takeNumbers, { account, held: balances.held, count });
+  const first = (taken?.last_movement ?? 0n) - BigInt(count) + 1n;
+  const { free, used } = balances;
+  if (free !== found.free || used !== found.used) await queries.run(sql.setBalances, { account, free, used });
+  const rows = movements.map(
+    ({ kind, from, to, amount, messageId = null, reason = null, reference = null }, index) => ({
+      ...{ account, id: first + BigInt(index), kind, from, to, amount, at, messageId, reason, reference },
+    }),
+  );
+  await queries.runAll(sql.addMovement, rows);
+  return { balances, ids: rows.map(({ id }) => id) };
+}
+
+/** An imported balance may be negative. Then a movement may bring it nearer to 0, and not further away. */
+function checkBalances(old: Balances, changed: Balances): void {
+  for (const side of ['free', 'held', 'used'] as const) {
+    if (changed[side] > CREDITS_MAX || changed[side] < CREDITS_MIN) {
+      throw badField('amount', `the ${side} credits would be more than a 64-bit number holds`);
+    }
+    if (changed[side] < 0n && changed[side] < old[side]) {
+      throw badField('amount', `the ${side} credits are ${old[side]}, and would be below 0`);
+    }
+  }
+}
+
+/**
+ * Gives back what is held for scheduled messages that are gone, each with a movement of its own. A balance at the largest
+ * number takes no more: what does not fit goes back to the operator.
+ */
+export async function releaseHeld(
+  queries: Writing,
+  account: AccountKey,
+  at: number,
+  messages: readonly HeldMessage[],
+  reason: string,
+): Promise<bigint> {
+  const found = await balancesOf(queries, account);
+  let room = CREDITS_MAX - found.free;
+  const movements: NewMovement[] = [];
+  let released = 0n;
+  for (const { message_id: messageId, held_parts: parts } of messages) {
+    const amount = parts < room ? parts : room;
+    room -= amount;
+    released += amount;
+    if (amount > 0n) movements.push({ kind: 'release', from: 'held', to: 'free', amount, messageId, reason });
+    const rest = parts - amount;
+    if (rest > 0n) movements.push({ kind: 'adjust', from: 'held', to: 'operator', amount: rest, messageId, reason });
+  }
+  if (movements.length > 0) await move(queries, account, at, movements, found);
+  return released;
+}
+
+/** What the scheduled messages of an account that is being imported hold. Its other balances open by themselves. */
+export async function openHeld(queries: Queries, account: bigint, at: number, held: bigint): Promise<void> {
+  if (held === 0n) return;
+  await queries.run(sql.openHeld, { account, held });
+  const sides = { kind: 'grant', from: 'operator', to: 'held' };
+  const words = { messageId: null, reason: OPENING, reference: null };
+  await queries.run(sql.addMovement, { account, id: OPENING_HELD, ...sides, amount: held, at, ...words });
+}
+
+// The third: schema/ledger.ts keeps 1 to 3 for openings.
+const OPENING_HELD = 3n;
+const OPENING = 'opening';
+const CARRIED = 'carried forward';
+
+export interface Discrepancy {
+  readonly username: string;
+  readonly side: 'free' | 'held' | 'used' | 'messages';
+  /** What is kept as the running sum; for `messages` what is held. */
+  readonly kept: bigint;
+  /** The sum of movements; for `messages` the parts of the messages that hold credits. */
+  readonly counted: bigint;
+}
+
+export interface Adjustment {
+  readonly amount: bigint;
+  readonly reason: string;
+  readonly reference: string | null;
+}
+
+export type Ledger = ReturnType<typeof createLedger>;
+
+export function createLedger(database: Database, now: () => number) {
+  return {
+    async balances(account: AccountKey): Promise<Balances> {
+      const { free, held, used } = await balancesOf(database, account);
+      return { free, held, used };
+    },
+
+    /** Newest first, behind the movement `after`. */
+    async movements(account: AccountKey, limit: number, after?: { at: number; id: bigint }): Promise<Movement[]> {
+      const place = after ? before(after.at, after.id) : END;
+      return (await database.all(sql.newestMovements, { account, ...place, limit })).map(toMovement);
+    },
+
+    /** A positive amount grants credits, a negative one takes free credits back. Never below 0 free. */
+    adjust: (account: AccountKey, change: Adjustment): Promise<{ movement: Movement; balances: Balances }> =>
+      database.transaction(account, (queries) => adjustBalance(queries, account, now(), change)),
+
+    /** Recomputes every balance, or those of one account, and names what does not add up. */
+    check: (username: string | null = null): Promise<{ accounts: number; discrepancies: Discrepancy[] }> =>
+      database.snapshot(async (queries) => {
+        const discrepancies: Discrepancy[] = [];
+        let accounts = 0;
+        const rows = username === null ? allAccounts(queries) : [await accountNamed(queries, username)];
+        for await (const { account_id, username } of rows) {
+          discrepancies.push(...(await discrepanciesOf(queries, account_id, username)));
+          accounts += 1;
+        }
+        return { accounts, discrepancies };
+      }),
+  };
+}
+
+async function adjustBalance(
+  queries: Writing,
+  account: AccountKey,
+  at: number,
+  { amount, reason, reference }: Adjustment,
+): Promise<{ movement: Movement; balances: Balances }> {
+  if (amount === 0n) throw badField('amount', '0 moves nothing');
+  const isGrant = amount > 0n;
+  const sides = isGrant
+    ? ({ kind: 'grant', from: 'operator', to: 'free' } as const)
+    : ({ kind: 'adjust', from: 'free', to: 'operator' } as const);
+  const size = isGrant ? amount : -amount;
+  const words = reference === null ? { reason } : { reason, reference };
+  const { balances, ids } = await move(queries, account, at, [{ ...sides, amount: size, ...words }]);
+  const movement = { id: ids[0] as bigint, ...sides, amount: size, at, messageId: null, reason, reference };
+  return { movement, balances };
+}
+
+const PAGE = 1_000;
+
+async function discrepanciesOf(queries: Queries, account: bigint, username: string): Promise<Discrepancy[]> {
+  const kept = await queries.first(sql.balances, { account });
+  if (!kept) return [{ username, side: 'held', kept: 0n, counted: 0n }];
+  const counted = { free: 0n, held: 0n, used: 0n };
+  const page = (from: bigint) => queries.all(sql.movementsFrom, { account, from, limit: PAGE });
+  for await (const rows of pages(PAGE, page, ({ movement_id }) => movement_id)) {
+    for (const { from, to, amount } of rows.map(toMovement)) {
+      if (from !== 'operator') counted[from] -= amount;
+      if (to !== 'operator') counted[to] += amount;
+    }
+  }
+  const messages = (await queries.first(sql.heldByMessages, { account }))?.parts ?? 0n;
+  return [
+    ...(['free', 'held', 'used'] as const).map((side) => ({ side, kept: kept[side], counted: counted[side] })),
+    { side: 'messages' as const, kept: kept.held, counted: messages },
+  ]
+    .filter((each) => each.kept !== each.counted)
+    .map((each) => ({ username, ...each }));
+}
+
+/**
+ * Replaces the oldest movements by their sum, so that the balances still add up. One batch; how many rows are gone.
+ * A carried sum has at most one row for each side, with its sign, and is taken into the next sum.
+ */
+export async function carryForward(
+  queries: Writing,
+  account: bigint,
+  olderThan: number,
+  limit: number,
+): Promise<number> {
+  const rows = (await queries.all(sql.oldestMovements, { account, before: olderThan, limit })).map(toMovement);
+  const last = rows.at(-1);
+  if (!last || rows.every(({ reason }) => reason === CARRIED || reason === OPENING)) return 0;
+  const sums = { free: 0n, held: 0n, used: 0n };
+  for (const { from, to, amount } of rows) {
+    if (from !== 'operator') sums[from] -= amount;
+    if (to !== 'operator') sums[to] += amount;
+  }
+  await queries.run(sql.deleteMovements, { account, ids: `[${rows.map(({ id }) => id).join()}]` });
+  const held = (await balancesOf(queries, account)).held;
+  const carried = (['free', 'held', 'used'] as const).filter((side) => sums[side] !== 0n);
+  const taken = await queries.first(sql.takeNumbers, { account, held, count: carried.length });
+  const first = (taken?.last_movement ?? 0n) - BigInt(carried.length) + 1n;
+  const words = { messageId: null, reason: CARRIED, reference: null };
+  await queries.runAll(
+    sql.addMovement,
+    carried.map((to, index) => {
+      const sides = { kind: 'adjust', from: 'operator', to, amount: sums[to] };
+      return { account, id: first + BigInt(index), ...sides, at: last.at, ...words };
+    }),
+  );
+  return rows.length - carried.length;
+}
+
+const toMovement = (row: sql.MovementRow): Movement => ({
+  id: row.movement_id,
+  kind: row.kind as MovementKind,
+  from: row.from_side as Side,
+  to: row.to_side as Side,
+  amount: row.amount,
+  at: Number(row.moved_at),
+  messageId: row.message_id,
+  reason: row.reason,
+  reference: row.reference,
+});

@@ -1,0 +1,297 @@
+import { Problem } from '../problem.ts';
+import { numberEnd, type SameNumber, sameNumber } from '../sms/numbers.ts';
+import type { Database, Queries, Writing } from '../store/database.ts';
+import type { AccountRow } from '../store/statements/accounts.ts';
+import * as blacklistSql from '../store/statements/blacklist.ts';
+import * as contactSql from '../store/statements/contacts.ts';
+import * as ledgerSql from '../store/statements/ledger.ts';
+import * as messageSql from '../store/statements/message-records.ts';
+import * as outboxSql from '../store/statements/outbox.ts';
+import * as sql from '../store/statements/persons.ts';
+import { accountNamed, allAccounts, effectiveRegion, toAccount } from './accounts.ts';
+import { entriesOf } from './blacklist.ts';
+import { type Contact, toContact } from './contacts.ts';
+import { pages } from './cursor.ts';
+import { findErasedEntry, newErasedEntry } from './erased-number.ts';
+import { type InboxMessage, toInboxMessage } from './inbox.ts';
+import { releaseHeld } from './ledger.ts';
+import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+
+/** A person is a phone number. What all accounts know about it, or one does: to be handed out, or to be erased. */
+export interface PersonCounts {
+  accounts: number;
+  contacts: number;
+  inbox: number;
+  sent: number;
+  scheduled: number;
+  /** Credits that were held for scheduled messages, and are free again. */
+  creditsReturned: bigint;
+  /** Blacklist entries of which a hash stays: nothing is sent to the number, and nobody can read it there. */
+  blacklist: number;
+  /** Movements of credits whose reason or reference named the number. The movements stay, without these words. */
+  movements: number;
+  /** Accounts whose own profile has the number. It stays: change or remove the account. */
+  profiles: number;
+}
+
+export interface PersonOfAccount {
+  readonly username: string;
+  readonly contacts: readonly Contact[];
+  readonly inbox: readonly InboxMessage[];
+  readonly sent: readonly SentMessage[];
+  readonly scheduled: readonly ScheduledMessage[];
+  readonly blacklist: readonly { number: string; evidence: string | null; blockedAt: number }[];
+  /** It was erased, and a hash keeps it on the blacklist. */
+  readonly erasedFromBlacklist: boolean;
+  /** The account's own profile has the number. */
+  readonly profile: boolean;
+  /** Messages and contacts beyond the first 10,000 of each kind. */
+  readonly leftOut: number;
+}
+
+interface Found {
+  readonly row: AccountRow;
+  readonly region: string | null;
+  readonly contacts: readonly Contact[];
+  readonly received: readonly bigint[];
+  readonly sent: readonly bigint[];
+  readonly scheduled: readonly bigint[];
+  readonly entries: readonly string[];
+  readonly movements: readonly bigint[];
+  readonly profile: boolean;
+}
+
+const PAGE = 1_000;
+/** Of each kind in an export, which is made in memory. */
+const EXPORTED_MAX = 10_000;
+
+export type Persons = ReturnType<typeof createPersons>;
+
+export function createPersons(database: Database, now: () => number, defaultRegion: string | null) {
+  async function* found(queries: Queries, number: string, username: string | null): AsyncGenerator<Found> {
+    const rows = username === null ? allAccounts(queries) : [await accountNamed(queries, username)];
+    for await (const row of rows) {
+      const region = effectiveRegion(toAccount(row), defaultRegion);
+      yield await findIn(queries, row, region, sameNumber(number, region));
+    }
+  }
+
+  return {
+    count: (number: string, username: string | null): Promise<PersonCounts> => {
+      checkPerson(number, username);
+      return database.snapshot(async (queries) => {
+        const counts = nothing();
+        for await (const each of found(queries, number, username)) {
+          add(counts, each);
+          for (const id of each.scheduled) counts.creditsReturned += await heldFor(queries, each.row.account_id, id);
+        }
+        return counts;
+      });
+    },
+
+    /** Accounts that know nothing about the person are left out. */
+    export: (number: string, username: string | null): Promise<PersonOfAccount[]> => {
+      checkPerson(number, username);
+      return database.snapshot(async (queries) => {
+        const accounts: PersonOfAccount[] = [];
+        for await (const each of found(queries, number, username)) {
+          const erased = await findErasedEntry(queries, each.row.account_id, number, each.region);
+          const isThere = !isEmpty(each) || each.profile || erased !== undefined;
+          if (isThere) accounts.push(await read(queries, each, erased !== undefined));
+        }
+        return accounts;
+      });
+    },
+
+    /** All of it or nothing. */
+    erase: (number: string, username: string | null): Promise<PersonCounts> => {
+      checkPerson(number, username);
+      return database.transaction(null, async (queries) => {
+        const counts = nothing();
+        const all: Found[] = [];
+        for await (const each of found(queries, number, username)) if (!isEmpty(each) || each.profile) all.push(each);
+        for (const each of all) {
+          add(counts, each);
+          if (!isEmpty(each)) counts.creditsReturned += await eraseFrom(queries, each, number, now());
+        }
+        return counts;
+      });
+    },
+  };
+}
+
+/** Local numbers name another person in each country. */
+function checkPerson(number: string, username: string | null): void {
+  if (!/\d.*\d.*\d/.test(number)) throw refusal('expected a phone number');
+  if (username === null && !/^\s*\+/.test(number)) {
+    throw refusal('write it in international form, such as +27825550201, or name the account');
+  }
+}
+
+const refusal = (detail: string): Problem =>
+  new Problem('bad-argument', `number: ${detail}`, { errors: [{ pointer: '{number}', detail }] });
+
+const nothing = (): PersonCounts => ({
+  ...{ accounts: 0, contacts: 0, inbox: 0, sent: 0, scheduled: 0, creditsReturned: 0n },
+  ...{ blacklist: 0, movements: 0, profiles: 0 },
+});
+
+const isEmpty = ({ contacts, received, sent, scheduled, entries, movements }: Found): boolean =>
+  [contacts, received, sent, scheduled, entries, movements].every(({ length }) => length === 0);
+
+function add(counts: PersonCounts, found: Found): void {
+  if (!isEmpty(found)) counts.accounts += 1;
+  counts.contacts += found.contacts.length;
+  counts.inbox += found.received.length;
+  counts.sent += found.sent.length;
+  counts.scheduled += found.scheduled.length;
+  counts.blacklist += found.entries.length;
+  counts.movements += found.movements.length;
+  counts.profiles += found.profile ? 1 : 0;
+}
+
+/** Received and sent messages have no index by number, so all of an account are looked at. */
+async function findIn(queries: Queries, row: AccountRow, region: string | null, same: SameNumber): Promise<Found> {
+  const account = row.account_id;
+  // Reading a number takes 20 times as long as looking at its end.
+  const isSame = (text: string | null): boolean =>
+    text !== null && same.ends.includes(numberEnd(text)) && same.matches(text);
+  const contacts: Contact[] = [];
+  const scheduled: bigint[] = [];
+  for (const end of same.ends) {
+    const candidates = (from: bigint) => queries.all(contactSql.contactsByEnd, { account, end, from, limit: PAGE });
+    for await (const page of pages(PAGE, candidates, ({ contact_id }) => contact_id)) {
+      contacts.push(...page.filter(({ mobile }) => isSame(mobile)).map(toContact));
+    }
+    const messages = (from: bigint) => queries.all(outboxSql.scheduledByEnd, { account, end, from, limit: PAGE });
+    for await (const page of pages(PAGE, messages, ({ message_id }) => message_id)) {
+      scheduled.push(...page.filter(({ recipient }) => isSame(recipient)).map(({ message_id }) => message_id));
+    }
+  }
+  const senders = (from: bigint) => queries.all(sql.senders, { account, from, limit: PAGE });
+  const recipients = (from: bigint) => queries.all(sql.recipients, { account, from, limit: PAGE });
+  const moved = (from: bigint) => queries.all(ledgerSql.movementsFrom, { account, from, limit: PAGE });
+  return {
+    ...{ row, region, contacts, scheduled },
+    received: await idsOf(
+      senders,
+      ({ message_id }) => message_id,
+      ({ sender }) => isSame(sender),
+    ),
+    sent: await idsOf(
+      recipients,
+      ({ message_id }) => message_id,
+      ({ recipient }) => isSame(recipient),
+    ),
+    entries: await entriesOf(queries, account, same),
+    movements: await idsOf(
+      moved,
+      ({ movement_id }) => movement_id,
+      ({ reason, reference }) => quotes(reason, isSame) || quotes(reference, isSame),
+    ),
+    profile: [row.mobile, row.tel, row.fax].some(isSame),
+  };
+}
+
+/** Whether a text is the number, or has it between other words. */
+const quotes = (text: string | null, isSame: (part: string) => boolean): boolean =>
+  text !== null && (isSame(text) || (text.match(/\+?\d[\d ().-]{4,24}\d/g) ?? []).some(isSame));
+
+async function idsOf<R>(
+  page: (from: bigint) => Promise<R[]>,
+  idOf: (row: R) => bigint,
+  isWanted: (row: R) => boolean,
+): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  for await (const rows of pages(PAGE, page, idOf)) ids.push(...rows.filter(isWanted).map(idOf));
+  return ids;
+}
+
+async function heldFor(queries: Queries, account: bigint, id: bigint): Promise<bigint> {
+  return (await queries.first(messageSql.scheduled, { account, id }))?.held_parts ?? 0n;
+}
+
+/** The credits that were returned. */
+async function eraseFrom(queries: Writing, found: Found, number: string, at: number): Promise<bigint> {
+  const { contacts, received, sent, scheduled, entries, movements, region } = found;
+  const account = found.row.account_id;
+  await queries.run(sql.lock, { account });
+  const each = async (ids: readonly bigint[], erase: (ids: string) => Promise<unknown>) => {
+    for (let start = 0; start < ids.length; start += PAGE) await erase(`[${ids.slice(start, start + PAGE).join()}]`);
+  };
+  const contactIds = contacts.map(({ id }) => id);
+  await each(contactIds, (ids) => queries.run(contactSql.deleteContacts, { account, ids }));
+  await each(received, (ids) => queries.run(sql.deleteReceived, { account, ids }));
+  await each(sent, (ids) => queries.run(sql.deleteSent, { account, ids }));
+  await each(movements, (ids) => queries.run(sql.clearWords, { account, ids }));
+  await eraseEntries(queries, account, number, region, entries);
+  let returned = 0n;
+  await each(scheduled, async (ids) => {
+    const cancelled = await queries.all(outboxSql.deleteScheduledOf, { account, ids });
+    returned += await releaseHeld(queries, account, at, cancelled, 'person erased');
+  });
+  return returned;
+}
+
+/** One entry without number and evidence takes their place, with the earliest time and its origin. */
+async function eraseEntries(
+  queries: Queries,
+  account: bigint,
+  number: string,
+  region: string | null,
+  entries: readonly string[],
+): Promise<void> {
+  if (entries.length === 0) return;
+  const rows: blacklistSql.BlacklistRow[] = [];
+  for (const entry of entries) {
+    const row = await queries.first(blacklistSql.entry, { account, number: entry });
+    if (row) rows.push(row);
+    await queries.run(blacklistSql.unblock, { account, number: entry });
+  }
+  rows.sort((a, b) => Number(a.blocked_at - b.blocked_at));
+  const [first] = rows;
+  const entry = await newErasedEntry(queries, account, number, region);
+  const when = { blockedAt: Number(first?.blocked_at ?? 0n), origin: first?.origin ?? 'import' };
+  await queries.run(blacklistSql.block, {
+    account,
+    number: entry,
+    key: entry.slice(-KEY_LENGTH),
+    sample: null,
+    ...when,
+  });
+}
+
+// Of the hash: entries of erased persons are found by the whole entry, never by this key.
+const KEY_LENGTH = 16;
+
+async function read(queries: Queries, found: Found, erasedFromBlacklist: boolean): Promise<PersonOfAccount> {
+  const account = found.row.account_id;
+  const inbox: InboxMessage[] = [];
+  for (const id of exported(found.received)) {
+    const row = await queries.first(messageSql.received, { account, id });
+    if (row) inbox.push(toInboxMessage(row));
+  }
+  const sent: SentMessage[] = [];
+  for (const id of exported(found.sent)) {
+    const row = await queries.first(messageSql.sent, { account, id });
+    if (row) sent.push(toSent(row));
+  }
+  const scheduled: ScheduledMessage[] = [];
+  for (const id of exported(found.scheduled)) {
+    const row = await queries.first(messageSql.scheduled, { account, id });
+    if (row) scheduled.push(toScheduled(row));
+  }
+  const blacklist: { number: string; evidence: string | null; blockedAt: number }[] = [];
+  for (const number of found.entries) {
+    const row = await queries.first(blacklistSql.entry, { account, number });
+    if (row) blacklist.push({ number, evidence: row.sample, blockedAt: Number(row.blocked_at) });
+  }
+  const lists = [found.contacts, found.received, found.sent, found.scheduled];
+  return {
+    ...{ username: found.row.username, contacts: exported(found.contacts), inbox, sent, scheduled, blacklist },
+    ...{ erasedFromBlacklist, profile: found.profile },
+    leftOut: lists.reduce((sum, { length }) => sum + Math.max(0, length - EXPORTED_MAX), 0),
+  };
+}
+
+const exported = <T>(list: readonly T[]): readonly T[] => list.slice(0, EXPORTED_MAX);

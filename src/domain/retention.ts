@@ -1,0 +1,114 @@
+import type { Database, Queries } from '../store/database.ts';
+import * as ledgerSql from '../store/statements/ledger.ts';
+import * as sql from '../store/statements/retention.ts';
+import { allAccounts } from './accounts.ts';
+import { carryForward } from './ledger.ts';
+
+/** For how long data is kept. What is older goes in small batches, with pauses in which others are served. */
+export const RETENTION_KINDS = ['inbox', 'sent', 'audit', 'ledger'] as const;
+export type RetentionKind = (typeof RETENTION_KINDS)[number];
+/** Days; null keeps for ever. */
+export type RetentionDays = Readonly<Record<RetentionKind, number | null>>;
+export type RetentionCounts = Readonly<Record<RetentionKind, number>>;
+
+export const DAYS_MAX = 36_500;
+const DAY_MS = 24 * 3_600_000;
+// A batch holds up others for about 1 ms in the embedded database, as those of purge.ts.
+const BATCH = 100;
+const PAUSE_MS = 5;
+/** How often a server looks for what has become too old. */
+export const LOOK_EVERY_MS = 3_600_000;
+
+export type Retention = ReturnType<typeof createRetention>;
+
+export function createRetention(database: Database, now: () => number) {
+  const cutoff = (days: number): number => now() - days * DAY_MS;
+
+  async function days(): Promise<RetentionDays> {
+    const rows = await database.all(sql.settings, {});
+    const of = (kind: RetentionKind) => {
+      const row = rows.find((each) => each.kind === kind);
+      return row ? Number(row.days) : null;
+    };
+    return { inbox: of('inbox'), sent: of('sent'), audit: of('audit'), ledger: of('ledger') };
+  }
+
+  return {
+    days,
+
+    /** What a setting would remove now. */
+    async preview(wanted: RetentionDays): Promise<RetentionCounts> {
+      const counts = { inbox: 0, sent: 0, audit: 0, ledger: 0 };
+      for (const kind of RETENTION_KINDS) {
+        const limit = wanted[kind];
+        if (limit !== null) counts[kind] = Number(await countOlder(database, kind, cutoff(limit)));
+      }
+      return counts;
+    },
+
+    async set(wanted: Partial<RetentionDays>): Promise<void> {
+      for (const kind of RETENTION_KINDS) {
+        const limit = wanted[kind];
+        if (limit === undefined) continue;
+        await (limit === null ? database.run(sql.unset, { kind }) : database.run(sql.set, { kind, days: limit }));
+      }
+    },
+
+    /** All that is too old, unless another process does it this hour. `isStopping` ends it after a batch. */
+    async applyDue(sleep: (ms: number) => Promise<void>, isStopping: () => boolean): Promise<number> {
+      let removed = 0;
+      for (const [kind, limit] of Object.entries(await days()) as [RetentionKind, number | null][]) {
+        if (limit === null || isStopping()) continue;
+        const taken = await database.run(sql.take, { kind, now: now(), due: now() - LOOK_EVERY_MS + 1 });
+        if (taken === 0) continue;
+        for await (const gone of batches(database, kind, cutoff(limit))) {
+          removed += gone;
+          if (isStopping()) break;
+          await sleep(PAUSE_MS);
+        }
+      }
+      return removed;
+    },
+  };
+}
+
+const total = (row: { total: bigint } | undefined): bigint => row?.total ?? 0n;
+
+async function countOlder(database: Queries, kind: RetentionKind, before: number): Promise<bigint> {
+  if (kind === 'audit') return total(await database.first(sql.countAudit, { before }));
+  const statement = { inbox: sql.countInbox, sent: sql.countSent, ledger: ledgerSql.countMovementsBefore }[kind];
+  let sum = 0n;
+  for await (const { account_id: account } of allAccounts(database)) {
+    sum += total(await database.first(statement, { account, before }));
+  }
+  return sum;
+}
+
+/** Removes what is older, batch by batch, as they are asked for. */
+async function* batches(database: Database, kind: RetentionKind, before: number): AsyncGenerator<number> {
+  if (kind === 'audit') {
+    yield* untilNone(() => database.run(sql.deleteAudit, { before, limit: BATCH }));
+    return;
+  }
+  for await (const { account_id: account } of allAccounts(database)) {
+    yield* untilNone(() => removeOf(database, account, kind, before));
+  }
+}
+
+async function* untilNone(remove: () => Promise<number>): AsyncGenerator<number> {
+  for (let gone = await remove(); gone > 0; gone = await remove()) yield gone;
+}
+
+async function removeOf(
+  database: Database,
+  account: bigint,
+  kind: Exclude<RetentionKind, 'audit'>,
+  before: number,
+): Promise<number> {
+  const batch = { account, before, limit: BATCH };
+  if (kind === 'ledger')
+    return database.transaction(account, (queries) => carryForward(queries, account, before, BATCH));
+  if (kind === 'sent') return database.run(sql.deleteSent, batch);
+  const gone = await database.run(sql.deleteInbox, batch);
+  return gone > 0 ? gone : database.run(sql.deleteGatewayMessages, batch);
+}

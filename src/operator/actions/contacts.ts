@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { CONTACT_TEXT_LENGTH_MAX } from '../../domain/contact-records.ts';
+import type { Contact } from '../../domain/contacts.ts';
+import { type Action, accountAction, accountListAction } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { accountParams, line, rowId, username } from '../schemas.ts';
+
+/** Contacts, one by one. Many at once: see contact-files.ts. */
+
+const text = line(CONTACT_TEXT_LENGTH_MAX).nullable();
+
+const contact = z.strictObject({
+  id: rowId,
+  name: z.string().nullable(),
+  surname: z.string().nullable(),
+  mobile: z.string().nullable(),
+  groupId: rowId.nullable(),
+});
+const shown = ({ id, name, surname, mobile, groupId }: Contact): z.output<typeof contact> => ({
+  id,
+  name,
+  surname,
+  mobile,
+  groupId,
+});
+const EXAMPLE = { id: '12', name: 'Ann', surname: 'Lee', mobile: '+27825550201', groupId: '3' };
+
+const contactParams = z.strictObject({ username, id: rowId });
+
+const fields = z.strictObject({
+  mobile: line(CONTACT_TEXT_LENGTH_MAX).min(1).describe('A phone number, in whatever notation.'),
+  name: text.optional().describe('First name.'),
+  surname: text.optional().describe('Surname.'),
+  groupId: rowId.nullable().optional().describe('The group that it is in.'),
+});
+const BODY = { mobile: '+27825550201', name: 'Ann', surname: 'Lee', groupId: '3' };
+
+const given = ({ mobile, name = null, surname = null, groupId = null }: z.output<typeof fields>) => ({
+  ...{ mobile, name, surname, groupId },
+});
+
+const list = accountListAction({
+  name: 'contact list',
+  scope: 'contacts',
+  accountTokens: true,
+  path: '/accounts/{username}/contacts',
+  summary: 'List contacts, by id.',
+  description:
+    'With a filter that few contacts meet, a page may have fewer items than `limit` and still have a next one.',
+  params: accountParams,
+  query: z.strictObject({
+    group: rowId.optional().describe('Only those of this group.'),
+    q: line(200).min(1).optional().describe('Part of the name, surname or number; capitals do not count.'),
+    mobile: line(200).min(1).optional().describe('Only those with this number, in whatever notation.'),
+  }),
+  item: contact,
+  position: z.tuple([rowId]),
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme' },
+    query: { mobile: '0825550201' },
+    output: { items: [EXAMPLE], next: null },
+  },
+  run: async (services, { query: { group, q, mobile }, page: { limit, after } }) => {
+    const { contacts } = domainOf(services);
+    const filter = { group, q, mobile };
+    const { items, next } = await contacts.list(services.account.id, filter, limit, after?.[0] ?? null);
+    return { items: items.map(shown), next: next === null ? null : ([next] as [bigint]) };
+  },
+});
+
+const add = accountAction({
+  name: 'contact add',
+  scope: 'contacts',
+  accountTokens: true,
+  method: 'POST',
+  path: '/accounts/{username}/contacts',
+  summary: 'Add a contact.',
+  params: accountParams,
+  body: fields,
+  output: contact,
+  status: 201,
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, body: BODY, output: EXAMPLE },
+  target: ({ params }, { id }) => `${params.username}/${id}`,
+  command: { arguments: ['mobile'], say: ({ id }) => `Added the contact ${id}.` },
+  run: async (services, { body }) => shown(await domainOf(services).contacts.add(services.account.id, given(body))),
+});
+
+const show = accountAction({
+  name: 'contact show',
+  scope: 'contacts',
+  accountTokens: true,
+  method: 'GET',
+  path: '/accounts/{username}/contacts/{id}',
+  summary: 'Show a contact.',
+  params: contactParams,
+  output: contact,
+  problems: ['not-found'],
+  example: { params: { username: 'acme', id: '12' }, output: EXAMPLE },
+  run: async (services, { params }) => shown(await domainOf(services).contacts.contact(services.account.id, params.id)),
+});
+
+const change = accountAction({
+  name: 'contact change',
+  scope: 'contacts',
+  accountTokens: true,
+  method: 'PUT',
+  path: '/accounts/{username}/contacts/{id}',
+  summary: 'Change a contact.',
+  description: 'The contact has these fields afterwards, and no others.',
+  params: contactParams,
+  body: fields,
+  output: contact,
+  problems: ['not-found'],
+  example: { params: { username: 'acme', id: '12' }, body: BODY, output: EXAMPLE },
+  command: { say: ({ id }) => `Changed the contact ${id}.` },
+  run: async (services, { params, body }) =>
+    shown(await domainOf(services).contacts.change(services.account.id, params.id, given(body))),
+});
+
+const remove = accountAction({
+  name: 'contact remove',
+  scope: 'contacts',
+  accountTokens: true,
+  method: 'DELETE',
+  path: '/accounts/{username}/contacts/{id}',
+  summary: 'Remove a contact.',
+  params: contactParams,
+  output: z.strictObject({ id: rowId }),
+  problems: ['not-found'],
+  example: { params: { username: 'acme', id: '12' }, output: { id: '12' } },
+  command: { say: ({ id }) => `Removed the contact ${id}.` },
+  run: async (services, { params: { id } }) => {
+    await domainOf(services).contacts.delete(services.account.id, id);
+    return { id };
+  },
+});
+
+export const contactActions: readonly Action[] = [list, add, show, change, remove];

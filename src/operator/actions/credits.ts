@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { MOVEMENT_KINDS, type Movement, SIDES } from '../../domain/ledger.ts';
+import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { accountParams, credits, id, instant, line, rowId } from '../schemas.ts';
+
+/** Credits: the balances of an account and the movements that they are the sums of. */
+
+const balances = z.strictObject({
+  free: credits.describe('What can be spent. Profile calls it credits.'),
+  held: credits.describe('Held for messages that are not sent yet.'),
+  used: credits.describe('Spent. Profile calls it usedCredits.'),
+});
+
+const movement = z.strictObject({
+  id,
+  kind: z.enum(MOVEMENT_KINDS),
+  from: z.enum(SIDES),
+  to: z.enum(SIDES),
+  amount: credits,
+  at: instant,
+  messageId: rowId.nullable().describe('The message that it was for.'),
+  reason: z.string().nullable(),
+  reference: z.string().nullable(),
+});
+const shown = (each: Movement): z.output<typeof movement> => ({ ...each });
+
+const BALANCES = { free: '500', held: '2', used: '40' };
+const MOVEMENT = {
+  id: '4',
+  kind: 'grant',
+  from: 'operator',
+  to: 'free',
+  amount: '500',
+  at: '2026-11-15T12:00:00.000Z',
+  messageId: null,
+  reason: 'Invoice 17',
+  reference: 'INV-17',
+};
+
+const show = accountAction({
+  name: 'credits show',
+  scope: 'credits',
+  accountTokens: true,
+  method: 'GET',
+  path: '/accounts/{username}/credits',
+  summary: 'Show the credits of an account.',
+  params: accountParams,
+  output: balances,
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, output: BALANCES },
+  run: async (services) => domainOf(services).ledger.balances(services.account.id),
+});
+
+const list = accountListAction({
+  name: 'credits movements',
+  scope: 'credits',
+  accountTokens: true,
+  path: '/accounts/{username}/credits/movements',
+  summary: 'List movements of credits, newest first.',
+  description: 'Every change of a balance is a movement from one side to another one: double entry.',
+  params: accountParams,
+  item: movement,
+  position: z.tuple([instant, id]),
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, output: { items: [MOVEMENT], next: null } },
+  run: async (services, { page: { limit, after } }) => {
+    const place = after === null ? undefined : { at: after[0], id: after[1] };
+    const rows = await domainOf(services).ledger.movements(services.account.id, limit + 1, place);
+    return pageOf(rows, limit, shown, (row): [number, bigint] => [row.at, row.id]);
+  },
+});
+
+const move = accountAction({
+  name: 'credits add',
+  scope: 'credits',
+  method: 'POST',
+  path: '/accounts/{username}/credits/movements',
+  summary: 'Grant credits to an account, or take free ones back.',
+  description: 'A negative amount takes credits back, never below 0 free.',
+  params: accountParams,
+  body: z.strictObject({
+    amount: credits.describe('How many; negative to take them back.'),
+    reason: line(200).min(1).describe('Why, for people.'),
+    reference: line(200).min(1).nullable().optional().describe('Your own reference, such as an invoice.'),
+  }),
+  output: z.strictObject({ movement, balances }),
+  status: 201,
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme' },
+    body: { amount: '500', reason: 'Invoice 17', reference: 'INV-17' },
+    output: { movement: MOVEMENT, balances: BALANCES },
+  },
+  command: {
+    say: ({ movement: { amount, from }, balances: { free } }, { params }) =>
+      `${from === 'operator' ? 'Granted' : 'Took back'} ${amount}: ${params.username} has ${free} free credits.`,
+  },
+  run: async (services, { body: { amount, reason, reference = null } }) => {
+    const done = await domainOf(services).ledger.adjust(services.account.id, { amount, reason, reference });
+    return { movement: shown(done.movement), balances: done.balances };
+  },
+});
+
+export const creditActions: readonly Action[] = [show, list, move];

@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { type ContactImport, FAULTS_MAX, importContacts } from '../../domain/contact-import.ts';
+import type { Contact } from '../../domain/contacts.ts';
+import { contactsCsv, inboxCsv, readContactRows, sentCsv } from '../../transfer/contact-csv.ts';
+import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
+import { type Action, accountAction, downloadAction } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { accountParams, line, queryFlag, rowId } from '../schemas.ts';
+
+/** CSV files, in and out. */
+
+const imported = z.strictObject({
+  dryRun: z.boolean(),
+  rows: z.int().describe('Rows of the file, without the header and empty ones.'),
+  added: z.int(),
+  changed: z.int(),
+  unchanged: z.int(),
+  duplicates: z.int().describe('Rows with the number and the group of a row before. The first one counts.'),
+  bad: z.int().describe('Rows that are wrong.'),
+  groupsAdded: z.int(),
+  errors: z
+    .array(
+      z.strictObject({
+        row: z.int().describe('The number that a spreadsheet shows.'),
+        field: z.string(),
+        detail: z.string(),
+        proposal: z.string().nullable().describe('What it probably was, where a spreadsheet has changed it.'),
+      }),
+    )
+    .max(FAULTS_MAX),
+  errorsLeftOut: z.int().describe(`Errors beyond the first ${FAULTS_MAX}.`),
+});
+
+const shown = (done: ContactImport, dryRun: boolean): z.output<typeof imported> => {
+  const { faults, faultsLeftOut, ...counts } = done;
+  return { dryRun, ...counts, errors: [...faults], errorsLeftOut: faultsLeftOut };
+};
+
+function said({ dryRun, ...done }: z.output<typeof imported>): string {
+  const errors = done.errors.map(({ row, field, detail, proposal }) => {
+    const perhaps = proposal === null ? '' : `; perhaps it was ${proposal}`;
+    return `row ${row}: ${field}: ${detail}${perhaps}`;
+  });
+  if (done.errorsLeftOut > 0) errors.push(`… and ${done.errorsLeftOut} more`);
+  const counts = `${done.added} added, ${done.changed} changed, ${done.unchanged} unchanged`;
+  const others = `${done.duplicates} duplicates, ${done.bad} bad rows, ${done.groupsAdded} new groups`;
+  const heading = dryRun ? 'This would be done' : 'Imported';
+  return [...errors, `${heading}: ${counts}, ${others}.`].join('\n');
+}
+
+const importAction = accountAction({
+  name: 'contact import',
+  scope: 'contacts',
+  accountTokens: true,
+  method: 'POST',
+  path: '/accounts/{username}/contacts/import',
+  summary: 'Import contacts from a CSV file.',
+  description:
+    'The first row names the columns: mobile, name, surname, group. Commas, semicolons and tabs separate cells. ' +
+    'A row finds its contact by the number, and by the group where it names one. An empty cell changes nothing. ' +
+    'A group that is not there is made. One bad row refuses the whole file, unless `skip_bad` is given.',
+  params: accountParams,
+  query: z.strictObject({
+    dry_run: queryFlag.describe('Says what would be done, and does nothing.'),
+    skip_bad: queryFlag.describe('Imports the other rows where some are wrong.'),
+    group: rowId.optional().describe('The group of rows that name none.'),
+    columns: line(500).optional().describe('Headers of the file, such as mobile:Cell,name:First name.'),
+  }),
+  upload: { mediaType: 'text/csv', bytesMax: CSV_BYTES_MAX },
+  output: imported,
+  problems: ['not-found', 'too-large', 'unsupported-media'],
+  readsOnly: ({ query }) => query.dry_run,
+  example: {
+    params: { username: 'acme' },
+    query: { dry_run: 'true', columns: 'mobile:Cell' },
+    output: {
+      dryRun: true,
+      rows: 3,
+      added: 2,
+      changed: 0,
+      unchanged: 0,
+      duplicates: 0,
+      bad: 1,
+      groupsAdded: 1,
+      errors: [
+        {
+          row: 4,
+          field: 'mobile',
+          detail: 'a spreadsheet has taken the 0 at the beginning away',
+          proposal: '0825550201',
+        },
+      ],
+      errorsLeftOut: 0,
+    },
+  },
+  command: { say: said },
+  run: async (services, { query: { dry_run: dryRun, skip_bad: skipBad, group = null, columns = null }, upload }) => {
+    const rows = await readContactRows(upload, columns);
+    const region = await domainOf(services).region(services.account.id);
+    const options = { dryRun, skipBad, group, region };
+    return shown(await importContacts(services.database, services.account.id, rows, options), dryRun);
+  },
+});
+
+const PAGE = 500;
+
+/** A list page by page, each behind the last of the page before. */
+async function* pagesOf<T>(page: (after: T | undefined) => Promise<T[]>): AsyncGenerator<T[]> {
+  for (let after: T | undefined; ; ) {
+    const rows = await page(after);
+    yield rows;
+    if (rows.length < PAGE) return;
+    after = rows.at(-1);
+  }
+}
+
+const guardNote =
+  'UTF-8 with a byte order mark. Cells that a spreadsheet would take for a formula or a number begin with an apostrophe.';
+
+const contacts = downloadAction({
+  name: 'contact export',
+  scope: 'contacts',
+  accountTokens: true,
+  path: '/accounts/{username}/contacts.csv',
+  summary: 'Export contacts as CSV.',
+  description: `${guardNote} Importing the file gives the same contacts.`,
+  params: accountParams,
+  download: { mediaType: 'text/csv', fileName: 'contacts.csv' },
+  problems: ['not-found'],
+  example: { params: { username: 'acme' } },
+  run: async (services) => {
+    const { contacts: records } = domainOf(services);
+    const account = services.account.id;
+    const everything = { group: undefined, q: undefined, mobile: undefined };
+    const page = async (after: Contact | undefined) =>
+      (await records.list(account, everything, PAGE, after?.id ?? null)).items;
+    return contactsCsv(pagesOf(page), await records.groupNames(account));
+  },
+});
+
+const inbox = downloadAction({
+  name: 'inbox export',
+  scope: 'messages:read',
+  accountTokens: true,
+  path: '/accounts/{username}/inbox.csv',
+  summary: 'Export received messages as CSV, newest first.',
+  description: guardNote,
+  params: accountParams,
+  download: { mediaType: 'text/csv', fileName: 'inbox.csv' },
+  problems: ['not-found'],
+  example: { params: { username: 'acme' } },
+  run: async (services) => {
+    const messages = domainOf(services).inbox;
+    return inboxCsv(pagesOf((after) => messages.newest(services.account.id, PAGE, after)));
+  },
+});
+
+const sent = downloadAction({
+  name: 'message export',
+  scope: 'messages:read',
+  accountTokens: true,
+  path: '/accounts/{username}/sent.csv',
+  summary: 'Export sent messages as CSV, newest first.',
+  description: guardNote,
+  params: accountParams,
+  download: { mediaType: 'text/csv', fileName: 'sent.csv' },
+  problems: ['not-found'],
+  example: { params: { username: 'acme' } },
+  run: async (services) => {
+    const { outbox } = domainOf(services);
+    return sentCsv(pagesOf((after) => outbox.newestSent(services.account.id, PAGE, after)));
+  },
+});
+
+export const fileActions: readonly Action[] = [importAction, contacts, inbox, sent];

@@ -1,0 +1,163 @@
+import { z } from 'zod';
+import type { InboxMessage } from '../../domain/inbox.ts';
+import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { accountParams, instant, line, rowId, username } from '../schemas.ts';
+
+/** Received messages. Looking at them never marks them. */
+
+const TEXT_LENGTH_MAX = 10_000;
+
+const message = z.strictObject({
+  id: rowId,
+  sender: z.string().nullable(),
+  text: z.string().nullable(),
+  shortCode: z.string().nullable(),
+  receivedAt: instant,
+  read: z.boolean(),
+});
+const shown = ({ id, sender, text, shortCode, receivedAt, read }: InboxMessage): z.output<typeof message> => ({
+  id,
+  sender,
+  text,
+  shortCode,
+  receivedAt,
+  read,
+});
+const EXAMPLE = {
+  id: '1001',
+  sender: '+27825550201',
+  text: 'Where is my parcel?',
+  shortCode: '31234',
+  receivedAt: '2026-11-15T12:00:00.000Z',
+  read: false,
+};
+
+const messageParams = z.strictObject({ username, id: rowId });
+
+const list = accountListAction({
+  name: 'inbox list',
+  scope: 'messages:read',
+  accountTokens: true,
+  path: '/accounts/{username}/inbox',
+  summary: 'List received messages, newest first.',
+  description: 'With `unread` only those that are not read, oldest first.',
+  params: accountParams,
+  query: z.strictObject({
+    unread: z.enum(['true']).optional().describe('Only messages that are not read, oldest first.'),
+  }),
+  item: message,
+  position: z.tuple([instant, rowId]),
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, query: { unread: 'true' }, output: { items: [EXAMPLE], next: null } },
+  run: async (services, { query: { unread }, page: { limit, after } }) => {
+    const { inbox } = domainOf(services);
+    const account = services.account.id;
+    const texts = { sender: null, text: null, shortCode: null };
+    const last = after === null ? undefined : { receivedAt: after[0], id: after[1], ...texts };
+    const rows =
+      unread === undefined
+        ? await inbox.newest(account, limit + 1, last)
+        : (await inbox.unread(account, limit + 1, last)).map((each) => ({ ...each, read: false }));
+    return pageOf(rows, limit, shown, (row): [number, bigint] => [row.receivedAt, row.id]);
+  },
+});
+
+const received = z.strictObject({
+  id: rowId,
+  message: message.nullable().describe('Null where it was deleted since.'),
+});
+
+const receive = accountAction({
+  name: 'inbox receive',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/accounts/{username}/inbox',
+  summary: 'Receive a message for an account.',
+  description:
+    'The same `gatewayId` is stored once: it is answered with 200 and the first message, also after a deletion.',
+  params: accountParams,
+  body: z.strictObject({
+    gatewayId: line(200).min(1).optional().describe("The gateway's own id of the message."),
+    sender: line(200).min(1).nullable().optional().describe('Who sent it: a number or a name.'),
+    text: z.string().max(TEXT_LENGTH_MAX).describe('Its text.'),
+    shortCode: line(50).min(1).nullable().optional().describe('The number or short code that it was sent to.'),
+    receivedAt: instant.optional().describe('When it arrived; now where it is not given.'),
+  }),
+  output: received,
+  status: 201,
+  otherStatuses: [200],
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme' },
+    body: {
+      gatewayId: '4f1c0a52',
+      sender: '+27825550201',
+      text: 'Where is my parcel?',
+      shortCode: '31234',
+      receivedAt: '2026-11-15T12:00:00.000Z',
+    },
+    output: { id: '1001', message: EXAMPLE },
+  },
+  target: ({ params }, { id }) => `${params.username}/${id}`,
+  command: { say: ({ id }) => `Received as ${id}.` },
+  run: async (services, { body }) => {
+    const { gatewayId = null, sender = null, text, shortCode = null, receivedAt = services.now() } = body;
+    const given = { gatewayId, sender, text, shortCode, receivedAt };
+    const done = await domainOf(services).messages.receive(services.account.id, given);
+    const output = { id: done.id, message: done.message && shown(done.message) };
+    return done.isNew ? output : withStatus(200, output);
+  },
+});
+
+const show = accountAction({
+  name: 'inbox show',
+  scope: 'messages:read',
+  accountTokens: true,
+  method: 'GET',
+  path: '/accounts/{username}/inbox/{id}',
+  summary: 'Show a received message.',
+  params: messageParams,
+  output: message,
+  problems: ['not-found'],
+  example: { params: { username: 'acme', id: '1001' }, output: EXAMPLE },
+  run: async (services, { params }) =>
+    shown(await domainOf(services).messages.received(services.account.id, params.id)),
+});
+
+const mark = accountAction({
+  name: 'inbox mark',
+  scope: 'messages:read',
+  accountTokens: true,
+  method: 'PATCH',
+  path: '/accounts/{username}/inbox/{id}',
+  summary: 'Mark a received message as read or unread.',
+  params: messageParams,
+  body: z.strictObject({ read: z.boolean().describe('Whether it is read.') }),
+  output: message,
+  problems: ['not-found'],
+  example: { params: { username: 'acme', id: '1001' }, body: { read: true }, output: { ...EXAMPLE, read: true } },
+  command: { say: ({ id, read }) => `The message ${id} is ${read ? 'read' : 'unread'}.` },
+  run: async (services, { params, body }) =>
+    shown(await domainOf(services).messages.setRead(services.account.id, params.id, body.read)),
+});
+
+const remove = accountAction({
+  name: 'inbox remove',
+  scope: 'messages:read',
+  accountTokens: true,
+  method: 'DELETE',
+  path: '/accounts/{username}/inbox/{id}',
+  summary: 'Delete a received message.',
+  params: messageParams,
+  output: z.strictObject({ id: rowId }),
+  problems: ['not-found'],
+  example: { params: { username: 'acme', id: '1001' }, output: { id: '1001' } },
+  command: { say: ({ id }) => `Deleted the message ${id}.` },
+  run: async (services, { params: { id } }) => {
+    await domainOf(services).messages.deleteReceived(services.account.id, id);
+    return { id };
+  },
+});
+
+export const inboxActions: readonly Action[] = [list, receive, show, mark, remove];

@@ -1,0 +1,231 @@
+import { z } from 'zod';
+import type { ScheduledRecord, SentRecord } from '../../domain/message-records.ts';
+import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../../domain/outbox.ts';
+import { badField, Problem } from '../../problem.ts';
+import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { accountParams, credits, instant, line, rowId, username } from '../schemas.ts';
+
+/** Messages that were sent, with the history of their statuses, and messages that are scheduled. */
+
+const TEXT_LENGTH_MAX = 10_000;
+const states = ['sent', 'scheduled'] as const;
+
+const message = z.strictObject({
+  id: rowId,
+  state: z.enum(states),
+  reference: z.string().nullable().describe("The sender's own reference."),
+  recipient: z.string().nullable(),
+  text: z.string().nullable(),
+  status: z.string().nullable().describe('The delivery status; null for a scheduled message.'),
+  sentAt: instant.nullable(),
+  updatedAt: instant.nullable().describe('When the status changed last.'),
+  marked: z.boolean().nullable().describe('Whether the client has marked the status as seen.'),
+  scheduledAt: instant.nullable().describe('When it is to be sent; null for a message that was sent.'),
+  createdAt: instant.nullable(),
+});
+type Message = z.output<typeof message>;
+
+const shownSent = (sent: SentMessage): Message => ({
+  id: sent.id,
+  state: 'sent',
+  reference: sent.reference,
+  recipient: sent.recipient,
+  text: sent.text,
+  status: sent.status,
+  sentAt: sent.sentAt,
+  updatedAt: sent.updatedAt,
+  marked: sent.marked,
+  scheduledAt: null,
+  createdAt: null,
+});
+const shownScheduled = (scheduled: ScheduledMessage): Message => ({
+  id: scheduled.id,
+  state: 'scheduled',
+  reference: scheduled.reference,
+  recipient: scheduled.recipient,
+  text: scheduled.text,
+  status: null,
+  sentAt: null,
+  updatedAt: null,
+  marked: null,
+  scheduledAt: scheduled.scheduledAt,
+  createdAt: scheduled.createdAt,
+});
+
+const change = z.strictObject({ status: z.string(), at: instant, detail: z.string().nullable() });
+const record = message.extend({
+  history: z.array(change).describe('Every status that it has had, oldest first.'),
+  heldCredits: credits.nullable().describe('Credits held for a scheduled message.'),
+});
+const recordOfSent = (sent: SentRecord): z.output<typeof record> => ({
+  ...shownSent(sent),
+  history: sent.history.map(({ status, at, detail }) => ({ status, at, detail })),
+  heldCredits: null,
+});
+const recordOfScheduled = (scheduled: ScheduledRecord): z.output<typeof record> => ({
+  ...shownScheduled(scheduled),
+  history: [],
+  heldCredits: scheduled.heldParts,
+});
+
+const SENT = {
+  id: '2001',
+  state: 'sent',
+  reference: 'order-17',
+  recipient: '+27825550201',
+  text: 'Your parcel has arrived.',
+  status: 'DELIVERED',
+  sentAt: '2026-11-15T12:00:00.000Z',
+  updatedAt: '2026-11-15T12:00:05.000Z',
+  marked: false,
+  scheduledAt: null,
+  createdAt: null,
+};
+const RECORD = {
+  ...SENT,
+  history: [
+    { status: 'SUBMITTED', at: '2026-11-15T12:00:00.000Z', detail: null },
+    { status: 'DELIVERED', at: '2026-11-15T12:00:05.000Z', detail: null },
+  ],
+  heldCredits: null,
+};
+
+const messageParams = z.strictObject({ username, id: rowId });
+const stateQuery = (description: string) => z.enum(states).optional().describe(description);
+
+const list = accountListAction({
+  name: 'message list',
+  scope: 'messages:read',
+  accountTokens: true,
+  path: '/accounts/{username}/messages',
+  summary: 'List sent messages, newest first, or scheduled ones, soonest first.',
+  params: accountParams,
+  query: z.strictObject({ state: stateQuery('`sent` where it is not given.') }),
+  item: message,
+  position: z.tuple([instant, rowId]),
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, query: { state: 'sent' }, output: { items: [SENT], next: null } },
+  run: async (services, { query: { state = 'sent' }, page: { limit, after } }) => {
+    const { outbox } = domainOf(services);
+    const account = services.account.id;
+    const texts = { reference: null, recipient: null, text: null };
+    if (state === 'scheduled') {
+      const last = after === null ? undefined : { ...texts, id: after[1], scheduledAt: after[0], createdAt: 0 };
+      const rows = await outbox.soonest(account, limit + 1, last);
+      return pageOf(rows, limit, shownScheduled, (row): [number, bigint] => [row.scheduledAt, row.id]);
+    }
+    const unused = { ...texts, status: '', updatedAt: 0, marked: false };
+    const last = after === null ? undefined : { ...unused, id: after[1], sentAt: after[0] };
+    const rows = await outbox.newestSent(account, limit + 1, last);
+    return pageOf(rows, limit, shownSent, (row): [number, bigint] => [row.sentAt, row.id]);
+  },
+});
+
+const show = accountAction({
+  name: 'message show',
+  scope: 'messages:read',
+  accountTokens: true,
+  method: 'GET',
+  path: '/accounts/{username}/messages/{id}',
+  summary: 'Show a message with the history of its statuses.',
+  params: messageParams,
+  query: z.strictObject({
+    state: stateQuery('Where a sent and a scheduled message have one id, as imported ones may: which one.'),
+  }),
+  output: record,
+  problems: ['not-found'],
+  example: { params: { username: 'acme', id: '2001' }, output: RECORD },
+  run: async (services, { params: { id }, query: { state } }) => {
+    const { messages } = domainOf(services);
+    const account = services.account.id;
+    if (state === 'scheduled') return recordOfScheduled(await messages.scheduled(account, id));
+    if (state === 'sent') return recordOfSent(await messages.sent(account, id));
+    const isMissing = (thrown: unknown) => thrown instanceof Problem && thrown.kind === 'not-found';
+    const sent = await messages.sent(account, id).catch((thrown) => {
+      if (isMissing(thrown)) return null;
+      throw thrown;
+    });
+    return sent ? recordOfSent(sent) : recordOfScheduled(await messages.scheduled(account, id));
+  },
+});
+
+const add = accountAction({
+  name: 'message record',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/accounts/{username}/messages/record',
+  summary: 'Record a message that was sent elsewhere.',
+  description: 'Nothing is sent, and no credits move.',
+  params: accountParams,
+  body: z.strictObject({
+    recipient: line(200)
+      .regex(/\p{Nd}/u, 'expected at least one digit')
+      .describe('The number that it was sent to.'),
+    text: z.string().max(TEXT_LENGTH_MAX).describe('Its text.'),
+    reference: line(200).min(1).nullable().optional().describe("The sender's own reference."),
+    status: z.enum(DELIVERY_STATUSES).optional().describe('`SUBMITTED` where it is not given.'),
+    sentAt: instant.optional().describe('Now where it is not given.'),
+  }),
+  output: record,
+  status: 201,
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme' },
+    body: { recipient: '+27825550201', text: 'Your parcel has arrived.', reference: 'order-17' },
+    output: { ...RECORD, status: 'SUBMITTED', history: RECORD.history.slice(0, 1) },
+  },
+  target: ({ params }, { id }) => `${params.username}/${id}`,
+  command: { say: ({ id }) => `Recorded as ${id}.` },
+  run: async (services, { body }) => {
+    const { recipient, text, reference = null, status = 'SUBMITTED', sentAt = services.now() } = body;
+    const given = { recipient, text, reference, status, sentAt };
+    return recordOfSent(await domainOf(services).messages.recordSent(services.account.id, given));
+  },
+});
+
+const setStatus = accountAction({
+  name: 'message status',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/accounts/{username}/messages/{id}/status',
+  summary: 'Record a delivery status of a sent message.',
+  description:
+    'It is added to the history, and the client sees it as a new status. The status that it has already changes nothing. ' +
+    'After DELIVERED, EXPIRED, DELETED, UNDELIVERABLE or REJECTED no other status follows.',
+  params: messageParams,
+  body: z.strictObject({
+    status: z.enum(DELIVERY_STATUSES).describe('The new status.'),
+    at: instant.optional().describe('When the carrier reported it; now where it is not given.'),
+    detail: line(200).min(1).nullable().optional().describe('A reason or code of the carrier. No number and no text.'),
+  }),
+  output: record,
+  problems: ['not-found', 'conflict'],
+  example: { params: { username: 'acme', id: '2001' }, body: { status: 'DELIVERED' }, output: RECORD },
+  command: { arguments: ['status'], say: ({ id, status }) => `The message ${id} has the status ${status}.` },
+  run: async (services, { params, body: { status, at = services.now(), detail = null } }) => {
+    if (at > services.now()) throw badField('at', 'this is in the future');
+    const { messages } = domainOf(services);
+    return recordOfSent(await messages.recordStatus(services.account.id, params.id, { status, at, detail }));
+  },
+});
+
+const cancel = accountAction({
+  name: 'message cancel',
+  scope: 'messages:send',
+  accountTokens: true,
+  method: 'DELETE',
+  path: '/accounts/{username}/messages/{id}',
+  summary: 'Cancel a scheduled message. The credits held for it are free again.',
+  params: messageParams,
+  output: z.strictObject({ id: rowId, creditsReturned: credits }),
+  problems: ['not-found', 'conflict'],
+  example: { params: { username: 'acme', id: '3001' }, output: { id: '3001', creditsReturned: '1' } },
+  command: { say: ({ id, creditsReturned }) => `Cancelled the message ${id}. Credits returned: ${creditsReturned}.` },
+  run: async (services, { params: { id } }) => ({
+    id,
+    creditsReturned: await domainOf(services).messages.cancel(services.account.id, id),
+  }),
+});
+
+export const messageActions: readonly Action[] = [list, show, add, setStatus, cancel];

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import type { PersonCounts, PersonOfAccount } from '../../domain/persons.ts';
+import { type Action, action } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { credits, instant, line, queryFlag, rowId, username } from '../schemas.ts';
+
+/** What is known about a person, by phone number: to be handed out, or to be erased. The audit never has the number. */
+
+const params = z.strictObject({
+  number: line(50).min(1).describe('The phone number, in international form such as +27825550201.'),
+});
+const account = username.optional().describe('Only in this account; else in all of them.');
+
+const person = z.strictObject({
+  username,
+  contacts: z.array(
+    z.strictObject({
+      id: rowId,
+      name: z.string().nullable(),
+      surname: z.string().nullable(),
+      mobile: z.string().nullable(),
+      groupId: rowId.nullable(),
+    }),
+  ),
+  inbox: z.array(
+    z.strictObject({
+      id: rowId,
+      sender: z.string().nullable(),
+      text: z.string().nullable(),
+      shortCode: z.string().nullable(),
+      receivedAt: instant,
+      read: z.boolean(),
+    }),
+  ),
+  sent: z.array(
+    z.strictObject({
+      id: rowId,
+      reference: z.string().nullable(),
+      recipient: z.string().nullable(),
+      text: z.string().nullable(),
+      status: z.string(),
+      sentAt: instant,
+      updatedAt: instant,
+      marked: z.boolean(),
+    }),
+  ),
+  scheduled: z.array(
+    z.strictObject({
+      id: rowId,
+      reference: z.string().nullable(),
+      recipient: z.string().nullable(),
+      text: z.string().nullable(),
+      scheduledAt: instant,
+      createdAt: instant,
+    }),
+  ),
+  blacklist: z.array(z.strictObject({ number: z.string(), evidence: z.string().nullable(), blockedAt: instant })),
+  erasedFromBlacklist: z.boolean().describe('The person was erased, and a hash keeps the number on the blacklist.'),
+  profile: z.boolean().describe("The account's own profile has the number."),
+  leftOut: z.int().describe('Rows beyond the first 10,000 of each kind.'),
+});
+
+const shownPerson = ({ contacts, inbox, sent, scheduled, blacklist, ...rest }: PersonOfAccount) => ({
+  ...rest,
+  contacts: [...contacts],
+  inbox: [...inbox],
+  sent: [...sent],
+  scheduled: [...scheduled],
+  blacklist: [...blacklist],
+});
+
+const counts = z.strictObject({
+  dryRun: z.boolean(),
+  accounts: z.int().describe('Accounts that knew the person.'),
+  contacts: z.int(),
+  inbox: z.int(),
+  sent: z.int(),
+  scheduled: z.int().describe('Scheduled messages, which are cancelled.'),
+  creditsReturned: credits.describe('Credits that were held for them.'),
+  blacklist: z.int().describe('Entries of which only a hash stays, so that nothing is sent to the number.'),
+  movements: z
+    .int()
+    .describe('Movements of credits whose reason or reference named the number. They stay, without it.'),
+  profiles: z.int().describe('Accounts whose own profile has the number. It stays: change or remove the account.'),
+});
+const COUNTS = {
+  dryRun: true,
+  accounts: 1,
+  contacts: 1,
+  inbox: 4,
+  sent: 6,
+  scheduled: 1,
+  creditsReturned: '1',
+  blacklist: 1,
+  movements: 0,
+  profiles: 0,
+};
+
+const shownCounts = (found: PersonCounts, dryRun: boolean): z.output<typeof counts> => ({ dryRun, ...found });
+
+function said({ dryRun, profiles, blacklist, creditsReturned, accounts, ...rows }: z.output<typeof counts>): string {
+  const told = Object.entries(rows).map(([kind, count]) => `${kind} ${count}`);
+  const heading = dryRun ? 'This would be erased' : 'Erased';
+  const lines = [`${heading} from ${accounts} accounts: ${told.join(', ')}. Credits returned: ${creditsReturned}.`];
+  if (blacklist > 0)
+    lines.push(`Blacklist: ${blacklist} entries. A hash stays, so that nothing is sent to the number.`);
+  if (profiles > 0) lines.push(`The profiles of ${profiles} accounts have this number. It stays there.`);
+  return lines.join('\n');
+}
+
+const show = action({
+  name: 'person show',
+  scope: 'erase',
+  method: 'GET',
+  path: '/persons/{number}',
+  summary: 'Export what is known about a person.',
+  params,
+  query: z.strictObject({ account }),
+  output: z.strictObject({ accounts: z.array(person) }),
+  problems: ['not-found'],
+  example: { params: { number: '+27825550201' }, output: { accounts: [] } },
+  run: async (services, { params: { number }, query }) => {
+    const found = await domainOf(services).persons.export(number, query.account ?? null);
+    return { accounts: found.map(shownPerson) };
+  },
+});
+
+const erase = action({
+  name: 'person erase',
+  scope: 'erase',
+  method: 'DELETE',
+  path: '/persons/{number}',
+  summary: 'Erase a person: contacts, messages, evidence on blacklists.',
+  description:
+    'Scheduled messages are cancelled, and their credits are free again. A number on a blacklist stays there as a hash. ' +
+    'Texts of other people that mention the number stay. A dry run counts.',
+  params,
+  query: z.strictObject({ account, dry_run: queryFlag.describe('Counts, and erases nothing.') }),
+  output: counts,
+  problems: ['not-found'],
+  readsOnly: ({ query }) => query.dry_run,
+  example: { params: { number: '+27825550201' }, query: { dry_run: 'true' }, output: COUNTS },
+  target: ({ query }) => query.account ?? 'all accounts',
+  command: { say: said },
+  run: async (services, { params: { number }, query: { account: only = null, dry_run: dryRun } }) => {
+    const { persons } = domainOf(services);
+    return shownCounts(dryRun ? await persons.count(number, only) : await persons.erase(number, only), dryRun);
+  },
+});
+
+export const personActions: readonly Action[] = [show, erase];

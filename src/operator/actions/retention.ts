@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { DAYS_MAX, RETENTION_KINDS } from '../../domain/retention.ts';
+import { type Action, action } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { queryFlag } from '../schemas.ts';
+
+/** For how long data is kept. */
+
+const days = z.int().min(1).max(DAYS_MAX).nullable();
+const ofEachKind = <T extends z.ZodType>(schema: T) =>
+  z.strictObject({ inbox: schema, sent: schema, audit: schema, ledger: schema });
+
+const output = z.strictObject({
+  days: ofEachKind(days).describe('Days; null keeps for ever.'),
+  older: ofEachKind(z.int()).describe('What is too old now, and goes within an hour.'),
+});
+const EXAMPLE = {
+  days: { inbox: 365, sent: 365, audit: null, ledger: null },
+  older: { inbox: 12, sent: 80, audit: 0, ledger: 0 },
+};
+
+const show = action({
+  name: 'retention show',
+  scope: 'erase',
+  method: 'GET',
+  path: '/retention',
+  summary: 'Show for how many days each kind of data is kept.',
+  description: `Kinds: ${RETENTION_KINDS.join(', ')}. Old movements of the ledger become one sum for each balance.`,
+  output,
+  example: { output: EXAMPLE },
+  run: async (services) => {
+    const { retention } = domainOf(services);
+    const kept = await retention.days();
+    return { days: kept, older: await retention.preview(kept) };
+  },
+});
+
+const set = action({
+  name: 'retention set',
+  scope: 'erase',
+  method: 'PUT',
+  path: '/retention',
+  summary: 'Set for how many days data is kept.',
+  description:
+    'A kind that is not given stays as it is. A running server removes what is older, some at a time, within an hour. ' +
+    'A dry run counts what would go.',
+  query: z.strictObject({ dry_run: queryFlag.describe('Counts what would go, and sets nothing.') }),
+  body: z.strictObject({
+    inbox: days.optional().describe('Received messages: days, or null to keep them.'),
+    sent: days.optional().describe('Sent messages with their history: days, or null to keep them.'),
+    audit: days.optional().describe('The audit: days, or null to keep it.'),
+    ledger: days.optional().describe('Single movements of credits: days, or null to keep them.'),
+  }),
+  output,
+  readsOnly: ({ query }) => query.dry_run,
+  example: { body: { inbox: 365, sent: 365 }, output: EXAMPLE },
+  target: () => 'retention',
+  run: async (services, { query, body }) => {
+    const { retention } = domainOf(services);
+    const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+    const kept = { ...(await retention.days()), ...given };
+    if (!query.dry_run) await retention.set(kept);
+    return { days: kept, older: await retention.preview(kept) };
+  },
+});
+
+export const retentionActions: readonly Action[] = [show, set];

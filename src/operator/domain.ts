@@ -1,0 +1,32 @@
+import { type AccountKey, createAccounts } from '../domain/accounts.ts';
+import { createBlacklist } from '../domain/blacklist.ts';
+import { createBlacklistRecords } from '../domain/blacklist-records.ts';
+import { createContactRecords } from '../domain/contact-records.ts';
+import { createInbox } from '../domain/inbox.ts';
+import { createLedger } from '../domain/ledger.ts';
+import { createMessageRecords } from '../domain/message-records.ts';
+import { createOutbox } from '../domain/outbox.ts';
+import { createPersons } from '../domain/persons.ts';
+import { createRetention } from '../domain/retention.ts';
+import { createTemplates } from '../domain/templates.ts';
+import type { Services } from './action.ts';
+
+/** The domain on the database that an action works with: inside of its transaction, where it has one. */
+export function domainOf({ database, now, defaultRegion }: Services) {
+  const accounts = createAccounts(database, now, defaultRegion);
+  const region = (account: AccountKey) => accounts.region(account);
+  return {
+    region,
+    contacts: createContactRecords(database, region),
+    templates: createTemplates(database),
+    blacklist: createBlacklist(database, now, region),
+    blacklistRecords: createBlacklistRecords(database, region),
+    // Actions never empty a whole inbox, so nothing has to be purged.
+    inbox: createInbox(database, { wake() {} }),
+    outbox: createOutbox(database, now),
+    messages: createMessageRecords(database, now),
+    ledger: createLedger(database, now),
+    retention: createRetention(database, now),
+    persons: createPersons(database, now, defaultRegion),
+  };
+}

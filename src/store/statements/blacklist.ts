@@ -1,0 +1,33 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** The blacklist with its origins and evidence, for the operator. */
+export interface BlacklistRow {
+  number: string;
+  sample: string | null;
+  blocked_at: bigint;
+  origin: string | null;
+}
+type One = { account: AccountKey };
+type Number = { account: AccountKey; number: string };
+
+const columns = 'number, sample, blocked_at, origin';
+
+/** In pages: the numbers after `after`. */
+export const listed = statement<One & { after: string; limit: number }, BlacklistRow>(
+  'blacklist.listed',
+  `select ${columns} from blocked_number where account_id = :account and number > :after order by number {limit :limit}`,
+);
+export const entry = statement<Number, BlacklistRow>(
+  'blacklist.entry',
+  `select ${columns} from blocked_number where account_id = :account and number = :number`,
+);
+/** Nothing, where this very text is there already. */
+export const block = statement<Number & { key: string; sample: string | null; blockedAt: number; origin: string }>(
+  'blacklist.block',
+  `insert into blocked_number (account_id, number, number_key, sample, blocked_at, origin)
+   values (:account, :number, :key, :sample, :blockedAt, :origin) on conflict (account_id, number) do nothing`,
+);
+export const unblock = statement<Number>(
+  'blacklist.unblock',
+  'delete from blocked_number where account_id = :account and number = :number',
+);

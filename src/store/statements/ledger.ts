@@ -1,0 +1,92 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** Credits: the running sums and the movements that they are the sums of. */
+export interface BalanceRow {
+  free: bigint;
+  used: bigint;
+  held: bigint;
+}
+export interface MovementRow {
+  movement_id: bigint;
+  kind: string;
+  from_side: string;
+  to_side: string;
+  amount: bigint;
+  moved_at: bigint;
+  message_id: bigint | null;
+  reason: string | null;
+  reference: string | null;
+}
+type One = { account: AccountKey };
+type TimePage = { account: AccountKey; at: number; id: bigint; limit: number };
+
+const columns = 'movement_id, kind, from_side, to_side, amount, moved_at, message_id, reason, reference';
+
+export const balances = statement<One, BalanceRow>(
+  'ledger.balances',
+  `select credits as free, used_credits as used, held from account join ledger on ledger.account_id = account.account_id
+   where account.account_id = :account`,
+);
+/** The number of the last of `count` movements to be written. */
+export const takeNumbers = statement<One & { held: bigint; count: number }, { last_movement: bigint }>(
+  'ledger.takeNumbers',
+  `update ledger set held = :held, last_movement = last_movement + :count where account_id = :account
+   returning last_movement`,
+);
+export const setBalances = statement<One & { free: bigint; used: bigint }>(
+  'ledger.setBalances',
+  'update account set credits = :free, used_credits = :used where account_id = :account',
+);
+export const addMovement = statement<{
+  account: AccountKey;
+  id: bigint;
+  kind: string;
+  from: string;
+  to: string;
+  amount: bigint;
+  at: number;
+  messageId: bigint | null;
+  reason: string | null;
+  reference: string | null;
+}>(
+  'ledger.addMovement',
+  `insert into movement (account_id, movement_id, kind, from_side, to_side, amount, moved_at, message_id, reason, reference)
+   values (:account, :id, :kind, :from, :to, :amount, :at, :messageId, :reason, :reference)`,
+);
+/** What is held from the beginning. It has no number to take: movement 3 is kept for it. */
+export const openHeld = statement<One & { held: bigint }>(
+  'ledger.openHeld',
+  'update ledger set held = :held where account_id = :account',
+);
+/** In pages: each begins at a time, and at a number of that time. */
+export const newestMovements = statement<TimePage, MovementRow>(
+  'ledger.newestMovements',
+  `select ${columns} from movement where account_id = :account and (moved_at, movement_id) <= (:at, :id)
+   order by moved_at desc, movement_id desc {limit :limit}`,
+);
+/** In pages: the numbers from `from` up. */
+export const movementsFrom = statement<{ account: AccountKey; from: bigint; limit: number }, MovementRow>(
+  'ledger.movementsFrom',
+  `select ${columns} from movement where account_id = :account and movement_id >= :from
+   order by movement_id {limit :limit}`,
+);
+export const oldestMovements = statement<{ account: AccountKey; before: number; limit: number }, MovementRow>(
+  'ledger.oldestMovements',
+  `select ${columns} from movement where account_id = :account and moved_at < :before
+   order by moved_at, movement_id {limit :limit}`,
+);
+/** Openings and sums carried forward stay. */
+export const countMovementsBefore = statement<{ account: AccountKey; before: number }, { total: bigint }>(
+  'ledger.countMovementsBefore',
+  `select count(*) as total from movement where account_id = :account and moved_at < :before
+     and coalesce(reason, '') not in ('opening', 'carried forward')`,
+);
+/** `ids` is a JSON array of numbers. */
+export const deleteMovements = statement<{ account: AccountKey; ids: string }>(
+  'ledger.deleteMovements',
+  'delete from movement where account_id = :account and movement_id in ({elements :ids})',
+);
+export const heldByMessages = statement<One, { parts: bigint }>(
+  'ledger.heldByMessages',
+  'select cast(coalesce(sum(held_parts), 0) as bigint) as parts from scheduled where account_id = :account',
+);

@@ -1,0 +1,71 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** What is older than the operator wants to keep. Counted and deleted account by account, in bounded batches. */
+export interface RetentionRow {
+  kind: string;
+  days: bigint;
+  applied_at: bigint | null;
+}
+type Before = { account: AccountKey; before: number };
+type Batch = Before & { limit: number };
+type Total = { total: bigint };
+type Nothing = Record<string, never>;
+
+export const settings = statement<Nothing, RetentionRow>(
+  'retention.settings',
+  'select kind, days, applied_at from retention order by kind',
+);
+export const set = statement<{ kind: string; days: number }>(
+  'retention.set',
+  `insert into retention (kind, days) values (:kind, :days)
+   on conflict (kind) do update set days = excluded.days, applied_at = null`,
+  { affects: 'none' },
+);
+export const unset = statement<{ kind: string }>('retention.unset', 'delete from retention where kind = :kind', {
+  affects: 'none',
+});
+/** One process takes it; the others see that it was taken. */
+export const take = statement<{ kind: string; now: number; due: number }>(
+  'retention.take',
+  `update retention set applied_at = :now where kind = :kind and coalesce(applied_at, :due - 1) < :due`,
+  { affects: 'none' },
+);
+
+const inbox = `account_id = :account and generation = (select generation from tally where account_id = :account)
+  and received_at < :before`;
+
+export const countInbox = statement<Before, Total>(
+  'retention.countInbox',
+  `select count(*) as total from received where ${inbox}`,
+);
+export const deleteInbox = statement<Batch>(
+  'retention.deleteInbox',
+  `delete from received where account_id = :account and message_id in
+     (select message_id from received where ${inbox} order by received_at, message_id {limit :limit})`,
+);
+export const deleteGatewayMessages = statement<Batch>(
+  'retention.deleteGatewayMessages',
+  `delete from gateway_message where account_id = :account and gateway_id_hash in
+     (select gateway_id_hash from gateway_message where account_id = :account and received_at < :before
+      order by received_at {limit :limit})`,
+);
+export const countSent = statement<Before, Total>(
+  'retention.countSent',
+  'select count(*) as total from sent where account_id = :account and sent_at < :before',
+);
+export const deleteSent = statement<Batch>(
+  'retention.deleteSent',
+  `delete from sent where account_id = :account and message_id in
+     (select message_id from sent where account_id = :account and sent_at < :before
+      order by sent_at, message_id {limit :limit})`,
+);
+export const countAudit = statement<{ before: number }, Total>(
+  'retention.countAudit',
+  'select count(*) as total from audit where at < :before',
+);
+export const deleteAudit = statement<{ before: number; limit: number }>(
+  'retention.deleteAudit',
+  `delete from audit where audit_id in
+     (select audit_id from audit where at < :before order by at, audit_id {limit :limit})`,
+  { affects: 'none' },
+);

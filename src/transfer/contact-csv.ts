@@ -1,0 +1,79 @@
+import type { ImportRow } from '../domain/contact-import.ts';
+import type { Contact } from '../domain/contacts.ts';
+import type { InboxMessage } from '../domain/inbox.ts';
+import type { SentMessage } from '../domain/outbox.ts';
+import { CSV_START, type CsvColumn, csvLine, readCsv } from './csv.ts';
+
+/** Contacts and messages as CSV. */
+
+const CONTACT_COLUMNS: readonly CsvColumn[] = [
+  {
+    name: 'mobile',
+    required: true,
+    aliases: ['cell', 'cellphone', 'mobile number', 'msisdn', 'number', 'phone', 'phone number', 'tel', 'telephone'],
+  },
+  { name: 'name', required: false, aliases: ['first name', 'firstname'] },
+  { name: 'surname', required: false, aliases: ['last name', 'lastname'] },
+  { name: 'group', required: false, aliases: ['group name'] },
+];
+
+/** `columns` says which header a column has: `mobile:Cell,name:First name`. */
+export async function readContactRows(bytes: Uint8Array, columns: string | null): Promise<ImportRow[]> {
+  const rows: ImportRow[] = [];
+  for await (const { row, cells } of readCsv(bytes, CONTACT_COLUMNS, columns)) {
+    rows.push({
+      row,
+      name: cells.name?.text ?? '',
+      surname: cells.surname?.text ?? '',
+      mobile: cells.mobile?.text ?? '',
+      isText: cells.mobile?.isText ?? false,
+      group: cells.group?.text ?? '',
+    });
+  }
+  return rows;
+}
+
+/** What `readContactRows` reads again. `groups` has the names of groups. */
+export async function* contactsCsv(
+  contacts: AsyncIterable<readonly Contact[]>,
+  groups: ReadonlyMap<bigint, string>,
+): AsyncGenerator<string> {
+  yield CSV_START + csvLine(['name', 'surname', 'mobile', 'group']);
+  const groupOf = (id: bigint | null): string => (id === null ? '' : (groups.get(id) ?? ''));
+  yield* lines(contacts, ({ name, surname, mobile, groupId }) => [
+    name ?? '',
+    surname ?? '',
+    mobile ?? '',
+    groupOf(groupId),
+  ]);
+}
+
+export async function* inboxCsv(messages: AsyncIterable<readonly InboxMessage[]>): AsyncGenerator<string> {
+  yield CSV_START + csvLine(['id', 'receivedAt', 'sender', 'shortCode', 'read', 'text']);
+  yield* lines(messages, ({ id, receivedAt, sender, shortCode, read, text }) => [
+    id.toString(),
+    new Date(receivedAt).toISOString(),
+    sender ?? '',
+    shortCode ?? '',
+    read ? 'yes' : 'no',
+    text ?? '',
+  ]);
+}
+
+export async function* sentCsv(messages: AsyncIterable<readonly SentMessage[]>): AsyncGenerator<string> {
+  yield CSV_START + csvLine(['id', 'reference', 'sentAt', 'updatedAt', 'recipient', 'status', 'text']);
+  yield* lines(messages, ({ id, reference, sentAt, updatedAt, recipient, status, text }) => [
+    id.toString(),
+    reference ?? '',
+    new Date(sentAt).toISOString(),
+    new Date(updatedAt).toISOString(),
+    recipient ?? '',
+    status,
+    text ?? '',
+  ]);
+}
+
+/** A page of rows is one piece of text. */
+async function* lines<T>(pages: AsyncIterable<readonly T[]>, cellsOf: (row: T) => string[]): AsyncGenerator<string> {
+  for await (const rows of pages) if (rows.length > 0) yield rows.map((row) => csvLine(cellsOf(row))).join('');
+}

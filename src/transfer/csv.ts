@@ -1,0 +1,190 @@
+import { Readable } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+import { type FieldError, Problem } from '../problem.ts';
+
+/** Tables as text: RFC 4180, and what spreadsheets make of it. */
+
+export const CSV_BYTES_MAX = 10 * 1024 * 1024;
+export const CSV_ROWS_MAX = 100_000;
+
+/** A cell as it was meant. */
+export interface Cell {
+  readonly text: string;
+  /** It began with an apostrophe that says: this is text. So no spreadsheet has changed it. */
+  readonly isText: boolean;
+}
+export interface CsvRow {
+  /** The number that a spreadsheet shows: the header is row 1, empty rows count. */
+  readonly row: number;
+  readonly cells: Readonly<Record<string, Cell>>;
+}
+
+export interface CsvColumn {
+  readonly name: string;
+  readonly required: boolean;
+  /** Other names that files give it, in small letters. */
+  readonly aliases: readonly string[];
+}
+
+/** The rows of a file. `named` says which header a column has in it: `mobile:Cell,name:First name`. */
+export async function* readCsv(
+  bytes: Uint8Array,
+  columns: readonly CsvColumn[],
+  named: string | null,
+): AsyncGenerator<CsvRow> {
+  if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
+  const { text, delimiter } = withoutHint(decode(bytes));
+  let header: ReadonlyMap<string, number> | undefined;
+  let row = 0;
+  for await (const record of recordsOf(text, delimiter ?? delimiterOf(text))) {
+    row += 1;
+    if (record.every((cell) => cell.trim() === '')) continue;
+    if (!header) {
+      header = headerOf(record, columns, readNames(named, columns));
+      continue;
+    }
+    if (row > CSV_ROWS_MAX + 1) throw new Problem('too-large', `A file has at most ${CSV_ROWS_MAX} rows.`);
+    yield {
+      row,
+      cells: Object.fromEntries([...header].map(([name, index]) => [name, unguarded(record[index] ?? '')])),
+    };
+  }
+  if (!header) throw refusal('file', '#', 'it is empty');
+}
+
+// 64 KiB at a time: a file of 10 MiB must not hold up others for a second.
+const PIECE = 65_536;
+const RECORD_LENGTH_MAX = 65_536;
+
+async function* recordsOf(text: string, delimiter: string): AsyncGenerator<string[]> {
+  const parser = parse({
+    delimiter,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    relax_quotes: true,
+    max_record_size: RECORD_LENGTH_MAX,
+  });
+  const pieces = function* () {
+    for (let start = 0; start < text.length; start += PIECE) yield text.slice(start, start + PIECE);
+  };
+  const source = Readable.from(pieces());
+  source.on('error', (thrown) => parser.destroy(thrown));
+  try {
+    for await (const record of source.pipe(parser)) yield record;
+  } catch (thrown) {
+    if (!(thrown instanceof CsvError)) throw thrown;
+    const row = parser.info.records + 1;
+    const reason = { CSV_QUOTE_NOT_CLOSED: 'a quote is not closed', CSV_MAX_RECORD_SIZE: 'it is too long' };
+    const detail = reason[thrown.code as keyof typeof reason] ?? 'it is not CSV';
+    throw new Problem('bad-argument', `Row ${row}: ${detail}.`, {
+      errors: [{ pointer: `#/${row}`, detail: `row ${row}: ${detail}` }],
+    });
+  } finally {
+    source.destroy();
+    parser.destroy();
+  }
+}
+
+/** By its byte order mark, else by its bytes: Excel writes Windows-1252, UTF-8 or UTF-16 by the item of its menu. */
+export function decode(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
+  const zeros = [0, 0];
+  for (const [index, byte] of bytes.subarray(0, 1_000).entries()) if (byte === 0) zeros[index % 2] = 1;
+  if (zeros[0] !== zeros[1]) return new TextDecoder(zeros[1] ? 'utf-16le' : 'utf-16be').decode(bytes);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
+
+const DELIMITERS = [',', ';', '\t'] as const;
+
+/** Excel reads and hides a first line such as `sep=;`. It is no row. */
+function withoutHint(text: string): { text: string; delimiter: string | undefined } {
+  const [hint, delimiter] = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i.exec(text) ?? [];
+  return { text: text.slice(hint?.length ?? 0), delimiter };
+}
+
+/** The one that stands most often in the first line that has any, outside of quotes. */
+function delimiterOf(text: string): string {
+  const line = /^[\s,;]*([^\r\n]*)/.exec(text.slice(0, RECORD_LENGTH_MAX))?.[0] ?? '';
+  const plain = line.replace(/"[^"]*"/g, '');
+  const counts = DELIMITERS.map((delimiter) => plain.split(delimiter).length);
+  return DELIMITERS[counts.indexOf(Math.max(...counts))] as string;
+}
+
+/** `mobile:Cell,name:First name`, as pairs. */
+function readNames(named: string | null, columns: readonly CsvColumn[]): ReadonlyMap<string, string> {
+  const pairs = (named ?? '').split(',').filter((pair) => pair.trim() !== '');
+  return new Map(
+    pairs.map((pair) => {
+      const [name = '', header = ''] = pair.split(/:(.*)/s).map((part) => part.trim());
+      if (!columns.some((column) => column.name === name) || header === '') {
+        throw refusal(
+          'columns',
+          '?columns',
+          `expected pairs such as ${columns[0]?.name}:Header, with ${namesOf(columns)}`,
+        );
+      }
+      return [name, header.toLowerCase()];
+    }),
+  );
+}
+
+function refusal(field: string, pointer: string, detail: string): Problem {
+  const errors: FieldError[] = [{ pointer, detail }];
+  return new Problem('bad-argument', `${field}: ${detail}`, { errors });
+}
+
+const namesOf = (columns: readonly CsvColumn[]): string => columns.map(({ name }) => name).join(', ');
+
+function headerOf(
+  record: readonly string[],
+  columns: readonly CsvColumn[],
+  named: ReadonlyMap<string, string>,
+): ReadonlyMap<string, number> {
+  const headers = record.map((cell) => unguarded(cell).text.trim().toLowerCase());
+  const found = new Map<string, number>();
+  for (const { name, required, aliases } of columns) {
+    const given = named.get(name);
+    const wanted = given === undefined ? [name, ...aliases] : [given];
+    const indexes = headers.flatMap((header, index) => (wanted.includes(header) ? [index] : []));
+    if (indexes.length > 1)
+      throw refusal('columns', '?columns', `several columns may be ${name}: say which, as ${name}:Header`);
+    const [index] = indexes;
+    if (index !== undefined) found.set(name, index);
+    else if (given !== undefined || required) {
+      throw refusal(
+        'columns',
+        '?columns',
+        `the first row names no column for ${name}: say which it is, as ${name}:Header`,
+      );
+    }
+  }
+  return found;
+}
+
+/**
+ * What a spreadsheet would take for a formula or a number gets an apostrophe before it. So does what begins with one, or has
+ * blanks around it: reading takes exactly one away again.
+ */
+const GUARDED = /^[=+\-@'\s]|\s$|^\d[\d.,E+\s]*$/i;
+
+export const guarded = (text: string): string => (GUARDED.test(text) ? `'${text}` : text);
+
+function unguarded(cell: string): Cell {
+  const rest = cell.slice(1);
+  if (cell.startsWith("'") && GUARDED.test(rest)) return { text: rest, isText: true };
+  return { text: cell.trim(), isText: false };
+}
+
+/** The mark makes spreadsheets read UTF-8. */
+export const CSV_START = '\uFEFF';
+
+/** A line of RFC 4180, every cell guarded. */
+export const csvLine = (cells: readonly string[]): string => `${cells.map((cell) => quoted(guarded(cell))).join()}\r\n`;
+
+const quoted = (cell: string): string => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openActions, pointers } from '../support/actions.ts';
+import { onEveryEngine } from '../support/engines.ts';
+
+onEveryEngine('contacts and groups', (engine) => {
+  test('a contact is added, shown, changed and removed, and its id is never used again', async (t) => {
+    const { of, account } = await openActions(engine, t);
+    await account('acme');
+    const added = await of('acme', 'contact add', { body: { mobile: '082 555 0201', name: 'Ann' } });
+    assert.deepEqual(added, { id: '1', name: 'Ann', surname: null, mobile: '082 555 0201', groupId: null });
+    assert.deepEqual(await of('acme', 'contact show', { params: { id: '1' } }), added);
+    const changed = await of('acme', 'contact change', { params: { id: '1' }, body: { mobile: '0825550202' } });
+    assert.deepEqual(changed, { id: '1', name: null, surname: null, mobile: '0825550202', groupId: null });
+    assert.deepEqual(await of('acme', 'contact remove', { params: { id: '1' } }), { id: '1' });
+    assert.equal((await of('acme', 'contact add', { body: { mobile: '0825550203' } })).id, '2');
+  });
+
+  test('contacts are found by group, by a part of a name and by a number in any notation', async (t) => {
+    const { of, account } = await openActions(engine, t);
+    await account('acme', { region: 'ZA' });
+    const { id: groupId } = await of('acme', 'group add', { body: { name: 'Friends' } });
+    const people = [
+      { mobile: '0825550201', name: 'Ann', surname: 'Lee', groupId },
+      { mobile: '+27 82 555 0202', name: 'Bob', surname: 'LEEDS' },
+      { mobile: '0825550203', name: 'Cid', groupId },
+    ];
+    for (const body of people) await of('acme', 'contact add', { body });
+    const found = async (query: Record<string, string>) =>
+      (await of('acme', 'contact list', { query })).items.map(({ name }: { name: string }) => name);
+    assert.deepEqual(await found({}), ['Ann', 'Bob', 'Cid']);
+    assert.deepEqual(await found({ group: groupId }), ['Ann', 'Cid']);
+    assert.deepEqual(await found({ q: 'lee' }), ['Ann', 'Bob']);
+    assert.deepEqual(await found({ mobile: '0027825550202' }), ['Bob']);
+    assert.deepEqual(await found({ mobile: '27825550201', group: groupId }), ['Ann']);
+    assert.deepEqual(await found({ mobile: '0825550209' }), []);
+  });
+
+  test('pages of contacts miss and repeat none', async (t) => {
+    const { of, account } = await openActions(engine, t);
+    await account('acme');
+    for (let each = 0; each < 7; each++) await of('acme', 'contact add', { body: { mobile: `082555020${each}` } });
+    const seen: string[] = [];
+    for (let after: string | undefined; ; ) {
+      const query = { limit: '3', ...(after === undefined ? {} : { after }) };
+      const page = await of('acme', 'contact list', { query });
+      seen.push(...page.items.map(({ id }: { id: string }) => id));
+      if (page.next === null) break;
+      after = page.next;
+    }
+    assert.deepEqual(seen, ['1', '2', '3', '4', '5', '6', '7']);
+  });
+
+  test('a group that is removed leaves its contacts, and two groups have not one name', async (t) => {
+    const { of, account, refusal } = await openActions(engine, t);
+    await account('acme');
+    const { id } = await of('acme', 'group add', { body: { name: 'Friends' } });
+    await of('acme', 'contact add', { body: { mobile: '0825550201', groupId: id } });
+    assert.deepEqual((await of('acme', 'group list')).items, [{ id, name: 'Friends', contacts: 1 }]);
+    const taken = await refusal('group add', { params: { username: 'acme' }, body: { name: 'Friends' } });
+    assert.deepEqual(pointers(taken), ['#/name']);
+    assert.equal((await of('acme', 'group change', { params: { id }, body: { name: 'Family' } })).name, 'Family');
+    assert.deepEqual(await of('acme', 'group remove', { params: { id } }), { id, contacts: 1 });
+    assert.equal((await of('acme', 'contact list')).items[0].groupId, null);
+  });
+
+  test("a wrong field is named, and another account's rows do not exist", async (t) => {
+    const { of, account, refusal } = await openActions(engine, t);
+    await account('acme');
+    await account('globex');
+    const { id } = await of('globex', 'contact add', { body: { mobile: '0825550201' } });
+    const group = await of('globex', 'group add', { body: { name: 'Theirs' } });
+    const acme = { username: 'acme' };
+    const wrong = await refusal('contact add', { params: acme, body: { mobile: 'none', name: 'a\nb', extra: 1 } });
+    assert.deepEqual(pointers(wrong).sort(), ['#/extra', '#/name']);
+    assert.deepEqual(pointers(await refusal('contact add', { params: acme, body: { mobile: 'none' } })), ['#/mobile']);
+    const body = { mobile: '0825550201', groupId: group.id };
+    assert.deepEqual(pointers(await refusal('contact add', { params: acme, body })), ['#/groupId']);
+    for (const name of ['contact show', 'contact remove']) {
+      assert.equal((await refusal(name, { params: { ...acme, id } })).kind, 'not-found');
+    }
+    const change = { params: { ...acme, id }, body: { mobile: '0825550209' } };
+    assert.equal((await refusal('contact change', change)).kind, 'not-found');
+    assert.equal((await refusal('group remove', { params: { ...acme, id: group.id } })).kind, 'not-found');
+    assert.equal((await of('globex', 'contact show', { params: { id } })).mobile, '0825550201');
+  });
+
+  test('templates are their texts: saving one again answers the first', async (t) => {
+    const { of, account, status, refusal } = await openActions(engine, t);
+    await account('acme');
+    const given = { params: { username: 'acme' }, body: { text: 'Hi,\nyour parcel' } };
+    assert.equal(await status('template add', given), 201);
+    assert.equal(await status('template add', given), 200);
+    const [saved] = (await of('acme', 'template list')).items;
+    assert.equal(saved.text, 'Hi,\nyour parcel');
+    await of('acme', 'template remove', { params: { id: saved.id } });
+    assert.deepEqual((await of('acme', 'template list')).items, []);
+    const gone = await refusal('template remove', { params: { username: 'acme', id: saved.id } });
+    assert.equal(gone.kind, 'not-found');
+  });
+});

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { Problem } from '../../src/problem.ts';
+import { CSV_BYTES_MAX, CSV_ROWS_MAX, CSV_START, csvLine, guarded, readCsv } from '../../src/transfer/csv.ts';
+
+const COLUMNS = [
+  { name: 'mobile', required: true, aliases: ['cell'] },
+  { name: 'name', required: false, aliases: ['first name'] },
+];
+
+async function rowsOf(file: string | Uint8Array, named: string | null = null): Promise<string[]> {
+  const bytes = typeof file === 'string' ? Buffer.from(file) : file;
+  const rows: string[] = [];
+  for await (const { row, cells } of readCsv(bytes, COLUMNS, named)) {
+    rows.push(`${row} ${cells.mobile?.text}${cells.mobile?.isText ? ' (text)' : ''} ${cells.name?.text}`);
+  }
+  return rows;
+}
+
+const EXPECTED = ['2 0825550201 Zoë', '3 0825550202 Bob'];
+const file = (delimiter: string, end: string) =>
+  ['Mobile,Name', '0825550201,Zoë', '0825550202,Bob', ''].join(end).replaceAll(',', delimiter);
+
+describe('readCsv', () => {
+  for (const [delimiter, name] of [
+    [',', 'commas'],
+    [';', 'semicolons'],
+    ['\t', 'tabs'],
+  ] as const) {
+    for (const [end, lines] of [
+      ['\n', 'LF'],
+      ['\r\n', 'CR LF'],
+      ['\r', 'CR'],
+    ] as const) {
+      test(`a file with ${name} and ${lines} has the same rows`, async () => {
+        assert.deepEqual(await rowsOf(file(delimiter, end)), EXPECTED);
+      });
+    }
+  }
+
+  const text = file(';', '\r\n');
+  const utf16 = Buffer.from(text, 'utf16le');
+  const ENCODED: Readonly<Record<string, Uint8Array>> = {
+    'UTF-8 with a mark': Buffer.from(`\uFEFF${text}`),
+    'Windows-1252': Buffer.from(text, 'latin1'),
+    'UTF-16LE with a mark': Buffer.concat([Buffer.from([0xff, 0xfe]), utf16]),
+    'UTF-16BE with a mark': Buffer.concat([Buffer.from([0xfe, 0xff]), Buffer.from(utf16).swap16()]),
+    'UTF-16LE without a mark': utf16,
+    'UTF-16BE without a mark': Buffer.from(utf16).swap16(),
+  };
+  for (const [name, bytes] of Object.entries(ENCODED)) {
+    test(`a file in ${name} has the same rows`, async () => assert.deepEqual(await rowsOf(bytes), EXPECTED));
+  }
+
+  test('rows have the numbers that a spreadsheet shows: empty rows count, lines within quotes do not', async () => {
+    const given = 'mobile,name\n\n1,"two\nlines"\n,,\n2,b\n';
+    assert.deepEqual(await rowsOf(given), ['3 1 two\nlines', '5 2 b']);
+  });
+
+  test('a line that names the delimiter is no row', async () => {
+    assert.deepEqual(await rowsOf('sep=;\r\nname;mobile\r\na,b;1\r\n'), ['2 1 a,b']);
+  });
+
+  test('quotes within quotes are doubled, and a quote within a word is one', async () => {
+    assert.deepEqual(await rowsOf('mobile,name\n1,"say ""hi"", you"\n2,Jo "J" Doe\n'), [
+      '2 1 say "hi", you',
+      '3 2 Jo "J" Doe',
+    ]);
+  });
+
+  test('columns are found by other names, and by the names that are given', async () => {
+    assert.deepEqual(await rowsOf('First Name,CELL\na,1\n'), ['2 1 a']);
+    assert.deepEqual(await rowsOf('Who,No.\na,1\n', 'mobile:no., name: Who'), ['2 1 a']);
+  });
+
+  const REFUSED: Readonly<Record<string, [file: string, named: string | null, message: RegExp]>> = {
+    'an empty file': ['', null, /^file: it is empty$/],
+    'a file without a mobile column': ['name\na\n', null, /^columns: the first row names no column for mobile/],
+    'two columns that may be the mobile': ['mobile,cell\n1,2\n', null, /^columns: several columns may be mobile/],
+    'a column name that is not in the file': [
+      'mobile\n1\n',
+      'name:Who',
+      /^columns: the first row names no column for name/,
+    ],
+    'columns that are no pairs': ['mobile\n1\n', 'Cell', /^columns: expected pairs/],
+    'a quote that is not closed': ['mobile,name\n1,a\n2,"b\n', null, /^Row 3: a quote is not closed\.$/],
+    'a row that is too long': [`mobile,name\n1,${'x'.repeat(70_000)}\n`, null, /^Row 2: it is too long\.$/],
+  };
+  for (const [name, [given, named, message]] of Object.entries(REFUSED)) {
+    test(`${name} is refused with the reason`, async () => {
+      await assert.rejects(rowsOf(given, named), (thrown) => thrown instanceof Problem && message.test(thrown.message));
+    });
+  }
+
+  test('more than 10 MiB or 100,000 rows are refused', async () => {
+    const tooLarge = (thrown: unknown) => thrown instanceof Problem && thrown.kind === 'too-large';
+    await assert.rejects(rowsOf(new Uint8Array(CSV_BYTES_MAX + 1)), tooLarge);
+    await assert.rejects(rowsOf(`mobile\n${'1\n'.repeat(CSV_ROWS_MAX + 1)}`), tooLarge);
+    assert.equal((await rowsOf(`mobile\n${'1\n'.repeat(CSV_ROWS_MAX)}`)).length, CSV_ROWS_MAX);
+  });
+});
+
+describe('csvLine', () => {
+  test('cells that a spreadsheet would run or change begin with an apostrophe', () => {
+    for (const cell of ['=1+1', '+27825550201', '-1', '@SUM(A1)', '\t=1', '0825550201', '1E10']) {
+      assert.equal(guarded(cell), `'${cell}`);
+    }
+    for (const cell of ['', 'Ann', '3M', 'a=b', '2026-11-15T12:00:00Z']) assert.equal(guarded(cell), cell);
+  });
+
+  test('what is written is read again, whatever it is', async () => {
+    const cell = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.stringMatching(/^['=+@-]{0,3}[\d .,;"'\t]{0,12}$/),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 5 }), async (given) => {
+        const rows = given
+          .map(([mobile, name]) => [mobile.replaceAll('\r', ''), name.replaceAll('\r', '')] as const)
+          .filter((row) => row.some((each) => each.trim() !== ''));
+        const written = [['mobile', 'name'], ...rows].map((row) => csvLine(row)).join('');
+        const read: string[][] = [];
+        for await (const { cells } of readCsv(Buffer.from(CSV_START + written), COLUMNS, null)) {
+          read.push([cells.mobile?.text ?? '', cells.name?.text ?? '']);
+        }
+        const wellFormed = rows.map((row) => row.map((each) => Buffer.from(each).toString()));
+        assert.deepEqual(read, wellFormed);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
