@@ -17,7 +17,8 @@ export function sqliteEngine(): Engine {
   const folder = temporaryFolder();
   let count = 0;
   return {
-    ...{ name: 'SQLite', isRemote: false },
+    name: 'SQLite',
+    isRemote: false,
     create: (filling) => fillSqlite(join(folder, `${++count}.db`), filling),
     pids: () => [],
     stop: async () => {},

@@ -134,7 +134,8 @@ export async function fillPostgres(url: string, filling: Filling): Promise<Fille
   await client.query('vacuum analyze');
   await client.query('checkpoint');
   return {
-    ...{ database: url, dialect: postgres },
+    database: url,
+    dialect: postgres,
     query: async (sql) => (await client.query(sql)).rows,
     close: () => client.end(),
   };

@@ -16,7 +16,9 @@ const INTERVAL_US = 200;
 const folder = temporaryFolder();
 say(`filling a database with ${ACCOUNTS} accounts of ${MESSAGES} messages`);
 const { database, close } = await fillSqlite(join(folder, 'bench.db'), {
-  ...{ accounts: ACCOUNTS, every: 1, messages: MESSAGES },
+  accounts: ACCOUNTS,
+  every: 1,
+  messages: MESSAGES,
 });
 await close();
 

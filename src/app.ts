@@ -17,8 +17,8 @@ import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
 import { createExchangeRecorder, type ExchangeRecorder } from './server/telemetry/exchange-recorder.ts';
 import { createTelemetry, type Telemetry, type TelemetryParts } from './server/telemetry/telemetry.ts';
 import { createServices, type ServiceDependencies, type Services } from './services.ts';
-import { createTimed } from './store/observed.ts';
 import { accountIdOf } from './store/caller.ts';
+import { createTimed } from './store/observed.ts';
 
 type Observe = NonNullable<EndpointSettings['observe']>;
 

@@ -1,4 +1,7 @@
-/** HTML that is safe by construction: what a template is given is escaped, unless it is such HTML itself. */
+/**
+ * HTML that is safe by construction: what a template is given is escaped, unless it is such HTML
+ * itself.
+ */
 export interface Html {
   readonly html: string;
 }

@@ -5,7 +5,10 @@ import { operatorSentence, Problem } from './problem.ts';
 import { withoutPassword } from './url-password.ts';
 import { version } from './version.ts';
 
-/** argv → one command. 0: done. 1: it was refused or failed. 2: it was not understood. 3: the database does not answer. */
+/**
+ * argv → one command. 0: done. 1: it was refused or failed. 2: it was not understood. 3: the
+ * database does not answer.
+ */
 const program = createProgram(version);
 const args = process.argv.slice(2);
 endAtClosedPipe();

@@ -38,8 +38,8 @@ export function networkList(entries: readonly string[]): (address: string) => bo
 }
 
 /**
- * The network that one customer of a provider usually has: a guesser has as many addresses as it holds. '' for what is no
- * address.
+ * The network that one customer of a provider usually has: a guesser has as many addresses as it
+ * holds. '' for what is no address.
  */
 export function neighbourhood(address: string): string {
   if (isIP(address) === 4) return `${address.slice(0, address.lastIndexOf('.'))}.0/24`;

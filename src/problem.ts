@@ -1,4 +1,6 @@
-/** Everything that can go wrong with a call, as a closed set. Each protocol maps every kind once. */
+/**
+ * Everything that can go wrong with a call, as a closed set. Each protocol maps every kind once.
+ */
 export type ProblemKind =
   | 'version'
   | 'must-understand'
@@ -17,7 +19,10 @@ export type ProblemKind =
 /** Those that the contract does not have. */
 export type OperatorProblemKind = 'not-found' | 'conflict' | 'forbidden' | 'key-reused';
 
-/** One wrong field and why: `#/name` in the body, `?name` in the query, `{name}` in the path. Never the value. */
+/**
+ * One wrong field and why: `#/name` in the body, `?name` in the query, `{name}` in the path. Never
+ * the value.
+ */
 export interface FieldError {
   readonly pointer: string;
   readonly detail: string;
@@ -26,7 +31,10 @@ export interface FieldError {
 export interface ProblemDetails {
   /** The bug or failure behind it: for the log, never for the client. */
   cause?: unknown;
-  /** What is wrong and what to do, with paths and hosts but no secret: for the operator, never for the client. */
+  /**
+   * What is wrong and what to do, with paths and hosts but no secret: for the operator, never for
+   * the client.
+   */
   operator?: string | undefined;
   /** The connection is closed after the response: what follows on it cannot be trusted. */
   closes?: boolean;
@@ -40,7 +48,10 @@ export interface ProblemDetails {
   errors?: readonly FieldError[];
 }
 
-/** `message` is sent to the client: it names what was wrong, and never holds a secret, a path, SQL or a stack. */
+/**
+ * `message` is sent to the client: it names what was wrong, and never holds a secret, a path, SQL
+ * or a stack.
+ */
 export class Problem extends Error {
   readonly kind: ProblemKind;
   readonly details: ProblemDetails;
@@ -69,7 +80,10 @@ export const methodNotAllowed = (allowedMethods: readonly string[]) =>
 
 export const denied = () => new Problem('denied', 'The user_id is not valid.');
 
-/** Whatever was thrown, as a Problem. What we do not know is our bug: opaque to the client, whole in the log. */
+/**
+ * Whatever was thrown, as a Problem. What we do not know is our bug: opaque to the client, whole in
+ * the log.
+ */
 export function toProblem(thrown: unknown, reference: string): Problem {
   if (thrown instanceof Problem) return thrown;
   return new Problem('internal', `Internal error. Reference: ${reference}`, { cause: thrown });

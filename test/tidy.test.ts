@@ -189,6 +189,73 @@ describe('files', () => {
   });
 });
 
+describe('functions', () => {
+  const FUNCTION_LINES_MAX = 70;
+  /** The formatter puts the end of a function on a line of its own, as far in as its beginning. */
+  const HEAD =
+    /^( *)(?:export )?(?:default )?(?:async )?(?:static )?(?:function\b.*|(?:#?\w+|const \w+.*=.*)\(.*|.*=> )\{$/;
+  /** A describe is a list of tests, not a function that somebody follows. */
+  const LIST = /\b(?:describe|onEveryEngine)\(/;
+
+  interface Span {
+    readonly from: number;
+    readonly to: number;
+  }
+
+  const functionsOf = (lines: readonly string[]): Span[] =>
+    lines.flatMap((line, index) => {
+      const indent = HEAD.exec(line)?.[1];
+      if (indent === undefined || LIST.test(line) || /^ *(?:if|for|while|switch|do|try)\b/.test(line)) return [];
+      const length = lines.slice(index).findIndex((each) => each.startsWith(`${indent}}`));
+      return [{ from: index, to: index + length }];
+    });
+
+  /** A function that makes others, such as the methods of a service, is as long as what is its own. */
+  const longFunctions = (file: string): string[] => {
+    const lines = textOf(file).split('\n');
+    const spans = functionsOf(lines);
+    return spans.flatMap((span) => {
+      const inner = spans.filter(({ from, to }) => from > span.from && to < span.to);
+      const own = lines.filter(
+        (_, index) =>
+          index >= span.from && index <= span.to && !inner.some(({ from, to }) => index >= from && index <= to),
+      );
+      const head = `${file}:${span.from + 1}: ${own.length} lines: ${(lines[span.from] as string).trim()}`;
+      return own.length > FUNCTION_LINES_MAX ? [head] : [];
+    });
+  };
+
+  test(`no function of the program has more than ${FUNCTION_LINES_MAX} lines of its own`, () => {
+    assert.deepEqual(source.flatMap(longFunctions), []);
+  });
+
+  test('no literal is spread into a literal to save lines', () => {
+    assert.deepEqual(matches(code, /\.\.\.\{ [\w:, ']+ \}|\.\.\.\[(?:'\w+'|\w+)(?:, (?:'\w+'|\w+))*\][,\])]/), []);
+  });
+});
+
+describe('the map of docs/ARCHITECTURE.md', () => {
+  const [, map = ''] = textOf('docs/ARCHITECTURE.md').split(/^## Map$/m);
+  const [rows = ''] = map.split(/^## /m);
+  const mapped = [...rows.matchAll(/^\| `(src\/[\w./-]+)` \| \S/gm)].map((row) => row[1] as string);
+
+  test('has one line for every file of the program', () => {
+    assert.deepEqual(mapped.toSorted(), source);
+  });
+});
+
+describe('comments', () => {
+  const COLUMNS_MAX = 100;
+
+  test(`no comment of the program goes beyond column ${COLUMNS_MAX}`, () => {
+    const wide = matches(source, /^\s*(?:\/\/|\/?\*)/).filter((line) => {
+      const [file, number] = line.split(':', 2) as [string, string];
+      return (textOf(file).split('\n')[Number(number) - 1] as string).length > COLUMNS_MAX;
+    });
+    assert.deepEqual(wide, []);
+  });
+});
+
 describe('where things belong', () => {
   test('SQL is in src/store and nowhere else in the program', () => {
     const sql =

@@ -30,7 +30,9 @@ const decoded = (schema: z.ZodType | null, output: unknown): unknown => schema?.
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A line for each field that has a value; those of an object within have its name before theirs. */
+/**
+ * A line for each field that has a value; those of an object within have its name before theirs.
+ */
 export function fieldLines(output: Json, prefix = ''): string[] {
   return Object.entries(output).flatMap(([name, value]) => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return [];

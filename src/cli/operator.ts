@@ -10,7 +10,10 @@ import { print } from './output.ts';
 import { databaseOption, settingOption } from './program.ts';
 import { withSession } from './session.ts';
 
-/** The commands of the operator: every action, under its noun. They are loaded only where one of them is wanted. */
+/**
+ * The commands of the operator: every action, under its noun. They are loaded only where one of
+ * them is wanted.
+ */
 
 const MEANINGS: Readonly<Record<string, string>> = {
   account: 'make, show and change accounts',

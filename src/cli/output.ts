@@ -2,12 +2,18 @@ import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, r
 import { basename, dirname, join, resolve } from 'node:path';
 import { Problem } from '../problem.ts';
 
-/** What a command writes: lines to standard output, remarks to standard error, and files that are whole or not there. */
+/**
+ * What a command writes: lines to standard output, remarks to standard error, and files that are
+ * whole or not there.
+ */
 
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
 export const remark = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** A value of somebody's: it must not move the cursor, make a line of its own, or turn the text around. */
+/**
+ * A value of somebody's: it must not move the cursor, make a line of its own, or turn the text
+ * around.
+ */
 export const harmless = (value: string): string =>
   value.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 
@@ -16,7 +22,8 @@ export function remarkOnTerminal(line: string): void {
   if (process.stderr.isTTY) remark(line);
 }
 
-// 128 and SIGPIPE, as of a program that the signal has ended: what was to be written is not all there.
+// 128 and SIGPIPE, as of a program that the signal has ended: what was to be written is not all
+// there.
 const CLOSED_PIPE_EXIT_CODE = 141;
 
 /** `columba export | head`: nobody reads any more, which is no error. */
@@ -41,8 +48,9 @@ function isSameFile(one: string, other: string): boolean {
 }
 
 /**
- * Writes a file under another name in the same folder, and gives it its name when it is whole and on disk. Until then,
- * and after a failure, whatever was there before is there still. `write` makes the file, open to nobody else.
+ * Writes a file under another name in the same folder, and gives it its name when it is whole and
+ * on disk. Until then, and after a failure, whatever was there before is there still. `write` makes
+ * the file, open to nobody else.
  */
 export async function writeWhole(
   path: string,

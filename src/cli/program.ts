@@ -6,8 +6,8 @@ import { print } from './output.ts';
 import { withSession } from './session.ts';
 
 /**
- * The commands, their arguments and their options. What a command does is loaded when it is run: --help and --version
- * read no setting and open nothing.
+ * The commands, their arguments and their options. What a command does is loaded when it is run:
+ * --help and --version read no setting and open nothing.
  */
 export function createProgram(version: string): Command {
   const program = new Command('columba')

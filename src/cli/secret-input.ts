@@ -2,7 +2,9 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Problem } from '../problem.ts';
 
-/** A secret never stands on the command line, where other users and the history of the shell see it. */
+/**
+ * A secret never stands on the command line, where other users and the history of the shell see it.
+ */
 export async function readSecret(name: string): Promise<string> {
   const line = process.stdin.isTTY ? await prompt(`${name}: `) : await firstLine();
   if (line === '') throw new Problem('bad-argument', `--${name}-stdin: there was nothing on standard input`);

@@ -27,14 +27,17 @@ export interface ServeOptions {
   readonly trace: string | undefined;
 }
 
-/** Turns off V8's allocation-site pretenuring: it cost 10 % of the CPU of a call that is not cached. */
+/**
+ * Turns off V8's allocation-site pretenuring: it cost 10 % of the CPU of a call that is not cached.
+ */
 setFlagsFromString('--no-allocation-site-pretenuring');
 
 /** `columba serve`: until a signal ends it. */
 export async function serve(config: Config, around: Surroundings, options: ServeOptions): Promise<number> {
   process.on('SIGHUP', () => {}); // a reload that comes too early must not end it
   process.title = cluster.isWorker ? 'columba worker' : 'columba serve'; // in place of flags, which may hold a password
-  // Node would print the error with all of its properties, and with them what a statement was given.
+  // Node would print the error with all of its properties, and with them what a statement was
+  // given.
   process.on('uncaughtException', (err) => {
     around.log.fatal({ err, pid: process.pid }, 'the process ends by an error that nothing expected');
     process.exit(1);
@@ -183,7 +186,10 @@ async function serveDemo(given: Config, around: Surroundings, options: ServeOpti
   }
 }
 
-/** The demo takes another port where the one of the operator's side is taken and nobody has asked for it. */
+/**
+ * The demo takes another port where the one of the operator's side is taken and nobody has asked
+ * for it.
+ */
 async function freePort(config: Config): Promise<Config['webPort']> {
   const port = webPortOf(config);
   if (config.webPort !== 'default' || port === null || port === 0) return config.webPort;
@@ -230,8 +236,9 @@ Stop it with Ctrl-C.
 `;
 
 /**
- * The first signal asks; a second one does not wait any longer. Ctrl-C reaches workers too, but it is the first process that
- * tells them what to do. SIGHUP is for `reload`, unless the terminal is closed in which the service was started.
+ * The first signal asks; a second one does not wait any longer. Ctrl-C reaches workers too, but it
+ * is the first process that tells them what to do. SIGHUP is for `reload`, unless the terminal is
+ * closed in which the service was started.
  */
 function firstSignal(reload: () => void): Promise<string> {
   if (cluster.isWorker) for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});

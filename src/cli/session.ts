@@ -63,7 +63,10 @@ function isMissing(path: string): boolean {
   }
 }
 
-/** Runs work on the database. Only a command that begins something makes a database that is not there. */
+/**
+ * Runs work on the database. Only a command that begins something makes a database that is not
+ * there.
+ */
 export async function withSession<T>(
   command: Command,
   { creates }: { readonly creates: boolean },

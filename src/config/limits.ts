@@ -70,8 +70,9 @@ export const limits = {
     'Time in which a client must take a response, before its connection is closed.',
     milliseconds,
   ),
-  // Old programs poll about every minute on one connection. A reverse proxy closes an idle connection
-  // after 60 s or less. It must do so before we do: a request sent while we close would be lost.
+  // Old programs poll about every minute on one connection. A reverse proxy closes an idle
+  // connection after 60 s or less. It must do so before we do: a request sent while we close would
+  // be lost.
   idleTimeoutMs: setting(
     'COLUMBA_IDLE_TIMEOUT_MS',
     '120000',

@@ -6,7 +6,10 @@ import type { ConfigFile } from './config-file.ts';
 import { limits } from './limits.ts';
 import { type Setting, setting, wholeNumber } from './setting.ts';
 
-/** All settings in one table: environment variables, flags, `--help` and docs/OPERATIONS.md come from it. */
+/**
+ * All settings in one table: environment variables, flags, `--help` and docs/OPERATIONS.md come
+ * from it.
+ */
 
 const text = (value: string): string => value;
 
@@ -28,7 +31,8 @@ const database = (value: string): string => {
   if (!/^(sqlite:|postgres(ql)?:\/\/).+/.test(value)) {
     throw new Error('expected sqlite: and a path (sqlite:data/columba.db), or postgres://USER:PASSWORD@HOST/DATABASE');
   }
-  // For SQLite these are databases in memory, or URIs with parameters: a restart would lose all data.
+  // For SQLite these are databases in memory, or URIs with parameters: a restart would lose all
+  // data.
   if (/^sqlite:(?:\s*$|\s*:memory:|file:)/i.test(value)) {
     throw new Error(
       'expected sqlite: and the path of a file, because a database in memory loses everything at the end',
@@ -43,7 +47,9 @@ const database = (value: string): string => {
   return value;
 };
 
-/** The characters of a URI (RFC 3986), which XML and header fields carry unescaped; one # at most. */
+/**
+ * The characters of a URI (RFC 3986), which XML and header fields carry unescaped; one # at most.
+ */
 const URI_CHARACTERS = /^(?:[\w.~:/?@!$'()*+,;=-]|%[\da-f]{2})*(?:#(?:[\w.~:/?@!$'()*+,;=-]|%[\da-f]{2})*)?$/i;
 
 const uri = (value: string): string => {

@@ -78,7 +78,10 @@ export interface AccountPage {
   readonly next: string | null;
 }
 
-/** Accounts that are wanted, by username, after a name. A page may have fewer than `limit` although more follow. */
+/**
+ * Accounts that are wanted, by username, after a name. A page may have fewer than `limit` although
+ * more follow.
+ */
 export async function accountRecords(
   database: Database,
   { after, limit, isWanted }: { after: string; limit: number; isWanted: (record: AccountRecord) => boolean },
@@ -222,7 +225,10 @@ export async function userIdsOf(
   return (await database.all(sql.userIds, { account, afterAt, afterHash, limit })).map(toUserId);
 }
 
-/** A further user_id: a new one, or one that the account had elsewhere. The ones before go on working, unless they are to be revoked. */
+/**
+ * A further user_id: a new one, or one that the account had elsewhere. The ones before go on
+ * working, unless they are to be revoked.
+ */
 export async function addUserId(
   database: Database,
   account: bigint,

@@ -57,10 +57,11 @@ export function createAccounts(database: Database, now: () => number, defaultReg
 
   return {
     /**
-     * Identifies the caller by its user_id, does the work, and confirms the identity before the result is returned.
-     * Unknown, empty, too long, revoked and disabled user_ids all end in `denied`, after the same work.
-     * PostgreSQL identifies with the first statement; an unknown caller learns neither a value nor a bad argument.
-     * With `admit`, the identity is confirmed before `admit` counts the call and before any work.
+     * Identifies the caller by its user_id, does the work, and confirms the identity before the
+     * result is returned. Unknown, empty, too long, revoked and disabled user_ids all end in
+     * `denied`, after the same work. PostgreSQL identifies with the first statement; an unknown
+     * caller learns neither a value nor a bad argument. With `admit`, the identity is confirmed
+     * before `admit` counts the call and before any work.
      */
     async asCaller<T>(
       userId: string | null,
@@ -86,8 +87,9 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     },
 
     /**
-     * Whether nothing about the account was written since the caller was identified. False where the engine cannot tell.
-     * Without `pollOthers`, writes of other processes count only as of the last poll.
+     * Whether nothing about the account was written since the caller was identified. False where
+     * the engine cannot tell. Without `pollOthers`, writes of other processes count only as of the
+     * last poll.
      */
     isUnchanged: (account: Caller, pollOthers: boolean, pollId?: number): boolean =>
       account.version !== undefined && database.version(account, pollOthers, pollId) === account.version,
@@ -98,7 +100,10 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       return toAccount(row);
     },
 
-    /** The country in which an account's local numbers are read: its own, else that of its numbers, else the setting. */
+    /**
+     * The country in which an account's local numbers are read: its own, else that of its numbers,
+     * else the setting.
+     */
     async region(account: AccountKey): Promise<string | null> {
       return effectiveRegion(await this.profile(account), defaultRegion);
     },
@@ -146,7 +151,10 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       return { userId, revoked };
     },
 
-    /** Revokes the user_id whose hash starts so; at least 8 characters, that it cannot be another by accident. */
+    /**
+     * Revokes the user_id whose hash starts so; at least 8 characters, that it cannot be another by
+     * accident.
+     */
     async revokeUserId(username: string, hashPrefix: string): Promise<void> {
       if (!/^[0-9a-f]{8,64}$/.test(hashPrefix)) {
         throw new Problem('bad-argument', 'Name the user_id by at least 8 hexadecimal digits of its hash.');
@@ -206,7 +214,8 @@ export async function addAccount(queries: Queries, account: Account, credentials
   if (await queries.first(sql.accountByName, { username: account.username })) {
     throw conflict(`username: there is already an account with the username ${account.username}`);
   }
-  // Random, so that accounts made on several machines need no common counter. 62 bits: positive in 64.
+  // Random, so that accounts made on several machines need no common counter. 62 bits: positive in
+  // 64.
   const id = randomBytes(8).readBigUInt64BE() >> 2n;
   await queries.run(sql.addAccount, { account: id, ...account });
   await addCredentials(queries, id, credentials);

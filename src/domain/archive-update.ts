@@ -12,8 +12,9 @@ import { balancesOf, move, type NewMovement } from './ledger.ts';
 import { addTemplates } from './templates.ts';
 
 /**
- * Adds an archive to an account that exists: what it has by the same id is changed, nothing is removed.
- * Credits, password, state, networks and old user_ids stay as they are. Runs in a transaction of the account.
+ * Adds an archive to an account that exists: what it has by the same id is changed, nothing is
+ * removed. Credits, password, state, networks and old user_ids stay as they are. Runs in a
+ * transaction of the account.
  */
 export async function updateAccount(
   queries: Writing,
@@ -89,8 +90,8 @@ export async function addReceived(
 }
 
 /**
- * The account pays for the parts that are held in addition, and gets back those that are not held any more.
- * The movements bear the date of the newest of these messages.
+ * The account pays for the parts that are held in addition, and gets back those that are not held
+ * any more. The movements bear the date of the newest of these messages.
  */
 async function putScheduled(queries: Writing, account: bigint, rows: ArchiveRows['scheduled']): Promise<void> {
   const at = rows.reduce((newest, { createdAt }) => Math.max(newest, createdAt), 0);

@@ -19,7 +19,9 @@ import { openHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 import { addTemplates } from './templates.ts';
 
-/** What is read out of an account: the messages in pages, since an inbox can be larger than memory. */
+/**
+ * What is read out of an account: the messages in pages, since an inbox can be larger than memory.
+ */
 export interface AccountReading extends Omit<AccountArchive, 'received' | 'sent' | 'scheduled'> {
   readonly received: AsyncIterable<InboxMessage>;
   readonly sent: AsyncIterable<SentMessage>;
@@ -34,7 +36,10 @@ export function createArchive(database: Database) {
     /** The whole account or nothing of it. */
     load: (archive: AccountArchive): Promise<void> => load(database, archive),
 
-    /** Adds to an account of this username: by id rows are added or changed, never removed. Else loads it. */
+    /**
+     * Adds to an account of this username: by id rows are added or changed, never removed. Else
+     * loads it.
+     */
     update: (archive: AccountArchive): Promise<'added' | 'updated'> => update(database, archive),
 
     /** All accounts as they are at one moment, by username, or the one that is named. */

@@ -8,7 +8,10 @@ import { pages } from './cursor.ts';
 import { findErasedEntry } from './erased-number.ts';
 import { type HeldMessage, releaseHeld } from './ledger.ts';
 
-/** Who put a number there: the account through a call or the operator for it, a STOP word, or an import. */
+/**
+ * Who put a number there: the account through a call or the operator for it, a STOP word, or an
+ * import.
+ */
 export const BLACKLIST_ORIGINS = ['user', 'STOP', 'import'] as const;
 export type BlacklistOrigin = (typeof BLACKLIST_ORIGINS)[number];
 
@@ -21,7 +24,10 @@ export function createBlacklist(
   regionOfAccount: (account: AccountKey) => Promise<string | null>,
 ) {
   return {
-    /** Also cancels what is scheduled for the number and returns the credits held for it. `isNew` is false where it was there. */
+    /**
+     * Also cancels what is scheduled for the number and returns the credits held for it. `isNew` is
+     * false where it was there.
+     */
     async add(account: AccountKey, number: string, sample: string | null, origin: BlacklistOrigin = 'user') {
       checkNumber(number);
       const region = await regionOfAccount(account);

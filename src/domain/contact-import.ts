@@ -8,7 +8,10 @@ import { type Contact, toContact } from './contacts.ts';
 import { pages } from './cursor.ts';
 import { takeIds } from './ids.ts';
 
-/** Many contacts at once, from a file. A row finds its contact by the number, and by the group where it names one. */
+/**
+ * Many contacts at once, from a file. A row finds its contact by the number, and by the group where
+ * it names one.
+ */
 export interface ImportRow {
   readonly row: number;
   readonly name: string;
@@ -125,7 +128,10 @@ async function plan(
   );
   const newGroups = [...new Set(add.flatMap((each) => (typeof each.group === 'string' ? [each.group] : [])))];
   return {
-    ...{ newGroups, groups, add, change },
+    newGroups,
+    groups,
+    add,
+    change,
     result: {
       rows: rows.length,
       added: add.length,

@@ -23,7 +23,10 @@ export interface ContactFilter {
 
 export const CONTACT_TEXT_LENGTH_MAX = 200;
 
-/** How many rows one page may look at. A filter that few rows meet answers short pages, each with a next one. */
+/**
+ * How many rows one page may look at. A filter that few rows meet answers short pages, each with a
+ * next one.
+ */
 const LOOKED_AT_MAX = 20_000;
 const PAGE = 1_000;
 

@@ -33,7 +33,7 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
     return null;
   }
 
-  /** Changes all of the contacts, or none where one of them is not there (or not in `group`, where that is asked). */
+  /** Changes all of the contacts, or none where `count` does not find each of them. */
   async function changeAll(
     account: AccountKey,
     given: readonly bigint[],
@@ -63,7 +63,7 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       return rows.map(toContact);
     },
 
-    /** The contact whose number is stored exactly so, blanks around it aside; of several the one with the lowest id. */
+    /** The contact whose trimmed number is exactly this. The lowest id wins. */
     async withExactNumber(account: AccountKey, number: string): Promise<Contact | null> {
       const exact = number.trim();
       const found = await firstMatch(account, numberEnd(number), (mobile) => mobile?.trim() === exact);
@@ -91,7 +91,9 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       return rows.map(toGroup);
     },
 
-    /** The contacts stay, without a group. False, and nothing done, unless all of them are in it. */
+    /**
+     * The contacts stay, without a group. False, and nothing done, unless all of them are in it.
+     */
     removeFromGroup: (account: AccountKey, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
       changeAll(
         account,

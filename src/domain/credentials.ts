@@ -1,7 +1,10 @@
 import { argon2, hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 
-/** A user_id is a bearer secret and a password a human one: the first is stored as SHA-256, the second as argon2id. */
+/**
+ * A user_id is a bearer secret and a password a human one: the first is stored as SHA-256, the
+ * second as argon2id.
+ */
 
 export const USER_ID_LENGTH_MAX = 128;
 

@@ -1,4 +1,7 @@
-/** Where in a list a page begins: lists are read some at a time, and each page begins behind the last of the one before. */
+/**
+ * Where in a list a page begins: lists are read some at a time, and each page begins behind the
+ * last of the one before.
+ */
 export interface Place {
   readonly at: number;
   readonly id: bigint;

@@ -4,9 +4,9 @@ import type { AccountKey, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/blacklist.ts';
 
 /**
- * A number on the blacklist whose person was erased: `erased:SALT:SHA-256`. The number itself is gone, and nothing is sent to
- * it all the same. All entries of an account share one salt, so that a number is found by one look. The salt stands in the
- * entry, so that an export takes it along.
+ * A number on the blacklist whose person was erased: `erased:SALT:SHA-256`. The number itself is
+ * gone, and nothing is sent to it all the same. All entries of an account share one salt, so that a
+ * number is found by one look. The salt stands in the entry, so that an export takes it along.
  */
 const PREFIX = 'erased:';
 const ENTRY = /^erased:([0-9a-f]{32}):[0-9a-f]{64}$/;

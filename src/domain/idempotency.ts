@@ -21,7 +21,10 @@ const KEPT_MS = 24 * 3_600_000;
 const CLAIM_MS = 120_000;
 const FORGOTTEN_AT_ONCE = 100;
 
-/** A claim on the key, or the answer that it has. Throws where it is claimed, or was used for something else. */
+/**
+ * A claim on the key, or the answer that it has. Throws where it is claimed, or was used for
+ * something else.
+ */
 export async function claimKey(
   database: Database,
   key: string,
@@ -46,7 +49,9 @@ export async function claimKey(
   return { status: Number(found.status), answer: found.answer };
 }
 
-/** Inside the transaction of the change: it is undone where another process has taken the key over. */
+/**
+ * Inside the transaction of the change: it is undone where another process has taken the key over.
+ */
 export async function keepAnswer(database: Database, claim: Claim, kept: KeptAnswer): Promise<void> {
   if ((await database.run(sql.keepAnswer, { ...claim, ...kept })) === 0) throw inProgress();
 }

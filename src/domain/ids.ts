@@ -3,14 +3,15 @@ import type { AccountKey, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/ids.ts';
 
 /**
- * New ids of an account's rows. They come from counters, so the id of a deleted row is never used again.
- * Received, sent and scheduled messages share one counter.
+ * New ids of an account's rows. They come from counters, so the id of a deleted row is never used
+ * again. Received, sent and scheduled messages share one counter.
  */
 export type IdKind = 'contact' | 'group' | 'message' | 'template';
 
 /**
  * Counters use the lower half of what clients can read: 32 bits for contacts and groups, else 64.
- * The upper half is left to imported ids. So an imported id of 2147483647 does not use up the counter.
+ * The upper half is left to imported ids. So an imported id of 2147483647 does not use up the
+ * counter.
  */
 const LAST_COUNTED: Readonly<Record<IdKind, bigint>> = {
   contact: 2n ** 30n,
@@ -19,7 +20,9 @@ const LAST_COUNTED: Readonly<Record<IdKind, bigint>> = {
   template: 2n ** 62n,
 };
 
-/** Takes `count` new ids and returns the first of them. Belongs into a transaction of the account. */
+/**
+ * Takes `count` new ids and returns the first of them. Belongs into a transaction of the account.
+ */
 export async function takeIds(queries: Queries, account: AccountKey, kind: IdKind, count = 1): Promise<bigint> {
   const row = await queries.first(sql.takeIds, { account, kind, count: BigInt(count) });
   const last = row?.last_id ?? 0n;

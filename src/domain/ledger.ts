@@ -4,7 +4,10 @@ import * as sql from '../store/statements/ledger.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
 import { before, END, pages } from './cursor.ts';
 
-/** Credits by double entry. Every change of a balance is a movement between two sides, written in the same transaction. */
+/**
+ * Credits by double entry. Every change of a balance is a movement between two sides, written in
+ * the same transaction.
+ */
 export const SIDES = ['operator', 'free', 'held', 'used'] as const;
 export type Side = (typeof SIDES)[number];
 export const MOVEMENT_KINDS = ['grant', 'hold', 'release', 'capture', 'adjust'] as const;
@@ -50,7 +53,10 @@ export async function balancesOf(queries: Queries, account: AccountKey): Promise
   return row;
 }
 
-/** Writes movements and the sums that follow from them. The transaction is the account's own, so nobody else moves credits. */
+/**
+ * Writes movements and the sums that follow from them. The transaction is the account's own, so
+ * nobody else moves credits.
+ */
 export async function move(
   queries: Writing,
   account: AccountKey,
@@ -79,7 +85,10 @@ export async function move(
   return { balances, ids: rows.map(({ id }) => id) };
 }
 
-/** An imported balance may be negative. Then a movement may bring it nearer to 0, and not further away. */
+/**
+ * An imported balance may be negative. Then a movement may bring it nearer to 0, and not further
+ * away.
+ */
 function checkBalances(old: Balances, changed: Balances): void {
   for (const side of ['free', 'held', 'used'] as const) {
     if (changed[side] > CREDITS_MAX || changed[side] < CREDITS_MIN) {
@@ -92,8 +101,8 @@ function checkBalances(old: Balances, changed: Balances): void {
 }
 
 /**
- * Gives back what is held for scheduled messages that are gone, each with a movement of its own. A balance at the largest
- * number takes no more: what does not fit goes back to the operator.
+ * Gives back what is held for scheduled messages that are gone, each with a movement of its own. A
+ * balance at the largest number takes no more: what does not fit goes back to the operator.
  */
 export async function releaseHeld(
   queries: Writing,
@@ -118,7 +127,10 @@ export async function releaseHeld(
   return released;
 }
 
-/** What the scheduled messages of an account that is being imported hold. Its other balances open by themselves. */
+/**
+ * What the scheduled messages of an account that is being imported hold. Its other balances open by
+ * themselves.
+ */
 export async function openHeld(queries: Queries, account: bigint, at: number, held: bigint): Promise<void> {
   if (held === 0n) return;
   await queries.run(sql.openHeld, { account, held });
@@ -162,7 +174,9 @@ export function createLedger(database: Database, now: () => number) {
       return (await database.all(sql.newestMovements, { account, ...place, limit })).map(toMovement);
     },
 
-    /** A positive amount grants credits, a negative one takes free credits back. Never below 0 free. */
+    /**
+     * A positive amount grants credits, a negative one takes free credits back. Never below 0 free.
+     */
     adjust: (account: AccountKey, change: Adjustment): Promise<{ movement: Movement; balances: Balances }> =>
       database.transaction(account, (queries) => adjustBalance(queries, account, now(), change)),
 
@@ -222,8 +236,9 @@ async function discrepanciesOf(queries: Queries, account: bigint, username: stri
 }
 
 /**
- * Replaces the oldest movements by their sum, so that the balances still add up. One batch; how many rows are gone.
- * A carried sum has at most one row for each side, with its sign, and is taken into the next sum.
+ * Replaces the oldest movements by their sum, so that the balances still add up. One batch; how
+ * many rows are gone. A carried sum has at most one row for each side, with its sign, and is taken
+ * into the next sum.
  */
 export async function carryForward(
   queries: Writing,

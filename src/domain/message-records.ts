@@ -9,7 +9,10 @@ import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 
-/** Single messages: received from a gateway, recorded as sent, their statuses, scheduled ones that are cancelled. */
+/**
+ * Single messages: received from a gateway, recorded as sent, their statuses, scheduled ones that
+ * are cancelled.
+ */
 export interface NewReceived {
   /** The gateway's own id, where it has one: the same one is stored once. */
   readonly gatewayId: string | null;
@@ -107,7 +110,9 @@ export function createMessageRecords(database: Database, now: () => number) {
       return { ...toScheduled(row), heldParts: row.held_parts };
     },
 
-    /** Gone, and its credits are free again. A message that was sent already cannot be cancelled. */
+    /**
+     * Gone, and its credits are free again. A message that was sent already cannot be cancelled.
+     */
     cancel: (account: AccountKey, id: bigint): Promise<bigint> =>
       database.transaction(account, async (queries) => {
         const taken = await queries.all(outboxSql.deleteScheduled, { account, id });
@@ -157,7 +162,10 @@ async function sentOf(queries: Queries, account: AccountKey, id: bigint): Promis
 
 const firstStatus = ({ status, updatedAt }: SentMessage): StatusChange => ({ status, at: updatedAt, detail: null });
 
-/** A report that is older than the last one still is the newest that we know of: `updatedAt` never goes back. */
+/**
+ * A report that is older than the last one still is the newest that we know of: `updatedAt` never
+ * goes back.
+ */
 async function addStatus(
   queries: Queries,
   account: AccountKey,

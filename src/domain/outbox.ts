@@ -50,7 +50,10 @@ export function createOutbox(database: Database, now: () => number) {
     });
 
   return {
-    /** Oldest change first, so that a client that polls always gets on. All lists go on behind the message `after`. */
+    /**
+     * Oldest change first, so that a client that polls always gets on. All lists go on behind the
+     * message `after`.
+     */
     async unmarked(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
       const place = after ? behind(after.updatedAt, after.id) : START;
       return (await database.all(sql.unmarked, { account, ...place, limit })).map(toSent);

@@ -17,7 +17,10 @@ import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 
-/** A person is a phone number. What all accounts know about it, or one does: to be handed out, or to be erased. */
+/**
+ * A person is a phone number. What all accounts know about it, or one does: to be handed out, or to
+ * be erased.
+ */
 export interface PersonCounts {
   accounts: number;
   contacts: number;
@@ -26,9 +29,15 @@ export interface PersonCounts {
   scheduled: number;
   /** Credits that were held for scheduled messages, and are free again. */
   creditsReturned: bigint;
-  /** Blacklist entries of which a hash stays: nothing is sent to the number, and nobody can read it there. */
+  /**
+   * Blacklist entries of which a hash stays: nothing is sent to the number, and nobody can read it
+   * there.
+   */
   blacklist: number;
-  /** Movements of credits whose reason or reference named the number. The movements stay, without these words. */
+  /**
+   * Movements of credits whose reason or reference named the number. The movements stay, without
+   * these words.
+   */
   movements: number;
   /** Accounts whose own profile has the number. It stays: change or remove the account. */
   profiles: number;
@@ -132,8 +141,15 @@ const refusal = (detail: string): Problem =>
   new Problem('bad-argument', `number: ${detail}`, { errors: [{ pointer: '{number}', detail }] });
 
 const nothing = (): PersonCounts => ({
-  ...{ accounts: 0, contacts: 0, inbox: 0, sent: 0, scheduled: 0, creditsReturned: 0n },
-  ...{ blacklist: 0, movements: 0, profiles: 0 },
+  accounts: 0,
+  contacts: 0,
+  inbox: 0,
+  sent: 0,
+  scheduled: 0,
+  creditsReturned: 0n,
+  blacklist: 0,
+  movements: 0,
+  profiles: 0,
 });
 
 const isEmpty = ({ contacts, received, sent, scheduled, entries, movements }: Found): boolean =>
@@ -172,7 +188,10 @@ async function findIn(queries: Queries, row: AccountRow, region: string | null, 
   const recipients = (from: bigint) => queries.all(sql.recipients, { account, from, limit: PAGE });
   const moved = (from: bigint) => queries.all(ledgerSql.movementsFrom, { account, from, limit: PAGE });
   return {
-    ...{ row, region, contacts, scheduled },
+    row,
+    region,
+    contacts,
+    scheduled,
     received: await idsOf(
       senders,
       ({ message_id }) => message_id,
@@ -233,7 +252,9 @@ async function eraseFrom(queries: Writing, found: Found, number: string, at: num
   return returned;
 }
 
-/** One entry without number and evidence takes their place, with the earliest time and its origin. */
+/**
+ * One entry without number and evidence takes their place, with the earliest time and its origin.
+ */
 async function eraseEntries(
   queries: Queries,
   account: bigint,

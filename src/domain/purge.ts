@@ -1,7 +1,10 @@
 import type { Database } from '../store/database.ts';
 import * as sql from '../store/statements/purge.ts';
 
-/** Takes away what emptied inboxes have left on disk: in small batches, with pauses in which others are served. */
+/**
+ * Takes away what emptied inboxes have left on disk: in small batches, with pauses in which others
+ * are served.
+ */
 export interface Purge {
   /** There is something to take away, or may be. */
   wake(): void;
@@ -9,7 +12,8 @@ export interface Purge {
   stop(): Promise<void>;
 }
 
-// A batch holds up others for about 1 ms in the embedded database; a million messages are gone after about a minute.
+// A batch holds up others for about 1 ms in the embedded database; a million messages are gone
+// after about a minute.
 const BATCH = 100;
 const PAUSE_MS = 5;
 
@@ -33,7 +37,10 @@ export function createPurge(
     }
   }
 
-  /** Woken once more while it runs, it looks once more: the inbox may have been emptied after it looked. */
+  /**
+   * Woken once more while it runs, it looks once more: the inbox may have been emptied after it
+   * looked.
+   */
   async function run(): Promise<void> {
     while (woken && !stopping) {
       woken = false;

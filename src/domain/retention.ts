@@ -4,7 +4,10 @@ import * as sql from '../store/statements/retention.ts';
 import { allAccounts } from './accounts.ts';
 import { carryForward } from './ledger.ts';
 
-/** For how long data is kept. What is older goes in small batches, with pauses in which others are served. */
+/**
+ * For how long data is kept. What is older goes in small batches, with pauses in which others are
+ * served.
+ */
 export const RETENTION_KINDS = ['inbox', 'sent', 'audit', 'ledger'] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
 /** Days; null keeps for ever. */
@@ -54,7 +57,10 @@ export function createRetention(database: Database, now: () => number) {
       }
     },
 
-    /** All that is too old, unless another process does it this hour. `isStopping` ends it after a batch. */
+    /**
+     * All that is too old, unless another process does it this hour. `isStopping` ends it after a
+     * batch.
+     */
     async applyDue(sleep: (ms: number) => Promise<void>, isStopping: () => boolean): Promise<number> {
       let removed = 0;
       for (const [kind, limit] of Object.entries(await days()) as [RetentionKind, number | null][]) {

@@ -62,7 +62,10 @@ export async function revokeToken(database: Database, id: bigint, now: number): 
   return tokenWithId(database, id);
 }
 
-/** Asked of the database each time: a revocation counts for the next request, whichever process did it. */
+/**
+ * Asked of the database each time: a revocation counts for the next request, whichever process did
+ * it.
+ */
 export async function bearerOf(database: Database, secret: string, now: number): Promise<Bearer | null> {
   const row = SECRET.test(secret) ? await database.first(sql.tokenByHash, { hash: hash('sha256', secret) }) : undefined;
   if (!row || row.revoked_at !== null || row.disabled_at !== null) return null;

@@ -3,8 +3,8 @@ import type { Database } from '../domain/transactions.ts';
 import type { ProblemKind } from '../problem.ts';
 
 /**
- * An action of the operator, declared once. The JSON route, the OpenAPI entry, the reference page and the command
- * are views of this declaration.
+ * An action of the operator, declared once. The JSON route, the OpenAPI entry, the reference page
+ * and the command are views of this declaration.
  */
 
 export const scopes = [
@@ -22,7 +22,9 @@ export type Scope = (typeof scopes)[number];
 
 /** Who acts, for the audit. */
 export interface Actor {
-  /** `command`: an operator at the machine. `operator` and `account`: the bearer of such a token. */
+  /**
+   * `command`: an operator at the machine. `operator` and `account`: the bearer of such a token.
+   */
   readonly kind: 'command' | 'operator' | 'account';
   /** The name of the token, or of the user who runs the command. */
   readonly name: string;
@@ -37,7 +39,10 @@ export interface Actor {
 
 /** What an action works with. */
 export interface Services {
-  /** For a change: inside its transaction, which a nested `transaction` joins. For a read: the database itself. */
+  /**
+   * For a change: inside its transaction, which a nested `transaction` joins. For a read: the
+   * database itself.
+   */
   readonly database: Database;
   readonly now: () => number;
   /** COLUMBA_REGION, or null. */
@@ -110,7 +115,10 @@ interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, I
   readonly description?: string;
   /** Kinds of problems that it throws, besides those that every action has. */
   readonly problems?: readonly ProblemKind[];
-  /** What the audit says it acted on. Default: the parameters of the path, with slashes. Never a secret or a text. */
+  /**
+   * What the audit says it acted on. Default: the parameters of the path, with slashes. Never a
+   * secret or a text.
+   */
   readonly target?: (input: In, output: Out) => string;
   /** Changes nothing for this input (a dry run): no transaction, no audit. */
   readonly readsOnly?: (input: In) => boolean;
@@ -124,7 +132,9 @@ export interface Example {
   readonly output?: unknown;
 }
 
-/** An action whose types are forgotten: what the routes, the reference and the commands work with. */
+/**
+ * An action whose types are forgotten: what the routes, the reference and the commands work with.
+ */
 export interface Action extends Declaration<Fields, Fields, z.ZodType, AnyInput, unknown> {
   readonly params: Fields;
   readonly query: Fields;
@@ -186,7 +196,10 @@ export const action = <
   declaration: Acting<P, Q, B, O, Services>,
 ): Action => erased(declaration, { ofAccount: false });
 
-/** The same below `/accounts/{username}`: `services.account` is that account. `params` has `username`. */
+/**
+ * The same below `/accounts/{username}`: `services.account` is that account. `params` has
+ * `username`.
+ */
 export const accountAction = <
   O extends z.ZodType,
   P extends Fields,
@@ -230,7 +243,10 @@ const listed = (declaration: { item: z.ZodType }, ofAccount: boolean): Action =>
     }),
   });
 
-/** A list in pages: the framework reads `limit` and `after`, and writes `next` and the Link header field. */
+/**
+ * A list in pages: the framework reads `limit` and `after`, and writes `next` and the Link header
+ * field.
+ */
 export const listAction = <I extends z.ZodType, T extends z.ZodType, P extends Fields = None, Q extends Fields = None>(
   declaration: Listing<P, Q, I, T, Services>,
 ): Action => listed(declaration, false);
@@ -239,7 +255,9 @@ export const accountListAction = <I extends z.ZodType, T extends z.ZodType, P ex
   declaration: Listing<P, Q, I, T, AccountServices>,
 ): Action => listed(declaration, true);
 
-/** Rows that were asked for with `limit + 1`, as a page: the row too many says that there are more. */
+/**
+ * Rows that were asked for with `limit + 1`, as a page: the row too many says that there are more.
+ */
 export function pageOf<R, I, T>(
   rows: readonly R[],
   limit: number,

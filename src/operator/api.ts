@@ -100,7 +100,8 @@ export function createApi(settings: ApiSettings): Api {
     } catch (thrown) {
       const problem = toProblem(thrown, request.id);
       const { status, headers, body } = problemJson(problem);
-      // Neither what may go better next time nor a field that was wrong is kept: the client may correct it.
+      // Neither what may go better next time nor a field that was wrong is kept: the client may
+      // correct it.
       if (status >= 500 || status === 429 || problem.details.errors) await releaseKey(database, claimed);
       else await keepAnswer(database, claimed, sealed(status, headers, body));
       throw problem;

@@ -11,7 +11,10 @@ import { createRetention } from '../domain/retention.ts';
 import { createTemplates } from '../domain/templates.ts';
 import type { Services } from './action.ts';
 
-/** The domain on the database that an action works with: inside of its transaction, where it has one. */
+/**
+ * The domain on the database that an action works with: inside of its transaction, where it has
+ * one.
+ */
 export function domainOf({ database, now, defaultRegion }: Services) {
   const accounts = createAccounts(database, now, defaultRegion);
   const region = (account: AccountKey) => accounts.region(account);

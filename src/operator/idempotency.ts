@@ -2,8 +2,9 @@ import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'n
 import { Problem } from '../problem.ts';
 
 /**
- * The Idempotency-Key of a request, and the answer that is kept for it. An answer may hold a secret that is shown once,
- * so it is kept encrypted, with a key that only the bearer of the token can make again.
+ * The Idempotency-Key of a request, and the answer that is kept for it. An answer may hold a secret
+ * that is shown once, so it is kept encrypted, with a key that only the bearer of the token can
+ * make again.
  */
 
 const KEY_LENGTH_MAX = 128;

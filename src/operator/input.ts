@@ -4,7 +4,10 @@ import { type FieldError, Problem } from '../problem.ts';
 import type { Action, AnyInput, Page } from './action.ts';
 import { queryInteger } from './schemas.ts';
 
-/** What was sent, as an action takes it: checked against its schemas, with every mistake told at once. */
+/**
+ * What was sent, as an action takes it: checked against its schemas, with every mistake told at
+ * once.
+ */
 export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;

@@ -114,7 +114,8 @@ function parametersOf(action: Action): Json[] {
     Object.entries(fields).map(([name, field]) => {
       const { description, default: fallback, ...schema } = jsonSchema(field as z.ZodType);
       return {
-        ...{ name, in: where },
+        name,
+        in: where,
         ...(typeof description === 'string' && { description }),
         ...(where === 'path' && { required: true }),
         ...(where === 'query' && !(field as z.ZodType).safeParse(undefined).success && { required: true }),

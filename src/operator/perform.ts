@@ -28,8 +28,8 @@ export function checkScope(action: Action, actor: Actor): void {
 }
 
 /**
- * Runs an action. A change, its entry in the audit and what `finish` does are one transaction. The database may run
- * it again after a conflict, so it has no effect elsewhere.
+ * Runs an action. A change, its entry in the audit and what `finish` does are one transaction. The
+ * database may run it again after a conflict, so it has no effect elsewhere.
  */
 export async function perform(
   services: Services,

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** Schemas of values that several actions share. Outside they are JSON; inside they are bigint, number and null. */
+/**
+ * Schemas of values that several actions share. Outside they are JSON; inside they are bigint,
+ * number and null.
+ */
 
 /** What is said where a schema says nothing itself. Types and limits, never the value. */
 z.config({

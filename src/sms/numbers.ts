@@ -8,12 +8,15 @@ import {
 import examples from 'libphonenumber-js/mobile/examples';
 
 /**
- * Phone numbers: which texts name the same one. That depends on the country they are seen from, which may change any day. So what is
- * stored of a number must not: its digits as they were written. All notations of a number end in the same digits; by these it is
- * found, and then compared.
+ * Phone numbers: which texts name the same one. That depends on the country they are seen from,
+ * which may change any day. So what is stored of a number must not: its digits as they were
+ * written. All notations of a number end in the same digits; by these it is found, and then
+ * compared.
  */
 
-/** Which texts name the number that `text` names, seen from `region`, and how their keys may end. */
+/**
+ * Which texts name the number that `text` names, seen from `region`, and how their keys may end.
+ */
 export interface SameNumber {
   /** Mostly one. */
   readonly ends: readonly string[];
@@ -30,7 +33,10 @@ export function sameNumber(text: string, region: string | null): SameNumber {
   };
 }
 
-/** E.164 where the text can be read as a number, seen from `region`; else its digits; else the trimmed text. */
+/**
+ * E.164 where the text can be read as a number, seen from `region`; else its digits; else the
+ * trimmed text.
+ */
 export function numberKey(text: string, region: string | null): string {
   const own = written(text);
   return readNumber(own, asCountry(region))?.number ?? own.key;
@@ -39,15 +45,22 @@ export function numberKey(text: string, region: string | null): string {
 /** What is stored of a number to find it by: its digits, or the trimmed text where it has none. */
 export const writtenKey = (text: string): string => written(text).key;
 
-/** The last characters of that key: the same for every notation of a number, except for very short ones. */
+/**
+ * The last characters of that key: the same for every notation of a number, except for very short
+ * ones.
+ */
 export const numberEnd = (text: string): string => endOf(written(text).key);
 
 const endOf = (key: string): string => [...key].slice(-END_LENGTH).join('');
 
-// As long as the index has it. Where a number may be dialled without its area code, that leaves 6 digits at least.
+// As long as the index has it. Where a number may be dialled without its area code, that leaves 6
+// digits at least.
 const END_LENGTH = 6;
 
-/** Of a number so short that its end contains what stands before it: nothing, a trunk prefix or the country. */
+/**
+ * Of a number so short that its end contains what stands before it: nothing, a trunk prefix or the
+ * country.
+ */
 function shortEnds({ nationalNumber: digits, countryCallingCode }: PhoneNumber): string[] {
   if (digits.length > END_LENGTH) return [];
   // The 6 digits of Norfolk Island are 5 for its own people.
@@ -62,7 +75,9 @@ interface Written {
   readonly sign: '+' | ' ' | '';
 }
 
-/** What a text says by itself. Punctuation and blanks say nothing, and an extension is not dialled. */
+/**
+ * What a text says by itself. Punctuation and blanks say nothing, and an extension is not dialled.
+ */
 function written(text: string): Written {
   const trimmed = text.trim();
   if (trimmed.length > READ_LENGTH_MAX) return { key: keyOf(trimmed), digits: '', sign: '' };
@@ -76,7 +91,8 @@ function written(text: string): Written {
   return { key: keyOf(digits || trimmed.replace(/\p{Cc}/gu, '')), digits, sign };
 }
 
-// Keys are indexed, and an index does not take texts of any length. No number that exists is longer.
+// Keys are indexed, and an index does not take texts of any length. No number that exists is
+// longer.
 const KEY_LENGTH_MAX = 64;
 
 const keyOf = (key: string): string =>
@@ -90,8 +106,9 @@ const PLUS = /[+\uff0b][^\p{L}\p{N}]*$/u;
 const READ_LENGTH_MAX = 250;
 
 /**
- * What says that it is international is read so. Then the country that it is seen from comes first: a local number must not become
- * one of another country. Numbering plans change, so what they do not know is told by its length, and at last by how it is written.
+ * What says that it is international is read so. Then the country that it is seen from comes first:
+ * a local number must not become one of another country. Numbering plans change, so what they do
+ * not know is told by its length, and at last by how it is written.
  */
 function readNumber({ digits, sign }: Written, country: CountryCode | undefined): PhoneNumber | undefined {
   if (digits === '' || digits.length > READ_DIGITS_MAX) return undefined;
@@ -117,7 +134,10 @@ function parse(text: string, country?: CountryCode): PhoneNumber | undefined {
   return number && number.number.length > NUMBER_DIGITS_MIN ? number : undefined;
 }
 
-/** Local numbers may begin like their country's code, in Germany 49. Longer than a mobile number, it is the code. */
+/**
+ * Local numbers may begin like their country's code, in Germany 49. Longer than a mobile number, it
+ * is the code.
+ */
 const isWithOwnCode = (digits: string, unsigned: PhoneNumber, country: CountryCode): boolean =>
   unsigned.country === country && digits.length > (examples[country]?.length ?? digits.length);
 
@@ -132,7 +152,9 @@ export const isRegion = (text: string): boolean => isSupportedCountry(text);
 const asCountry = (region: string | null): CountryCode | undefined =>
   region && isSupportedCountry(region) ? region : undefined;
 
-/** What a spreadsheet has made of a number, or that it is none. `proposal` is what it probably was. */
+/**
+ * What a spreadsheet has made of a number, or that it is none. `proposal` is what it probably was.
+ */
 export interface NumberFault {
   readonly detail: string;
   readonly proposal: string | null;

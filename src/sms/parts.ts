@@ -1,11 +1,15 @@
 import calculator from 'sms-segments-calculator';
 
-/** How many message parts a text takes, and so how many credits: 160 characters of GSM 03.38, or 70 of UCS-2, and less in several. */
+/**
+ * How many message parts a text takes, and so how many credits: 160 characters of GSM 03.38, or 70
+ * of UCS-2, and less in several.
+ */
 export function partsOf(text: string): number {
   if (text.length <= 70) return 1; // in whatever alphabet
   if (PLAIN.test(text)) return text.length <= 160 ? 1 : Math.ceil(text.length / 153);
   return Math.max(1, new calculator.SegmentedMessage(text).segmentsCount);
 }
 
-// Characters of the default alphabet, one septet each: most texts, and a thousandth of the time of looking at graphemes.
+// Characters of the default alphabet, one septet each: most texts, and a thousandth of the time of
+// looking at graphemes.
 const PLAIN = /^[A-Za-z0-9 \n!"#%&'()*+,\-./:;<=>?@_£$¥èéùìòÇØøÅåΔΦΓΛΩΠΨΣΘΞÆæßÉ¤¡ÄÖÑÜ§¿äöñüà]*$/;

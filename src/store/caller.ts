@@ -2,8 +2,8 @@
 export type AccountKey = bigint | Caller;
 
 /**
- * The account that a user_id names. SQLite knows the id from the start. PostgreSQL learns it with the first
- * statement about the account, so that identification takes no round trip of its own.
+ * The account that a user_id names. SQLite knows the id from the start. PostgreSQL learns it with
+ * the first statement about the account, so that identification takes no round trip of its own.
  */
 export class Caller {
   readonly userIdHash: string;
@@ -11,7 +11,10 @@ export class Caller {
   readonly admits: (networks: string) => boolean;
   /** Undefined until the database has answered. */
   id: bigint | undefined;
-  /** The version of the account before it was identified, where the engine has one: see Database.version. */
+  /**
+   * The version of the account before it was identified, where the engine has one: see
+   * Database.version.
+   */
   readonly version: number | undefined;
 
   constructor(userIdHash: string, admits: Caller['admits'] = admitsNone, id?: bigint, version?: number) {
@@ -29,8 +32,9 @@ const admitsNone = () => false;
 const NO_NETWORK = '255.255.255.255';
 
 /**
- * Whether a call may use an account. `networks` are those to which it is restricted; null for no restriction,
- * undefined for no account. Every refusal checks networks once, so that its time does not tell the reason.
+ * Whether a call may use an account. `networks` are those to which it is restricted; null for no
+ * restriction, undefined for no account. Every refusal checks networks once, so that its time does
+ * not tell the reason.
  */
 export function isAdmitted(admits: Caller['admits'] = admitsNone, networks: string | null | undefined): boolean {
   if (networks === null) return true;

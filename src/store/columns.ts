@@ -1,10 +1,13 @@
 /**
- * The columns of a table, declared once: the types of its rows and its values, its SQL and its conversion follow.
- * A field in camelCase has the column of that name in snake_case.
+ * The columns of a table, declared once: the types of its rows and its values, its SQL and its
+ * conversion follow. A field in camelCase has the column of that name in snake_case.
  */
 type Kind = 'text' | 'text?' | 'long' | 'number' | 'number?';
 
-/** What the program holds. A `long` is exact over 64 bits; a `number` is an instant or a small count. */
+/**
+ * What the program holds. A `long` is exact over 64 bits; a `number` is an instant or a small
+ * count.
+ */
 interface Values {
   text: string;
   'text?': string | null;

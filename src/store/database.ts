@@ -19,8 +19,9 @@ export interface Writing extends Queries {
 
 export interface Database extends Queries {
   /**
-   * The account of the user_id with this hash, where it is valid and admits the call. PostgreSQL returns a Caller
-   * without an id: the first statement about the account identifies it, or throws Problem `denied`.
+   * The account of the user_id with this hash, where it is valid and admits the call. PostgreSQL
+   * returns a Caller without an id: the first statement about the account identifies it, or throws
+   * Problem `denied`.
    */
   identify(
     userIdHash: string,
@@ -28,21 +29,24 @@ export interface Database extends Queries {
     pollId?: number,
   ): Caller | undefined | Promise<Caller | undefined>;
   /**
-   * A number that is new after each change of the account, by any process. An answer is still right as long as the
-   * number is the same. Undefined on PostgreSQL. Without `poll`, writes of other processes since the last poll are
-   * not seen. Calls with the same `pollId` share one poll.
+   * A number that is new after each change of the account, by any process. An answer is still right
+   * as long as the number is the same. Undefined on PostgreSQL. Without `poll`, writes of other
+   * processes since the last poll are not seen. Calls with the same `pollId` share one poll.
    */
   version(account: Caller, poll?: boolean, pollId?: number): number | undefined;
   /** Identifies the account now, where no statement has. */
   confirm(account: AccountKey): Promise<void> | undefined;
   /**
-   * Does all of `work` or nothing. Transactions of one account follow one another; `null` is for an account that is
-   * being added. The changes are on disk when the promise resolves.
+   * Does all of `work` or nothing. Transactions of one account follow one another; `null` is for an
+   * account that is being added. The changes are on disk when the promise resolves.
    */
   transaction<T>(account: AccountKey | null, work: (queries: Writing) => Promise<T>): Promise<T>;
   /** All reads of `work` see the database at one moment. */
   snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
-  /** Throws Problem `unavailable` where the database does not answer. After a refused write it tries another. */
+  /**
+   * Throws Problem `unavailable` where the database does not answer. After a refused write it tries
+   * another.
+   */
   check(): Promise<void>;
   /** Writes a consistent copy to a file that does not exist yet. The service goes on meanwhile. */
   backup(path: string): Promise<void>;

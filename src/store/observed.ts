@@ -1,7 +1,10 @@
 import type { Database, Queries, Writing } from './database.ts';
 import type { Dialect } from './statement.ts';
 
-/** A database that tells when statements begin and end: for metrics and traces. Told are their names, never their values. */
+/**
+ * A database that tells when statements begin and end: for metrics and traces. Told are their
+ * names, never their values.
+ */
 export type StatementKind = 'read' | 'write' | 'transaction';
 export type StatementObserver = (name: string, kind: StatementKind) => StatementSpan;
 export interface StatementSpan {

@@ -3,8 +3,9 @@ import type { AccountKey, Caller } from './caller.ts';
 export type { AccountKey };
 
 /**
- * SQL text with `:name` parameters, the same for every engine. Where engines differ, the text has a fragment in
- * braces: `{name}` or `{name :parameter}`. Each engine replaces it by its own SQL, see Dialect.
+ * SQL text with `:name` parameters, the same for every engine. Where engines differ, the text has a
+ * fragment in braces: `{name}` or `{name :parameter}`. Each engine replaces it by its own SQL, see
+ * Dialect.
  */
 export interface Statement<P = never, R = unknown> {
   readonly name: string;
@@ -21,8 +22,8 @@ export interface Statement<P = never, R = unknown> {
 }
 
 /**
- * own: the account of the parameter `:account`. returned: the `account_id` of each row that it returns.
- * none: no account, such as a table of the operator. all: every account.
+ * own: the account of the parameter `:account`. returned: the `account_id` of each row that it
+ * returns. none: no account, such as a table of the operator. all: every account.
  */
 export type Affected = 'own' | 'returned' | 'none' | 'all';
 
@@ -53,7 +54,9 @@ export interface Dialect {
  */
 export type Fragment = 'binary' | 'clustered' | 'elements' | 'ending' | 'limit' | 'rare' | 'size' | 'using';
 
-/** Throws where a write does not tell which accounts it affects: cached answers would outlive it. */
+/**
+ * Throws where a write does not tell which accounts it affects: cached answers would outlive it.
+ */
 export function statement<P extends Record<keyof P, Value>, R = never>(
   name: string,
   text: string,

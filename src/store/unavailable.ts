@@ -1,6 +1,9 @@
 import { Problem } from '../problem.ts';
 
-/** The database does not answer, for a reason outside of the program. `operator` tells the operator the reason. */
+/**
+ * The database does not answer, for a reason outside of the program. `operator` tells the operator
+ * the reason.
+ */
 export const unavailable = (cause: unknown, operator?: string): Problem =>
   new Problem('unavailable', 'The database does not answer. Try again later.', {
     cause,

@@ -10,7 +10,10 @@ import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
 /** The file format of import and export: an account with everything in it, as one JSON object. */
 
-/** Throws InvalidAccount with all mistakes. With `update` a contact's group may be one that the account has. */
+/**
+ * Throws InvalidAccount with all mistakes. With `update` a contact's group may be one that the
+ * account has.
+ */
 export async function readAccount(value: unknown, now: number, update = false): Promise<AccountArchive> {
   const mistakes = new Mistakes();
   const fields = new Fields(value, '', mistakes);
@@ -84,8 +87,40 @@ function readLists(fields: Fields, update: boolean) {
 
 /** The JSON of an account, piece by piece, on one line. Its secrets leave as their hashes only. */
 export async function* writeAccount(reading: AccountReading): AsyncGenerator<string> {
+  yield stringify(headOf(reading)).slice(0, -1);
+  yield* writeList('inbox', reading.received, ({ id, sender, text, shortCode, receivedAt, read }) => ({
+    id,
+    sender,
+    message: text,
+    short_code: shortCode,
+    timestamp: formatDate(receivedAt),
+    read,
+  }));
+  yield* writeList('sent', reading.sent, ({ id, reference, recipient, text, status, sentAt, updatedAt, marked }) => ({
+    id,
+    user_message_id: reference,
+    recipient,
+    message: text,
+    delivery_status: status,
+    timestamp_sent: formatDate(sentAt),
+    timestamp_updated: formatDate(updatedAt),
+    marked,
+  }));
+  yield* writeList('scheduled', reading.scheduled, ({ id, reference, recipient, text, scheduledAt, createdAt }) => ({
+    id,
+    user_message_id: reference,
+    recipient,
+    message: text,
+    timestamp_scheduled: formatDate(scheduledAt),
+    timestamp_created: formatDate(createdAt),
+  }));
+  yield '}';
+}
+
+/** Everything of an account but its messages. */
+function headOf(reading: AccountReading): Record<string, unknown> {
   const { account, credentials } = reading;
-  const head = {
+  return {
     userIDHashes: credentials.map(({ hash, createdAt, revokedAt }) => ({
       sha256: hash,
       created: formatDate(createdAt),
@@ -125,34 +160,6 @@ export async function* writeAccount(reading: AccountReading): AsyncGenerator<str
       timestamp: formatDate(blockedAt),
     })),
   };
-  yield stringify(head).slice(0, -1);
-  yield* writeList('inbox', reading.received, ({ id, sender, text, shortCode, receivedAt, read }) => ({
-    id,
-    sender,
-    message: text,
-    short_code: shortCode,
-    timestamp: formatDate(receivedAt),
-    read,
-  }));
-  yield* writeList('sent', reading.sent, ({ id, reference, recipient, text, status, sentAt, updatedAt, marked }) => ({
-    id,
-    user_message_id: reference,
-    recipient,
-    message: text,
-    delivery_status: status,
-    timestamp_sent: formatDate(sentAt),
-    timestamp_updated: formatDate(updatedAt),
-    marked,
-  }));
-  yield* writeList('scheduled', reading.scheduled, ({ id, reference, recipient, text, scheduledAt, createdAt }) => ({
-    id,
-    user_message_id: reference,
-    recipient,
-    message: text,
-    timestamp_scheduled: formatDate(scheduledAt),
-    timestamp_created: formatDate(createdAt),
-  }));
-  yield '}';
 }
 
 async function* writeList<T>(

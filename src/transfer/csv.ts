@@ -26,7 +26,9 @@ export interface CsvColumn {
   readonly aliases: readonly string[];
 }
 
-/** The rows of a file. `named` says which header a column has in it: `mobile:Cell,name:First name`. */
+/**
+ * The rows of a file. `named` says which header a column has in it: `mobile:Cell,name:First name`.
+ */
 export async function* readCsv(
   bytes: Uint8Array,
   columns: readonly CsvColumn[],
@@ -85,7 +87,10 @@ async function* recordsOf(text: string, delimiter: string): AsyncGenerator<strin
   }
 }
 
-/** By its byte order mark, else by its bytes: Excel writes Windows-1252, UTF-8 or UTF-16 by the item of its menu. */
+/**
+ * By its byte order mark, else by its bytes: Excel writes Windows-1252, UTF-8 or UTF-16 by the item
+ * of its menu.
+ */
 export function decode(bytes: Uint8Array): string {
   const [first, second] = bytes;
   if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
@@ -168,8 +173,8 @@ function headerOf(
 }
 
 /**
- * What a spreadsheet would take for a formula or a number gets an apostrophe before it. So does what begins with one, or has
- * blanks around it: reading takes exactly one away again.
+ * What a spreadsheet would take for a formula or a number gets an apostrophe before it. So does
+ * what begins with one, or has blanks around it: reading takes exactly one away again.
  */
 const GUARDED = /^[=+\-@'\s]|\s$|^\d[\d.,E+\s]*$/i;
 

@@ -14,7 +14,8 @@ export interface ExportOptions {
 
 // Larger pieces make fewer writes; 64 KiB is what a pipe takes at once.
 const PIECE_CHARACTERS = 64 * 1024;
-// The snapshot that is read keeps SQLite from starting its log again, and PostgreSQL from removing dead rows.
+// The snapshot that is read keeps SQLite from starting its log again, and PostgreSQL from removing
+// dead rows.
 const UNREAD_MAX_MS = 60_000;
 
 /** Writes accounts as they are at one moment, in bounded memory; how many there were. */

@@ -34,7 +34,9 @@ export async function* readSource(path: string, encoding: string): AsyncGenerato
 
 const LINE_FEED = 0x0a;
 
-/** At line feeds only: readline would also split at U+2028, which JSON leaves bare inside its texts. */
+/**
+ * At line feeds only: readline would also split at U+2028, which JSON leaves bare inside its texts.
+ */
 export async function* linesOf(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Line> {
   let pending: Buffer[] = [];
   let pendingBytes = 0;

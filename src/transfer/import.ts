@@ -5,7 +5,10 @@ import { invalidUtf8, linesOf, readSource, sourceName } from './import-source.ts
 import { jsonErrorAt, placeOf } from './json-error.ts';
 import { InvalidAccount, Mistakes, parseJson } from './json-fields.ts';
 
-/** Import of accounts from a file: each whole or not at all, and the mistakes of one do not stop the others. */
+/**
+ * Import of accounts from a file: each whole or not at all, and the mistakes of one do not stop the
+ * others.
+ */
 export interface ImportResult {
   accounts: number;
   /** Of these accounts, how many existed before. */

@@ -1,6 +1,7 @@
 /**
- * Where a text stops being JSON (RFC 8259). V8 does not always tell, and where it does it quotes the text, which may hold
- * secrets. The position is that of the first character that cannot follow, or the end of a text that breaks off.
+ * Where a text stops being JSON (RFC 8259). V8 does not always tell, and where it does it quotes
+ * the text, which may hold secrets. The position is that of the first character that cannot follow,
+ * or the end of a text that breaks off.
  */
 export function jsonErrorAt(text: string): number {
   const open: string[] = []; // the ends of the objects and lists around

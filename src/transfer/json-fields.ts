@@ -15,7 +15,10 @@ export class Mistakes {
     for (const each of told) this.add(each);
   }
 
-  /** Names of fields come from the file: they may be long, and hold what a terminal takes for a command. */
+  /**
+   * Names of fields come from the file: they may be long, and hold what a terminal takes for a
+   * command.
+   */
   add(mistake: string): void {
     if (this.told.length >= MISTAKES_MAX) this.leftOut += 1;
     else this.told.push(mistake.slice(0, MISTAKE_LENGTH_MAX).replace(/\p{Cc}/gu, '…'));
@@ -37,9 +40,10 @@ export class InvalidAccount extends Problem {
 }
 
 /**
- * Reads the fields of a JSON object one by one, each with its type, and refuses what nobody asked for: a misspelt name is an
- * error and not a loss. Mistakes say where and what, and never repeat a value, which may be a secret. All of them are
- * collected: what is wrong reads as undefined, and whoever has read everything looks whether there were mistakes.
+ * Reads the fields of a JSON object one by one, each with its type, and refuses what nobody asked
+ * for: a misspelt name is an error and not a loss. Mistakes say where and what, and never repeat a
+ * value, which may be a secret. All of them are collected: what is wrong reads as undefined, and
+ * whoever has read everything looks whether there were mistakes.
  */
 export class Fields {
   /** Undefined where there is no object: that is told once, and not for each field. */
@@ -145,7 +149,10 @@ export class Fields {
 const FIRST_INSTANT = Date.parse('0001-01-01T00:00:00Z');
 const LAST_INSTANT = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** JSON with whole numbers beyond 2^53 as bigint; throws SyntaxError. The slower way is taken only where there are such. */
+/**
+ * JSON with whole numbers beyond 2^53 as bigint; throws SyntaxError. The slower way is taken only
+ * where there are such.
+ */
 export function parseJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   try {

@@ -28,7 +28,10 @@ const fault = (
   cases: RegExp,
   wrap: (fault: string) => string,
 ): Exception => ({
-  ...{ cases, why, status: 500, cache: 'private' },
+  cases,
+  why,
+  status: 500,
+  cache: 'private',
   body: () => wrap(`<error xmlns="http://sms.example/api"><code>${code}</code><message>${message}</message></error>`),
 });
 const START = (uri: string) =>

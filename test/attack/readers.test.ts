@@ -65,7 +65,9 @@ onEveryEngine('readers that take nothing', (engine) => {
     serving = await serve(await engine.fresh('empty'), { database: counting });
     for (const userID of ['deaf', 'other']) {
       await adopt(serving.app, {
-        ...{ username: userID, userID, templates: TEXTS },
+        username: userID,
+        userID,
+        templates: TEXTS,
         contacts: TEXTS.map((name, index) => ({ id: String(index), name, mobile: '+27825550001' })),
         inbox: TEXTS.map((message, index) => ({ id: String(index), message, timestamp: AT, read: false })),
       });

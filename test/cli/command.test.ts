@@ -26,7 +26,9 @@ describe('columba import and export', () => {
 
     const output = freshPath('json');
     assert.deepEqual(await columba(['export', '--output', output, '--database', database]), {
-      ...{ code: 0, stdout: '', stderr: '' },
+      code: 0,
+      stdout: '',
+      stderr: '',
     });
     assert.equal(readFileSync(output, 'utf8'), stdout);
 
@@ -179,7 +181,8 @@ describe('columba refuses', () => {
       env: {
         ...{ COLUMBA_DATABASE: 'mysql://root:SECRET@host/db', COLUMBA_REGION: 'za', COLUMBA_TIME_ZONE: 'Mars/Phobos' },
         ...{ COLUMBA_BASE_URL: 'sms.example', COLUMBA_NAMESPACE: 'not a uri', COLUMBA_LOG_LEVEL: 'loud' },
-        ...{ COLUMBA_PROT: '1', COLUMBA_PORT: '8080' },
+        COLUMBA_PROT: '1',
+        COLUMBA_PORT: '8080',
       },
     });
     assert.deepEqual([code, stdout], [1, '']);
@@ -193,7 +196,10 @@ describe('columba refuses', () => {
         .sort(),
       [
         ...['--list-limit', '--port', 'COLUMBA_BASE_URL', 'COLUMBA_DATABASE', 'COLUMBA_LOG_LEVEL'],
-        ...['COLUMBA_NAMESPACE', 'COLUMBA_PROT', 'COLUMBA_REGION', 'COLUMBA_TIME_ZONE'],
+        'COLUMBA_NAMESPACE',
+        'COLUMBA_PROT',
+        'COLUMBA_REGION',
+        'COLUMBA_TIME_ZONE',
       ],
     );
     assert.match(stderr, /--port: expected a whole number from 0 to 65535, not "70000"\n/);
@@ -225,7 +231,8 @@ describe('columba refuses', () => {
     file.exec("insert into schema_version (version, name, applied_at) values (99, 'from the future', 0)");
     file.close();
     assert.deepEqual(await columba(['check', '--database', database]), {
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: `columba: The database has schema version 99, and this program knows versions up to ${migrations.length}. Run the newer Columba that wrote it.\n`,
     });
   });

@@ -99,7 +99,12 @@ onEveryEngine('.NET by Mono', (engine) => {
       await run('mcs', 'Typed.cs', 'inbox.cs', 'InboxDS.cs', ...REFERENCES, '-r:Microsoft.CSharp');
       const lines = (await run('mono', 'Typed.exe')).trim().split('\n');
       assert.deepEqual(lines.slice(0, 6), [
-        ...['id Int64', 'sender String', 'message String', 'short_code String', 'timestamp DateTime', 'read Boolean'],
+        'id Int64',
+        'sender String',
+        'message String',
+        'short_code String',
+        'timestamp DateTime',
+        'read Boolean',
       ]);
       assert.ok(lines.includes('1003 2026-10-02T10:45:30.0000000Z False +27825550203'));
       assert.ok(lines.includes('1004 2026-10-03T11:00:00.0000000Z False absent'));

@@ -113,7 +113,8 @@ describe('numbers', () => {
       for (const { text, value } of accepted) {
         test(`${type} in ${form}: ${JSON.stringify(text)} is ${value}`, async () => {
           assert.deepEqual(await endpoint.receive(given({ [name]: text })), {
-            ...{ group, operation },
+            group,
+            operation,
             arguments: { user_id: ACME, [name]: value },
           });
         });
@@ -156,7 +157,8 @@ describe('text', () => {
       test(`string in ${form}: ${JSON.stringify(text)} arrives as it is`, async () => {
         const request = requestOf(form, 'account', 'FetchContact', { user_id: ACME, mobile: text });
         assert.deepEqual(await endpoint.receive(request), {
-          ...{ group: 'account', operation: 'FetchContact' },
+          group: 'account',
+          operation: 'FetchContact',
           arguments: { user_id: ACME, mobile: text },
         });
       });
@@ -165,7 +167,8 @@ describe('text', () => {
     test(`string in ${form}: a missing one is null, which is not the empty one`, async () => {
       const request = requestOf(form, 'account', 'FetchContact', { user_id: ACME });
       assert.deepEqual(await endpoint.receive(request), {
-        ...{ group: 'account', operation: 'FetchContact' },
+        group: 'account',
+        operation: 'FetchContact',
         arguments: { user_id: ACME, mobile: null },
       });
     });

@@ -55,7 +55,9 @@ describe(FILE, () => {
     assert.deepEqual([runAsNonRoot, runAsUser, runAsGroup], [true, uid, gid]);
     assert.deepEqual(seccompProfile, { type: 'RuntimeDefault' });
     assert.deepEqual(container.securityContext, {
-      ...{ allowPrivilegeEscalation: false, privileged: false, readOnlyRootFilesystem: true },
+      allowPrivilegeEscalation: false,
+      privileged: false,
+      readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     });
     assert.deepEqual(

@@ -57,8 +57,16 @@ describe(UNIT, () => {
       'ProtectHostname',
       'ProtectKernelLogs',
     ],
-    ...['ProtectKernelModules', 'ProtectKernelTunables', 'PrivateDevices', 'PrivateTmp', 'PrivateUsers', 'RemoveIPC'],
-    ...['LockPersonality', 'RestrictNamespaces', 'RestrictRealtime', 'RestrictSUIDSGID'],
+    'ProtectKernelModules',
+    'ProtectKernelTunables',
+    'PrivateDevices',
+    'PrivateTmp',
+    'PrivateUsers',
+    'RemoveIPC',
+    'LockPersonality',
+    'RestrictNamespaces',
+    'RestrictRealtime',
+    'RestrictSUIDSGID',
   ].map((key) => [key, 'yes']);
   guards.push(
     ['ProtectSystem', 'strict'],

@@ -69,7 +69,11 @@ onEveryEngine('ledger', (engine) => {
     assert.deepEqual(
       { kind, from, to, amount, messageId },
       {
-        ...{ kind: 'release', from: 'held', to: 'free', amount: 2n, messageId: 7n },
+        kind: 'release',
+        from: 'held',
+        to: 'free',
+        amount: 2n,
+        messageId: 7n,
       },
     );
     await check('one cancelled');

@@ -51,8 +51,10 @@ export async function openService(engine: Engine): Promise<FuzzedService> {
   const logged: string[] = [];
   let call: Called | undefined;
   const environment = {
-    ...{ COLUMBA_DATABASE: database, COLUMBA_PORT: '0' },
-    ...{ COLUMBA_DRAIN_TIMEOUT_MS: '0', COLUMBA_REQUEST_TIMEOUT_MS: '3000' },
+    COLUMBA_DATABASE: database,
+    COLUMBA_PORT: '0',
+    COLUMBA_DRAIN_TIMEOUT_MS: '0',
+    COLUMBA_REQUEST_TIMEOUT_MS: '3000',
   };
   const app = await createApp(readConfig(environment), {
     now: () => Date.UTC(2026, 10, 15, 12),

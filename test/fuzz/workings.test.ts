@@ -129,7 +129,10 @@ describe('answers', () => {
 
 test('another spelling of a document is the same document', () => {
   const tree = ({ uri, local, text, commented, attributes, children }: XmlElement): unknown => [
-    ...[uri, local, text, commented],
+    uri,
+    local,
+    text,
+    commented,
     attributes
       .filter((each) => !each.uri.endsWith('/xmlns/'))
       .map((each) => [each.uri, each.local, each.value])

@@ -64,7 +64,10 @@ const TARGETS: Record<string, Target> = {
     ...{ group: 'sent', operation: 'MarkMessageAsRead', name: 'id', others: { user_id: ACME }, check: required },
   },
   dateTime: {
-    ...{ group: 'inbox', operation: 'Read', name: 'from', check: required },
+    group: 'inbox',
+    operation: 'Read',
+    name: 'from',
+    check: required,
     others: { user_id: ACME, to: '2026-10-31T00:00:00Z', max_count: '1' },
   },
 };

@@ -29,7 +29,11 @@ const FUNCTIONS: Readonly<Record<string, 'range' | 'instant'>> = {
     absent: 'instant',
     abs: 'instant',
   },
-  ...{ clamp_min: 'instant', clamp_max: 'instant', vector: 'instant', scalar: 'instant', time: 'instant' },
+  clamp_min: 'instant',
+  clamp_max: 'instant',
+  vector: 'instant',
+  scalar: 'instant',
+  time: 'instant',
 };
 const AGGREGATIONS = ['sum', 'min', 'max', 'avg', 'count', 'topk', 'bottomk', 'quantile', 'stddev', 'group'];
 const OPERATORS = [['or'], ['and', 'unless'], ['==', '!=', '<=', '<', '>=', '>'], ['+', '-'], ['*', '/', '%'], ['^']];

@@ -61,7 +61,11 @@ onEveryEngine('the blacklist', (engine) => {
     async (client) => {
       const time = '2031-01-01T00:00:00Z';
       const to = (id: number, recipient: string, message: string) => ({
-        ...{ id, recipient, message, timestamp_scheduled: time, timestamp_created: time },
+        id,
+        recipient,
+        message,
+        timestamp_scheduled: time,
+        timestamp_created: time,
       });
       const owner = await client.newcomer({
         region: 'ZA',

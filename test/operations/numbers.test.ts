@@ -73,7 +73,9 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
             const what = `imported with ${before || 'none'}, asked with ${now || 'none'}`;
             const username = `${before}-${now}`;
             await adopt((services[before] as Service).app, {
-              ...{ username, userID: username, credits: 0 },
+              username,
+              userID: username,
+              credits: 0,
               ...{ contacts: texts.map(contact), scheduled: texts.map(scheduled) },
             });
             const service = services[now] as Service;
@@ -247,7 +249,10 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
       const others = Array.from({ length: 2_500 }, (_, index) => `+1${2_000 + index}550201`);
       const contacts = [...others, '0825550201', '+27825550201'].map(contact);
       await adopt(ZA.app, {
-        ...{ username: 'a', userID: 'a', credits: 0, contacts },
+        username: 'a',
+        userID: 'a',
+        credits: 0,
+        contacts,
         ...{ scheduled: [...others, ...Array.from({ length: 2_500 }, () => '082 555 0201')].map(scheduled) },
         blacklist: others.map((mobile) => ({ mobile, timestamp: at })),
       });

@@ -105,7 +105,10 @@ onEveryEngine('results: lists', (engine) => {
     'order: FetchUnmarkedDeliveryStatus is oldest change first, FetchSentDS newest first',
     async (client) => {
       const sent = SHUFFLED.map(([id, timestamp_updated], index) => ({
-        ...{ id, timestamp_updated, marked: false, delivery_status: 'DELIVERED' },
+        id,
+        timestamp_updated,
+        marked: false,
+        delivery_status: 'DELIVERED',
         timestamp_sent: `2026-01-0${[3, 1, 1, 2, 4][index]}T00:00:00Z`,
       }));
       const owner = await client.newcomer({ sent });

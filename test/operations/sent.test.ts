@@ -48,8 +48,16 @@ onEveryEngine('sent and scheduled messages', (engine) => {
 
   inEveryForm(engine, "delivery_status is one of QUEUED, SUBMITTED and SMPP's names, told as it is", async (client) => {
     const names = [
-      ...['QUEUED', 'SUBMITTED', 'ENROUTE', 'DELIVERED', 'EXPIRED'],
-      ...['DELETED', 'UNDELIVERABLE', 'ACCEPTED', 'UNKNOWN', 'REJECTED'],
+      'QUEUED',
+      'SUBMITTED',
+      'ENROUTE',
+      'DELIVERED',
+      'EXPIRED',
+      'DELETED',
+      'UNDELIVERABLE',
+      'ACCEPTED',
+      'UNKNOWN',
+      'REJECTED',
     ];
     assert.deepEqual([...DELIVERY_STATUSES].sort(), [...names].sort());
     const owner = await client.newcomer({
@@ -126,7 +134,11 @@ onEveryEngine('sent and scheduled messages', (engine) => {
 
 const TIME = '2026-05-01T00:00:00Z';
 const message = (id: string) => ({
-  ...{ id, delivery_status: 'DELIVERED', timestamp_sent: TIME, timestamp_updated: TIME, marked: false },
+  id,
+  delivery_status: 'DELIVERED',
+  timestamp_sent: TIME,
+  timestamp_updated: TIME,
+  marked: false,
 });
 const scheduled = (id: string, text: string | null) => ({
   ...{ id, message: text, recipient: '+27825550201', timestamp_scheduled: TIME, timestamp_created: TIME },

@@ -43,7 +43,8 @@ const DELICATE = [
 
 const UNCARRIED = [
   ...Array.from({ length: 0x20 }, (_, code) => code).filter((code) => ![0x9, 0xa, 0xd].includes(code)),
-  ...[0xfffe, 0xffff],
+  0xfffe,
+  0xffff,
 ].map((code) => String.fromCodePoint(code));
 
 onEveryEngine('text', (engine) => {

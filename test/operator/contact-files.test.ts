@@ -28,7 +28,14 @@ onEveryEngine('contacts from files', (engine) => {
     assert.deepEqual(
       { ...done },
       {
-        ...{ dryRun: false, rows: 4, added: 1, changed: 1, unchanged: 1, duplicates: 1, bad: 0, groupsAdded: 1 },
+        dryRun: false,
+        rows: 4,
+        added: 1,
+        changed: 1,
+        unchanged: 1,
+        duplicates: 1,
+        bad: 0,
+        groupsAdded: 1,
         ...{ errors: [], errorsLeftOut: 0 },
       },
     );

@@ -102,7 +102,14 @@ export async function startOperatorApi(engine: Engine, data: 'empty' | 'sample' 
   };
   const { token } = await addToken(ALL_SCOPES);
   return {
-    ...{ app, services, clock, address, database, token, logged, addToken },
+    app,
+    services,
+    clock,
+    address,
+    database,
+    token,
+    logged,
+    addToken,
     call: (method, path, options = {}) => callAt(address, method, path, { token, ...options }),
     async stop() {
       await web?.close();

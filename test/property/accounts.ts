@@ -16,8 +16,18 @@ const byId = { selector: ({ id }: { id: unknown }) => id, maxLength: 6 };
 
 const message = { id: digits, message: text };
 const ACCOUNT = {
-  ...{ contactName: text, contactSurname: text, company: text, email: text, tel: number, fax: text },
-  ...{ mobile: number, address: text, credits: digits, usedCredits: digits, transmissionPriority: int, tag: int },
+  contactName: text,
+  contactSurname: text,
+  company: text,
+  email: text,
+  tel: number,
+  fax: text,
+  mobile: number,
+  address: text,
+  credits: digits,
+  usedCredits: digits,
+  transmissionPriority: int,
+  tag: int,
   datetimeCreated: time,
   datetimeLastLoggedIn: optional(time),
   groups: fc.uniqueArray(fc.record({ id: int, name: text }), byId),
@@ -45,7 +55,8 @@ const ACCOUNT = {
   scheduled: fc.uniqueArray(
     fc.record({
       ...{ ...message, user_message_id: text, recipient: number },
-      ...{ timestamp_scheduled: time, timestamp_created: time },
+      timestamp_scheduled: time,
+      timestamp_created: time,
     }),
     byId,
   ),
@@ -110,7 +121,11 @@ const leaving = (given: string | undefined): string | null => (given === absent 
 function profile(account: AnyAccount, userID: string, username: string) {
   const { datetimeCreated, datetimeLastLoggedIn, transmissionPriority, tag } = account;
   return {
-    ...{ userID, username, password: '', transmissionPriority, tag },
+    userID,
+    username,
+    password: '',
+    transmissionPriority,
+    tag,
     ...{ contactName: leaving(account.contactName), contactSurname: leaving(account.contactSurname) },
     ...{ company: leaving(account.company), email: leaving(account.email), tel: leaving(account.tel) },
     ...{ fax: leaving(account.fax), mobile: leaving(account.mobile), address: leaving(account.address) },
@@ -142,7 +157,10 @@ const status = ({
   delivery_status,
   timestamp_updated,
 }: ReturnType<typeof sentMessage>) => ({
-  ...{ recipient, user_message_id, delivery_status, timestamp_updated },
+  recipient,
+  user_message_id,
+  delivery_status,
+  timestamp_updated,
 });
 
 const scheduledMessage = (given: AnyAccount['scheduled'][number]) => ({

@@ -173,7 +173,14 @@ onEveryEngine('importing accounts', (engine) => {
 /** For the questions alone, whatever the answers. */
 const NOTHING = {
   ...{ credits: '0', usedCredits: '0', transmissionPriority: 0, tag: 0, datetimeCreated: '2026-01-01T00:00:00Z' },
-  ...{ contactName: undefined, contactSurname: undefined, company: undefined, email: undefined, tel: undefined },
-  ...{ fax: undefined, mobile: undefined, address: undefined, datetimeLastLoggedIn: undefined },
+  contactName: undefined,
+  contactSurname: undefined,
+  company: undefined,
+  email: undefined,
+  tel: undefined,
+  fax: undefined,
+  mobile: undefined,
+  address: undefined,
+  datetimeLastLoggedIn: undefined,
   ...{ groups: [], contacts: [], templates: [], inbox: [], sent: [], scheduled: [] },
 };

@@ -54,7 +54,9 @@ const query = fc.oneof(
 );
 
 export const anyRequest: fc.Arbitrary<AnyRequest> = fc.record({
-  ...{ method, path, query },
+  method,
+  path,
+  query,
   headers: fc.record({ 'content-type': contentType, soapaction: action }, { requiredKeys: ['content-type'] }),
   body: fc.oneof(
     fc.uint8Array({ maxLength: 2_000 }).map(latin1),

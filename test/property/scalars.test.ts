@@ -34,7 +34,11 @@ describe('text of scalars', () => {
     test(`any text is read as ${name} or refused, and what is read can be written and read again`, () => {
       const { format } = scalarText[name] as { format(value: unknown): string };
       const types: Record<ScalarName, string> = {
-        ...{ string: 'string', int: 'number', long: 'bigint', boolean: 'boolean', dateTime: 'number' },
+        string: 'string',
+        int: 'number',
+        long: 'bigint',
+        boolean: 'boolean',
+        dateTime: 'number',
       };
       fc.assert(
         fc.property(fc.oneof(anyText(40), nearly(name), names), fc.constantFrom(...PARSERS), (text, parse) => {

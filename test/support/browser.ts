@@ -63,7 +63,8 @@ export function inBrowser(
         if (!/^data:/.test(request.url()) && !request.url().startsWith(`${address}/`)) errors.push(request.url());
       });
       await work({
-        ...{ page, service },
+        page,
+        service,
         open: async (path) => void (await page.goto(address + path)),
         call: (userId, maxCount) => callUnread(page, userId, maxCount),
         unfold: () => page.evaluate(UNFOLD),

@@ -103,7 +103,9 @@ export async function openScene(engine: Engine, settings: Partial<Config> = {}):
   const near = await neighbour(address);
   await near.call();
   return {
-    ...{ service, address, neighbour: near },
+    service,
+    address,
+    neighbour: near,
     async close() {
       try {
         await near.call();

@@ -100,7 +100,10 @@ export function clientOf(service: Service, form: Form, userId = ACME, username =
   const raw: Client['raw'] = (group, operation, args = {}) =>
     service.call(form, group, operation, { user_id: userId, ...args });
   return {
-    ...{ form, userId, service, raw },
+    form,
+    userId,
+    service,
+    raw,
     async ask(group, operation, args) {
       const { result } = contract[group][operation] as unknown as Operation;
       const answer = await raw(group, operation, args);

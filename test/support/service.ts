@@ -66,7 +66,11 @@ export async function startService(
     return { ...reply, text };
   };
   return {
-    ...{ app, clock, slept, logged, send },
+    app,
+    clock,
+    slept,
+    logged,
+    send,
     call: (form, group, operation, args) => send(requestOf(form, group, operation, args)),
     async stop() {
       await app.stop();

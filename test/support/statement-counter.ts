@@ -85,7 +85,8 @@ const AT = '2026-05-01T00:00:00Z';
 export const received = (id: number, read: boolean) => ({ id, read, message: 'in', timestamp: AT });
 export const sent = (id: number, marked: boolean) => ({
   ...{ id, marked, recipient: '+27825550201', message: 'out', delivery_status: 'DELIVERED' },
-  ...{ timestamp_sent: AT, timestamp_updated: AT },
+  timestamp_sent: AT,
+  timestamp_updated: AT,
 });
 export const range = (from: number, count: number) => Array.from({ length: count }, (_, index) => from + index);
 

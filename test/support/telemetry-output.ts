@@ -33,7 +33,8 @@ export async function watched(database: string, { args = [], env = {} }: Watchin
       .map((line) => JSON.parse(line));
   return {
     ...server,
-    ...{ database, lines },
+    database,
+    lines,
     calls: () => lines().filter(({ msg }) => msg === 'call'),
     async stop() {
       server.child.kill('SIGTERM');
@@ -140,7 +141,8 @@ export async function startCollector(status = 200): Promise<Collector> {
   });
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ bodies, paths },
+    bodies,
+    paths,
     spans: () =>
       bodies
         .flatMap((body) => (JSON.parse(body) as Sent).resourceSpans)

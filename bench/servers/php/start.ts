@@ -60,10 +60,19 @@ AliasMatch "^/api/(account|inbox)\\.asmx$" "${folder}/server.php"
 `;
 
 const ACCOUNT = {
-  ...{ datetimeCreated: 'text', datetimeLastLoggedIn: 'text', userID: 'text unique', username: 'text' },
+  datetimeCreated: 'text',
+  datetimeLastLoggedIn: 'text',
+  userID: 'text unique',
+  username: 'text',
   ...{ password: "text default ''", contactName: 'text', contactSurname: 'text', company: 'text', email: 'text' },
-  ...{ tel: 'text', fax: 'text', mobile: 'text', address: 'text', credits: 'integer', usedCredits: 'integer' },
-  ...{ transmissionPriority: 'integer', tag: 'integer' },
+  tel: 'text',
+  fax: 'text',
+  mobile: 'text',
+  address: 'text',
+  credits: 'integer',
+  usedCredits: 'integer',
+  transmissionPriority: 'integer',
+  tag: 'integer',
 };
 const columns = Object.entries(ACCOUNT).map(([name, type]) => `${name} ${type}`);
 

@@ -167,7 +167,8 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Not available at the moment',
 };
 
-// A page shows only the start of long texts of a request: escaped, they take up to six times as long.
+// A page shows only the start of long texts of a request: escaped, they take up to six times as
+// long.
 const NAME_SHOWN_MAX = 100;
 const TEXT_SHOWN_MAX = 1_000;
 const STEPS_MAX = 20;

@@ -14,8 +14,8 @@ import {
 import { type StartTag, StartTagCache } from './start-tag-cache.ts';
 
 /**
- * A strict, bounded parser of XML 1.0 (fifth edition) with Namespaces, without DTD.
- * It takes a tenth of a general parser's time: it reads a whole document at once (bench/RESULTS.md).
+ * A strict, bounded parser of XML 1.0 (fifth edition) with Namespaces, without DTD. It takes a
+ * tenth of a general parser's time: it reads a whole document at once (bench/RESULTS.md).
  * test/asmx/xml compares it with saxes and runs the W3C conformance suite.
  */
 export interface XmlElement {

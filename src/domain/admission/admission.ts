@@ -3,7 +3,10 @@ import { Problem } from '../../problem.ts';
 import type { Caller } from '../../store/database.ts';
 import { type Authority, createAuthority, createMemory, type Lease, type Rate } from './rate-limiter.ts';
 
-/** Keeps callers within their limits. Only failures wait: who is known behind the same address never does. */
+/**
+ * Keeps callers within their limits. Only failures wait: who is known behind the same address never
+ * does.
+ */
 export interface Guard {
   /** Resolves when the failed identification may be answered. */
   failed(client: string, holdBack?: HoldBack): Promise<void>;
@@ -11,12 +14,15 @@ export interface Guard {
   admitClient(client: string): void | Promise<void>;
   admitAccount(account: Caller): void | Promise<void>;
   /**
-   * Reading a request costs something before it is known whose it is. An address may cost so many bytes a second; none,
-   * if its calls succeed. Without bytes: whether anything is left. Throws Problem `too-many`.
+   * Reading a request costs something before it is known whose it is. An address may cost so many
+   * bytes a second; none, if its calls succeed. Without bytes: whether anything is left. Throws
+   * Problem `too-many`.
    */
   admitReading(client: string, bytes?: number): void;
   readingSucceeded(client: string, bytes: number): void;
-  /** Whether accounts have a limit: then it must be known whose a call is before anything is done. */
+  /**
+   * Whether accounts have a limit: then it must be known whose a call is before anything is done.
+   */
   readonly limitsAccounts: boolean;
 }
 
@@ -34,12 +40,14 @@ export interface GuardSettings {
   readonly unlimited: readonly string[];
 }
 
-// What is asked for ahead is spent soon or never: enough not to ask for each call, little enough to count together.
+// What is asked for ahead is spent soon or never: enough not to ask for each call, little enough to
+// count together.
 const LEASES_PER_SECOND = 20;
 const LEASE_MS = 1_000;
 const LEASES_MAX = 20_000;
 
-// Calls as a rule are shorter and always read. 1 MiB of the worst XML takes 20 ms: an address can take 2 % of a core.
+// Calls as a rule are shorter and always read. 1 MiB of the worst XML takes 20 ms: an address can
+// take 2 % of a core.
 const FREE_READING_BYTES = 16_384;
 const READING: Rate = { perSecond: 64, burst: 512 }; // of 16 KiB each: 1 MiB a second, and 8 MiB at once
 
@@ -64,7 +72,10 @@ export function createGuard(settings: GuardSettings): Guard {
     return true;
   }
 
-  /** One question at a time for each key: calls that come meanwhile share what it brings, or are refused with it. */
+  /**
+   * One question at a time for each key: calls that come meanwhile share what it brings, or are
+   * refused with it.
+   */
   async function ask(key: string, rate: Rate, whose: string): Promise<void> {
     do {
       const asked = asking.get(key) ?? lease(key, rate).finally(() => asking.delete(key));

@@ -1,11 +1,17 @@
 import { detached } from '../../detached.ts';
 import { neighbourhood } from '../../networks.ts';
 
-/** Who has done how much of late. Processes that share a port ask one of them, so that they count together. */
+/**
+ * Who has done how much of late. Processes that share a port ask one of them, so that they count
+ * together.
+ */
 export interface Authority {
   /** Asking takes a message to another process: better for some calls at once. */
   readonly remote?: boolean;
-  /** Up to `wanted` calls for whoever the key names. Where there are none, how long until there is one. */
+  /**
+   * Up to `wanted` calls for whoever the key names. Where there are none, how long until there is
+   * one.
+   */
   take(key: string, rate: Rate, wanted: number): Lease | Promise<Lease>;
   /** Counts a failed identification; for how long its answer is to be held back. */
   failed(client: string): number | Promise<number>;
@@ -22,7 +28,8 @@ export interface Lease {
 
 // A program with an outdated user_id fails a few times before a person looks at it: those are free.
 const FREE_FAILURES = 10;
-// Of all addresses of one neighbourhood together: a company behind a few addresses has several such programs.
+// Of all addresses of one neighbourhood together: a company behind a few addresses has several such
+// programs.
 const FREE_FAILURES_NEARBY = 100;
 const DELAY_FIRST_MS = 100;
 const DELAY_MAX_MS = 2_000;
@@ -30,7 +37,8 @@ const FORGET_AFTER_MS = 60_000;
 // About 10 MB each when full.
 const CLIENTS_MAX = 10_000;
 const BUCKETS_MAX = 100_000;
-// Buckets count in thousandths: whole rates and whole milliseconds make whole numbers, so nothing is lost by rounding.
+// Buckets count in thousandths: whole rates and whole milliseconds make whole numbers, so nothing
+// is lost by rounding.
 const CALL = 1_000;
 
 export function createAuthority(now: () => number) {
@@ -72,9 +80,13 @@ export function createAuthority(now: () => number) {
   } satisfies Authority & { giveBack(key: string, rate: Rate, count: number): void };
 }
 
-/** At most so many values by their keys; of those that were not set of late, half are forgotten at a time. */
+/**
+ * At most so many values by their keys; of those that were not set of late, half are forgotten at a
+ * time.
+ */
 export function createMemory<T>(most: number) {
-  // Not one by one: finding the first of a Map takes as long as there were deletions, 0.2 ms for a hundred thousand.
+  // Not one by one: finding the first of a Map takes as long as there were deletions, 0.2 ms for a
+  // hundred thousand.
   let recent = new Map<string, T>();
   let before = new Map<string, T>();
   return {

@@ -36,7 +36,10 @@ const fields = z.strictObject({
 const BODY = { mobile: '+27825550201', name: 'Ann', surname: 'Lee', groupId: '3' };
 
 const given = ({ mobile, name = null, surname = null, groupId = null }: z.output<typeof fields>) => ({
-  ...{ mobile, name, surname, groupId },
+  mobile,
+  name,
+  surname,
+  groupId,
 });
 
 const list = accountListAction({

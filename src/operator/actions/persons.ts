@@ -4,7 +4,10 @@ import { type Action, action } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { credits, instant, line, queryFlag, rowId, username } from '../schemas.ts';
 
-/** What is known about a person, by phone number: to be handed out, or to be erased. The audit never has the number. */
+/**
+ * What is known about a person, by phone number: to be handed out, or to be erased. The audit never
+ * has the number.
+ */
 
 const params = z.strictObject({
   number: line(50).min(1).describe('The phone number, in international form such as +27825550201.'),

@@ -7,7 +7,10 @@ import { id, instant, line, username } from '../schemas.ts';
 
 /** Bearer tokens of this API. */
 
-/** What the holder of an account may be given: not the right to change accounts, credits or the gateway. */
+/**
+ * What the holder of an account may be given: not the right to change accounts, credits or the
+ * gateway.
+ */
 const ACCOUNT_SCOPES: readonly Scope[] = ['contacts', 'messages:read', 'messages:send', 'credits'];
 
 const tokenOutput = z.strictObject({

@@ -4,7 +4,9 @@ import { USER_ID_LENGTH_MAX } from '../../domain/credentials.ts';
 import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
 import { accountParams, instant } from '../schemas.ts';
 
-/** The user_ids of an account: its keys to the contract. They are known here by the SHA-256 of each. */
+/**
+ * The user_ids of an account: its keys to the contract. They are known here by the SHA-256 of each.
+ */
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const userIdOutput = z.strictObject({

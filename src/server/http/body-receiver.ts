@@ -71,7 +71,9 @@ export function createBodyReceiver({ bodyBytesMax, receivingBytesMax }: BodyLimi
     receive: (): PendingBytes => new Received(),
     tooLarge,
     bytesMax: bodyBytesMax,
-    /** Counts the bytes that a request holds until it releases them. Throws if there are too many. */
+    /**
+     * Counts the bytes that a request holds until it releases them. Throws if there are too many.
+     */
     hold(bytes: number): void {
       if (bytes > SMALL_BYTES && held + bytes > receivingBytesMax) throw tooManyBytes();
       held += bytes;

@@ -52,7 +52,9 @@ export function createSlots<C extends Evictable>({ connectionsMax, connectionsPe
     return true;
   }
 
-  /** The client with most connections loses one first, and never a useful one to a larger client. */
+  /**
+   * The client with most connections loses one first, and never a useful one to a larger client.
+   */
   function evictFairly(client: string | null): boolean {
     const bySize = [...byClient].sort(([, one], [, other]) => other.size - one.size);
     if (bySize.some(([other, among]) => evictOne(other, among, RANK_USELESS_MAX))) return true;

@@ -228,7 +228,9 @@ export class Connection {
     }
   }
 
-  /** Costs little: no Request is made. A client that repeats too soon gets its 503 after a delay. */
+  /**
+   * Costs little: no Request is made. A client that repeats too soon gets its 503 after a delay.
+   */
   #reject(head: RequestHead): void {
     const { loadShedder, timeouts } = this.#context;
     const respond = () => {

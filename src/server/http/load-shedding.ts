@@ -11,7 +11,10 @@ import { afterPoll } from '../../event-loop.ts';
 export interface LoadShedder {
   /** What to do with a request that has just arrived. */
   decide(): Verdict;
-  /** For 'later': handles the request in its turn or rejects it; at once if bodies take too much memory. */
+  /**
+   * For 'later': handles the request in its turn or rejects it; at once if bodies take too much
+   * memory.
+   */
   queue(bytes: number, handle: (slice: number) => void, reject: () => void): void;
   /** Counts a request that is being handled. */
   begin(): void;

@@ -20,8 +20,9 @@ export interface RequestHead {
   readonly persists: boolean;
 }
 
-// A method is any token (RFC 9110 §9.1) of at most 32 characters: the longest registered one has 17.
-// Old programs do not encode the query, so bytes beyond ASCII are accepted there and nowhere else.
+// A method is any token (RFC 9110 §9.1) of at most 32 characters: the longest registered one has
+// 17. Old programs do not encode the query, so bytes beyond ASCII are accepted there and nowhere
+// else.
 const LINE =
   /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ((?:\/|\*|[Hh][Tt][Tt][Pp][Ss]?:\/\/)[!->@-~]*(?:\?[!-~\x80-\xff]*)?)(?: HTTP\/(\d\.\d))?$/;
 /** The authority form of RFC 9112 §3.2.3. */

@@ -125,7 +125,10 @@ export interface RequestParts {
   readonly holdBack: Request['holdBack'];
 }
 
-/** Like IIS, takes `/api//inbox.asmx` for `/api/inbox.asmx`: old programs join URLs with two slashes. */
+/**
+ * Like IIS, takes `/api//inbox.asmx` for `/api/inbox.asmx`: old programs join URLs with two
+ * slashes.
+ */
 const withSingleSlashes = (path: string): string => (path.includes('//') ? path.replace(/\/{2,}/g, '/') : path);
 
 // The bodies of usual calls are not counted.

@@ -93,13 +93,17 @@ export class ResponseWriter {
   }
 }
 
-/** Keep-Alive tells clients the idle time-out, so that they do not send into a closing connection. */
+/**
+ * Keep-Alive tells clients the idle time-out, so that they do not send into a closing connection.
+ */
 export function createConnectionFields(idleMs: number): (isLast: boolean) => string {
   const open = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.ceil(idleMs / 1_000)}\r\n`;
   return (isLast) => (isLast ? 'Connection: close\r\n' : open);
 }
 
-/** How the client finds the end of a body: Content-Length, chunked, or the end of the connection. */
+/**
+ * How the client finds the end of a body: Content-Length, chunked, or the end of the connection.
+ */
 type Framing = number | 'chunked' | 'close';
 
 // RFC 9110 §5.5: a line end would begin another field, or another response.

@@ -1,8 +1,8 @@
 import { Problem } from '../../problem.ts';
 
 /**
- * What was made of answers in pieces and is not taken yet, wherever it waits. One account has a share of it alone: whoever
- * takes nothing on many connections leaves room for others.
+ * What was made of answers in pieces and is not taken yet, wherever it waits. One account has a
+ * share of it alone: whoever takes nothing on many connections leaves room for others.
  */
 export interface Unsent {
   /** Throws the same as `hold`, before an answer is called a success in logs. */
@@ -18,14 +18,17 @@ export interface Unsent {
 export interface Holding {
   /** So many bytes were made or, where it is less than 0, taken. */
   add(bytes: number): void;
-  /** Whether it may be collected: half of the room is for answers that are sent as they are made. */
+  /**
+   * Whether it may be collected: half of the room is for answers that are sent as they are made.
+   */
   readonly mayCollect: boolean;
   /** All of it is taken, or nobody will take it. */
   release(): void;
 }
 
-// Held for a client that takes nothing: one piece as a text (up to 84 KB) and as bytes for the system (40 KB, where no
-// character is ASCII 126 KB), and the rest of a page (up to 66 KB). So much counts for each from the start.
+// Held for a client that takes nothing: one piece as a text (up to 84 KB) and as bytes for the
+// system (40 KB, where no character is ASCII 126 KB), and the rest of a page (up to 66 KB). So much
+// counts for each from the start.
 const ANSWER_BYTES = 196_608;
 // What zlib and its streams take, see compression.ts.
 const COMPRESSION_BYTES = 131_072;

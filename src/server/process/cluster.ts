@@ -5,8 +5,9 @@ import type { Log } from '../telemetry/log.ts';
 import { answerQuestions } from './worker-channel.ts';
 
 /**
- * Several processes that share the port. The first process serves nothing itself: it starts the others, replaces one that
- * dies, and restarts them one after the other when it gets SIGHUP, so that there is always somebody who answers.
+ * Several processes that share the port. The first process serves nothing itself: it starts the
+ * others, replaces one that dies, and restarts them one after the other when it gets SIGHUP, so
+ * that there is always somebody who answers.
  */
 export interface Cluster {
   /** Resolves when the first workers serve. */
@@ -60,7 +61,10 @@ export function createCluster(
     });
   }
 
-  /** One that ends by itself has told why, and another would say the same. One that was killed is replaced. */
+  /**
+   * One that ends by itself has told why, and another would say the same. One that was killed is
+   * replaced.
+   */
   async function launchAnew(): Promise<void> {
     for (let starts = 1; !stopping; starts++) {
       try {

@@ -1,7 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** `/health/live` and `/health/ready` on a port of their own, where calls and their connections cannot delay them. */
+/**
+ * `/health/live` and `/health/ready` on a port of their own, where calls and their connections
+ * cannot delay them.
+ */
 export interface HealthPort {
   readonly address: string;
   close(): Promise<void>;
@@ -23,7 +26,8 @@ export interface Pulse {
   readonly lagMs: number;
 }
 
-// A process says it five times a second. One that is overloaded does so too: a turn of its event loop stays short.
+// A process says it five times a second. One that is overloaded does so too: a turn of its event
+// loop stays short.
 export const READY_LAG_MS_MAX = 2_000;
 // A supervisor ends it then. The longest that a process has to stand still by itself is a second.
 export const LIVE_LAG_MS_MAX = 15_000;

@@ -3,7 +3,10 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type HealthPort, type HealthSettings, type Pulse, STATES, type State, serveHealth } from './health-port.ts';
 
-/** Who serves the port for health: a thread beside the only process, or the first process of several. */
+/**
+ * Who serves the port for health: a thread beside the only process, or the first process of
+ * several.
+ */
 
 /** Of a clock that all threads of a process share, in the 32 bits that differences need. */
 export const milliseconds = (): number => Number(process.hrtime.bigint() / 1_000_000n) | 0;
@@ -19,13 +22,19 @@ export interface HealthThread extends HealthPort {
   tell(state: State): void;
 }
 
-/** A neighbour of this file, with the same extension: `.ts` in a checkout, `.js` in the npm package. */
+/**
+ * A neighbour of this file, with the same extension: `.ts` in a checkout, `.js` in the npm package.
+ */
 const WORKER = new URL(`./health-worker${extname(import.meta.url)}`, import.meta.url);
 
-// Between two attempts: the port may be taken, and a thread that dies at once must not take all of the CPU.
+// Between two attempts: the port may be taken, and a thread that dies at once must not take all of
+// the CPU.
 const RESTART_MS = 1_000;
 
-/** `died` is told of a thread that ended although nobody had asked it to. Probes fail until the next one listens. */
+/**
+ * `died` is told of a thread that ended although nobody had asked it to. Probes fail until the next
+ * one listens.
+ */
 export async function startHealthThread(
   settings: HealthSettings,
   died: (thrown: unknown) => void,
@@ -52,7 +61,8 @@ export async function startHealthThread(
     throw thrown;
   });
   return {
-    ...{ address, tell },
+    address,
+    tell,
     async close() {
       isClosing = true;
       clearTimeout(restart);

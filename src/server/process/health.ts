@@ -39,8 +39,9 @@ export function createHealth(
 }
 
 /**
- * However many ask, one check is under way, and so at most one connection of PostgreSQL is taken. Nobody gets the result of
- * a check that began before: who comes during one shares the next with all others who came meanwhile.
+ * However many ask, one check is under way, and so at most one connection of PostgreSQL is taken.
+ * Nobody gets the result of a check that began before: who comes during one shares the next with
+ * all others who came meanwhile.
  */
 function createShared(check: () => Promise<void>): () => Promise<void> {
   let current: Promise<void> | undefined;

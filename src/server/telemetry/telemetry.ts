@@ -93,7 +93,10 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
 const traceIdOf = ({ traceparent }: Request) =>
   traceparent === undefined ? undefined : remoteSpan(traceparent).traceId;
 
-/** By the variables of OpenTelemetry: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
+/**
+ * By the variables of OpenTelemetry:
+ * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+ */
 export function tracesAreWanted(environment: TelemetryParts['environment']): boolean {
   const given = (name: string) => environment[name]?.trim().toLowerCase() ?? '';
   if (given('OTEL_SDK_DISABLED') === 'true') return false;

@@ -4,8 +4,9 @@ import { type Dialect, render, type Statement } from '../statement.ts';
 import { identify } from '../statements/accounts.ts';
 
 /**
- * A statement that identifies the caller as well, so that identification takes no round trip of its own.
- * No row means that the user_id is unknown. A known caller without results has one row without a result.
+ * A statement that identifies the caller as well, so that identification takes no round trip of its
+ * own. No row means that the user_id is unknown. A known caller without results has one row without
+ * a result.
  */
 export interface CallerStatement {
   readonly name: string;
@@ -14,13 +15,19 @@ export interface CallerStatement {
 }
 
 const HASH = 'callerHash';
-/** A caller restricted to networks is found too. The statement then does nothing: the networks are checked first. */
+/**
+ * A caller restricted to networks is found too. The statement then does nothing: the networks are
+ * checked first.
+ */
 const callerOf = (hash: string) => `with caller as (${identify.text.replaceAll(':hash', hash)})`;
 const caller = callerOf(`:${HASH}`);
 const UNRESTRICTED = '(select account_id from caller where allowed_networks is null)';
 const ACCOUNT = /(?<!:):account\b/g;
 
-/** Undefined for an insert or a `returning`: there the caller is identified before, by a statement of its own. */
+/**
+ * Undefined for an insert or a `returning`: there the caller is identified before, by a statement
+ * of its own.
+ */
 export function withCaller(statement: Statement<never>, dialect: Dialect): CallerStatement | undefined {
   const { name, text } = statement;
   const combined = statement.writes ? combineWrite(text) : combineRead(text);
@@ -45,7 +52,10 @@ const combineWrite = (text: string): string | undefined =>
 export const callerValues = ({ parameters }: CallerStatement, values: Readonly<Record<string, unknown>>) =>
   parameters.map((name) => (name === HASH ? (values.account as Caller).userIdHash : values[name]));
 
-/** Sets the id of the caller, or throws `denied`. `restricted`: the statement did nothing and is to be run again. */
+/**
+ * Sets the id of the caller, or throws `denied`. `restricted`: the statement did nothing and is to
+ * be run again.
+ */
 export function identifyFrom(
   row: Readonly<Record<string, unknown>> | undefined,
   account: Caller,
@@ -56,7 +66,9 @@ export function identifyFrom(
   return networks === null ? 'done' : 'restricted';
 }
 
-/** The rows of the statement itself. Undefined where the caller is restricted and nothing was read. */
+/**
+ * The rows of the statement itself. Undefined where the caller is restricted and nothing was read.
+ */
 export function foundRows<R extends Record<string, unknown>>(rows: R[], account: Caller): R[] | undefined {
   if (identifyFrom(rows[0], account) === 'restricted') return undefined;
   return rows[0]?.caller_found === null ? [] : rows;

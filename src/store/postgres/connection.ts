@@ -174,8 +174,8 @@ export class Connection implements Migratable, Writing {
 const PLAIN_INSERT = /^([\s\S]*\bvalues )\(([^()]*)\)(\s*on conflict[^:]*)?$/;
 
 /**
- * PostgreSQL's text cannot hold U+0000, and an SMS can. It is stored as two U+0001, and U+0001 as U+0001 U+0002.
- * So equal texts stay equal, and their order stays the same.
+ * PostgreSQL's text cannot hold U+0000, and an SMS can. It is stored as two U+0001, and U+0001 as
+ * U+0001 U+0002. So equal texts stay equal, and their order stays the same.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression is about these characters
 const NEEDS_ESCAPE = /[\0\x01]/g;
@@ -196,9 +196,10 @@ function unescapeRow(row: Record<string, unknown>): void {
 }
 
 /**
- * SQLSTATEs of a database that cannot serve, see https://www.postgresql.org/docs/current/errcodes-appendix.html.
- * Classes: 08 connection, 28 authorization, 3D database name, 53 resources, 57 operator, 58 system.
- * Codes: 25006 read-only, 40001 and 40P01 conflicts, 42501 privileges, 55P03 lock.
+ * SQLSTATEs of a database that cannot serve, see
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html. Classes: 08 connection, 28
+ * authorization, 3D database name, 53 resources, 57 operator, 58 system. Codes: 25006 read-only,
+ * 40001 and 40P01 conflicts, 42501 privileges, 55P03 lock.
  */
 const UNAVAILABLE = /^(08|28|3D|53|57|58)|^(25006|40001|40P01|42501|55P03)$/;
 

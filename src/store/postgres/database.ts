@@ -8,7 +8,10 @@ import { Connection, postgresDialect, translateErrors } from './connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
 import { createFailoverPool, type FailoverPool, type PostgresSettings } from './pool.ts';
 
-/** The large database. A connection prepares each statement once; what can be sent together takes one round trip. */
+/**
+ * The large database. A connection prepares each statement once; what can be sent together takes
+ * one round trip.
+ */
 export async function openPostgres(settings: PostgresSettings, now: () => number): Promise<Database> {
   const pool = createFailoverPool(settings);
   const { withConnection, check } = createConnections(pool, settings.settingNames ?? UNNAMED_SETTINGS);
@@ -101,7 +104,8 @@ async function withClient<T>(pool: FailoverPool, work: Work<T>): Promise<T> {
 
 const isUnavailable = (thrown: unknown): boolean => thrown instanceof Problem && thrown.kind === 'unavailable';
 
-// Serialization failure and deadlock. One of the two transactions goes on, so the second attempt mostly succeeds.
+// Serialization failure and deadlock. One of the two transactions goes on, so the second attempt
+// mostly succeeds.
 const CONFLICTS = new Set(['40001', '40P01']);
 const ATTEMPTS_MAX = 5;
 // Read-only, disk full, I/O error: the database can be read and not written.
@@ -118,8 +122,8 @@ const NO_TIMEOUTS: readonly pg.QueryConfig[] = [
   'idle_in_transaction_session_timeout',
 ].map((name) => ({ text: `set local ${name} = 0` }));
 /**
- * All reads see one moment. Dead rows stay until the snapshot ends, so it ends after 10 minutes without a query:
- * the process may be stopped, or its reader very slow.
+ * All reads see one moment. Dead rows stay until the snapshot ends, so it ends after 10 minutes
+ * without a query: the process may be stopped, or its reader very slow.
  */
 const SNAPSHOT: readonly pg.QueryConfig[] = [
   { text: 'set transaction isolation level repeatable read, read only' },

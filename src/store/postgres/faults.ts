@@ -7,7 +7,10 @@ export interface SettingNames {
   readonly connectionsMax: string;
 }
 
-/** What keeps us from PostgreSQL, for the operator: server, database, user and what to do. Never the password. */
+/**
+ * What keeps us from PostgreSQL, for the operator: server, database, user and what to do. Never the
+ * password.
+ */
 interface Place extends SettingNames {
   /** All servers that were asked: `one:5432, two:5432`. */
   readonly at: string;
@@ -34,7 +37,10 @@ const TLS = ({ at, url }: Place) =>
 const LOST = ({ at }: Place) =>
   `The connection to PostgreSQL at ${at} failed. Look at its log and the network. The service goes on when it is back.`;
 
-/** By SQLSTATE and by the codes of Node: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/**
+ * By SQLSTATE and by the codes of Node:
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
 const FAULTS: Readonly<Record<string, (place: Place) => string>> = {
   '3D000': ({ at, database, user }) =>
     `There is no database ${database} in PostgreSQL at ${at}. Make it: createdb --owner=${user} ${database}`,

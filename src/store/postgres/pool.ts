@@ -24,7 +24,10 @@ export interface FailoverPool {
 export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresSettings): FailoverPool {
   const { urls, writable } = splitHosts(url);
   const clients = new Set<pg.ClientBase>();
-  /** Counts also clients without a session: the driver leaves their socket open where it has no password. */
+  /**
+   * Counts also clients without a session: the driver leaves their socket open where it has no
+   * password.
+   */
   class TrackedClient extends pg.Client {
     constructor(config?: pg.ClientConfig) {
       super(config);
@@ -94,8 +97,9 @@ export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresS
 }
 
 /**
- * Each statement has an index made for it and is planned once per connection. Planning a list at each call takes
- * longer than reading it. A plan made while a table was small would scan the whole table when it is large.
+ * Each statement has an index made for it and is planned once per connection. Planning a list at
+ * each call takes longer than reading it. A plan made while a table was small would scan the whole
+ * table when it is large.
  */
 const PLANNING = [
   'set plan_cache_mode = force_generic_plan',

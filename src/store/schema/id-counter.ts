@@ -1,6 +1,6 @@
 /**
- * The last id that an account was given, for each kind of row. A counter only grows, so the id of a deleted row
- * is never used again. A row that is missing counts as 0.
+ * The last id that an account was given, for each kind of row. A counter only grows, so the id of a
+ * deleted row is never used again. A row that is missing counts as 0.
  *
  * Each counter starts at the highest id that is there, in the range of counters: see domain/ids.ts.
  */

@@ -9,9 +9,10 @@ import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
 /**
- * The tables. Every key starts with the account, so that the data can be spread by account. Instants are milliseconds
- * since 1970, truth values 0 and 1. A migration that has been released is never edited: add another. It only adds, so that
- * nodes of the version before go on working while it is rolled out; what nobody uses any more goes one version later.
+ * The tables. Every key starts with the account, so that the data can be spread by account.
+ * Instants are milliseconds since 1970, truth values 0 and 1. A migration that has been released is
+ * never edited: add another. It only adds, so that nodes of the version before go on working while
+ * it is rolled out; what nobody uses any more goes one version later.
  */
 export interface Migration {
   readonly version: number;
@@ -123,9 +124,11 @@ export const migrations: readonly Migration[] = [
   { version: 4, name: 'unread', sql: unreadTable, own: { sqlite: sqliteUnread, postgres: postgresUnread } },
   {
     /**
-     * Up to here a `number_key` was E.164 where the region of the day of import allowed it. That region may be another one by now, but the last
-     * digits of a number are the same in every notation and in E.164. So numbers are found by these, and no key has to be made again.
-     * Nodes of the version before go on without the indexes that are dropped, more slowly; no such version was ever released.
+     * Up to here a `number_key` was E.164 where the region of the day of import allowed it. That
+     * region may be another one by now, but the last digits of a number are the same in every
+     * notation and in E.164. So numbers are found by these, and no key has to be made again. Nodes
+     * of the version before go on without the indexes that are dropped, more slowly; no such
+     * version was ever released.
      */
     version: 5,
     name: 'numbers by their last digits',
@@ -144,7 +147,10 @@ export const migrations: readonly Migration[] = [
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
 ];
 
-/** What migrations need of a connection; they run inside a transaction that nobody else can be in at the same time. */
+/**
+ * What migrations need of a connection; they run inside a transaction that nobody else can be in at
+ * the same time.
+ */
 export interface Migratable extends Queries {
   exec(sql: string): void | Promise<void>;
 }

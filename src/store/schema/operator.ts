@@ -1,4 +1,7 @@
-/** What the operator's side keeps: settings of accounts, tokens, the audit, answers to repeated requests. */
+/**
+ * What the operator's side keeps: settings of accounts, tokens, the audit, answers to repeated
+ * requests.
+ */
 export const operatorTables = `
   alter table account add column time_zone text;
   alter table account add column quiet_hours text;

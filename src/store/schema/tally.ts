@@ -1,9 +1,10 @@
 /**
- * How many messages of each state an account has, kept by the database itself: whatever changes a message changes the tally
- * in the same transaction, so that counting costs the same for ten messages and for ten million.
+ * How many messages of each state an account has, kept by the database itself: whatever changes a
+ * message changes the tally in the same transaction, so that counting costs the same for ten
+ * messages and for ten million.
  *
- * An inbox is emptied by giving it the next generation: the rows of older ones are seen by nobody from then on, and are
- * taken away later, some at a time.
+ * An inbox is emptied by giving it the next generation: the rows of older ones are seen by nobody
+ * from then on, and are taken away later, some at a time.
  */
 export const tallyTables = `
   create table tally (
@@ -81,7 +82,10 @@ const addSent = (sign: '+' | '-', rows: string) => `
   from (select account_id, count(*) as unmarked from ${rows} where is_marked = 0 group by account_id) as changed
   where tally.account_id = changed.account_id;`;
 
-/** In PostgreSQL once a statement: a row that is updated a thousand times in one transaction gets slower each time. */
+/**
+ * In PostgreSQL once a statement: a row that is updated a thousand times in one transaction gets
+ * slower each time.
+ */
 export const postgresTriggers = `
   ${postgresTrigger('account_insert', 'insert on account for each row', 'insert into tally (account_id) values (new.account_id);')}
   ${postgresTrigger('received_insert', 'insert on received referencing new table as added for each statement', addReceived('+', 'added'))}

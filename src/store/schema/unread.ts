@@ -1,9 +1,11 @@
 import { newInbox, oldInbox, postgresTrigger, sqliteTrigger } from './tally.ts';
 
 /**
- * A message is unread as long as it stands in `unread_message`, in the order in which Unread lists it. Marking takes it out of there and
- * leaves the message alone, which on SQLite is one page of the log less: a sixth of the call. On PostgreSQL a mark costs what it did, and
- * a list of 20 60 to 80 µs more. The tally goes along, see tally.ts: what is received counts as read, until it is put here.
+ * A message is unread as long as it stands in `unread_message`, in the order in which Unread lists
+ * it. Marking takes it out of there and leaves the message alone, which on SQLite is one page of
+ * the log less: a sixth of the call. On PostgreSQL a mark costs what it did, and a list of 20 60 to
+ * 80 µs more. The tally goes along, see tally.ts: what is received counts as read, until it is put
+ * here.
  *
  * `is_read` goes at once, not one version later: no version that has it was ever released.
  */

@@ -2,8 +2,9 @@ import { accountIdOf } from '../caller.ts';
 import type { Statement } from '../statement.ts';
 
 /**
- * Tells whether an account has changed since an answer was read. A write of this process counts for the accounts
- * that it affects. A write of another process counts for all accounts: SQLite does not tell whose it was.
+ * Tells whether an account has changed since an answer was read. A write of this process counts for
+ * the accounts that it affects. A write of another process counts for all accounts: SQLite does not
+ * tell whose it was.
  */
 export interface ChangeTracker {
   /**

@@ -3,13 +3,15 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
 /** The thread of checkpointer.ts. https://www.sqlite.org/pragma.html#pragma_wal_checkpoint */
 
-// A restart holds the write lock while it waits for readers. Without a time-out it gives up at once,
-// so a writer never waits for a reader.
+// A restart holds the write lock while it waits for readers. Without a time-out it gives up at
+// once, so a writer never waits for a reader.
 const BUSY_TIMEOUT_MS = 0;
-// Others hold the write lock for some milliseconds, and read for less. One of these tries falls in between.
+// Others hold the write lock for some milliseconds, and read for less. One of these tries falls in
+// between.
 const RESTART_TRIES = 20;
 const RESTART_PAUSE_MS = 5;
-// 256 MB. Only a reader of an old snapshot makes the log so long: then the file is made short again.
+// 256 MB. Only a reader of an old snapshot makes the log so long: then the file is made short
+// again.
 const LONG_LOG_FRAMES = 64_000;
 
 if (parentPort) serve(parentPort, openForCheckpoints(workerData as string));
@@ -33,9 +35,10 @@ function serve(port: MessagePort, database: DatabaseSync): void {
 }
 
 /**
- * Two passive checkpoints copy nearly all frames while others write. A restart copies the rest and lets the log
- * begin again at its start. The log is not truncated, because growing it again costs more than its disk space.
- * Frames that a reader of an old snapshot holds stay: the next checkpoint after that reader copies them.
+ * Two passive checkpoints copy nearly all frames while others write. A restart copies the rest and
+ * lets the log begin again at its start. The log is not truncated, because growing it again costs
+ * more than its disk space. Frames that a reader of an old snapshot holds stay: the next checkpoint
+ * after that reader copies them.
  */
 export function checkpointAll(database: DatabaseSync): void {
   checkpoint(database, 'passive');

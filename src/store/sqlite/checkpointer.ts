@@ -2,8 +2,8 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
 /**
- * Runs checkpoints of the write-ahead log in a thread of its own. A checkpoint reads and writes thousands of pages
- * and waits for the disk; this thread serves meanwhile.
+ * Runs checkpoints of the write-ahead log in a thread of its own. A checkpoint reads and writes
+ * thousands of pages and waits for the disk; this thread serves meanwhile.
  */
 export interface Checkpointer {
   /** `rows` were changed and committed since the start. */
@@ -14,7 +14,8 @@ export interface Checkpointer {
 // A longer log takes fewer writes of pages that change often, and more time to read after a crash.
 // After 6,000 marked messages it has 30 MB; after 6,000 deleted ones 80 MB, read in 0.25 s.
 const ROWS = 6_000;
-// After a failed start the pause doubles. Meanwhile the connection itself does a checkpoint at 256 MB.
+// After a failed start the pause doubles. Meanwhile the connection itself does a checkpoint at 256
+// MB.
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 60_000;
 

@@ -19,7 +19,8 @@ export const sqliteDialect: Dialect = {
     ending: (text) => `substr(${text}, -6)`,
     // Without statistics SQLite does not choose an index on an expression.
     using: (index) => `indexed by ${index}`,
-    // With a bare parameter SQLite plans the statement at every call: half the time of reading 20 rows.
+    // With a bare parameter SQLite plans the statement at every call: half the time of reading 20
+    // rows.
     limit: (count) => `limit cast(${count} as integer)`,
     size: () => '(select page_count * page_size from pragma_page_count, pragma_page_size)',
   },
@@ -30,10 +31,10 @@ const BUSY_TIMEOUT_MS = 5_000;
 
 /**
  * synchronous: a commit is on disk before it is answered, also when the machine loses power.
- * mmap_size: SQLite maps the first 2 GB of the file, its maximum. Without it Profile of a million accounts
- * takes a third longer.
- * cache_size: 16 MB of pages, for the write-ahead log and for the file beyond 2 GB.
- * wal_autocheckpoint: checkpointer.ts does the checkpoints. A connection does one itself at 256 MB.
+ * mmap_size: SQLite maps the first 2 GB of the file, its maximum. Without it Profile of a million
+ * accounts takes a third longer. cache_size: 16 MB of pages, for the write-ahead log and for the
+ * file beyond 2 GB. wal_autocheckpoint: checkpointer.ts does the checkpoints. A connection does one
+ * itself at 256 MB.
  */
 const SETTINGS = `
   pragma journal_mode = wal;
@@ -139,7 +140,10 @@ export class Connection implements Migratable, Writing, Transactional {
     } catch {} // a full disk: the next write reports it
   }
 
-  /** Is new after a commit of another connection: https://www.sqlite.org/pragma.html#pragma_data_version */
+  /**
+   * Is new after a commit of another connection:
+   * https://www.sqlite.org/pragma.html#pragma_data_version
+   */
   dataVersion(): number {
     if (!this.#dataVersion) {
       this.#dataVersion = this.#database.prepare('pragma data_version');

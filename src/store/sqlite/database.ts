@@ -14,8 +14,9 @@ import { createIdentityCache, type IdentityCache } from './identity-cache.ts';
 import { createWriteQueue } from './write-queue.ts';
 
 /**
- * The embedded database. One connection reads and writes, because it keeps the pages that it has read and written.
- * While a transaction is open on it, a second connection reads: it sees the state before that transaction.
+ * The embedded database. One connection reads and writes, because it keeps the pages that it has
+ * read and written. While a transaction is open on it, a second connection reads: it sees the state
+ * before that transaction.
  */
 export async function openSqlite(
   path: string,
@@ -148,7 +149,10 @@ function makeFolderOf(path: string): void {
   }
 }
 
-/** One after the other: with `recursive` Node never ends where a folder cannot be made in one that exists, as in /proc. */
+/**
+ * One after the other: with `recursive` Node never ends where a folder cannot be made in one that
+ * exists, as in /proc.
+ */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));
@@ -159,7 +163,9 @@ function makeFolder(path: string): void {
   }
 }
 
-/** An empty file that nobody else may read. SQLite gives its mode to the -wal and -shm files too. */
+/**
+ * An empty file that nobody else may read. SQLite gives its mode to the -wal and -shm files too.
+ */
 function makePrivate(path: string, flags: string): void {
   try {
     closeSync(openSync(path, flags, 0o600));

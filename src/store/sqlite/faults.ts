@@ -1,7 +1,10 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** What keeps SQLite from its file, for the operator: with the path, and what to do. https://www.sqlite.org/rescode.html */
+/**
+ * What keeps SQLite from its file, for the operator: with the path, and what to do.
+ * https://www.sqlite.org/rescode.html
+ */
 export const BUSY = 5;
 
 const ELSEWHERE = 'or choose another file';

@@ -1,8 +1,9 @@
 import { type Caller, isAdmitted } from '../caller.ts';
 
 /**
- * Which account a user_id names. Asking the database costs most of a call, because a connection drops its pages
- * after each commit of another one. The cache is cleared when a write may change an answer.
+ * Which account a user_id names. Asking the database costs most of a call, because a connection
+ * drops its pages after each commit of another one. The cache is cleared when a write may change an
+ * answer.
  */
 export interface Identity {
   readonly id: bigint;
@@ -11,7 +12,10 @@ export interface Identity {
 }
 
 export interface IdentityCache {
-  /** The account of a user_id with this hash, where the call is admitted. Only known user_ids are stored. */
+  /**
+   * The account of a user_id with this hash, where the call is admitted. Only known user_ids are
+   * stored.
+   */
   find(userIdHash: string, admits?: Caller['admits']): Identity | undefined;
   clear(): void;
 }

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../../problem.ts';
 
 /**
- * Runs writes one after the other. Writes of one turn of the event loop share a transaction, and so one wait for
- * the disk. Each of them is done whole or not at all, and is answered after the commit.
+ * Runs writes one after the other. Writes of one turn of the event loop share a transaction, and so
+ * one wait for the disk. Each of them is done whole or not at all, and is answered after the
+ * commit.
  */
 export interface WriteQueue<C> {
   add<T>(work: (connection: C) => T | Promise<T>, options?: WriteOptions): Promise<T>;
@@ -12,7 +13,9 @@ export interface WriteQueue<C> {
 }
 
 export interface WriteOptions {
-  /** The work is a single statement and synchronous. SQLite itself undoes a statement that fails. */
+  /**
+   * The work is a single statement and synchronous. SQLite itself undoes a statement that fails.
+   */
   readonly single?: boolean;
 }
 
@@ -103,7 +106,9 @@ async function gather(waiting: readonly unknown[]): Promise<void> {
   }
 }
 
-/** SQLite would wait for the lock by blocking the process. This wait lets the process serve others. */
+/**
+ * SQLite would wait for the lock by blocking the process. This wait lets the process serve others.
+ */
 async function begin(connection: Transactional): Promise<void> {
   for (let tries = 0; !connection.tryBegin(); tries++) {
     if (tries * LOCK_RETRY_MS >= LOCK_WAIT_MS) throw connection.lockedOut();
@@ -118,7 +123,10 @@ function rollBack(connection: Transactional): void {
   } catch {}
 }
 
-/** SQLite undoes a failed statement alone. After some errors it rolls back all: then every write of it fails. */
+/**
+ * SQLite undoes a failed statement alone. After some errors it rolls back all: then every write of
+ * it fails.
+ */
 function runSingle<C extends Transactional>(connection: C, job: Job<C>, isShared: boolean): () => void {
   const { work, resolve, reject } = job;
   try {

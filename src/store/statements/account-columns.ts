@@ -1,6 +1,9 @@
 import { defineColumns, type RowOf, type ValuesOf } from '../columns.ts';
 
-/** Every column of an account, besides its id. The migrations make them; all else follows from this list. */
+/**
+ * Every column of an account, besides its id. The migrations make them; all else follows from this
+ * list.
+ */
 const ACCOUNT_FIELDS = {
   username: 'text',
   passwordHash: 'text?',
@@ -21,7 +24,9 @@ const ACCOUNT_FIELDS = {
   createdAt: 'number',
   lastLoginAt: 'number?',
   disabledAt: 'number?',
-  /** Addresses and networks from which the account may be used, with commas. Null for everywhere. */
+  /**
+   * Addresses and networks from which the account may be used, with commas. Null for everywhere.
+   */
   allowedNetworks: 'text?',
 } as const;
 
@@ -38,7 +43,10 @@ export const DETAILS = [
   'region',
 ] as const satisfies readonly (keyof typeof ACCOUNT_FIELDS)[];
 
-/** An account as the program holds it. Instants are milliseconds; a text that was never given is null. */
+/**
+ * An account as the program holds it. Instants are milliseconds; a text that was never given is
+ * null.
+ */
 export type AccountValues = ValuesOf<typeof ACCOUNT_FIELDS>;
 export type AccountRow = RowOf<typeof ACCOUNT_FIELDS> & { account_id: bigint };
 export type AccountDetails = Pick<AccountValues, (typeof DETAILS)[number]>;

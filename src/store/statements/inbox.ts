@@ -19,7 +19,10 @@ const generation = '(select generation from tally where account_id = :account)';
 const current = `account_id = :account and generation = ${generation}`;
 const columns = 'received.message_id, sender, text, short_code, received.received_at';
 const message = `select ${columns} from received where ${current}`;
-/** Unread is what stands in `unread_message`, see unread.ts. Looking there takes a tenth of the time of a list. */
+/**
+ * Unread is what stands in `unread_message`, see unread.ts. Looking there takes a tenth of the time
+ * of a list.
+ */
 const sameMessage = `unread_message.account_id = received.account_id and unread_message.generation = received.generation
   and unread_message.received_at = received.received_at and unread_message.message_id = received.message_id`;
 const messageWithState = `select ${columns}, (select 1 from unread_message where ${sameMessage}) as is_unread

@@ -2,7 +2,10 @@ import { type AccountKey, statement } from '../statement.ts';
 import type { InboxRow } from './inbox.ts';
 import type { ScheduledRow, SentRow } from './outbox.ts';
 
-/** Single messages, for the operator: received with the gateway's id, sent with their history, scheduled. */
+/**
+ * Single messages, for the operator: received with the gateway's id, sent with their history,
+ * scheduled.
+ */
 export interface HistoryRow {
   position: bigint;
   status: string;

@@ -1,6 +1,9 @@
 import { type AccountKey, statement } from '../statement.ts';
 
-/** Sent messages with their delivery status, and scheduled ones with the parts that are held for them. */
+/**
+ * Sent messages with their delivery status, and scheduled ones with the parts that are held for
+ * them.
+ */
 export interface SentRow {
   message_id: bigint;
   reference: string | null;
@@ -68,7 +71,9 @@ const insertSent = `insert into sent (account_id, message_id, reference, recipie
    values (:account, :id, :reference, :recipient, :text, :status, :sentAt, :updatedAt, :isMarked)`;
 
 export const addSent = statement<NewSent>('outbox.addSent', insertSent);
-/** Adds a message, or changes the one with this id. A mark stays as long as the status is the same. */
+/**
+ * Adds a message, or changes the one with this id. A mark stays as long as the status is the same.
+ */
 export const putSent = statement<NewSent>(
   'outbox.putSent',
   `${insertSent} on conflict (account_id, message_id) do update set reference = excluded.reference,

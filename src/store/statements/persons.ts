@@ -1,11 +1,17 @@
 import { type AccountKey, statement } from '../statement.ts';
 
-/** What is known about a person, by the numbers in an account's rows. These tables have no index by number. */
+/**
+ * What is known about a person, by the numbers in an account's rows. These tables have no index by
+ * number.
+ */
 type Page = { account: AccountKey; from: bigint; limit: number };
 /** `ids` is a JSON array of numbers. */
 type Ids = { account: AccountKey; ids: string };
 
-/** Of every generation, so also what an emptied inbox has left on disk. In pages: the ids from `from` up. */
+/**
+ * Of every generation, so also what an emptied inbox has left on disk. In pages: the ids from
+ * `from` up.
+ */
 export const senders = statement<Page, { message_id: bigint; sender: string | null }>(
   'persons.senders',
   `select message_id, sender from received where account_id = :account and message_id >= :from

@@ -1,6 +1,9 @@
 import { type AccountKey, statement } from '../statement.ts';
 
-/** What is older than the operator wants to keep. Counted and deleted account by account, in bounded batches. */
+/**
+ * What is older than the operator wants to keep. Counted and deleted account by account, in bounded
+ * batches.
+ */
 export interface RetentionRow {
   kind: string;
   days: bigint;

@@ -33,7 +33,11 @@ interface Row {
   readonly text: string;
 }
 const row = (what: string, charset: string, declared: string | null, encoder: Encoder, text = ANY): Row => ({
-  ...{ what, charset, declared, encoder, text },
+  what,
+  charset,
+  declared,
+  encoder,
+  text,
 });
 
 const READ: readonly Row[] = [

@@ -21,7 +21,10 @@ function fakeLoop(settings: { turnMaxMs: number; waitingMax?: number }) {
   const refused: number[] = [];
   let numbers = 0;
   return {
-    ...{ loop, loadShedder, begun, refused },
+    loop,
+    loadShedder,
+    begun,
+    refused,
     /** A request comes, whose call takes so long. What became of it at once. */
     come(ms: number, bytes = 0): string {
       const number = numbers++;

@@ -36,7 +36,8 @@ async function call(
     'X-Request-Id': operation,
   };
   const answer = await fetch(`${address}${path}${query && `?${query}`}`, {
-    ...{ method, headers: fields },
+    method,
+    headers: fields,
     ...(bytes && { body: bytes }),
   });
   await answer.arrayBuffer();
