@@ -34,7 +34,18 @@ const PATIENT = ['--turn-max-ms', '60000'];
 export async function launchColumba(options: ColumbaOptions): Promise<Columba> {
   const { database, flags = [], node = [], env, messages = false } = options;
   const port = await freePort();
-  const own = ['--database', database, '--port', String(port), '--log-level', 'warn', '--drain-timeout-ms', '0'];
+  const own = [
+    '--database',
+    database,
+    '--port',
+    String(port),
+    '--log-level',
+    'warn',
+    '--drain-timeout-ms',
+    '0',
+    '--web-port',
+    'off',
+  ];
   const args = [...node, MAIN, 'serve', ...own, ...PATIENT, ...flags];
   const child = launch({ args, messages, ...(env && { env }) });
   const pid = child.pid as number;

@@ -10,7 +10,10 @@ import { createWebApp } from '../web/app.ts';
 import { listenWeb, type WebServer } from '../web/server.ts';
 import { servicesOf } from './operator-services.ts';
 
-/** Serves the operator's side on a port of its own; undefined where it is switched off. */
+/**
+ * Serves the operator's side on a port of its own. Undefined where it is switched off, or where
+ * nobody chose a port and the default is taken: a second service on a machine serves its calls.
+ */
 export async function startWeb(
   app: App,
   config: Config,
@@ -34,7 +37,14 @@ export async function startWeb(
       addresses.of({ headers, target: '/' } as unknown as RequestHead, addresses.peer(socket)).client,
     requestIdOf,
   });
-  const server = await listenWeb({ ...config, webPort }, web);
+  const server = await listenWeb({ ...config, webPort }, web).catch((thrown) => {
+    if (config.webPort !== 'default' || thrown.code !== 'EADDRINUSE') throw thrown;
+    return undefined;
+  });
+  if (!server) {
+    log.warn(`port ${webPort} is taken, so the operator's side is not served: choose one with COLUMBA_WEB_PORT`);
+    return undefined;
+  }
   log.info({ web: server.address, pid: process.pid }, "serving the operator's side");
   return server;
 }

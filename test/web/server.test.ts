@@ -84,6 +84,21 @@ describe('the port of the web listener', () => {
     assert.equal((await ended).code, 0);
   });
 
+  test('that nobody chose and that is taken keeps no service from serving its calls', async () => {
+    const blocker = createServer()
+      .listen(8081, '127.0.0.1')
+      .on('error', () => {}); // or somebody else has it
+    await Promise.race([once(blocker, 'listening'), once(blocker, 'error').catch(() => {})]);
+    const { port: free, free: release } = await taken();
+    release();
+    const { child, ended, output } = await serving(['--database', freshDatabase(), '--port', String(free)]);
+    assert.match(output.stderr, /port 8081 is taken, so the operator's side is not served/);
+    assert.equal((await fetch(`http://127.0.0.1:${free}/health/ready`)).status, 200);
+    child.kill('SIGTERM');
+    assert.equal((await ended).code, 0);
+    blocker.close();
+  });
+
   test('is another one for a demo where 8081 is taken, and the demo prints it', async () => {
     const blocker = createServer()
       .listen(8081, '127.0.0.1')
