@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, openSync, readdirSync, statSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -107,7 +107,13 @@ describe('a command that cannot do its work', () => {
 test('control characters of an account do not reach the terminal', async () => {
   const database = `sqlite:${freshPath('db')}`;
   const company = 'evil\tcolumn\nline\u001b[2J\u202e';
-  await columba(['account', 'add', 'acme', '--company', company, '--database', database]);
+  const refused = await columba(['account', 'add', 'acme', '--company', company, '--database', database]);
+  assert.equal(refused.stderr, 'columba: --company: control characters are not allowed\n');
+  const file = freshPath('json'); // an import takes what an old server had
+  const datetimeCreated = '2026-01-01T00:00:00Z';
+  const account = { username: 'acme', company, userID: 'acme-1', credits: 0, usedCredits: 0, datetimeCreated };
+  writeFileSync(file, JSON.stringify({ accounts: [account] }));
+  assert.equal((await columba(['import', file, '--database', database])).code, 0);
   const listed = await columba(['account', 'list', '--database', database]);
   assert.equal(listed.stdout, 'acme\tevil\ufffdcolumn\ufffdline\ufffd[2J\ufffd\t0 credits\n');
   const shown = await columba(['account', 'show', 'acme', '--database', database]);

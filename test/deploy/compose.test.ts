@@ -139,7 +139,7 @@ describe('the password of compose.yaml', async () => {
     const database = address.replace('@postgres:5432/', `@127.0.0.1:${postgres.port}/`);
     const check = (PGPASSWORD: string) => columba(['check'], { env: { COLUMBA_DATABASE: database, PGPASSWORD } });
     const refused = await check('wrong');
-    assert.deepEqual([refused.code, /password authentication failed/.test(refused.stderr)], [1, true], refused.stderr);
+    assert.deepEqual([refused.code, /password authentication failed/.test(refused.stderr)], [3, true], refused.stderr);
     const accepted = await check(PASSWORD);
     assert.deepEqual([accepted.code, accepted.stderr], [0, '']);
   });
