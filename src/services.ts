@@ -4,6 +4,7 @@ import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
 import { createContacts } from './domain/contacts.ts';
 import { createInbox } from './domain/inbox.ts';
+import { createLedger } from './domain/ledger.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createRetention, createRetentionRuns } from './domain/retention.ts';
@@ -52,6 +53,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     inbox: createInbox(database, purge),
     outbox: createOutbox(database, now),
     archive: createArchive(database),
+    ledger: createLedger(database, now),
     purge,
     retentionRuns,
     figures,
