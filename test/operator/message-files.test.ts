@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountId } from '../../src/domain/account-records.ts';
-import { createMessageRecords } from '../../src/domain/message-records.ts';
+import { addSent } from '../../src/store/statements/outbox.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 
@@ -35,11 +35,10 @@ onEveryEngine('messages as files', (engine) => {
     const body = { recipient: '0825550201', text: '-1+1', reference: '@order' };
     await of('acme', 'message record', { body });
     assert.equal(await text('message export', acme), `${header}'1,'@order,${AT},${AT},'0825550201,SUBMITTED,'-1+1\r\n`);
-    const messages = createMessageRecords(database, () => 0);
     const id = await accountId(database, 'acme');
-    for (let count = 0; count < 1_000; count++) {
-      await messages.recordSent(id, { ...body, status: 'SUBMITTED', sentAt: 0 });
-    }
+    const row = { account: id, ...body, status: 'SUBMITTED', sentAt: 0, updatedAt: 0, isMarked: 0 };
+    const rows = Array.from({ length: 1_000 }, (_, index) => ({ ...row, id: BigInt(index + 2) }));
+    await database.transaction(id, (queries) => queries.runAll(addSent, rows));
     const lines = (await text('message export', acme)).trimEnd().split('\r\n');
     assert.equal(lines.length, 1_002);
     assert.equal(new Set(lines).size, 1_002);
