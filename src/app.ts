@@ -39,8 +39,9 @@ export interface Surroundings extends ServiceDependencies {
 export type App = Awaited<ReturnType<typeof createApp>>;
 
 /**
- * The server of the contract on top of the services. Start: recorder, purge, metrics port, contract
- * port, health port. Stop: in the opposite order, after the accepted requests are answered.
+ * The server of the contract on top of the services. Start: recorder, purge, retention, metrics
+ * port, contract port, health port. Stop: in the opposite order, after the accepted requests are
+ * answered.
  */
 export async function createApp(config: Config, deps: Surroundings) {
   const { now, log } = deps;
@@ -107,6 +108,7 @@ export async function createApp(config: Config, deps: Surroundings) {
     async start(recordFile?: string): Promise<string> {
       const handler = recording.start(recordFile, handle);
       services.purge.wake(); // an earlier process may have left emptied inboxes
+      services.retentionRuns.start();
       await telemetry?.start();
       server = await listen(config, handler);
       if (config.healthPort > 0) await healthPort.start();

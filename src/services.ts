@@ -4,8 +4,10 @@ import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
 import { createContacts } from './domain/contacts.ts';
 import { createInbox } from './domain/inbox.ts';
+import { createLedger } from './domain/ledger.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
+import { createRetention, createRetentionRuns } from './domain/retention.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createFigures, readStatus } from './domain/totals.ts';
 import type { Log } from './server/telemetry/log.ts';
@@ -38,6 +40,9 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const accounts = createAccounts(database, now, config.region || null);
   const regionOf = (account: AccountKey) => accounts.region(account);
   const purge = createPurge(database, sleep, (err) => log.warn({ err }, 'emptied inboxes could not be purged'));
+  const retentionRuns = createRetentionRuns(createRetention(database, now), sleep, (err) =>
+    log.warn({ err }, 'what is older than the retention could not be removed'),
+  );
   return {
     database,
     engine,
@@ -48,13 +53,15 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     inbox: createInbox(database, purge),
     outbox: createOutbox(database, now),
     archive: createArchive(database),
+    ledger: createLedger(database, now),
     purge,
+    retentionRuns,
     figures,
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
-    /** Ends the purge and closes the database. */
+    /** Ends the purge and the retention, and closes the database. */
     async stop(): Promise<void> {
-      await purge.stop();
+      await Promise.all([purge.stop(), retentionRuns.stop()]);
       await database.close();
     },
   };

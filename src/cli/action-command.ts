@@ -37,7 +37,11 @@ export function actionCommand(action: Action, { withServices, print, actor }: Co
     command.argument(field.isRequired ? `<${argumentName(field)}>` : `[${argumentName(field)}]`, field.description);
   }
   if (action.upload) command.argument('<FILE>', 'a file; - is standard input');
-  for (const field of shape.options) command.addOption(optionOf(field));
+  for (const field of shape.options) {
+    command.addOption(optionOf(field));
+    // Where a value must be given, "no" is one.
+    if (field.kind === 'flag' && field.isRequired) command.option(`--no-${flagName(field.name)}`, 'the opposite');
+  }
   for (const { name, description } of shape.secrets) {
     command.option(`--${flagName(name)}-stdin`, `${withoutStop(description)}: from standard input, or asked for`);
   }
@@ -139,7 +143,7 @@ const camel = (name: string): string => flagName(name).replace(/-(\w)/g, (_, let
 function inputValue({ kind, where, isNullable, name }: CommandField, given: unknown): unknown {
   if (kind === 'flag') return where === 'query' ? String(given === true) : given === true;
   const text = String(given);
-  if (isNullable && text === '') return null;
+  if (isNullable && (text === '' || (kind === 'integer' && text === 'null'))) return null;
   if (kind === 'integer' && where !== 'query') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
   if (kind === 'list') {
     return text

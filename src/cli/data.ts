@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Setting } from '../config/setting.ts';
 import { type Config, settings, shownValue } from '../config/settings.ts';
+import type { Discrepancy } from '../domain/ledger.ts';
 import type { Services } from '../services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
@@ -58,8 +59,8 @@ export async function runBackup({ services, config }: Session, path: string, for
   print(`Wrote ${path}.`);
 }
 
-/** Settings and database, without serving. */
-export async function runCheck({ services, config }: Session): Promise<void> {
+/** Settings and database, without serving. The exit code: 1 where credits do not add up. */
+export async function runCheck({ services, config }: Session, withLedger: boolean): Promise<number> {
   for (const [name, setting] of Object.entries<Setting<unknown>>(settings)) {
     print(`${setting.variable}=${shownValue(setting, String(config[name as keyof Config]))}`);
   }
@@ -74,7 +75,25 @@ export async function runCheck({ services, config }: Session): Promise<void> {
     print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
     if (isOpenToOthers(path)) remark(`columba: Others may read the database. Run: chmod 600 ${path}*`);
   }
+  const isRight = withLedger ? await checkLedger(services) : true;
   print('The settings are right and the database can be used.');
+  return isRight ? 0 : 1;
+}
+
+/** Whether the credits of every account are the sums of their movements. */
+async function checkLedger({ ledger }: Services): Promise<boolean> {
+  const { accounts, discrepancies } = await ledger.check();
+  for (const each of discrepancies) remark(`columba: ${told(each)}`);
+  const wrong = new Set(discrepancies.map(({ username }) => username)).size;
+  const checked = `${accounts.toLocaleString('en')} ${accounts === 1 ? 'account' : 'accounts'} checked`;
+  print(`Ledger: ${checked}, ${wrong === 0 ? 'all add up' : `${wrong.toLocaleString('en')} do not add up`}`);
+  return wrong === 0;
+}
+
+function told({ username, side, kept, counted }: Discrepancy): string {
+  if (side === 'messages') return `${username}: ${kept} credits are held, and scheduled messages hold ${counted}`;
+  if (kept === counted) return `${username}: there is no row in the ledger`;
+  return `${username}: ${side} credits are ${kept}, and their movements add up to ${counted}`;
 }
 
 const counted = ({ accounts, messages }: ImportResult): string =>

@@ -58,10 +58,13 @@ export function createProgram(version: string): Command {
       await withSession(command, { creates: false }, (session) => runBackup(session, file, options.force === true));
     });
   withDatabase(add('check', 'check the settings and the database, without serving'))
+    .option('--ledger', 'add up the movements of credits of every account too; exit code 1 where a sum is wrong')
     .addHelpText('after', SOURCES)
-    .action(async (_options, command) => {
+    .action(async ({ ledger }, command) => {
       const { runCheck } = await import('./data.ts');
-      await withSession(command, { creates: false }, runCheck);
+      process.exitCode = await withSession(command, { creates: false }, (session) =>
+        runCheck(session, ledger === true),
+      );
     });
   add('settings', 'list every setting')
     .addHelpText('after', () => `\n${settingsTable()}`)

@@ -237,8 +237,8 @@ async function discrepanciesOf(queries: Queries, account: bigint, username: stri
 
 /**
  * Replaces the oldest movements by their sum, so that the balances still add up. One batch; how
- * many rows are gone. A carried sum has at most one row for each side, with its sign, and is taken
- * into the next sum.
+ * many single ones are gone. A carried sum has at most one row for each side, with its sign, and is
+ * taken into the next sum.
  */
 export async function carryForward(
   queries: Writing,
@@ -248,7 +248,8 @@ export async function carryForward(
 ): Promise<number> {
   const rows = (await queries.all(sql.oldestMovements, { account, before: olderThan, limit })).map(toMovement);
   const last = rows.at(-1);
-  if (!last || rows.every(({ reason }) => reason === CARRIED || reason === OPENING)) return 0;
+  const single = rows.filter(({ reason }) => reason !== CARRIED && reason !== OPENING).length;
+  if (!last || single === 0) return 0;
   const sums = { free: 0n, held: 0n, used: 0n };
   for (const { from, to, amount } of rows) {
     if (from !== 'operator') sums[from] -= amount;
@@ -267,7 +268,7 @@ export async function carryForward(
       return { account, id: first + BigInt(index), ...sides, at: last.at, ...words };
     }),
   );
-  return rows.length - carried.length;
+  return single;
 }
 
 const toMovement = (row: sql.MovementRow): Movement => ({

@@ -156,11 +156,10 @@ async function sentOf(queries: Queries, account: AccountKey, id: bigint): Promis
   const message = toSent(row);
   const rows = await queries.all(sql.history, { account, id });
   const history = rows.map(({ status, at, detail }) => ({ status, at: Number(at), detail }));
-  // An imported message has none but the status that it came with.
-  return { ...message, history: history.length > 0 ? history : [firstStatus(message)] };
+  // An import sets a status without writing it down here.
+  const imported = { status: message.status, at: message.updatedAt, detail: null };
+  return { ...message, history: history.at(-1)?.status === message.status ? history : [...history, imported] };
 }
-
-const firstStatus = ({ status, updatedAt }: SentMessage): StatusChange => ({ status, at: updatedAt, detail: null });
 
 /**
  * A report that is older than the last one still is the newest that we know of: `updatedAt` never
@@ -173,10 +172,10 @@ async function addStatus(
   change: StatusChange,
 ): Promise<void> {
   const { id, history } = message;
-  const rows = await queries.all(sql.history, { account, id });
-  if (rows.length === 0) await queries.run(sql.addHistory, { account, id, position: 1n, ...firstStatus(message) });
-  const position = BigInt(history.length + 1);
-  await queries.run(sql.addHistory, { account, id, position, ...change });
+  const stored = (await queries.all(sql.history, { account, id })).length;
+  const added = [...history.slice(stored), change];
+  const rows = added.map((each, index) => ({ account, id, position: BigInt(stored + index + 1), ...each }));
+  for (const row of rows) await queries.run(sql.addHistory, row);
   const updatedAt = Math.max(change.at, message.updatedAt);
   await queries.run(sql.setStatus, { account, id, status: change.status, updatedAt });
 }

@@ -78,6 +78,51 @@ export function createRetention(database: Database, now: () => number) {
   };
 }
 
+/** Applies retention while a server runs: at its start, and then every hour. */
+export interface RetentionRuns {
+  start(): void;
+  /** Resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Each serving process has one. A process that finds the work taken by another only reads the
+ * settings.
+ */
+export function createRetentionRuns(
+  retention: Pick<Retention, 'applyDue'>,
+  sleep: (ms: number) => Promise<void>,
+  failed: (thrown: unknown) => void,
+): RetentionRuns {
+  let stopping = false;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+
+  async function run(): Promise<void> {
+    try {
+      await retention.applyDue(sleep, () => stopping);
+    } catch (thrown) {
+      failed(thrown); // the next hour, or the next start, goes on with it
+    }
+    running = undefined;
+  }
+  const look = (): void => {
+    if (!stopping) running ??= run();
+  };
+
+  return {
+    start() {
+      look();
+      timer ??= setInterval(look, LOOK_EVERY_MS).unref();
+    },
+    async stop() {
+      stopping = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
+}
+
 const total = (row: { total: bigint } | undefined): bigint => row?.total ?? 0n;
 
 async function countOlder(database: Queries, kind: RetentionKind, before: number): Promise<bigint> {

@@ -104,7 +104,7 @@ onEveryEngine('ledger', (engine) => {
     await check('taken to 0');
   });
 
-  test('columba check --ledger names the account and the side that do not add up', async (t) => {
+  test('check names the account and the side that do not add up', async (t) => {
     const { database, ledger, add } = await openLedger(engine, t);
     const account = await add(5n, 0n);
     await database.run(spoil, { account });

@@ -73,7 +73,8 @@ onEveryEngine('processes that are still starting', (engine) => {
       const [pid] = started().filter((each) => !served.includes(each));
       process.kill(Number(pid), 'SIGKILL');
       await until('all serve', () => output.stderr.includes('"msg":"serving with workers"'));
-      assert.equal(serving(), WORKERS);
+      // Each process writes its own lines, so those of a worker may come after that of the first process.
+      await until('every worker says so', () => serving() === WORKERS);
       assert.equal(output.stderr.match(/a worker was killed before it served and is replaced/g)?.length, 1);
       child.kill('SIGTERM');
       assert.equal((await within('the end of all processes', ended)).code, 0);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql, TABLES } from '../support/opened-database.ts';
+import { checkLedger, load, scheduled, TWO_PARTS } from './archived-account.ts';
 
 const MORE = ['audit', 'idempotency', 'operator_token', 'retention'];
 
@@ -30,5 +31,54 @@ onEveryEngine('persons', (engine) => {
     assert.deepEqual([entry.number, entry.origin, entry.evidence], [null, 'STOP', null]);
     const again = { params: { username: 'acme' }, body: { number: '0825550201' } };
     assert.equal(await status('blacklist add', again), 200, 'it is there already');
+  });
+
+  test('an export has all that accounts know about a person, and nothing of others', async (t) => {
+    const bench = await openActions(engine, t);
+    const { of, run, account } = bench;
+    await load(bench, { region: 'ZA', scheduled: [scheduled(7, TWO_PARTS), scheduled(8, 'x', '+27825550209')] });
+    await account('globex', { region: 'ZA', mobile: '0825550201' });
+    await account('initech', { region: 'ZA' });
+    const { id: contact } = await of('acme', 'contact add', { body: { mobile: '082 555 0201', name: 'Ann' } });
+    const { id: received } = await of('acme', 'inbox receive', { body: { sender: '0027825550201', text: 'stop' } });
+    const { id: sent } = await of('acme', 'message record', { body: { recipient: '0825550201', text: 'hi' } });
+    await of('acme', 'blacklist add', { body: { number: '0825550208', evidence: 'of another person' } });
+    for (const number of ['0825550202', '+44825550201']) {
+      await of('acme', 'contact add', { body: { mobile: number } });
+      await of('acme', 'inbox receive', { body: { sender: number, text: 'from another person' } });
+      await of('acme', 'message record', { body: { recipient: number, text: 'to another person' } });
+    }
+    const params = { number: '+27825550201' };
+    const { accounts } = await run('person show', { params });
+    const [first, second, ...others] = accounts;
+    assert.deepEqual(others, []);
+    const idsOf = (rows: { id: string }[]) => rows.map(({ id }) => id);
+    assert.deepEqual(
+      [first.username, ...[first.contacts, first.inbox, first.sent, first.scheduled].map(idsOf)],
+      ['acme', [contact], [received], [sent], ['7']],
+    );
+    assert.deepEqual([first.blacklist, first.erasedFromBlacklist, first.profile, first.leftOut], [[], false, false, 0]);
+    assert.deepEqual([first.inbox[0].text, first.sent[0].text, first.contacts[0].name], ['stop', 'hi', 'Ann']);
+    assert.deepEqual([second.username, second.profile, second.contacts], ['globex', true, []]);
+    assert.doesNotMatch(JSON.stringify(accounts), /another person/);
+    const one = await run('person show', { params: { number: '0825550201' }, query: { account: 'acme' } });
+    assert.deepEqual(one.accounts, [first]);
+    assert.deepEqual((await run('person show', { params, query: { account: 'initech' } })).accounts, []);
+  });
+
+  test('erasing a person cancels what is scheduled, returns its credits and leaves others alone', async (t) => {
+    const bench = await openActions(engine, t);
+    await load(bench, { region: 'ZA', scheduled: [scheduled(7, TWO_PARTS), scheduled(8, 'x', '+27825550209')] });
+    const params = { number: '+27825550201' };
+    const dry = await bench.run('person erase', { params, query: { dry_run: 'true' } });
+    assert.deepEqual(await bench.of('acme', 'credits show'), { free: '10', held: '3', used: '0' });
+    const done = await bench.run('person erase', { params });
+    assert.deepEqual([dry.scheduled, dry.creditsReturned], [1, '2']);
+    assert.deepEqual([done.scheduled, done.creditsReturned], [1, '2']);
+    assert.deepEqual(await bench.of('acme', 'credits show'), { free: '12', held: '1', used: '0' });
+    await checkLedger(bench);
+    assert.deepEqual((await bench.run('person show', { params })).accounts, []);
+    const local = await bench.refusal('person erase', { params: { number: '0825550201' } });
+    assert.equal(local.kind, 'bad-argument', 'a local number names another person in each country');
   });
 });

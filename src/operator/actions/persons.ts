@@ -63,6 +63,8 @@ const person = z.strictObject({
   leftOut: z.int().describe('Rows beyond the first 10,000 of each kind.'),
 });
 
+const known = z.strictObject({ accounts: z.array(person) });
+
 const shownPerson = ({ contacts, inbox, sent, scheduled, blacklist, ...rest }: PersonOfAccount) => ({
   ...rest,
   contacts: [...contacts],
@@ -119,9 +121,13 @@ const show = action({
   summary: 'Export what is known about a person.',
   params,
   query: z.strictObject({ account }),
-  output: z.strictObject({ accounts: z.array(person) }),
+  output: known,
   problems: ['not-found'],
   example: { params: { number: '+27825550201' }, output: { accounts: [] } },
+  command: {
+    say: (found) =>
+      found.accounts.length === 0 ? 'No account knows this number.' : JSON.stringify(z.encode(known, found), null, 2),
+  },
   run: async (services, { params: { number }, query }) => {
     const found = await domainOf(services).persons.export(number, query.account ?? null);
     return { accounts: found.map(shownPerson) };

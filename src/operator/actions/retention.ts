@@ -19,6 +19,14 @@ const EXAMPLE = {
   older: { inbox: 12, sent: 80, audit: 0, ledger: 0 },
 };
 
+type Kept = z.output<typeof output>;
+
+/** A line for each kind. */
+const said = ({ days: kept, older }: Kept): string =>
+  RETENTION_KINDS.map((kind) =>
+    kept[kind] === null ? `${kind}: kept for ever` : `${kind}: kept for ${kept[kind]} days, older now: ${older[kind]}`,
+  ).join('\n');
+
 const show = action({
   name: 'retention show',
   scope: 'erase',
@@ -28,6 +36,7 @@ const show = action({
   description: `Kinds: ${RETENTION_KINDS.join(', ')}. Old movements of the ledger become one sum for each balance.`,
   output,
   example: { output: EXAMPLE },
+  command: { say: said },
   run: async (services) => {
     const { retention } = domainOf(services);
     const kept = await retention.days();
@@ -55,6 +64,9 @@ const set = action({
   readsOnly: ({ query }) => query.dry_run,
   example: { body: { inbox: 365, sent: 365 }, output: EXAMPLE },
   target: () => 'retention',
+  command: {
+    say: (done, { query }) => (query.dry_run ? `A dry run: nothing is set.\n${said(done)}` : said(done)),
+  },
   run: async (services, { query, body }) => {
     const { retention } = domainOf(services);
     const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));

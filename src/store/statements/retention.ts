@@ -30,7 +30,7 @@ export const unset = statement<{ kind: string }>('retention.unset', 'delete from
 /** One process takes it; the others see that it was taken. */
 export const take = statement<{ kind: string; now: number; due: number }>(
   'retention.take',
-  `update retention set applied_at = :now where kind = :kind and coalesce(applied_at, :due - 1) < :due`,
+  `update retention set applied_at = :now where kind = :kind and (applied_at is null or applied_at < :due)`,
   { affects: 'none' },
 );
 

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { onEveryEngine } from '../support/engines.ts';
+import { openStore, sql } from '../support/opened-database.ts';
+import { columba } from './running.ts';
+
+const check = (database: string) => columba(['check', '--ledger', '--database', database]);
+const lastLines = (text: string) => text.trimEnd().split('\n').slice(-2);
+
+onEveryEngine('columba check --ledger', (engine) => {
+  test('the opening credits of account add are a movement, so that the ledger adds up', async () => {
+    const database = await engine.fresh('empty');
+    const added = await columba(['account', 'add', 'acme', '--credits', '500', '--database', database]);
+    assert.equal(added.code, 0, added.stderr);
+    const moved = await columba(['credits', 'movements', 'acme', '--json', '--database', database]);
+    const [opening, ...others] = JSON.parse(moved.stdout).items;
+    assert.deepEqual([opening.kind, opening.from, opening.to, opening.amount], ['grant', 'operator', 'free', '500']);
+    assert.deepEqual(others, []);
+    const { code, stdout, stderr } = await check(database);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.deepEqual(lastLines(stdout), [
+      'Ledger: 1 account checked, all add up',
+      'The settings are right and the database can be used.',
+    ]);
+  });
+
+  test('the sample data adds up', async () => {
+    const { code, stderr } = await check(await engine.fresh('sample'));
+    assert.deepEqual([code, stderr], [0, '']);
+  });
+
+  test('every wrong sum is named, with exit code 1, and nothing is changed', async () => {
+    const database = await engine.fresh('empty');
+    for (const name of ['acme', 'globex', 'initech']) {
+      await columba(['account', 'add', name, '--credits', '500', '--database', database]);
+    }
+    const store = await openStore(database);
+    await store.run(sql("update account set credits = 501 where username = 'acme'"), {});
+    await store.run(
+      sql("update ledger set held = 3 where account_id = (select account_id from account where username = 'globex')"),
+      {},
+    );
+    await store.close();
+    for (const _ of [1, 2]) {
+      const { code, stdout, stderr } = await check(database);
+      assert.equal(code, 1);
+      assert.deepEqual(stderr.trimEnd().split('\n'), [
+        'columba: acme: free credits are 501, and their movements add up to 500',
+        'columba: globex: held credits are 3, and their movements add up to 0',
+        'columba: globex: 3 credits are held, and scheduled messages hold 0',
+      ]);
+      assert.ok(stdout.includes('\nLedger: 3 accounts checked, 2 do not add up\n'), stdout);
+    }
+    assert.equal((await columba(['check', '--database', database])).code, 0, 'only where it is asked for');
+  });
+});

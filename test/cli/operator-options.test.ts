@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { columba, freshDatabase } from './running.ts';
+
+describe('options of operator commands', () => {
+  test('a received message could be marked as read and never as unread', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', ...database]);
+    await columba(['inbox', 'receive', 'acme', '--text', 'hi', ...database]);
+    const mark = (...flags: string[]) => columba(['inbox', 'mark', 'acme', '1', ...flags, ...database]);
+    assert.equal((await mark('--read')).stdout, 'The message 1 is read.\n');
+    assert.equal((await mark('--no-read')).stdout, 'The message 1 is unread.\n');
+    const without = await mark();
+    assert.deepEqual([without.code, without.stderr], [1, 'columba: --read: expected boolean\n']);
+  });
+
+  test('retention set takes null, as its help says, and shows each kind', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', ...database]);
+    const set = (...flags: string[]) => columba(['retention', 'set', ...flags, ...database]);
+    const lines = (inbox: string) => `${inbox}\nsent: kept for ever\naudit: kept for ever\nledger: kept for ever\n`;
+    assert.equal((await set('--inbox', '365')).stdout, lines('inbox: kept for 365 days, older now: 0'));
+    const dry = await set('--inbox', 'null', '--dry-run');
+    assert.equal(dry.stdout, `A dry run: nothing is set.\n${lines('inbox: kept for ever')}`);
+    const shown = () => columba(['retention', 'show', ...database]);
+    assert.match((await shown()).stdout, /^inbox: kept for 365 days/);
+    assert.equal((await set('--inbox', 'null')).code, 0);
+    assert.match((await shown()).stdout, /^inbox: kept for ever/);
+    const wrong = await set('--inbox', 'x');
+    assert.deepEqual([wrong.code, wrong.stderr], [1, 'columba: --inbox: expected number\n']);
+  });
+
+  test('person show says that no account knows a number, and else prints JSON', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', '--region', 'ZA', ...database]);
+    await columba(['contact', 'add', 'acme', '0825550201', ...database]);
+    const show = (number: string) => columba(['person', 'show', number, ...database]);
+    assert.equal((await show('+27825550209')).stdout, 'No account knows this number.\n');
+    const known = JSON.parse((await show('+27825550201')).stdout);
+    assert.equal(known.accounts[0].contacts[0].mobile, '0825550201');
+  });
+});

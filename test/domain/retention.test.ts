@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import { createApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config/settings.ts';
+import { createLedger } from '../../src/domain/ledger.ts';
+import { createRetention, createRetentionRuns, LOOK_EVERY_MS } from '../../src/domain/retention.ts';
+import type { Database } from '../../src/store/database.ts';
+import { deleteSent } from '../../src/store/statements/retention.ts';
+import { openActions } from '../support/actions.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { sql } from '../support/opened-database.ts';
+
+const DAY_MS = 86_400_000;
+const count = async (database: Database, table: string): Promise<number> =>
+  Number(
+    (await database.first(sql<Record<string, never>, { total: bigint }>(`select count(*) as total from ${table}`), {}))
+      ?.total,
+  );
+const noPause = async () => {};
+const never = () => false;
+const TEN_DAYS = { inbox: 10, sent: 10, audit: 10, ledger: 10 };
+
+onEveryEngine('retention', (engine) => {
+  test('what is older than the setting goes, what is younger stays, and the preview counts the same', async (t) => {
+    const { database, clock, of, run, account } = await openActions(engine, t);
+    await account('acme', { credits: '100' });
+    const add = async (name: string) => {
+      await of('acme', 'inbox receive', { body: { gatewayId: name, sender: '0825550201', text: name } });
+      await of('acme', 'message record', { body: { recipient: '0825550201', text: name } });
+      await of('acme', 'credits add', { body: { amount: '5', reason: name } });
+    };
+    await add('old 1');
+    await add('old 2');
+    clock.now += 11 * DAY_MS;
+    await add('young');
+    const dry = await run('retention set', { query: { dry_run: 'true' }, body: TEN_DAYS });
+    assert.deepEqual(dry.older, { inbox: 2, sent: 2, audit: 7, ledger: 2 });
+    const retention = createRetention(database, () => clock.now);
+    assert.equal(await retention.applyDue(noPause, never), 0, 'a dry run sets nothing');
+    const { older } = await run('retention set', { body: TEN_DAYS });
+    assert.deepEqual(older, dry.older);
+    const auditBefore = await count(database, 'audit');
+    await retention.applyDue(noPause, never);
+    const texts = async (list: string) => (await of('acme', list)).items.map(({ text }: { text: string }) => text);
+    assert.deepEqual(await texts('inbox list'), ['young']);
+    assert.deepEqual(await texts('message list'), ['young']);
+    assert.equal(await count(database, 'history'), 1);
+    assert.equal(await count(database, 'gateway_message'), 1);
+    assert.equal(auditBefore - (await count(database, 'audit')), older.audit);
+    const movements = (await of('acme', 'credits movements')).items;
+    assert.deepEqual(
+      movements.map(({ amount, reason }: { amount: string; reason: string }) => `${amount} ${reason}`),
+      ['5 young', '110 carried forward'],
+    );
+    assert.deepEqual((await createLedger(database, () => clock.now).check()).discrepancies, []);
+    assert.deepEqual((await run('retention show')).older, { inbox: 0, sent: 0, audit: 0, ledger: 0 });
+  });
+
+  test('one process does it in an hour, in batches of 100, and stops after a batch', async (t) => {
+    const { database, clock, account } = await openActions(engine, t);
+    const id = await account('acme');
+    const addSent = sql<{ account: bigint; id: bigint }>(
+      `insert into sent (account_id, message_id, status, sent_at, updated_at, is_marked)
+       values (:account, :id, 'SUBMITTED', 0, 0, 0)`,
+    );
+    const rows = Array.from({ length: 250 }, (_, index) => ({ account: id, id: BigInt(index + 1) }));
+    await database.transaction(id, (queries) => queries.runAll(addSent, rows));
+    const sizes: number[] = [];
+    const watched: Database = {
+      ...database,
+      async run(statement, parameters) {
+        const gone = await database.run(statement, parameters);
+        if (statement.name === deleteSent.name) sizes.push(gone);
+        return gone;
+      },
+    };
+    const retention = createRetention(watched, () => clock.now);
+    await retention.set({ sent: 1 });
+    assert.equal(await retention.applyDue(noPause, () => sizes.length > 0), 100, 'stopped after a batch');
+    assert.equal(await retention.applyDue(noPause, never), 0, 'taken this hour');
+    clock.now += LOOK_EVERY_MS;
+    const both = [retention, createRetention(watched, () => clock.now)];
+    const removed = await Promise.all(both.map((each) => each.applyDue(noPause, never)));
+    assert.deepEqual(removed.sort(), [0, 150]);
+    assert.deepEqual(sizes, [100, 100, 50, 0]);
+    assert.equal(await count(database, 'sent'), 0);
+  });
+});
+
+test('a server applies the retention at its start and every hour, and stop waits for what runs', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  let runs = 0;
+  const failures: unknown[] = [];
+  let finish = () => {};
+  const seen: boolean[] = [];
+  const applyDue = async (_sleep: unknown, isStopping: () => boolean) => {
+    runs += 1;
+    if (runs === 2) throw new Error('on purpose');
+    if (runs === 3) await new Promise<void>((resolve) => (finish = resolve));
+    seen.push(isStopping());
+    return 0;
+  };
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const schedule = createRetentionRuns({ applyDue }, noPause, (thrown) => void failures.push(thrown));
+  schedule.start();
+  await turn();
+  assert.equal(runs, 1);
+  t.mock.timers.tick(LOOK_EVERY_MS);
+  await turn();
+  assert.deepEqual([runs, failures.length], [2, 1]);
+  t.mock.timers.tick(LOOK_EVERY_MS);
+  await turn();
+  t.mock.timers.tick(LOOK_EVERY_MS);
+  await turn();
+  assert.equal(runs, 3, 'it runs still');
+  let stopped = false;
+  const stopping = schedule.stop().then(() => (stopped = true));
+  await turn();
+  assert.equal(stopped, false);
+  finish();
+  await stopping;
+  assert.deepEqual(seen, [false, true]);
+  t.mock.timers.tick(LOOK_EVERY_MS);
+  assert.equal(runs, 3);
+});
+
+onEveryEngine('a server that starts', (engine) => {
+  test('removes what is too old', async (t) => {
+    const setting = await engine.fresh('empty');
+    const config = readConfig({ COLUMBA_DATABASE: setting, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' });
+    const around = { now: () => 11 * DAY_MS, sleep: noPause, log: pino({ level: 'silent' }) };
+    const app = await createApp(config, around);
+    await app.database.run(sql("insert into retention (kind, days) values ('audit', 10)"), {});
+    const entry = sql<{ id: bigint; at: number }>(
+      `insert into audit (audit_id, at, actor_kind, actor_name, action, target, fields)
+       values (:id, :at, 'command', 'tester', 'test', 'test', '')`,
+    );
+    await app.database.run(entry, { id: 1n, at: 0 });
+    await app.database.run(entry, { id: 2n, at: 10 * DAY_MS });
+    await app.start();
+    t.after(() => app.stop());
+    while ((await count(app.database, 'audit')) > 1) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(await count(app.database, 'audit where audit_id = 2'), 1);
+  });
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openActions } from '../support/actions.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { checkLedger, load, scheduled, sent, TWO_PARTS } from './archived-account.ts';
+
+const acme = { username: 'acme' };
+const AT = '2026-11-15T12:00:00.000Z';
+
+onEveryEngine('messages of the operator', (engine) => {
+  test('every status is in the history, oldest first, and a final one stays', async (t) => {
+    const { of, account, clock, refusal } = await openActions(engine, t);
+    await account('acme');
+    const { id } = await of('acme', 'message record', { body: { recipient: '0825550201', text: 'hi' } });
+    clock.now += 1_000;
+    await of('acme', 'message status', { params: { id }, body: { status: 'ENROUTE', detail: 'smsc 3' } });
+    await of('acme', 'message status', { params: { id }, body: { status: 'ENROUTE' } });
+    const at = '2026-11-15T12:00:00.500Z';
+    const done = await of('acme', 'message status', { params: { id }, body: { status: 'DELIVERED', at } });
+    assert.deepEqual(done.history, [
+      { status: 'SUBMITTED', at: AT, detail: null },
+      { status: 'ENROUTE', at: '2026-11-15T12:00:01.000Z', detail: 'smsc 3' },
+      { status: 'DELIVERED', at, detail: null },
+    ]);
+    assert.deepEqual([done.status, done.updatedAt], ['DELIVERED', '2026-11-15T12:00:01.000Z']);
+    assert.deepEqual(await of('acme', 'message show', { params: { id } }), done);
+    const late = { params: { ...acme, id }, body: { status: 'EXPIRED' } };
+    assert.equal((await refusal('message status', late)).kind, 'conflict');
+    const future = { params: { ...acme, id }, body: { status: 'EXPIRED', at: '2026-11-16T00:00:00.000Z' } };
+    assert.equal((await refusal('message status', future)).kind, 'bad-argument');
+    assert.deepEqual(await of('acme', 'message show', { params: { id } }), done);
+  });
+
+  test('a status that an import brought is in the history too', async (t) => {
+    const bench = await openActions(engine, t);
+    await load(bench, { sent: [sent(3, 'SUBMITTED')] });
+    const params = { id: '3' };
+    await bench.of('acme', 'message status', { params, body: { status: 'ENROUTE' } });
+    await load(bench, { sent: [sent(3, 'ACCEPTED')] }, true);
+    const statuses = async () =>
+      (await bench.of('acme', 'message show', { params })).history.map(({ status }: { status: string }) => status);
+    assert.deepEqual(await statuses(), ['SUBMITTED', 'ENROUTE', 'ACCEPTED']);
+    await bench.of('acme', 'message status', { params, body: { status: 'DELIVERED' } });
+    assert.deepEqual(await statuses(), ['SUBMITTED', 'ENROUTE', 'ACCEPTED', 'DELIVERED']);
+  });
+
+  test('a cancelled message returns its credits once, and the ledger adds up', async (t) => {
+    const bench = await openActions(engine, t);
+    await load(bench, { scheduled: [scheduled(7, TWO_PARTS)], sent: [sent(8, 'SUBMITTED')] });
+    const shown = await bench.of('acme', 'message show', { params: { id: '7' } });
+    assert.deepEqual([shown.state, shown.heldCredits, shown.history], ['scheduled', '2', []]);
+    assert.deepEqual(await bench.of('acme', 'credits show'), { free: '10', held: '2', used: '0' });
+    assert.deepEqual(await bench.of('acme', 'message cancel', { params: { id: '7' } }), {
+      id: '7',
+      creditsReturned: '2',
+    });
+    assert.deepEqual(await bench.of('acme', 'credits show'), { free: '12', held: '0', used: '0' });
+    const [release] = (await bench.of('acme', 'credits movements')).items;
+    assert.deepEqual([release.kind, release.amount, release.messageId], ['release', '2', '7']);
+    assert.equal((await bench.refusal('message cancel', { params: { ...acme, id: '7' } })).kind, 'not-found');
+    assert.equal((await bench.refusal('message cancel', { params: { ...acme, id: '8' } })).kind, 'conflict');
+    assert.deepEqual((await bench.of('acme', 'message list', { query: { state: 'scheduled' } })).items, []);
+    await checkLedger(bench);
+  });
+});
