@@ -111,7 +111,7 @@ function requestOf(action: Action): fc.Arbitrary<Made> {
     .map((values) =>
       action.path.replace(/\{(\w+)\}/g, (_, name: string) =>
         encodeURIComponent(
-          String((values as Json)[name])
+          textOf((values as Json)[name])
             .toWellFormed()
             .slice(0, 2_000) || 'x',
         ),
@@ -154,7 +154,7 @@ onEveryEngine("any request to the operator's API", (engine) => {
         fc.asyncProperty(requestOf(action), async ({ path, query, body, token, key }) => {
           const parameters = new URLSearchParams();
           for (const [name, value] of Object.entries(query))
-            parameters.set(name, String(value).toWellFormed().slice(0, 3_000));
+            parameters.set(name, textOf(value).toWellFormed().slice(0, 3_000));
           const address = parameters.size > 0 ? `${path}?${parameters}` : path;
           const headers = key !== undefined && /^[\x20-\x7e]+$/.test(key) ? { 'Idempotency-Key': key } : {};
           const answer = await api.call(action.method, address, { token: tokens[token], body, headers });
@@ -171,6 +171,9 @@ onEveryEngine("any request to the operator's API", (engine) => {
     });
   }
 });
+
+/** Also of an object whose own toString is no function. */
+const textOf = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
 onEveryEngine('pages of a list', (engine) => {
   test('never skip or repeat an item, whatever the sizes of pages are and while others arrive', async () => {
