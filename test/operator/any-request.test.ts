@@ -88,6 +88,9 @@ interface Made {
 
 const namesOf = (schema: Json): string[] => Object.keys((schema.properties ?? {}) as object);
 
+/** Also of an object whose own toString is no function. */
+const textOf = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+
 function requestOf(action: Action): fc.Arbitrary<Made> {
   const params = jsonSchema(action.params);
   const query = jsonSchema(action.query);
@@ -95,7 +98,7 @@ function requestOf(action: Action): fc.Arbitrary<Made> {
   const segment = fc.oneof(
     fc.constantFrom('acme', 'globex', 'nobody', '1', '0', '..', '%'),
     fc.string({ maxLength: 30 }),
-    HOSTILE.map(String),
+    HOSTILE.map(textOf),
   );
   const paths = fc
     .record(
@@ -171,9 +174,6 @@ onEveryEngine("any request to the operator's API", (engine) => {
     });
   }
 });
-
-/** Also of an object whose own toString is no function. */
-const textOf = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
 onEveryEngine('pages of a list', (engine) => {
   test('never skip or repeat an item, whatever the sizes of pages are and while others arrive', async () => {
