@@ -88,6 +88,9 @@ interface Made {
 
 const namesOf = (schema: Json): string[] => Object.keys((schema.properties ?? {}) as object);
 
+/** Also of an object whose own toString is no function. */
+const textOf = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+
 function requestOf(action: Action): fc.Arbitrary<Made> {
   const params = jsonSchema(action.params);
   const query = jsonSchema(action.query);
@@ -95,7 +98,7 @@ function requestOf(action: Action): fc.Arbitrary<Made> {
   const segment = fc.oneof(
     fc.constantFrom('acme', 'globex', 'nobody', '1', '0', '..', '%'),
     fc.string({ maxLength: 30 }),
-    HOSTILE.map(String),
+    HOSTILE.map(textOf),
   );
   const paths = fc
     .record(
@@ -111,7 +114,7 @@ function requestOf(action: Action): fc.Arbitrary<Made> {
     .map((values) =>
       action.path.replace(/\{(\w+)\}/g, (_, name: string) =>
         encodeURIComponent(
-          String((values as Json)[name])
+          textOf((values as Json)[name])
             .toWellFormed()
             .slice(0, 2_000) || 'x',
         ),
@@ -154,7 +157,7 @@ onEveryEngine("any request to the operator's API", (engine) => {
         fc.asyncProperty(requestOf(action), async ({ path, query, body, token, key }) => {
           const parameters = new URLSearchParams();
           for (const [name, value] of Object.entries(query))
-            parameters.set(name, String(value).toWellFormed().slice(0, 3_000));
+            parameters.set(name, textOf(value).toWellFormed().slice(0, 3_000));
           const address = parameters.size > 0 ? `${path}?${parameters}` : path;
           const headers = key !== undefined && /^[\x20-\x7e]+$/.test(key) ? { 'Idempotency-Key': key } : {};
           const answer = await api.call(action.method, address, { token: tokens[token], body, headers });
