@@ -85,6 +85,8 @@ function refuseExisting(path: string, force: boolean): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) throw new Problem('bad-argument', `${path}: a folder is there`);
   if (found && !force) throw new Problem('bad-argument', `${path}: the file exists already. Replace it with --force.`);
+  if (!existsSync(dirname(path)))
+    throw new Problem('bad-argument', `${path}: its folder does not exist. Make it first.`);
 }
 
 function syncToDisk(path: string, flags: string): void {
