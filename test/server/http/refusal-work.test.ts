@@ -35,7 +35,8 @@ const DENIED: Record<string, string | null> = {
 function counted(database: Database, counts: Map<string, number>): Database {
   return new Proxy(database, {
     get(target, name: keyof Database) {
-      const method = target[name] as (...args: unknown[]) => unknown;
+      const method = target[name] as ((...args: unknown[]) => unknown) | undefined;
+      if (!method) return method; // an await looks for `then`
       return (...args: unknown[]) => {
         counts.set(name, (counts.get(name) ?? 0) + 1);
         return method.apply(target, args);

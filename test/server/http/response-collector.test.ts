@@ -47,9 +47,9 @@ describe('the length of answers in pieces', () => {
   });
 
   test('beyond half of what may be unsent answers come in chunks, until there is room again', async (t) => {
-    const replies = { '/a': createPieces(3, text).reply, '/b': createPieces(1, text).reply };
+    const replies = { '/a': createPieces(5, text).reply, '/b': createPieces(1, text).reply };
     const held = createPieces(10_000, text);
-    const server = await start(t, { ...replies, '/held': held.reply }, { unsentBytesMax: 4 * PIECE_BYTES });
+    const server = await start(t, { ...replies, '/held': held.reply }, { unsentBytesMax: 8 * PIECE_BYTES });
     const [client, other] = [openReceiver(server.address), openReceiver(server.address)];
     client.send(get('/a'));
     assert.deepEqual(framingOf((await client.answers(1))[0]), [undefined, 'chunked']);
