@@ -124,8 +124,9 @@ onPostgres('callers', () => {
     'account.DeleteContact': 4,
     'account.DeleteContactsById': 4,
     'account.SaveMessageTemplate': 5,
-    'account.BlackListNumber': 8,
-    'compose.DeleteScheduledMessage': 4,
+    // Credits that go back take three for the ledger; erased numbers take one.
+    'account.BlackListNumber': 12,
+    'compose.DeleteScheduledMessage': 7,
     'compose.DeleteAllScheduled': 3,
   };
   const ONE = [

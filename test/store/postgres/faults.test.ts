@@ -31,7 +31,7 @@ onPostgres('the operator is told which PostgreSQL cannot be used, and why:', () 
 
   async function told(url: string): Promise<string> {
     const { code, stdout, stderr } = await columba(['check', '--database', url]);
-    assert.deepEqual([code, stdout], [1, ''], stderr);
+    assert.deepEqual([code, stdout], [3, ''], stderr);
     assert.match(stderr, /^columba: [^\n]+\n$/, 'one sentence');
     assert.doesNotMatch(stderr, new RegExp(`Try again later|${SECRET}`));
     return stderr;

@@ -56,7 +56,7 @@ onPostgres('what a start says of the database', () => {
   for (const [name, { url, reason }] of Object.entries(CASES)) {
     test(`where ${name}, check says so in one sentence`, async () => {
       const { code, stdout, stderr } = await columba(['check', '--database', url]);
-      assert.deepEqual([code, stdout], [1, '']);
+      assert.deepEqual([code, stdout], [3, '']);
       assert.match(stderr, /^columba: [^\n]*\n$/);
       assert.match(stderr, reason);
       assert.doesNotMatch(stderr, /secret/);
@@ -65,7 +65,7 @@ onPostgres('what a start says of the database', () => {
 
   test('sslmode=require does not go on without TLS', async () => {
     const { code, stderr } = await columba(['check', '--database', `${server}?sslmode=require`]);
-    assert.equal(code, 1);
+    assert.equal(code, 3);
     assert.match(stderr, /server does not support SSL/);
   });
 });
@@ -121,7 +121,7 @@ onPostgres('PostgreSQL over TLS', () => {
       ];
       for (const [host, options, reason] of REFUSED) {
         const { code, stderr } = await columba(['check', '--database', url(host, options)]);
-        assert.equal(code, 1, options);
+        assert.equal(code, 3, options);
         assert.match(stderr, /^columba: [^\n]*\n$/);
         assert.match(stderr, reason);
       }

@@ -13,8 +13,6 @@ const recordVersion = sql<{ version: number }>(
 );
 const accounts = sql<None, { total: bigint }>('select count(*) as total from account');
 
-const OPERATOR_TABLES = ['operator_token', 'audit', 'idempotency', 'retention'];
-
 onEveryEngine('migrations', (engine) => {
   test('migrations are numbered from 1 without a gap, and each has a name', () => {
     assert.deepEqual(
@@ -60,7 +58,7 @@ onEveryEngine('migrations', (engine) => {
   test('a migration that fails leaves nothing half done', async () => {
     const setting = await engine.fresh('empty');
     const database = await openStore(setting);
-    for (const table of [...OPERATOR_TABLES, ...TABLES]) await database.run(sql(`drop table ${table}`), {});
+    for (const table of TABLES) await database.run(sql(`drop table ${table}`), {});
     await database.run(sql('delete from schema_version'), {});
     await database.run(sql('create table scheduled (in_the_way bigint)'), {});
 

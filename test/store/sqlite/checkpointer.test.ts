@@ -152,7 +152,7 @@ describe('the log of the embedded database', () => {
     t.after(() => app.stop());
     const change = (text: string) =>
       Promise.all(Array.from({ length: 50 }, () => (store as Database).run(mark, { text })));
-    const deaths = () => logged.filter((line) => /write-ahead log died and is started again/.test(line)).length;
+    const deaths = () => logged.filter((line) => /checkpoint thread died and is started again/.test(line)).length;
 
     await until('the first thread runs', async () => {
       await change('before');
