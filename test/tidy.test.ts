@@ -248,7 +248,8 @@ describe('comments', () => {
   const COLUMNS_MAX = 100;
 
   test(`no comment of the program goes beyond column ${COLUMNS_MAX}`, () => {
-    const wide = matches(source, /^\s*(?:\/\/|\/?\*)/).filter((line) => {
+    const ours = source.filter((file) => file !== 'src/asmx/pages/csharp.ts'); // programs for others
+    const wide = matches(ours, /^\s*(?:\/\/|\/?\*)/).filter((line) => {
       const [file, number] = line.split(':', 2) as [string, string];
       return (textOf(file).split('\n')[Number(number) - 1] as string).length > COLUMNS_MAX;
     });

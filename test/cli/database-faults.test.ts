@@ -71,8 +71,8 @@ describe('the operator is told which database file cannot be used, and why:', ()
 
   test('a backup into a folder that does not exist', async () => {
     const to = join(folder, 'nowhere', 'backup.db');
-    const said = await told(await made(), ['backup', to]);
-    assert.match(said, /There is no file \S+nowhere\S+, and none can be made\. Make its folder/);
+    const { code, stderr } = await columba(['backup', to, '--database', `sqlite:${await made()}`]);
+    assert.deepEqual([code, stderr], [1, `columba: ${to}: its folder does not exist. Make it first.\n`]);
   });
 });
 

@@ -6,9 +6,8 @@ export function csharpProxy(address: string, name: string, { parameters, result 
   const values = given.map(([key, value]) => literal(parameters[key] as ParameterType, value));
   const isDataSet = result.kind === 'dataSet';
   return `// wsdl ${address}?WSDL
-// csc Program.cs ${group}.cs -r:System.Web.Services.dll -r:System.Data.dll
-// -r:System.Data.DataSetExtensions.dll (mcs in place of csc with Mono; in Visual Studio: Add Web
-// Reference)${isDataSet ? typedRows(name) : ''}
+// csc Program.cs ${group}.cs -r:System.Web.Services.dll -r:System.Data.dll -r:System.Data.DataSetExtensions.dll
+// (mcs in place of csc with Mono; in Visual Studio: Add Web Reference)${isDataSet ? typedRows(name) : ''}
 using System;${isDataSet ? '\nusing System.Data;' : ''}
 
 static class Program
