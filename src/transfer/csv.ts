@@ -92,7 +92,9 @@ async function* recordsOf(text: string, delimiter: string): AsyncGenerator<strin
  * of its menu.
  */
 export function decode(bytes: Uint8Array): string {
-  const [first, second] = bytes;
+  const [first, second, third] = bytes;
+  // A byte order mark decides, whatever follows: a text may have a NUL.
+  if (first === 0xef && second === 0xbb && third === 0xbf) return new TextDecoder('utf-8').decode(bytes);
   if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
   if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
   const zeros = [0, 0];

@@ -109,6 +109,14 @@ describe('csvLine', () => {
     for (const cell of ['', 'Ann', '3M', 'a=b', '2026-11-15T12:00:00Z']) assert.equal(guarded(cell), cell);
   });
 
+  test('a NUL in a file with the mark of UTF-8 does not make it UTF-16', async () => {
+    const read: string[] = [];
+    for await (const { cells } of readCsv(Buffer.from(`${CSV_START}mobile,name\r\n,\0\r\n`), COLUMNS, null)) {
+      read.push(cells.name?.text ?? '');
+    }
+    assert.deepEqual(read, ['\0']);
+  });
+
   test('what is written is read again, whatever it is', async () => {
     const cell = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 20 }),
