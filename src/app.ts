@@ -5,8 +5,8 @@ import { ResponseCache } from './asmx/response-cache.ts';
 import type { Config } from './config/settings.ts';
 import { contract } from './contract/contract.ts';
 import type { Caller } from './domain/accounts.ts';
-import { createGuard } from './domain/admission/admission.ts';
-import { type Authority, createAuthority } from './domain/admission/rate-limiter.ts';
+import { createAdmission } from './domain/admission/admission.ts';
+import { createRateLimiter, type RateLimiter } from './domain/admission/rate-limiter.ts';
 import type { Handler, Request } from './exchange.ts';
 import { createOperations } from './operations/handlers.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
@@ -33,7 +33,7 @@ export interface Surroundings extends ServiceDependencies {
   /** The public URL of the web listener, without a slash at its end: /console redirects to it. */
   readonly webUrl?: string;
   /** The rate limiter of another process, which counts for all workers. */
-  readonly authority?: Authority;
+  readonly rateLimiter?: RateLimiter;
 }
 
 export type App = Awaited<ReturnType<typeof createApp>>;
@@ -67,8 +67,8 @@ export async function createApp(config: Config, deps: Surroundings) {
     isUnchanged: (account, pollOthers, pollId) => services.accounts.isUnchanged(account as Caller, pollOthers, pollId),
     isBypassed: () => recording.recorder !== undefined, // a cached response has no user_id to mask
   });
-  const guard = createGuard({
-    authority: deps.authority ?? createAuthority(now),
+  const admission = createAdmission({
+    rateLimiter: deps.rateLimiter ?? createRateLimiter(now),
     now,
     sleep: deps.sleep,
     accountRate: { perSecond: config.accountRate, burst: config.accountBurst },
@@ -80,7 +80,7 @@ export async function createApp(config: Config, deps: Surroundings) {
     deps.observe?.(exchange);
     telemetry?.observe?.(exchange, accountIdOf(exchange.account));
   };
-  const endpointSettings = createEndpointSettings(config, deps, services, guard);
+  const endpointSettings = createEndpointSettings(config, deps, services, admission);
   const untraced = createEndpoint({
     ...endpointSettings,
     admitPieces: (owner) => server?.admitPieces(owner),
@@ -101,7 +101,7 @@ export async function createApp(config: Config, deps: Surroundings) {
 
   return {
     ...services,
-    guard,
+    admission,
     health,
     endpoint,
     /** Serves, and returns its URL. With a file, records every exchange to it. */
@@ -127,13 +127,13 @@ export async function createApp(config: Config, deps: Surroundings) {
   };
 }
 
-type Guard = ReturnType<typeof createGuard>;
+type Admission = ReturnType<typeof createAdmission>;
 
 function createEndpointSettings(
   config: Config,
   { now, log, pages }: Surroundings,
   services: Services,
-  guard: Guard,
+  admission: Admission,
 ): EndpointSettings {
   const { listLimit, listItemsMax } = config;
   return {
@@ -141,11 +141,11 @@ function createEndpointSettings(
     namespace: config.namespace,
     dates: () => ({ now: now(), zone: config.timeZone }),
     limits: config,
-    operations: createOperations({ ...services, guard, listLimit, listItemsMax }),
-    admitClient: (client) => guard.admitClient(client),
-    admitAccount: (account) => guard.admitAccount(account as Caller),
-    admitReading: guard.admitReading,
-    readingSucceeded: guard.readingSucceeded,
+    operations: createOperations({ ...services, admission, listLimit, listItemsMax }),
+    admitClient: (client) => admission.admitClient(client),
+    admitAccount: (account) => admission.admitAccount(account as Caller),
+    admitReading: admission.admitReading,
+    readingSucceeded: admission.readingSucceeded,
     ownerOf: accountIdOf,
     ...(pages && { pages }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { type App, createApp, type Surroundings } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
-import { type Authority, createAuthority, type Lease } from '../domain/admission/rate-limiter.ts';
+import { createRateLimiter, type Lease, type RateLimiter } from '../domain/admission/rate-limiter.ts';
 import { Problem } from '../problem.ts';
 import { createCluster } from '../server/process/cluster.ts';
 import { serveHealthOfWorkers } from '../server/process/health-thread.ts';
@@ -47,21 +47,21 @@ export async function serve(config: Config, around: Surroundings, options: Serve
   if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, around);
   return serveHere(
     config,
-    cluster.isWorker ? { ...around, authority: firstProcess() } : around,
+    cluster.isWorker ? { ...around, rateLimiter: firstProcess() } : around,
     options,
     cluster.isWorker ? undefined : async (address, app, web) => showBanner(address, web, config, await accountsOf(app)),
   );
 }
 
-type Question = { take: Parameters<Authority['take']> } | { failed: string };
+type Question = { take: Parameters<RateLimiter['take']> } | { failed: string };
 
 /** The limits of all workers are counted in the first process. */
-const answeringFrom = (authority: Authority) => (content: unknown) => {
+const answeringFrom = (rateLimiter: RateLimiter) => (content: unknown) => {
   const question = content as Question;
-  return 'take' in question ? authority.take(...question.take) : authority.failed(question.failed);
+  return 'take' in question ? rateLimiter.take(...question.take) : rateLimiter.failed(question.failed);
 };
 
-function firstProcess(): Authority {
+function firstProcess(): RateLimiter {
   const ask = createAsking();
   return {
     remote: true,
@@ -139,7 +139,7 @@ async function superviseWorkers(config: Config, around: Surroundings, accounts: 
   let web: Promise<WebProcess> | undefined;
   const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
-  const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createAuthority(around.now)));
+  const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createRateLimiter(around.now)));
   const signal = firstSignal(() => {
     around.log.info('restarting the workers');
     Promise.all([workers.restart(), web?.then((each) => each.restart())]).then(
