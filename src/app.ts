@@ -11,19 +11,19 @@ import type { Handler, Request } from './exchange.ts';
 import { createOperations } from './operations/handlers.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth, type Health } from './server/process/health.ts';
-import { type HealthThread, startBeating, startHealthThread, tellFirst } from './server/process/health-thread.ts';
+import { type HealthThread, startBeating, startHealthThread, tellPrimary } from './server/process/health-thread.ts';
 import { createRouter, redirectTo, WEB_PREFIXES } from './server/router.ts';
 import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
 import { createExchangeRecorder, type ExchangeRecorder } from './server/telemetry/exchange-recorder.ts';
 import { createTelemetry, type Telemetry, type TelemetryParts } from './server/telemetry/telemetry.ts';
 import { createServices, type ServiceDependencies, type Services } from './services.ts';
 import { accountIdOf } from './store/caller.ts';
-import { createTimed } from './store/observed.ts';
+import { createObserved } from './store/observed.ts';
 
 type Observe = NonNullable<EndpointSettings['observe']>;
 
 /** What the program takes from its environment; tests bring their own. */
-export interface Surroundings extends ServiceDependencies {
+export interface AppDependencies extends ServiceDependencies {
   /** Called for every request, besides log, metrics and spans. */
   readonly observe?: Observe;
   /** For a process that serves: where log lines and spans go. */
@@ -43,7 +43,7 @@ export type App = Awaited<ReturnType<typeof createApp>>;
  * port, contract port, health port. Stop: in the opposite order, after the accepted requests are
  * answered.
  */
-export async function createApp(config: Config, deps: Surroundings) {
+export async function createApp(config: Config, deps: AppDependencies) {
   const { now, log } = deps;
   let server: HttpServer | undefined;
   let telemetry: Telemetry | undefined;
@@ -54,11 +54,11 @@ export async function createApp(config: Config, deps: Surroundings) {
         ...deps.telemetry,
         log,
         isWorker: cluster.isWorker,
-        totals: () => services.figures(),
+        totals: () => services.totals(),
         sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
       }));
     const observer = telemetry?.observeStatement;
-    return observer ? createTimed(database, engine, observer) : database;
+    return observer ? createObserved(database, engine, observer) : database;
   });
   const recording = createRecording(deps);
   const responseCache = new ResponseCache({
@@ -131,7 +131,7 @@ type Admission = ReturnType<typeof createAdmission>;
 
 function createEndpointSettings(
   config: Config,
-  { now, log, pages }: Surroundings,
+  { now, log, pages }: AppDependencies,
   services: Services,
   admission: Admission,
 ): EndpointSettings {
@@ -159,7 +159,7 @@ const webRedirects = (webUrl: string | undefined): Record<string, Handler> =>
   webUrl ? Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirectTo(webUrl)])) : {};
 
 /** Records exchanges to a file, where that is wanted. */
-function createRecording({ now, log }: Surroundings) {
+function createRecording({ now, log }: AppDependencies) {
   /** Of successful calls: the recorder masks them. */
   const userIds = new WeakMap<Request, string>();
   let recorder: ExchangeRecorder | undefined;
@@ -198,7 +198,7 @@ function contractNames(): string[] {
 }
 
 /** Health on a port of its own. A worker reports to the primary process, which has that port. */
-function createHealthReporting(config: Config, health: Health, { log }: Surroundings) {
+function createHealthReporting(config: Config, health: Health, { log }: AppDependencies) {
   let thread: HealthThread | undefined;
   let beating: ReturnType<typeof startBeating> | undefined;
   return {
@@ -207,7 +207,7 @@ function createHealthReporting(config: Config, health: Health, { log }: Surround
         thread = await startHealthThread(config, (err) => log.error({ err }, 'the thread for health died'));
         log.info({ health: thread.address }, 'serving health');
       }
-      beating = startBeating(health.state, thread?.tell ?? tellFirst);
+      beating = startBeating(health.state, thread?.tell ?? tellPrimary);
     },
     stopping: () => beating?.stopping(),
     async close(): Promise<void> {
