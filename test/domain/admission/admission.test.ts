@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { createRateLimiter, type RateLimiter } from '../../../src/domain/admission/rate-limiter.ts';
-import { createAsking } from '../../../src/server/process/worker-channel.ts';
+import { createAskPrimary } from '../../../src/server/process/worker-channel.ts';
 import { acme, createWorld, outcomeOf } from '../../support/admission.ts';
 
 describe('admission with a rate limiter in its own process', () => {
@@ -51,7 +51,7 @@ describe('admission with a rate limiter in its own process', () => {
   });
 });
 
-describe('questions to the first process', () => {
+describe('questions to the primary process', () => {
   interface Sent {
     columbaQuestion: number;
     content: unknown;
@@ -63,7 +63,7 @@ describe('questions to the first process', () => {
       send: (message: Sent) => void sent.push(message),
     });
     const answer = (question: Sent | undefined, content: unknown) => channel.emit('message', { ...question, content });
-    return { channel, sent, answer, ask: createAsking(channel as unknown as NodeJS.Process) };
+    return { channel, sent, answer, ask: createAskPrimary(channel as unknown as NodeJS.Process) };
   }
 
   test('each gets its own answer, in whatever order they come, and other messages are none', async () => {
@@ -75,7 +75,7 @@ describe('questions to the first process', () => {
     answer(sent[0], 'too late, and nobody listens');
   });
 
-  test('without an answer, or without a first process, there is none: the caller goes on by itself', async () => {
+  test('without an answer, or without a primary process, there is none: the caller goes on by itself', async () => {
     const { channel, ask } = createChannel();
     assert.equal(await ask('never answered'), undefined);
     channel.connected = false;
