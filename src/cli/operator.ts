@@ -18,6 +18,7 @@ import { withSession } from './session.ts';
 const MEANINGS: Readonly<Record<string, string>> = {
   account: 'make, show and change accounts',
   audit: 'who changed what',
+  operator: 'people who sign in to the console',
   token: 'bearer tokens of the JSON API',
   'user-id': 'user_ids of an account',
 };

@@ -14,6 +14,7 @@ import { hashPassword } from '../../domain/credentials.ts';
 import { readSomeNetworks } from '../../networks.ts';
 import { type Action, accountAction, action, listAction } from '../action.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
+import { accountLink } from './operators.ts';
 
 /** Accounts: make, show, change, switch off, remove. */
 
@@ -318,7 +319,7 @@ const disable = switching(
   (name) => `Disabled ${name}: its calls are denied until it is enabled again.`,
 );
 
-export const accountActions: readonly Action[] = [list, add, show, change, remove, enable, disable];
+export const accountActions: readonly Action[] = [list, add, show, change, remove, enable, disable, accountLink];
 
 function isNetwork(value: string): boolean {
   try {

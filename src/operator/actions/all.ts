@@ -7,6 +7,7 @@ import { fileActions } from './files.ts';
 import { groupActions } from './groups.ts';
 import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
+import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
 import { retentionActions } from './retention.ts';
 import { serviceActions } from './service.ts';
@@ -28,6 +29,7 @@ export const actions: readonly Action[] = [
   messageActions,
   personActions,
   retentionActions,
+  operatorActions,
   tokenActions,
   serviceActions,
 ].flat();

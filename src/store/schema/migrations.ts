@@ -6,6 +6,7 @@ import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
 import { resourceTables } from './resources.ts';
 import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
+import { signInTables } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
@@ -147,6 +148,7 @@ export const migrations: readonly Migration[] = [
   { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
   { version: 10, name: 'sending', sql: sendingTables, own: { sqlite: sqliteSending, postgres: postgresSending } },
+  { version: 11, name: 'sign-in', sql: signInTables },
 ];
 
 /**
