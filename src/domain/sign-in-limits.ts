@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { neighbourhood } from '../networks.ts';
+import { customerNetwork } from '../networks.ts';
 import { Problem } from '../problem.ts';
 import * as sql from '../store/statements/sign-in.ts';
 import type { Database } from './transactions.ts';
@@ -28,7 +28,7 @@ const REMEMBERED_MS = 24 * 3_600_000;
 const REMOVED_AT_ONCE = 100;
 
 const keyOf = (...parts: string[]): string => hash('sha256', parts.join('\0'));
-const networkOf = (address: string): string => neighbourhood(address) || address;
+const networkOf = (address: string): string => customerNetwork(address) || address;
 
 const keysOf = ({ subject, address }: Attempt) => ({
   pair: keyOf('pair', subject, networkOf(address)),
