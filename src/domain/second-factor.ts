@@ -5,7 +5,7 @@ import { type Owner, ownerColumns, ownerKey } from './owners.ts';
 import { newSecret, stepOfCode, toBase32 } from './totp.ts';
 import type { Database } from './transactions.ts';
 
-/** A second factor: codes of an authenticator program, and recovery codes for the day it is lost. */
+/** A second factor: codes of an authenticator program. Recovery codes replace one that is lost. */
 
 const RECOVERY_CODES = 10;
 const RECOVERY_BYTES = 10;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { neighbourhood } from '../networks.ts';
+import { customerNetwork } from '../networks.ts';
 import { Problem } from '../problem.ts';
 import * as sql from '../store/statements/sign-in.ts';
 import type { Database } from './transactions.ts';
@@ -28,7 +28,7 @@ const REMEMBERED_MS = 24 * 3_600_000;
 const REMOVED_AT_ONCE = 100;
 
 const keyOf = (...parts: string[]): string => hash('sha256', parts.join('\0'));
-const networkOf = (address: string): string => neighbourhood(address) || address;
+const networkOf = (address: string): string => customerNetwork(address) || address;
 
 const keysOf = ({ subject, address }: Attempt) => ({
   pair: keyOf('pair', subject, networkOf(address)),
@@ -53,7 +53,7 @@ export async function checkPause(database: Database, attempt: Attempt, now: numb
   throw new Problem('too-many', `Too many attempts. Try again in ${retryAfterSeconds} s.`, { retryAfterSeconds });
 }
 
-/** How long an attempt is delayed: bounded, so that it is slow for guessers and bearable for others. */
+/** How long an attempt is delayed: slow for guessers, bearable for others. */
 export async function delayOf(database: Database, attempt: Attempt, now: number): Promise<number> {
   const { subject, network } = keysOf(attempt);
   const counts = [await failures(database, subject, now), await failures(database, network, now)];
@@ -73,7 +73,7 @@ export async function countAttempt(database: Database, attempt: Attempt, now: nu
   return (await failures(database, pair, now)).count;
 }
 
-/** It was right: the pair begins anew. The other counts stay, or one right password would help guessers. */
+/** The pair begins anew. The other counts stay: a right password must not help guessers. */
 export async function clearAttempts(database: Database, attempt: Attempt): Promise<void> {
   await database.run(sql.clearFailures, { hash: keysOf(attempt).pair });
 }

@@ -24,8 +24,7 @@ import {
   delayOf,
   FREE_FAILURES,
 } from './sign-in-limits.ts';
-import type { Database } from './transactions.ts';
-import { joined } from './transactions.ts';
+import { type Database, joined } from './transactions.ts';
 
 /**
  * Signing in to the console: by a one-time link, or by name, password and second factor. There is
@@ -106,7 +105,7 @@ export function createSignIn(database: Database, { now, sleep }: SignInDependenc
     return signedIn;
   }
 
-  /** Whether a password is right, as slowly as the limits ask for. Throws `too-many` or `denied`. */
+  /** Checks a password within the limits. Throws `too-many` or `denied`. */
   async function check(attempt: Attempt, owner: FoundOwner | null, password: string): Promise<void> {
     await checkPause(database, attempt, now());
     const delayMs = await delayOf(database, attempt, now());
