@@ -1,5 +1,6 @@
 import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
+import { batchActions } from './batches.ts';
 import { blacklistActions } from './blacklist.ts';
 import { contactActions } from './contacts.ts';
 import { creditActions } from './credits.ts';
@@ -27,6 +28,7 @@ export const actions: readonly Action[] = [
   blacklistActions,
   inboxActions,
   messageActions,
+  batchActions,
   personActions,
   retentionActions,
   operatorActions,
