@@ -1,8 +1,8 @@
 import calculator from 'sms-segments-calculator';
 
 /**
- * How many message parts a text takes, and so how many credits: 160 characters of GSM 03.38, or 70
- * of UCS-2, and less in several.
+ * The number of message parts of a text, which is its price in credits. One part has 160 characters
+ * of GSM 03.38 or 70 of UCS-2. Each of several parts has fewer.
  */
 export function partsOf(text: string): number {
   if (text.length <= 70) return 1; // in whatever alphabet
