@@ -1,6 +1,7 @@
 import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
 import { blacklistActions } from './blacklist.ts';
+import { connectorActions } from './connectors.ts';
 import { contactActions } from './contacts.ts';
 import { creditActions } from './credits.ts';
 import { fileActions } from './files.ts';
@@ -9,6 +10,7 @@ import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
 import { personActions } from './persons.ts';
 import { retentionActions } from './retention.ts';
+import { sendingActions } from './sending.ts';
 import { serviceActions } from './service.ts';
 import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
@@ -26,8 +28,10 @@ export const actions: readonly Action[] = [
   blacklistActions,
   inboxActions,
   messageActions,
+  sendingActions,
   personActions,
   retentionActions,
+  connectorActions,
   tokenActions,
   serviceActions,
 ].flat();
