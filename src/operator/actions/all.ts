@@ -9,9 +9,11 @@ import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
 import { personActions } from './persons.ts';
 import { retentionActions } from './retention.ts';
+import { routeActions } from './routes.ts';
 import { serviceActions } from './service.ts';
 import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
+import { unroutedActions } from './unrouted.ts';
 import { userIdActions } from './user-ids.ts';
 
 /** Every action. The API, the reference, the commands and their tests go through this list. */
@@ -26,6 +28,8 @@ export const actions: readonly Action[] = [
   blacklistActions,
   inboxActions,
   messageActions,
+  routeActions,
+  unroutedActions,
   personActions,
   retentionActions,
   tokenActions,
