@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { numberKey } from '../sms/numbers.ts';
+import { numberFault, numberKey } from '../sms/numbers.ts';
 import type { Database, Writing } from '../store/database.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/incoming.ts';
@@ -152,7 +152,7 @@ async function addPart(queries: Writing, message: ArrivedMessage, part: Part, no
 const textsOf = ({ parts }: sql.HeldIncomingRow): Map<number, string> =>
   new Map(Object.entries(JSON.parse(parts) as Record<string, string>).map(([number, text]) => [Number(number), text]));
 
-/** In the place of a part that never came stands a sentence: nobody takes the rest for the whole. */
+/** A sentence stands for a part that never came, so nobody takes the rest for the whole. */
 export function joinParts(held: sql.HeldIncomingRow): WholeMessage {
   const parts = textsOf(held);
   const total = Number(held.total);
@@ -180,8 +180,8 @@ async function keepUnrouted(queries: Writing, message: WholeMessage): Promise<vo
 }
 
 /**
- * A message of this account: in its inbox, unread. Where its text is a STOP word, nothing is sent to
- * its sender any more. The transaction is the account's own. The id of the message.
+ * Puts a message into the inbox of an account, unread, and returns its id. A STOP word puts its
+ * sender on the blacklist. The transaction is the account's own.
  */
 export async function storeFor(
   { database, now, defaultRegion }: Storing,
@@ -220,6 +220,7 @@ const isNumber = (sender: string): boolean => /\p{Nd}/u.test(sender) && !/\p{L}/
 /** E.164 where it can be read as a number, seen from the account; else as it is. */
 export function normalisedSender(sender: string, region: string | null): string {
   if (!isNumber(sender)) return sender;
-  const key = numberKey(sender, region);
+  const isShortCode = /^\s*\d{1,6}\s*$/.test(sender); // some countries have local numbers as short
+  const key = isShortCode || numberFault(sender, region) !== null ? '' : numberKey(sender, region);
   return key.startsWith('+') ? key : sender.trim();
 }

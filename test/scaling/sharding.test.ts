@@ -27,6 +27,27 @@ const BEYOND: Readonly<Record<string, string>> = {
   'idempotency.keep': 'a key belongs to a token',
   'idempotency.release': 'a key belongs to a token',
   'idempotency.takeOver': 'a key belongs to a token',
+  'incoming.addOnce': 'what carriers bring belongs to no account yet',
+  'incoming.addOnceWithin': 'what carriers bring belongs to no account yet',
+  'incoming.addUnrouted': 'what carriers bring belongs to no account yet',
+  'incoming.countUnrouted': 'what carriers bring belongs to no account yet',
+  'incoming.countUnroutedBefore': 'what carriers bring belongs to no account yet',
+  'incoming.deleteUnroutedBefore': 'what carriers bring belongs to no account yet',
+  'incoming.forgetOnce': 'what carriers bring belongs to no account yet',
+  'incoming.groupsAfter': 'what carriers bring belongs to no account yet',
+  'incoming.holdGroup': 'what carriers bring belongs to no account yet',
+  'incoming.oldGroups': 'what carriers bring belongs to no account yet',
+  'incoming.setParts': 'what carriers bring belongs to no account yet',
+  'incoming.takeGroup': 'what carriers bring belongs to no account yet',
+  'incoming.takeUnrouted': 'what carriers bring belongs to no account yet',
+  'incoming.unroutedAfter': 'what carriers bring belongs to no account yet',
+  'incoming.unroutedWithId': 'what carriers bring belongs to no account yet',
+  'routes.after': 'a route names the account: nothing else is known yet',
+  'routes.byEnd': 'a route names the account: nothing else is known yet',
+  'routes.count': 'a route names the account: nothing else is known yet',
+  'routes.named': 'a route names the account: nothing else is known yet',
+  'routes.put': 'a route names the account: nothing else is known yet',
+  'routes.remove': 'a route names the account: nothing else is known yet',
   'retention.countAudit': 'the audit is of all accounts',
   'retention.deleteAudit': 'the audit is of all accounts',
   'retention.set': 'retention is a setting of the installation',
@@ -55,6 +76,16 @@ const EVERYWHERE = [
   'audit: index (at, audit_id)',
   'audit: primary key (audit_id)',
   'carrier_connector: primary key (name)',
+  'held_incoming: index (held_at)',
+  'held_incoming: primary key (group_hash)',
+  'held_receipt: index (held_at)',
+  'held_receipt: primary key (connector, gateway_id, attempt_id, status)',
+  'incoming_once: index (forget_at)',
+  'incoming_once: primary key (key_hash)',
+  'route: index (destination_end)',
+  'route: primary key (name)',
+  'unrouted: index (received_at, unrouted_id)',
+  'unrouted: primary key (unrouted_id)',
   'credential: unique (user_id_hash)',
   'idempotency: index (claimed_at)',
   'idempotency: primary key (key_hash)',
@@ -216,7 +247,10 @@ onEveryEngine('tables', (engine) => {
 
   test('every key, index and reference starts with the account, but for what must be unique everywhere', async () => {
     const indexes = await indexesIn(setting);
-    assert.deepEqual(strayingIndexes(indexes), [...EVERYWHERE, ...SEARCHED, 'schema_version: primary key (version)'].sort());
+    assert.deepEqual(
+      strayingIndexes(indexes),
+      [...EVERYWHERE, ...SEARCHED, 'schema_version: primary key (version)'].sort(),
+    );
     const keyed = indexes.filter(({ kind }) => kind === 'primary key').map(({ table }) => table);
     assert.deepEqual(keyed.sort(), [...TABLES, 'schema_version'].sort());
     const referring = indexes.filter(({ kind }) => kind === 'foreign key').map(({ table }) => table);
