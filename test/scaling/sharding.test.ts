@@ -62,10 +62,10 @@ const BEYOND: Readonly<Record<string, string>> = {
   'tokens.revoke': 'the operator names a token by its id',
   'tokens.used': 'a token may belong to no account',
   'purge.next': 'it looks for inboxes that were emptied, wherever they are',
-  'figures.messages': 'the operator wants to know how much there is',
-  'figures.scheduled': 'the operator wants to know how much there is',
-  'figures.status': 'the operator wants to know how much there is',
-  'figures.toPurge': 'the operator wants to know how much there is',
+  'totals.messages': 'the operator wants to know how much there is',
+  'totals.scheduled': 'the operator wants to know how much there is',
+  'totals.status': 'the operator wants to know how much there is',
+  'totals.toPurge': 'the operator wants to know how much there is',
   'schema.currentVersion': 'the schema belongs to no account',
   'schema.recordVersion': 'the schema belongs to no account',
 };
@@ -144,7 +144,7 @@ describe('statements', () => {
   test('what looks beyond one account touches only the tables that are on every node', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
-    const nobodyWaits = /^(purge\.next|figures\.\w+)$/;
+    const nobodyWaits = /^(purge\.next|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     for (const { name, text } of calls) {
       assert.doesNotMatch(text, new RegExp(`\\b(from|join|into|update) (${spread.join('|')})\\b`), name);
