@@ -6,6 +6,7 @@
  *
  * held_receipt: receipts whose submission is not known. The answer to a submission may come after
  * its receipt, so they are kept for some time. An id that a receipt does not have is ''.
+ * receipt_watch: one row; up to which attempt somebody has looked for those without a receipt.
  */
 export const receivingTables = `
   alter table account add column stop_words text;
@@ -57,4 +58,10 @@ export const receivingTables = `
     primary key (connector, gateway_id, attempt_id, status)
   );
   create index held_receipt_by_time on held_receipt (held_at);
+  create table receipt_watch (
+    watch_id bigint primary key,
+    looked_to text {binary} not null,
+    taken_at bigint not null
+  );
+  insert into receipt_watch (watch_id, looked_to, taken_at) values (1, '', 0);
 `;
