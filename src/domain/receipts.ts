@@ -32,9 +32,10 @@ export type Receipts = ReturnType<typeof createReceipts>;
 /** Receipts that arrive in one turn of the event loop share a transaction. */
 export function createReceipts(database: Database, now: () => number) {
   const waiting: { receipt: NewReceipt; resolve: () => void; reject: (thrown: unknown) => void }[] = [];
-  let running: Promise<void> | undefined;
+  let isRunning = false;
 
   async function runAll(): Promise<void> {
+    isRunning = true;
     while (waiting.length > 0) {
       await new Promise(setImmediate);
       const batch = waiting.splice(0, BATCH_MAX);
@@ -45,7 +46,7 @@ export function createReceipts(database: Database, now: () => number) {
         else reject(failure);
       }
     }
-    running = undefined;
+    isRunning = false;
   }
 
   /** One receipt that cannot be applied must not keep the others out: then each is tried alone. */
@@ -67,7 +68,7 @@ export function createReceipts(database: Database, now: () => number) {
     receive: (receipt: NewReceipt): Promise<void> =>
       new Promise<void>((resolve, reject) => {
         waiting.push({ receipt, resolve, reject });
-        running ??= runAll();
+        if (!isRunning) void runAll();
       }),
   };
 }
