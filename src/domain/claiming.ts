@@ -68,11 +68,13 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
           claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
         }
         const attempts = claimed.flatMap(({ account, id, attempt, parts }) =>
-          parts.map(({ number, attemptId }) => ({
-            ...{ account, id, attempt, part: number, attemptId, connector, submittedAt: at },
-          })),
+          parts.map(({ number: part, attemptId }) => ({ account, id, attempt, part, attemptId })),
         );
-        await queries.runAll(attemptSql.add, attempts);
+        const more = { connector, submittedAt: at };
+        await queries.runAll(
+          attemptSql.add,
+          attempts.map((each) => ({ ...each, ...more })),
+        );
         return claimed;
       });
     },

@@ -62,6 +62,6 @@ export const acceptedParts = statement<One & { ids: string }, { message_id: bigi
 );
 export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
   'attempts.ofMessage',
-  `select message_id, attempt, part, attempt_id, connector, gateway_id, state, submitted_at, status
+  `select attempt, message_id, part, attempt_id, connector, gateway_id, state, submitted_at, status
    from attempt where account_id = :account and message_id = :id order by attempt, part`,
 );
