@@ -142,6 +142,12 @@ export const settings = {
     'Public URL of the service, with its path, for WSDL and pages behind a reverse proxy. Empty: from the Host of the request.',
     baseUrl,
   ),
+  receiptWaitHours: setting(
+    'COLUMBA_RECEIPT_WAIT_HOURS',
+    '72',
+    'A submitted message without a receipt becomes UNKNOWN after so many hours.',
+    wholeNumber(1, 8_760),
+  ),
   trustedProxies: setting(
     'COLUMBA_TRUSTED_PROXIES',
     '',

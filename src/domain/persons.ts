@@ -14,8 +14,10 @@ import { type Contact, toContact } from './contacts.ts';
 import { pages } from './cursor.ts';
 import { findErasedEntry, newErasedEntry } from './erased-number.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
+import type { WholeMessage } from './incoming.ts';
 import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
 
 /**
  * A person is a phone number. What all accounts know about it, or one does: to be handed out, or to
@@ -39,6 +41,8 @@ export interface PersonCounts {
    * these words.
    */
   movements: number;
+  /** Incoming messages that no account has: without a route, or with parts missing. */
+  unrouted: number;
   /** Accounts whose own profile has the number. It stays: change or remove the account. */
   profiles: number;
 }
@@ -84,6 +88,11 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       yield await findIn(queries, row, region, sameNumber(number, region));
     }
   }
+  /** What no account has is nothing of a single account. */
+  const unroutedOf = async (queries: Queries, number: string, username: string | null): Promise<UnroutedOfPerson> =>
+    username === null
+      ? findUnrouted(queries, sameNumber(number, defaultRegion))
+      : { unrouted: [], held: [], messages: [] };
 
   return {
     count: (number: string, username: string | null): Promise<PersonCounts> => {
@@ -94,6 +103,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
           add(counts, each);
           for (const id of each.scheduled) counts.creditsReturned += await heldFor(queries, each.row.account_id, id);
         }
+        addUnrouted(counts, await unroutedOf(queries, number, username));
         return counts;
       });
     },
@@ -112,6 +122,11 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       });
     },
 
+    exportUnrouted: (number: string, username: string | null): Promise<readonly WholeMessage[]> => {
+      checkPerson(number, username);
+      return database.snapshot(async (queries) => (await unroutedOf(queries, number, username)).messages);
+    },
+
     /** All of it or nothing. */
     erase: (number: string, username: string | null): Promise<PersonCounts> => {
       checkPerson(number, username);
@@ -123,6 +138,9 @@ export function createPersons(database: Database, now: () => number, defaultRegi
           add(counts, each);
           if (!isEmpty(each)) counts.creditsReturned += await eraseFrom(queries, each, number, now());
         }
+        const unrouted = await unroutedOf(queries, number, username);
+        addUnrouted(counts, unrouted);
+        await eraseUnrouted(queries, unrouted);
         return counts;
       });
     },
@@ -149,6 +167,7 @@ const nothing = (): PersonCounts => ({
   creditsReturned: 0n,
   blacklist: 0,
   movements: 0,
+  unrouted: 0,
   profiles: 0,
 });
 
@@ -164,6 +183,10 @@ function add(counts: PersonCounts, found: Found): void {
   counts.blacklist += found.entries.length;
   counts.movements += found.movements.length;
   counts.profiles += found.profile ? 1 : 0;
+}
+
+function addUnrouted(counts: PersonCounts, { unrouted, held }: UnroutedOfPerson): void {
+  counts.unrouted += unrouted.length + held.length;
 }
 
 /** Received and sent messages have no index by number, so all of an account are looked at. */

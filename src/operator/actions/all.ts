@@ -11,9 +11,11 @@ import { messageActions } from './messages.ts';
 import { personActions } from './persons.ts';
 import { retentionActions } from './retention.ts';
 import { sendingActions } from './sending.ts';
+import { routeActions } from './routes.ts';
 import { serviceActions } from './service.ts';
 import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
+import { unroutedActions } from './unrouted.ts';
 import { userIdActions } from './user-ids.ts';
 
 /** Every action. The API, the reference, the commands and their tests go through this list. */
@@ -29,6 +31,8 @@ export const actions: readonly Action[] = [
   inboxActions,
   messageActions,
   sendingActions,
+  routeActions,
+  unroutedActions,
   personActions,
   retentionActions,
   connectorActions,

@@ -28,6 +28,8 @@ const ACCOUNT_FIELDS = {
    * Addresses and networks from which the account may be used, with commas. Null for everywhere.
    */
   allowedNetworks: 'text?',
+  /** Texts that put their sender on the blacklist, with commas. Null for none. */
+  stopWords: 'text?',
 } as const;
 
 /** What describes an account, and changes nothing about its use. */
