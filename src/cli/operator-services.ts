@@ -4,17 +4,21 @@ import type { Services } from '../operator/action.ts';
 import { createOpenapi } from '../operator/openapi.ts';
 import { version } from '../version.ts';
 
-type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region'>;
+type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retryHours'>;
 
-/**
- * What the operator's actions work with, for routes and for commands. `address` is where the web
- * listener is, for a process that has one.
- */
+export interface ServiceHooks {
+  /** Where the web listener is, for a process that has one. */
+  readonly address?: () => string | undefined;
+  /** Called after a change, so that dispatchers look for work. */
+  readonly changed?: () => void;
+}
+
+/** What the operator's actions work with, for routes and for commands. */
 export const servicesOf = (
   { database, engine }: Pick<App, 'database' | 'engine'>,
   config: WebConfig,
   now: () => number,
-  address: () => string | undefined = () => undefined,
+  { address = () => undefined, changed = () => {} }: ServiceHooks = {},
 ): Services => ({
   database,
   engine,
@@ -22,5 +26,7 @@ export const servicesOf = (
   version,
   defaultRegion: config.region || null,
   webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
+  tryForMs: config.retryHours * 3_600_000,
+  changed,
   openapi: createOpenapi(version),
 });

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { createApi } from '../operator/api.ts';
 import { createAddresses } from '../server/http/client-address.ts';
 import type { RequestHead } from '../server/http/request-head.ts';
@@ -18,13 +19,14 @@ export async function startWeb(
   app: App,
   config: Config,
   { log, now }: { readonly log: Log; readonly now: () => number },
+  gateway?: Gateway,
 ): Promise<WebServer | undefined> {
   const webPort = webPortOf(config);
   if (webPort === null) return undefined;
   const addresses = createAddresses(config);
   let address: string | undefined;
   const api = createApi({
-    services: servicesOf(app, config, now, () => address),
+    services: servicesOf(app, config, now, { address: () => address, changed: () => gateway?.wake() }),
     bodyBytesMax: config.bodyBytesMax,
     admitClient: (client) => app.admission.admitClient(client),
     authenticationFailed: (client) => app.admission.failed(client),
@@ -37,6 +39,7 @@ export async function startWeb(
     clientOf: ({ incoming: { socket, headers } }) =>
       addresses.of({ headers, target: '/' } as unknown as RequestHead, addresses.peer(socket)).client,
     requestIdOf,
+    carrierOf: (name) => gateway?.handlerOf(name),
   });
   const server = await listenWeb({ ...config, webPort }, web).catch((thrown) => {
     if (config.webPort !== 'default' || thrown.code !== 'EADDRINUSE') throw thrown;

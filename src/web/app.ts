@@ -13,6 +13,8 @@ export interface WebParts {
   /** The network address of a client, seen through trusted proxies. */
   readonly clientOf: (bindings: HttpBindings) => string;
   readonly requestIdOf: (given: string | undefined) => string;
+  /** What answers the carrier of a connector, where it calls us. */
+  readonly carrierOf?: (name: string) => ((request: Request) => Promise<Response>) | undefined;
 }
 
 type Environment = { Bindings: HttpBindings };
@@ -28,6 +30,10 @@ export function createWebApp(parts: WebParts): Hono<Environment> {
     return plain(state === 'ready' ? 200 : 503, state);
   });
   app.all(`${API}/*`, (call) => answer(parts, call));
+  app.all('/carriers/:name/*', async (call) => {
+    const handle = parts.carrierOf?.(call.req.param('name'));
+    return handle ? handle(call.req.raw) : plain(404, 'There is no such connector.');
+  });
   app.get('/operator', (call) => call.redirect('/operator/', 308));
   app.get('/operator/', (call) => {
     const main = referencePage(new URL(call.req.url).origin);

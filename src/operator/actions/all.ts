@@ -2,6 +2,7 @@ import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
 import { batchActions } from './batches.ts';
 import { blacklistActions } from './blacklist.ts';
+import { connectorActions } from './connectors.ts';
 import { contactActions } from './contacts.ts';
 import { creditActions } from './credits.ts';
 import { fileActions } from './files.ts';
@@ -11,9 +12,12 @@ import { messageActions } from './messages.ts';
 import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
 import { retentionActions } from './retention.ts';
+import { sendingActions } from './sending.ts';
+import { routeActions } from './routes.ts';
 import { serviceActions } from './service.ts';
 import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
+import { unroutedActions } from './unrouted.ts';
 import { userIdActions } from './user-ids.ts';
 
 /** Every action. The API, the reference, the commands and their tests go through this list. */
@@ -29,8 +33,12 @@ export const actions: readonly Action[] = [
   inboxActions,
   messageActions,
   batchActions,
+  sendingActions,
+  routeActions,
+  unroutedActions,
   personActions,
   retentionActions,
+  connectorActions,
   operatorActions,
   tokenActions,
   serviceActions,

@@ -4,6 +4,7 @@ import { type Dialect, render, statement } from '../statement.ts';
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
+import { receivingTables } from './receiving.ts';
 import { resourceTables } from './resources.ts';
 import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables } from './sign-in.ts';
@@ -148,7 +149,8 @@ export const migrations: readonly Migration[] = [
   { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
   { version: 10, name: 'sending', sql: sendingTables, own: { sqlite: sqliteSending, postgres: postgresSending } },
-  { version: 11, name: 'sign-in', sql: signInTables },
+  { version: 11, name: 'receiving', sql: receivingTables },
+  { version: 12, name: 'sign-in', sql: signInTables },
 ];
 
 /**
