@@ -14,7 +14,7 @@ import { assets, frameAround, framed, protection, type Viewer } from './frame.ts
 import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
 import { holderRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
-import { isOwnRequest, placeOf, readCookie } from './session.ts';
+import { isOwnRequest, type Place, placeOf, readCookie } from './session.ts';
 import { texts } from './texts/frame.ts';
 import type { View, Visit } from './visit.ts';
 
@@ -68,10 +68,10 @@ export function createConsole({ services, admitClient, report, sleep = waited }:
     const guest: Guest = { request, path, query: url.searchParams, place, origin, session };
     const guestView = await guestPages(guest);
     if (guestView) return responseOf(guestView, null, request);
-    return visited(given, session as Session, url, path);
+    return visited(given, session as Session, url, path, place);
   }
 
-  async function visited({ request, client }: ConsoleRequest, session: Session, url: URL, path: string) {
+  async function visited({ request, client }: ConsoleRequest, session: Session, url: URL, path: string, place: Place) {
     const { route, params, base, username } = routeOf(request.method, path.slice(ROOT.length), session);
     const isOperator = session.owner.kind === 'operator';
     const account = username === null ? null : await accountOf(username);
@@ -92,6 +92,7 @@ export function createConsole({ services, admitClient, report, sleep = waited }:
       act: createActing(services, session.owner, client),
       signIn,
       origin: { address: client, agent: request.headers.get('user-agent') ?? '' },
+      place,
       signal: request.signal,
     };
     if (isOperator && account && !url.searchParams.has('part')) await noteView(visit, route.path);

@@ -58,7 +58,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const list =
     rows.length > 0
       ? table({ caption: texts.title, columns: texts.columns, rows })
-      : empty(...(isFiltered ? ([texts.noMatch, texts.noMatchHint] as const) : ([texts.empty, texts.emptyHint] as const)));
+      : (isFiltered ? empty(texts.noMatch, texts.noMatchHint) : empty(texts.empty, texts.emptyHint));
   const filtersForm = filters(visit, [
     field({ name: 'q', label: texts.search, type: 'search', value: query.get('q') ?? '', lengthMax: 200 }),
     select({ name: 'group', label: texts.group, value: query.get('group') ?? '', choices: [['', texts.allGroups], ...groups] }),

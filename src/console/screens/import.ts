@@ -89,9 +89,11 @@ async function checkPage(visit: Visit, upload: Uint8Array, headers: readonly str
   const { base, form, domain, account } = visit;
   const groups = await domain.contacts.groups(account.id, 500, null);
   // The action separates pairs by commas, so such a header can only be found by its usual name.
-  const choices = [['', texts.byName], ...headers.filter((each) => each !== '' && !each.includes(',')).map((each) => [each, each])] as (readonly [string, string])[];
+  const named = headers.filter((each) => each !== '' && !each.includes(','));
+  const choices: (readonly [string, string])[] = [['', texts.byName], ...named.map((each) => [each, each] as const)];
   const mapping = FIELDS.map((name) => select({ name: `column-${name}`, label: texts.fields[name], value: form.text(`column-${name}`), choices }));
-  const groupChoices = [['', texts.noGroup], ...groups.map(({ id, name }) => [String(id), name ?? String(id)])] as (readonly [string, string])[];
+  const groupNames = groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
+  const groupChoices: (readonly [string, string])[] = [['', texts.noGroup], ...groupNames];
   const canImport = found !== null && found.rows > found.bad;
   const main = html`<h1>${texts.check}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem)}${found ? countsOf(found) : ''}
 <form method="post" action="${base}/import" class="fields">${hidden({ kept: pack(upload) })}

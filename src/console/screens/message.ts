@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { html, type Html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { partsOf } from '../../sms/parts.ts';
@@ -85,7 +86,7 @@ function buttons({ base }: Visit, { id, recipient, state }: MessageOutput): Html
   const number = recipient ?? '';
   const to = new URLSearchParams({ with: number }).toString();
   const cancel = html`<form method="post" action="${base}/messages/${id}/cancel"><button class="danger">${texts.cancel}</button></form>`;
-  const again = html`<form method="post" action="${base}/messages/${id}/resend"><button>${texts.resend}</button></form>`;
+  const again = html`<form method="post" action="${base}/messages/${id}/resend"><input type="hidden" name="key" value="${randomBytes(16).toString('hex')}"><button>${texts.resend}</button></form>`;
   return html`${state === 'scheduled' ? cancel : isAction('message resend') ? again : ''}
 ${/\d/.test(number) ? html`<a href="${base}/conversation?${to}">${texts.conversation}</a> <a href="${base}/blacklist?${new URLSearchParams({ number }).toString()}">${texts.blacklist}</a>` : ''}`;
 }
@@ -110,7 +111,9 @@ const cancel = async (visit: Visit): Promise<View> => {
 };
 
 const resend = async (visit: Visit): Promise<View> => {
-  const { id } = await visit.act.run<{ id: string }>('message resend', { params: paramsOf(visit), body: {} });
+  const key = visit.form.text('key');
+  const sent = (output: { accepted: readonly { id: string }[] }) => output.accepted[0]?.id ?? '';
+  const id = await visit.act.once(key, 'message resend', { params: paramsOf(visit) }, sent);
   return noticed(`${visit.base}/messages/${id}`, 'resent');
 };
 

@@ -125,7 +125,7 @@ const show = async (visit: Visit): Promise<View> => {
   const unseen = filter.state === 'unseen' ? await countOf(visit, filter) : Number(await visit.domain.outbox.countUnmarked(account.id));
   const list =
     rows.length === 0
-      ? empty(...(isPlain(filter) ? ([texts.empty, texts.emptyHint] as const) : ([texts.noMatch, texts.noMatchHint] as const)))
+      ? (isPlain(filter) ? empty(texts.empty, texts.emptyHint) : empty(texts.noMatch, texts.noMatchHint))
       : html`<form method="post" action="${base}/sent">${kept}${scopeFields(unseen, snapshot, html`<button name="act" value="mark">${texts.mark}</button>`)}
 ${table({ caption: texts.title, columns: texts.columns, rows, canSelect: true, ...live })}</form>`;
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filtersForm}${list}${pager(visit, found)}
