@@ -114,11 +114,12 @@ export function createConsole({ services, admitClient, report, sleep = waited }:
       return { ...found, base, username };
     };
     if (owner.kind === 'account') return chosen(ofHolder(method, path), ROOT, owner.name);
+    const own = ofOperator(method, path);
     const [, name = '', rest] = /^\/accounts\/([^/]+)(\/.*)$/.exec(path) ?? [];
-    if (rest !== undefined && decode(name) !== '') {
+    if (typeof own === 'string' && rest !== undefined && decode(name) !== '') {
       return chosen(ofHolder(method, rest), `${ROOT}/accounts/${encodeURIComponent(decode(name))}`, decode(name));
     }
-    return chosen(ofOperator(method, path), ROOT, null);
+    return chosen(own, ROOT, null);
   }
 
   async function accountOf(username: string) {

@@ -65,6 +65,8 @@ const BEYOND: Readonly<Record<string, string>> = {
   'routes.named': 'a route names the account: nothing else is known yet',
   'routes.put': 'a route names the account: nothing else is known yet',
   'routes.remove': 'a route names the account: nothing else is known yet',
+  'queue.after': 'the operator looks at messages of all accounts',
+  'queue.openAfter': 'the operator looks at messages of all accounts',
   'retention.countAudit': 'the audit is of all accounts',
   'retention.deleteAudit': 'the audit is of all accounts',
   'retention.set': 'retention is a setting of the installation',

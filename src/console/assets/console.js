@@ -75,8 +75,8 @@ function poll(container) {
         const isFirst = etag === null;
         etag = reply.headers.get('ETag');
         const content = parsed(await reply.text());
-        if (container.dataset.mode === 'whole') container.replaceChildren(content);
-        else merge(content);
+        if (container.dataset.mode !== 'whole') merge(content);
+        else if (!container.contains(document.activeElement)) container.replaceChildren(content);
         relativeTimes(container);
         wait = isFirst ? wait : POLL_MS;
       }

@@ -11,6 +11,7 @@ import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
 import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
+import { queueActions } from './queue.ts';
 import { retentionActions } from './retention.ts';
 import { sendingActions } from './sending.ts';
 import { routeActions } from './routes.ts';
@@ -39,6 +40,7 @@ export const actions: readonly Action[] = [
   personActions,
   retentionActions,
   connectorActions,
+  queueActions,
   operatorActions,
   tokenActions,
   serviceActions,
