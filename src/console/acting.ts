@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { claimKey, keepAnswer, releaseKey } from '../domain/idempotency.ts';
 import { type Owner, ownerKey } from '../domain/owners.ts';
-import { Problem } from '../problem.ts';
 import { type Action, type Actor, type Services, scopes } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { type Performed, perform } from '../operator/perform.ts';
+import { Problem } from '../problem.ts';
 
 /** The operator's actions, done by somebody who is signed in to the console. Each is audited. */
 export interface Given {

@@ -22,7 +22,8 @@ export interface BulkAct {
 const AT_ONCE = 500;
 const ID = /^-?\d{1,19}$/;
 
-export const selectedIds = ({ form }: Visit): string[] => [...new Set(form.all('id'))].filter((id) => ID.test(id)).slice(0, AT_ONCE);
+export const selectedIds = ({ form }: Visit): string[] =>
+  [...new Set(form.all('id'))].filter((id) => ID.test(id)).slice(0, AT_ONCE);
 
 export const isForAll = ({ form }: Visit): boolean => form.text('scope') === 'all';
 
@@ -79,4 +80,5 @@ export const scopeFields = (count: number, snapshot: bigint, buttons: Html): Htm
 <label><input type="radio" name="scope" value="all"> ${texts.onAll(grouped(count))}</label>
 ${hidden({ snapshot: snapshot.toString() })}${buttons}</div>`;
 
-export const snapshotOfForm = ({ form }: Visit): bigint => (/^\d{1,19}$/.test(form.text('snapshot')) ? BigInt(form.text('snapshot')) : 0n);
+export const snapshotOfForm = ({ form }: Visit): bigint =>
+  /^\d{1,19}$/.test(form.text('snapshot')) ? BigInt(form.text('snapshot')) : 0n;

@@ -3,7 +3,7 @@ import { type Html, html } from '../html.ts';
 import type { Visit } from './visit.ts';
 import { party } from './words.ts';
 
-/** The names of numbers, as far as the account's contacts know them. Each number is looked up once. */
+/** Names of numbers that the account's contacts know. Each number is looked up once. */
 export type ContactNames = (number: string | null) => string | null;
 
 export async function contactNames(
@@ -25,6 +25,7 @@ export async function contactNames(
 export function withLink(base: string, number: string | null, names: ContactNames): Html {
   if (number === null || !/\d/.test(number)) return party(number);
   const name = names(number);
-  const shown = name === null ? party(number) : html`<bdi>${name}</bdi> <span class="quiet"><bdi>${number}</bdi></span>`;
+  const shown =
+    name === null ? party(number) : html`<bdi>${name}</bdi> <span class="quiet"><bdi>${number}</bdi></span>`;
   return html`<a href="${base}/conversation?${new URLSearchParams({ with: number }).toString()}">${shown}</a>`;
 }

@@ -108,7 +108,9 @@ ${
 ${isOperator && !viewed ? '' : navigation(viewed?.base ?? '/console', HOLDER_SCREENS, texts.holder, current)}`;
 
 /** Names of screens, and the action without which a screen would be empty. */
-const HOLDER_SCREENS = Object.keys(texts.holder).map((key) => [key, key === 'compose' ? 'message send' : null] as const);
+const HOLDER_SCREENS = Object.keys(texts.holder).map(
+  (key) => [key, key === 'compose' ? 'message send' : null] as const,
+);
 const NEEDED: Readonly<Record<string, string>> = {
   queue: 'queue list',
   unrouted: 'unrouted list',
@@ -122,15 +124,17 @@ const navigation = (
   screens: readonly (readonly [string, string | null])[],
   names: Readonly<Record<string, string>>,
   current: string,
-): Html => html`<nav aria-label="${texts.screens}${base === '/console' ? '' : ` ${base.split('/').at(-1) ?? ''}`}"><ul>${screens
-  .filter(([, action]) => action === null || isAction(action))
-  .map(
-    ([key]) =>
-      html`<li><a href="${base}/${key === 'overview' ? '' : key}" data-screen="${key}"${
-        key === current ? html` aria-current="page"` : ''
-      }>${names[key] ?? key}</a></li>`,
-  )}</ul></nav>`;
+): Html =>
+  html`<nav aria-label="${texts.screens}${base === '/console' ? '' : ` ${base.split('/').at(-1) ?? ''}`}"><ul>${screens
+    .filter(([, action]) => action === null || isAction(action))
+    .map(
+      ([key]) =>
+        html`<li><a href="${base}/${key === 'overview' ? '' : key}" data-screen="${key}"${
+          key === current ? html` aria-current="page"` : ''
+        }>${names[key] ?? key}</a></li>`,
+    )}</ul></nav>`;
 
-const keysDialog = (): Html => html`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">${texts.help}</h2>
+const keysDialog =
+  (): Html => html`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">${texts.help}</h2>
 <dl class="list">${texts.keys.map(([key, meaning]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${meaning}</dd></div>`)}</dl>
 <form method="dialog"><button>${texts.close}</button></form></dialog>`;

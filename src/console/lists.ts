@@ -61,7 +61,14 @@ export function table({ caption, columns, rows, canSelect = false, live }: Table
 /** The rows alone, for the script. */
 export const tableRows = (columns: readonly string[], rows: readonly Row[], canSelect = false): Html[] =>
   rows.map(
-    ({ key, cells, name = '', href, isStrong, reply }) => html`<tr data-key="${key}"${isStrong ? html` class="strong"` : ''}${
+    ({
+      key,
+      cells,
+      name = '',
+      href,
+      isStrong,
+      reply,
+    }) => html`<tr data-key="${key}"${isStrong ? html` class="strong"` : ''}${
       href === undefined ? '' : html` data-href="${href}"`
     }${reply === undefined ? '' : html` data-reply="${reply}"`}>${
       canSelect
@@ -75,7 +82,10 @@ export const empty = (title: string, hint: Html | string): Html =>
   html`<div class="empty"><p><strong>${title}</strong></p><p>${hint}</p></div>`;
 
 /** The same page with other parameters; a notice is said once. */
-export function addressWith({ path, query }: Pick<Visit, 'path' | 'query'>, changes: Readonly<Record<string, string | null>>): string {
+export function addressWith(
+  { path, query }: Pick<Visit, 'path' | 'query'>,
+  changes: Readonly<Record<string, string | null>>,
+): string {
   const changed = new URLSearchParams(query);
   for (const name of ['notice', 'count', 'part']) changed.delete(name);
   for (const [name, value] of Object.entries(changes)) value === null ? changed.delete(name) : changed.set(name, value);
@@ -110,7 +120,17 @@ export interface Field {
   readonly error?: string | undefined;
 }
 
-export function field({ name, label, value = '', hint, type = 'text', isRequired, lengthMax, autocomplete, error }: Field): Html {
+export function field({
+  name,
+  label,
+  value = '',
+  hint,
+  type = 'text',
+  isRequired,
+  lengthMax,
+  autocomplete,
+  error,
+}: Field): Html {
   const described = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ');
   return html`<p><label for="${name}">${label}${isRequired ? '' : html` <span class="quiet">${texts.optional}</span>`}</label>${
     error ? html`<strong class="error" id="${name}-error">${error}</strong>` : ''

@@ -4,7 +4,7 @@ import { readContactRows } from '../transfer/contact-csv.ts';
 import { texts } from './texts/compose.ts';
 import type { Visit } from './visit.ts';
 
-/** To whom a message goes: what was typed, chosen and uploaded, as one list with each number once. */
+/** The recipients that were typed, chosen and uploaded, as one list. It has each number once. */
 export interface Recipient {
   readonly number: string;
   /** Where it was found, for people. */
@@ -39,11 +39,20 @@ export async function readRecipients(visit: Visit): Promise<Recipients> {
   return { list, duplicates, fileNumbers: file.numbers, fileName: file.name };
 }
 
-async function addGroup({ domain, account }: Visit, group: string, add: (number: string, from: string) => void): Promise<void> {
+async function addGroup(
+  { domain, account }: Visit,
+  group: string,
+  add: (number: string, from: string) => void,
+): Promise<void> {
   if (!/^\d{1,10}$/.test(group)) return;
   const filter = { group: BigInt(group), q: undefined, mobile: undefined };
   for (let after: bigint | null = null; ; ) {
-    const { items, next }: Awaited<ReturnType<typeof domain.contacts.list>> = await domain.contacts.list(account.id, filter, PAGE, after);
+    const { items, next }: Awaited<ReturnType<typeof domain.contacts.list>> = await domain.contacts.list(
+      account.id,
+      filter,
+      PAGE,
+      after,
+    );
     for (const { mobile, name, surname } of items) {
       if (mobile !== null) add(mobile, texts.check.contact([name, surname].filter(Boolean).join(' ') || mobile));
     }

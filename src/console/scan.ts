@@ -1,4 +1,4 @@
-import { LAST, type Cursor } from '../domain/cursor.ts';
+import { type Cursor, LAST } from '../domain/cursor.ts';
 
 /**
  * Lists in pages by cursor. A search reads at most 20,000 rows and says how far it came: no page of
@@ -30,7 +30,14 @@ export interface ScanOptions<R> {
   readonly rowsMax?: number;
 }
 
-export async function scan<R>({ page, cursorOf, isWanted, isBeyond, after, rowsMax = PAGE_ROWS }: ScanOptions<R>): Promise<Scanned<R>> {
+export async function scan<R>({
+  page,
+  cursorOf,
+  isWanted,
+  isBeyond,
+  after,
+  rowsMax = PAGE_ROWS,
+}: ScanOptions<R>): Promise<Scanned<R>> {
   const rows: R[] = [];
   const atOnce = isWanted ? READ_AT_ONCE : rowsMax + 1;
   let read = 0;
@@ -62,4 +69,5 @@ export function readCursor(text: string | null): Cursor | undefined {
 }
 
 /** Before every entry of a time: for lists with the newest first that begin at that time. */
-export const justAfter = (at: number | null): Cursor | undefined => (at === null ? undefined : { at: Math.min(at, LAST.at), id: -(2n ** 63n) });
+export const justAfter = (at: number | null): Cursor | undefined =>
+  at === null ? undefined : { at: Math.min(at, LAST.at), id: -(2n ** 63n) };

@@ -67,8 +67,11 @@ export const get = (path: string, show: Route['show']): Route => ({ method: 'GET
 export const post = (path: string, show: Route['show'], bytesMax?: number): Route =>
   bytesMax === undefined ? { method: 'POST', path, show } : { method: 'POST', path, show, bytesMax };
 
-export const page = (title: string, main: Html, more: Omit<Partial<Extract<View, { kind: 'page' }>>, 'kind' | 'title' | 'main'> = {}) =>
-  ({ kind: 'page', title, main, ...more }) as const satisfies View;
+export const page = (
+  title: string,
+  main: Html,
+  more: Omit<Partial<Extract<View, { kind: 'page' }>>, 'kind' | 'title' | 'main'> = {},
+) => ({ kind: 'page', title, main, ...more }) as const satisfies View;
 export const redirect = (to: string, cookie?: string): View =>
   cookie === undefined ? { kind: 'redirect', to } : { kind: 'redirect', to, cookie };
 

@@ -58,7 +58,13 @@ const LOCAL = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2}))?$/;
 export function instantOf(text: string, zone: string): number | null {
   const match = LOCAL.exec(text);
   if (!match) return null;
-  const [year, month, day, hour = 0, minute = 0] = match.slice(1).map((part) => Number(part ?? 0)) as [number, number, number, number, number];
+  const [year, month, day, hour = 0, minute = 0] = match.slice(1).map((part) => Number(part ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const wanted = Date.UTC(year, month - 1, day, hour, minute);
   const written = new Date(wanted).toISOString().slice(0, 16);
   if (Number.isNaN(wanted) || written !== `${text.slice(0, 10)}T${text.slice(11, 16) || '00:00'}`) return null;
@@ -75,7 +81,7 @@ export function instantOf(text: string, zone: string): number | null {
 export const zoneName = (zone: string): string => zone.replaceAll('_', ' ');
 
 // Control characters besides line ends and tabs, marks of direction, and what stands for damage.
-const UNSHOWN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffd]|[\ud800-\udfff]/u;
+const UNSHOWN = /(?![\n\r\t])[\p{Cc}\p{Cs}\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffd]/u;
 const EACH_UNSHOWN = new RegExp(`(${UNSHOWN.source})`, 'u');
 
 /** The text of a message. Characters that cannot be shown are marked with their number. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { actionNamed, type OperatorApi } from '../operator/operator-api.ts';
-import { perform } from '../../src/operator/perform.ts';
 import type { Actor } from '../../src/operator/action.ts';
+import { perform } from '../../src/operator/perform.ts';
+import { actionNamed, type OperatorApi } from '../operator/operator-api.ts';
 
 /** Somebody with a browser that has no script: a cookie jar, forms, and pages as text. */
 export interface ConsolePage {
@@ -22,9 +22,18 @@ export type Fields = Readonly<Record<string, string | readonly string[]>>;
 
 const TESTER: Actor = { kind: 'command', name: 'tester', tokenId: null, address: null, scopes: [], account: null };
 
-export const act = async <T>(api: OperatorApi, name: string, given: { params?: Record<string, string>; query?: Record<string, string>; body?: unknown }): Promise<T> => {
+export const act = async <T>(
+  api: OperatorApi,
+  name: string,
+  given: { params?: Record<string, string>; query?: Record<string, string>; body?: unknown },
+): Promise<T> => {
   const { params = {}, query = {}, body } = given;
-  const { output } = await perform(api.services, actionNamed(name), { params, query, body, upload: new Uint8Array() }, TESTER);
+  const { output } = await perform(
+    api.services,
+    actionNamed(name),
+    { params, query, body, upload: new Uint8Array() },
+    TESTER,
+  );
   return output as T;
 };
 
@@ -40,10 +49,18 @@ export function createConsoleClient(address: string): ConsoleClient {
     upload: (path, data) => ask(path, { method: 'POST', body: data, headers: { 'Sec-Fetch-Site': 'same-origin' } }),
   };
   async function ask(path: string, init: RequestInit): Promise<ConsolePage> {
-    const headers = { ...(init.headers as Record<string, string>), ...(client.cookie ? { Cookie: client.cookie } : {}) };
+    const headers = {
+      ...(init.headers as Record<string, string>),
+      ...(client.cookie ? { Cookie: client.cookie } : {}),
+    };
     const reply = await fetch(address + path, { ...init, headers, redirect: 'manual' });
     for (const line of reply.headers.getSetCookie()) client.cookie = line.split(';')[0] ?? '';
-    return { status: reply.status, headers: reply.headers, text: await reply.text(), location: reply.headers.get('location') };
+    return {
+      status: reply.status,
+      headers: reply.headers,
+      text: await reply.text(),
+      location: reply.headers.get('location'),
+    };
   }
   return client;
 }
@@ -57,7 +74,10 @@ export async function linkFor(api: OperatorApi, owner: { username: string } | { 
   return new URL(link).pathname;
 }
 
-export async function signedIn(api: OperatorApi, owner: { username: string } | { operator: string }): Promise<ConsoleClient> {
+export async function signedIn(
+  api: OperatorApi,
+  owner: { username: string } | { operator: string },
+): Promise<ConsoleClient> {
   const client = createConsoleClient(api.address);
   const { status, location } = await client.post(await linkFor(api, owner));
   assert.deepEqual([status, location], [303, '/console/']);

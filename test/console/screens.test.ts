@@ -25,7 +25,10 @@ onEveryEngine('screens of the console', (engine) => {
       await signedIn(api, { username: 'new' }),
       HOLDER_SCREENS.filter((path) => !/\d{3}$/.test(path)),
     );
-    assert.deepEqual(api.logged.filter((line) => /"level":[56]0/.test(line)), []);
+    assert.deepEqual(
+      api.logged.filter((line) => /"level":[56]0/.test(line)),
+      [],
+    );
   });
 
   test('every screen of an operator answers, and those of a holder below the account, audited', async (t) => {
@@ -37,14 +40,22 @@ onEveryEngine('screens of the console', (engine) => {
       operator,
       HOLDER_SCREENS.map((path) => path.replace('/console', '/console/accounts/acme')),
     );
-    const { items } = await act<{ items: { action: string; actorName: string }[] }>(api, 'audit list', { query: { account: 'acme' } });
+    const { items } = await act<{ items: { action: string; actorName: string }[] }>(api, 'audit list', {
+      query: { account: 'acme' },
+    });
     assert.ok(items.some(({ action, actorName }) => action === 'account view' && actorName === 'ann'));
-    assert.deepEqual(api.logged.filter((line) => /"level":[56]0/.test(line)), []);
+    assert.deepEqual(
+      api.logged.filter((line) => /"level":[56]0/.test(line)),
+      [],
+    );
   });
 });
 
 describe('paths of the console', () => {
   test('lists of screens name each path once', () => {
-    assert.equal(new Set([...HOLDER_SCREENS, ...OPERATOR_SCREENS]).size, HOLDER_SCREENS.length + OPERATOR_SCREENS.length - 2);
+    assert.equal(
+      new Set([...HOLDER_SCREENS, ...OPERATOR_SCREENS]).size,
+      HOLDER_SCREENS.length + OPERATOR_SCREENS.length - 2,
+    );
   });
 });

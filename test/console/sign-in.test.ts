@@ -66,7 +66,13 @@ describe('signing in to the console', () => {
   });
 
   test('a sign-in never leads to another site', async () => {
-    for (const next of ['https://evil.example/', '//evil.example/', '/console//evil.example', '/console/\\evil', 'javascript:1']) {
+    for (const next of [
+      'https://evil.example/',
+      '//evil.example/',
+      '/console//evil.example',
+      '/console/\\evil',
+      'javascript:1',
+    ]) {
       const client = createConsoleClient(api.address);
       const fields = { name: 'acme', password: PASSWORD, next };
       assert.equal((await client.post('/console/sign-in', fields)).location, '/console/', next);
@@ -102,9 +108,16 @@ describe('signing in to the console', () => {
 
   test('reading a page of the console changes nothing, so an image of another site does nothing', async () => {
     const holder = await signedIn(api, { username: 'acme' });
-    const count = async () => (await act<{ items: unknown[] }>(api, 'audit list', { query: { limit: '500' } })).items.length;
+    const count = async () =>
+      (await act<{ items: unknown[] }>(api, 'audit list', { query: { limit: '500' } })).items.length;
     const before = await count();
-    for (const path of ['/console/sign-out', '/console/templates', '/console/inbox', '/console/access', '/console/compose']) {
+    for (const path of [
+      '/console/sign-out',
+      '/console/templates',
+      '/console/inbox',
+      '/console/access',
+      '/console/compose',
+    ]) {
       await holder.get(path, { 'Sec-Fetch-Site': 'cross-site' });
     }
     assert.equal(await count(), before);
@@ -141,7 +154,15 @@ describe('signing in to the console', () => {
   });
 
   test('broken cookies are no session', async () => {
-    for (const cookie of ['columba=', 'columba=x', `columba=${'x'.repeat(5_000)}`, 'columba=%00', 'columba', '=;;=', `columba=${'A'.repeat(43)}`]) {
+    for (const cookie of [
+      'columba=',
+      'columba=x',
+      `columba=${'x'.repeat(5_000)}`,
+      'columba=%00',
+      'columba',
+      '=;;=',
+      `columba=${'A'.repeat(43)}`,
+    ]) {
       const client = createConsoleClient(api.address);
       client.cookie = cookie;
       assert.equal((await client.get('/console/inbox')).status, 303, cookie);
@@ -154,7 +175,12 @@ describe('signing in to the console', () => {
     const lost = await client.post('/console/templates', { text: 'half an\nhour of work' });
     assert.equal(lost.status, 401);
     assert.match(lost.text, /name="kept.text">half an\nhour of work</);
-    const fields = { name: 'acme', password: PASSWORD, resume: '/console/templates', 'kept.text': 'half an\nhour of work' };
+    const fields = {
+      name: 'acme',
+      password: PASSWORD,
+      resume: '/console/templates',
+      'kept.text': 'half an\nhour of work',
+    };
     const resumed = await client.post('/console/sign-in', fields);
     assert.equal(resumed.status, 200);
     assert.match(resumed.text, /action="\/console\/templates"><textarea hidden name="text">half an\nhour of work</);
@@ -189,7 +215,15 @@ describe('whose pages are whose', () => {
 
   test('a holder asking for another account or the operator’s pages finds nothing', async () => {
     const other = await signedIn(api, { username: 'other' });
-    for (const path of ['/console/accounts', '/console/accounts/acme/', '/console/accounts/acme/inbox', '/console/audit', '/console/tokens', '/console/operators', '/console/retention']) {
+    for (const path of [
+      '/console/accounts',
+      '/console/accounts/acme/',
+      '/console/accounts/acme/inbox',
+      '/console/audit',
+      '/console/tokens',
+      '/console/operators',
+      '/console/retention',
+    ]) {
       assert.equal((await other.get(path)).status, 404, path);
     }
     const inbox = await other.get('/console/inbox');

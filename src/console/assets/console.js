@@ -152,7 +152,11 @@ function relativeTimes(within) {
   for (const time of all('time', within)) {
     const seconds = (Date.parse(time.dateTime) - Date.now()) / 1000;
     const [value, unit] =
-      Math.abs(seconds) < 3600 ? [seconds / 60, 'minute'] : Math.abs(seconds) < 86_400 ? [seconds / 3600, 'hour'] : [seconds / 86_400, 'day'];
+      Math.abs(seconds) < 3600
+        ? [seconds / 60, 'minute']
+        : Math.abs(seconds) < 86_400
+          ? [seconds / 3600, 'hour']
+          : [seconds / 86_400, 'day'];
     time.title = relative.format(Math.round(value), unit);
   }
 }

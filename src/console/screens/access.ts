@@ -57,10 +57,14 @@ ${sessions.length > 1 ? html`<form method="post" action="/console/access/session
 
 export const accessPage = (visit: Visit, more: Html, problem: Problem | null): Promise<View> =>
   ownAccess(visit).then((own) =>
-    page(texts.title, html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${more}${own}`, {
-      current: 'access',
-      ...(problem ? { status: 400 } : {}),
-    }),
+    page(
+      texts.title,
+      html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${more}${own}`,
+      {
+        current: 'access',
+        ...(problem ? { status: 400 } : {}),
+      },
+    ),
   );
 
 type Shown = (visit: Visit, problem: Problem | null) => Promise<View>;
@@ -70,16 +74,18 @@ const refusal = (thrown: unknown): Problem => {
   return refusalOf(thrown);
 };
 
-const setPassword = (show: Shown) => async (visit: Visit): Promise<View> => {
-  const { signIn, session, form, origin, place } = visit;
-  try {
-    await confirmSelf(visit);
-    const renewed = await signIn.setPassword(session, form.raw('password'), origin);
-    return redirect('/console/access?notice=password', sessionCookie(place, renewed.secret, renewed.session));
-  } catch (thrown) {
-    return show(visit, refusal(thrown));
-  }
-};
+const setPassword =
+  (show: Shown) =>
+  async (visit: Visit): Promise<View> => {
+    const { signIn, session, form, origin, place } = visit;
+    try {
+      await confirmSelf(visit);
+      const renewed = await signIn.setPassword(session, form.raw('password'), origin);
+      return redirect('/console/access?notice=password', sessionCookie(place, renewed.secret, renewed.session));
+    } catch (thrown) {
+      return show(visit, refusal(thrown));
+    }
+  };
 
 const endSessions = async ({ signIn, session, form }: Visit): Promise<View> => {
   if (form.text('session') === 'others') {
@@ -89,26 +95,28 @@ const endSessions = async ({ signIn, session, form }: Visit): Promise<View> => {
   return noticed('/console/access', 'ended');
 };
 
-const changeFactor = (show: Shown) => async (visit: Visit): Promise<View> => {
-  const { signIn, session, form, origin } = visit;
-  const { owner } = session;
-  try {
-    if (form.text('act') === 'confirm') {
-      try {
-        return recoveryPage(await signIn.confirmFactor(session, form.text('code').slice(0, 100), origin));
-      } catch (thrown) {
-        return factorPage(visit, form.text('secret'), refusal(thrown));
+const changeFactor =
+  (show: Shown) =>
+  async (visit: Visit): Promise<View> => {
+    const { signIn, session, form, origin } = visit;
+    const { owner } = session;
+    try {
+      if (form.text('act') === 'confirm') {
+        try {
+          return recoveryPage(await signIn.confirmFactor(session, form.text('code').slice(0, 100), origin));
+        } catch (thrown) {
+          return factorPage(visit, form.text('secret'), refusal(thrown));
+        }
       }
+      await confirmSelf(visit);
+      if (form.text('act') === 'begin') return factorPage(visit, (await signIn.beginFactor(owner)).secret, null);
+      if (form.text('act') === 'renew') return recoveryPage(await signIn.renewRecoveryCodes(owner, origin));
+      await signIn.removeFactor(owner, origin);
+      return noticed('/console/access', 'factorOff');
+    } catch (thrown) {
+      return show(visit, refusal(thrown));
     }
-    await confirmSelf(visit);
-    if (form.text('act') === 'begin') return factorPage(visit, (await signIn.beginFactor(owner)).secret, null);
-    if (form.text('act') === 'renew') return recoveryPage(await signIn.renewRecoveryCodes(owner, origin));
-    await signIn.removeFactor(owner, origin);
-    return noticed('/console/access', 'factorOff');
-  } catch (thrown) {
-    return show(visit, refusal(thrown));
-  }
-};
+  };
 
 function factorPage({ session, place }: Visit, secret: string, problem: Problem | null): View {
   const key = secret.replace(/[^A-Z2-7]/g, '').slice(0, 100);

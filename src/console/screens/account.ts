@@ -21,14 +21,21 @@ const FIELDS = Object.entries(texts.fields);
 const paramsOf = ({ params }: Visit) => ({ username: params.username ?? '' });
 const addressOf = ({ params }: Visit): string => `/console/accounts/${encodeURIComponent(params.username ?? '')}`;
 
-const valueOf = (account: AccountOutput, name: string): string =>
+const fieldValue = (account: AccountOutput, name: string): string =>
   name === 'allowedNetworks' ? account.allowedNetworks.join(', ') : String(account[name] ?? '');
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, form, zone } = visit;
   const account = await act.run<AccountOutput>('account show', { params: paramsOf(visit) });
   const here = addressOf(visit);
-  const inputs = FIELDS.map(([name, label]) => field({ name, label, value: problem && form.has(name) ? form.text(name) : valueOf(account, name), lengthMax: 1_000 }));
+  const inputs = FIELDS.map(([name, label]) =>
+    field({
+      name,
+      label,
+      value: problem && form.has(name) ? form.text(name) : fieldValue(account, name),
+      lengthMax: 1_000,
+    }),
+  );
   const isEnabled = account.state === 'enabled';
   const main = html`<h1>${account.username}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}
 <p><span class="${isEnabled ? 'good' : 'bad'}">${texts.stateWords[account.state] ?? ''}</span> · ${texts.since} ${time(account.createdAt, zone)} · ${texts.lastLogin} ${time(account.lastLoginAt, zone)}</p>
@@ -41,27 +48,36 @@ ${isEnabled ? '' : html`<form method="post" action="${here}/remove"><button clas
   return page(account.username, main, { current: 'accounts', ...(problem ? { status: 400 } : {}) });
 };
 
-const grantForm = ({ form }: Visit, here: string): Html => html`<form method="post" action="${here}/credits" class="fields">
+const grantForm = (
+  { form }: Visit,
+  here: string,
+): Html => html`<form method="post" action="${here}/credits" class="fields">
 ${field({ name: 'amount', label: texts.amount, value: form.text('amount'), isRequired: true, lengthMax: 20 })}
 ${field({ name: 'reason', label: texts.reason, value: form.text('reason'), isRequired: true, lengthMax: 200 })}
 ${field({ name: 'reference', label: texts.reference, value: form.text('reference'), lengthMax: 200 })}
 <button>${texts.grantSubmit}</button></form>`;
 
 /** Shows the page again where the person can put something right. */
-const acting = (work: (visit: Visit) => Promise<View>) => async (visit: Visit): Promise<View> => {
-  try {
-    return await work(visit);
-  } catch (thrown) {
-    return show(visit, refusalOf(thrown));
-  }
-};
+const acting =
+  (work: (visit: Visit) => Promise<View>) =>
+  async (visit: Visit): Promise<View> => {
+    try {
+      return await work(visit);
+    } catch (thrown) {
+      return show(visit, refusalOf(thrown));
+    }
+  };
 
 const save = acting(async (visit) => {
   const { act, form } = visit;
   const body: Record<string, unknown> = {};
   for (const [name] of FIELDS) {
     const value = form.text(name);
-    if (name === 'allowedNetworks') body[name] = value.split(',').map((each) => each.trim()).filter(Boolean);
+    if (name === 'allowedNetworks')
+      body[name] = value
+        .split(',')
+        .map((each) => each.trim())
+        .filter(Boolean);
     else if (name === 'priority') body[name] = value === '' ? 0 : Number(value);
     else body[name] = value === '' ? null : value;
   }
@@ -71,7 +87,11 @@ const save = acting(async (visit) => {
 
 const grant = acting(async (visit) => {
   const { act, form } = visit;
-  const body = { amount: form.text('amount'), reason: form.text('reason'), ...(form.text('reference') === '' ? {} : { reference: form.text('reference') }) };
+  const body = {
+    amount: form.text('amount'),
+    reason: form.text('reason'),
+    ...(form.text('reference') === '' ? {} : { reference: form.text('reference') }),
+  };
   await act.run('credits add', { params: paramsOf(visit), body });
   return noticed(addressOf(visit), 'granted');
 });
@@ -92,7 +112,11 @@ const disable = acting(async (visit) => {
   const { params, form, path } = visit;
   if (form.text('confirmed') !== 'yes') {
     const question = texts.disableQuestion(params.username ?? '');
-    return page(question, confirmation({ question, action: path, fields: [], submit: texts.disable, back: addressOf(visit) }), { current: 'accounts' });
+    return page(
+      question,
+      confirmation({ question, action: path, fields: [], submit: texts.disable, back: addressOf(visit) }),
+      { current: 'accounts' },
+    );
   }
   await visit.act.run('account disable', { params: paramsOf(visit) });
   return noticed(addressOf(visit), 'disabled');
@@ -105,9 +129,15 @@ const remove = acting(async (visit) => {
     const question = texts.removeQuestion(params.username ?? '');
     const details = form.has('typed') && !isTyped ? texts.removeWrong : '';
     const fields = field({ name: 'typed', label: texts.removeType, isRequired: true, autocomplete: 'off' });
-    return page(question, confirmation({ question, details, action: path, fields, submit: texts.remove, back: addressOf(visit) }), { current: 'accounts' });
+    return page(
+      question,
+      confirmation({ question, details, action: path, fields, submit: texts.remove, back: addressOf(visit) }),
+      { current: 'accounts' },
+    );
   }
-  const { removed } = await act.run<{ removed: { inbox: number; sent: number; scheduled: number } }>('account remove', { params: paramsOf(visit) });
+  const { removed } = await act.run<{ removed: { inbox: number; sent: number; scheduled: number } }>('account remove', {
+    params: paramsOf(visit),
+  });
   return noticed('/console/accounts', 'removed', removed.inbox + removed.sent + removed.scheduled);
 });
 

@@ -18,7 +18,9 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const { act, query, form } = visit;
   const given = { q: query.get('q')?.trim(), state: query.get('state'), after: query.get('after') };
   const filter = Object.fromEntries(Object.entries(given).filter(([, value]) => value)) as Record<string, string>;
-  const { items, next } = await act.run<{ items: AccountLine[]; next: string | null }>('account list', { query: { limit: String(PAGE_ROWS), ...filter } });
+  const { items, next } = await act.run<{ items: AccountLine[]; next: string | null }>('account list', {
+    query: { limit: String(PAGE_ROWS), ...filter },
+  });
   const rows = items.map(({ username, company, credits, state }) => ({
     key: username,
     cells: [
@@ -53,9 +55,13 @@ ${field({ name: 'credits', label: texts.credits, value: form.text('credits'), le
 
 const add = async (visit: Visit): Promise<View> => {
   const { act, form } = visit;
-  const optional = Object.fromEntries(['company', 'region', 'credits'].flatMap((name) => (form.text(name) === '' ? [] : [[name, form.text(name)]])));
+  const optional = Object.fromEntries(
+    ['company', 'region', 'credits'].flatMap((name) => (form.text(name) === '' ? [] : [[name, form.text(name)]])),
+  );
   try {
-    const { username, userId } = await act.run<{ username: string; userId: string }>('account add', { body: { username: form.text('username'), ...optional } });
+    const { username, userId } = await act.run<{ username: string; userId: string }>('account add', {
+      body: { username: form.text('username'), ...optional },
+    });
     const main = html`<h1>${texts.added(username)}</h1><p>${texts.userId}</p><pre><code data-copy>${userId}</code></pre>
 <p><a href="/console/accounts/${encodeURIComponent(username)}">${texts.done}</a></p>`;
     return page(texts.added(username), main, { current: 'accounts' });

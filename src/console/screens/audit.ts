@@ -1,5 +1,5 @@
 import { html } from '../../html.ts';
-import { csvLine, CSV_START } from '../../transfer/csv.ts';
+import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { empty, field, filters, pagerOf, table } from '../lists.ts';
 import { PAGE_ROWS } from '../scan.ts';
 import { texts } from '../texts/audit.ts';
@@ -27,7 +27,9 @@ const EXPORTED_AT_ONCE = 500;
 
 const pageOf = ({ act, query }: Visit, limit: number, after: string | null): Promise<AuditPage> => {
   const account = query.get('account')?.trim();
-  return act.run<AuditPage>('audit list', { query: { limit: String(limit), ...(account ? { account } : {}), ...(after ? { after } : {}) } });
+  return act.run<AuditPage>('audit list', {
+    query: { limit: String(limit), ...(account ? { account } : {}), ...(after ? { after } : {}) },
+  });
 };
 
 const show = async (visit: Visit): Promise<View> => {
@@ -44,8 +46,13 @@ const show = async (visit: Visit): Promise<View> => {
       html`${entry.fields.join(', ')}`,
     ],
   }));
-  const list = rows.length > 0 ? table({ caption: texts.title, columns: texts.columns, rows }) : empty(texts.empty, texts.emptyHint);
-  const filter = filters(visit, [field({ name: 'account', label: texts.account, value: query.get('account') ?? '', lengthMax: 200 })]);
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
+  const filter = filters(visit, [
+    field({ name: 'account', label: texts.account, value: query.get('account') ?? '', lengthMax: 200 }),
+  ]);
   const account = query.get('account')?.trim() ?? '';
   const csv = `/console/audit.csv${account === '' ? '' : `?${new URLSearchParams({ account }).toString()}`}`;
   const main = html`<h1>${texts.title}</h1>${filter}${list}${pagerOf(visit, next)}<p><a href="${csv}">${listTexts.download}</a></p>`;
@@ -57,13 +64,27 @@ async function* lines(visit: Visit): AsyncGenerator<string> {
   for (let after: string | null = null; ; ) {
     const { items, next }: AuditPage = await pageOf(visit, EXPORTED_AT_ONCE, after);
     yield items
-      .map((entry) => csvLine([entry.at, entry.actorKind, entry.actorName, entry.address ?? '', entry.action, entry.target, entry.fields.join(' ')]))
+      .map((entry) =>
+        csvLine([
+          entry.at,
+          entry.actorKind,
+          entry.actorName,
+          entry.address ?? '',
+          entry.action,
+          entry.target,
+          entry.fields.join(' '),
+        ]),
+      )
       .join('');
     if (next === null) return;
     after = next;
   }
 }
 
-const download = async (visit: Visit): Promise<View> => ({ kind: 'download', fileName: 'audit.csv', text: lines(visit) });
+const download = async (visit: Visit): Promise<View> => ({
+  kind: 'download',
+  fileName: 'audit.csv',
+  text: lines(visit),
+});
 
 export const auditRoutes = [get('/audit', show), get('/audit.csv', download)];

@@ -28,10 +28,15 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       html`${texts.origins[origin] ?? origin}`,
       evidence === null ? html`` : messageText(evidence, 200),
       time(blockedAt, zone),
-      number === null ? html`` : html`<form method="post" action="${base}/blacklist/remove">${hidden({ number })}<button aria-label="${texts.remove} ${number}">${texts.remove}</button></form>`,
+      number === null
+        ? html``
+        : html`<form method="post" action="${base}/blacklist/remove">${hidden({ number })}<button aria-label="${texts.remove} ${number}">${texts.remove}</button></form>`,
     ],
   }));
-  const list = rows.length > 0 ? table({ caption: texts.title, columns: texts.columns, rows }) : empty(texts.empty, texts.emptyHint);
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/blacklist" class="fields">
 ${field({ name: 'number', label: texts.number, type: 'tel', value: form.text('number') || (query.get('number') ?? ''), hint: texts.addHint, isRequired: true, lengthMax: 200 })}<button class="main">${texts.submit}</button></form>`;
@@ -53,7 +58,13 @@ const remove = async ({ act, account, form, base }: Visit): Promise<View> => {
   const number = form.text('number');
   if (form.text('confirmed') !== 'yes') {
     const question = texts.question(number);
-    const given = { question, action: `${base}/blacklist/remove`, fields: hidden({ number }), submit: texts.remove, back: `${base}/blacklist` };
+    const given = {
+      question,
+      action: `${base}/blacklist/remove`,
+      fields: hidden({ number }),
+      submit: texts.remove,
+      back: `${base}/blacklist`,
+    };
     return page(question, confirmation(given), { current: 'blacklist' });
   }
   await act.run('blacklist remove', { params: { username: account.username, number } });

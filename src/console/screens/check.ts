@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import { rememberedAt, rememberOnce } from '../../domain/idempotency.ts';
 import { ownerKey } from '../../domain/owners.ts';
-import { rememberOnce, rememberedAt } from '../../domain/idempotency.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem, toProblem } from '../../problem.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
@@ -15,7 +15,12 @@ import { grouped, instantOf, messageText, time } from '../words.ts';
  * so exactly those get the message. Sent twice, it goes once.
  */
 interface AcceptanceOutput {
-  readonly accepted: readonly { readonly id: string | null; readonly recipient: string; readonly parts: number; readonly encoding: string }[];
+  readonly accepted: readonly {
+    readonly id: string | null;
+    readonly recipient: string;
+    readonly parts: number;
+    readonly encoding: string;
+  }[];
   readonly refused: readonly { readonly index: number; readonly reason: string; readonly detail: string }[];
   readonly parts: number;
   readonly credits: string;
@@ -89,7 +94,11 @@ async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<st
   const refused: Checked['refused'][number][] = [];
   for (let start = 0; start < list.length; start += AT_ONCE) {
     const some = list.slice(start, start + AT_ONCE);
-    const body = bodyOf(visit, some.map(({ number }) => number), times);
+    const body = bodyOf(
+      visit,
+      some.map(({ number }) => number),
+      times,
+    );
     const given = { params: { username: visit.account.username }, query: { dry_run: 'true' }, body };
     const found = await visit.act.run<AcceptanceOutput>('message send', given);
     sum.accepted += found.accepted.length;
@@ -97,21 +106,28 @@ async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<st
     sum.credits += BigInt(found.credits);
     sum.dueAt = found.dueAt;
     sum.isShifted = found.isShifted;
-    previews.push(...found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length)).map(({ recipient }) => recipient));
+    previews.push(
+      ...found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length)).map(({ recipient }) => recipient),
+    );
     refused.push(...found.refused.map(({ index, reason }) => ({ ...(some[index] as Recipient), reason })));
   }
   return { ...sum, previews, refused };
 }
 
 /** The same text to the same numbers: told by a hash, so that no number is kept for it. */
-const contentOf = (text: string, numbers: readonly string[]): string => hash('sha256', JSON.stringify([text, [...numbers].sort()]));
+const contentOf = (text: string, numbers: readonly string[]): string =>
+  hash('sha256', JSON.stringify([text, [...numbers].sort()]));
 const contentName = ({ session, account }: Visit, content: string): string =>
   hash('sha256', JSON.stringify(['console content', ownerKey(session.owner), account.username, content]));
 
 async function checkPage(visit: Visit, key: string, recipients: Recipients, checked: Checked): Promise<View> {
   const { base, form, zone, now, domain, account, services } = visit;
   const numbers = recipients.list.map(({ number }) => number);
-  const sentBefore = await rememberedAt(services.database, contentName(visit, contentOf(form.raw('text'), numbers)), now);
+  const sentBefore = await rememberedAt(
+    services.database,
+    contentName(visit, contentOf(form.raw('text'), numbers)),
+    now,
+  );
   const { free } = await domain.ledger.balances(account.id);
   const left = free - checked.credits;
   const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
@@ -144,8 +160,22 @@ function refusedTable(refused: Checked['refused']): Html {
 const hiddenArea = (name: string, value: string): Html =>
   html`<textarea hidden name="${name}">${value.startsWith('\n') ? `\n${value}` : value}</textarea>`;
 
-function sendForm({ form }: Visit, key: string, { fileNumbers, fileName }: Recipients, numbers: readonly string[], canSend: boolean, count: number, base: string): Html {
-  const kept = hidden({ key, when: form.text('when'), notAfter: form.text('notAfter'), reference: form.text('reference'), fileName });
+function sendForm(
+  { form }: Visit,
+  key: string,
+  { fileNumbers, fileName }: Recipients,
+  numbers: readonly string[],
+  canSend: boolean,
+  count: number,
+  base: string,
+): Html {
+  const kept = hidden({
+    key,
+    when: form.text('when'),
+    notAfter: form.text('notAfter'),
+    reference: form.text('reference'),
+    fileName,
+  });
   const groups = form.all('group').map((group) => html`<input type="hidden" name="group" value="${group}">`);
   const fields = html`${kept}${groups}${hiddenArea('to', form.raw('to'))}${hiddenArea('text', form.raw('text'))}${hiddenArea('fileNumbers', fileNumbers.join('\n'))}`;
   return html`<div class="buttons">${
@@ -163,17 +193,27 @@ interface Summary {
 
 export async function sendMessage(visit: Visit): Promise<View> {
   const { form, base } = visit;
-  const numbers = form.raw('recipients').split('\n').filter((number) => number !== '');
+  const numbers = form
+    .raw('recipients')
+    .split('\n')
+    .filter((number) => number !== '');
   if (numbers.length === 0) throw new Problem('bad-argument', composeTexts.errors.noRecipients);
-  if (numbers.length > AT_ONCE) return { kind: 'progress', title: composeTexts.sending.title, pieces: sendMany(visit, numbers) };
+  if (numbers.length > AT_ONCE)
+    return { kind: 'progress', title: composeTexts.sending.title, pieces: sendMany(visit, numbers) };
   const { accepted, isLater } = await sendBatch(visit, numbers, 0);
   await remember(visit, numbers);
   return noticed(`${base}/${isLater ? 'scheduled' : 'sent'}`, 'accepted', accepted);
 }
 
-/** The key of the page and the content: another content is another message, the same is sent once. */
+/** The key covers page and content: the same content is sent once, another one is a new message. */
 function keyOf({ form }: Visit, numbers: readonly string[], batch: number): string {
-  const content = [form.text('key'), contentOf(form.raw('text'), numbers), form.text('when'), form.text('notAfter'), form.text('reference')];
+  const content = [
+    form.text('key'),
+    contentOf(form.raw('text'), numbers),
+    form.text('when'),
+    form.text('notAfter'),
+    form.text('reference'),
+  ];
   return hash('sha256', JSON.stringify([...content, batch]));
 }
 

@@ -33,7 +33,9 @@ interface Typed {
 async function typedInAddress({ query, domain, account }: Visit): Promise<Typed> {
   const template = /^\d{1,19}$/.test(query.get('template') ?? '') ? BigInt(query.get('template') as string) : null;
   const found =
-    template === null ? undefined : (await domain.templates.all(account.id, GROUPS_MAX)).find(({ position }) => position === template);
+    template === null
+      ? undefined
+      : (await domain.templates.all(account.id, GROUPS_MAX)).find(({ position }) => position === template);
   const groups = query.get('group') ? [query.get('group') as string] : [];
   const others = { when: '', notAfter: '', reference: '', fileNumbers: '', fileName: '' };
   return { key: newKey(), to: (query.get('to') ?? '').slice(0, 1_000), groups, text: found?.text ?? '', ...others };
@@ -81,7 +83,10 @@ ${field({ name: 'reference', label: texts.reference, value: typed.reference, hin
   return page(texts.title, main, { current: 'compose', cacheControl, ...(problem ? { status: 400 } : {}) });
 }
 
-const templatePicker = (base: string, templates: readonly { readonly position: bigint; readonly text: string }[]): Html =>
+const templatePicker = (
+  base: string,
+  templates: readonly { readonly position: bigint; readonly text: string }[],
+): Html =>
   html`<form method="get" action="${base}/compose" class="filters"><p><label for="template">${texts.template}</label><select id="template" name="template"><option value="">${texts.noTemplate}</option>${templates.map(
     ({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`,
   )}</select></p><p><button>${texts.useTemplate}</button></p></form>`;
@@ -116,7 +121,9 @@ const count = async ({ form }: Visit): Promise<View> => ({
 const again = (visit: Visit, problem: Problem | null): Promise<View> => composePage(visit, typedInForm(visit), problem);
 
 const check = (visit: Visit): Promise<View> =>
-  visit.form.text('act') === 'back' ? again(visit, null) : checkMessage(visit, visit.form.text('key') || newKey(), again);
+  visit.form.text('act') === 'back'
+    ? again(visit, null)
+    : checkMessage(visit, visit.form.text('key') || newKey(), again);
 
 export const composeRoutes = [
   get('/compose', async (visit) => composePage(visit, await typedInAddress(visit), null)),

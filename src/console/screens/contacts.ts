@@ -1,7 +1,18 @@
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
 import { isAction } from '../acting.ts';
-import { confirmation, empty, field, filters, noticeOf, pagerOf, problemNote, refusalOf, select, table } from '../lists.ts';
+import {
+  confirmation,
+  empty,
+  field,
+  filters,
+  noticeOf,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  select,
+  table,
+} from '../lists.ts';
 import { PAGE_ROWS } from '../scan.ts';
 import { texts } from '../texts/contacts.ts';
 import { texts as listTexts } from '../texts/lists.ts';
@@ -20,7 +31,10 @@ interface PageOutput {
   readonly next: string | null;
 }
 
-const paramsOf = ({ account, params }: Visit) => ({ username: account.username, ...(params.id === undefined ? {} : { id: params.id }) });
+const paramsOf = ({ account, params }: Visit) => ({
+  username: account.username,
+  ...(params.id === undefined ? {} : { id: params.id }),
+});
 const GROUPS_MAX = 500;
 
 async function groupChoices({ domain, account }: Visit): Promise<(readonly [string, string])[]> {
@@ -35,7 +49,8 @@ async function listOf({ act, query, account }: Visit): Promise<PageOutput> {
   return act.run<PageOutput>('contact list', { params, query: { limit: String(PAGE_ROWS), ...filter } });
 }
 
-const nameOf = ({ name, surname, mobile }: ContactOutput): string => [name, surname].filter(Boolean).join(' ') || mobile || '?';
+const nameOf = ({ name, surname, mobile }: ContactOutput): string =>
+  [name, surname].filter(Boolean).join(' ') || mobile || '?';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { query, base, form } = visit;
@@ -49,7 +64,9 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       html`<a href="${base}/conversation?${new URLSearchParams({ with: contact.mobile ?? '' }).toString()}">${contact.mobile ?? ''}</a>`,
       html`${contact.groupId === null ? html`<span class="quiet">${texts.noGroup}</span>` : (groupNames.get(contact.groupId) ?? contact.groupId)}`,
       html`<a href="${base}/contacts/${contact.id}">${texts.change}<span class="unseen"> ${nameOf(contact)}</span></a>${
-        isAction('message send') && contact.mobile ? html` · <a href="${base}/compose?${new URLSearchParams({ to: contact.mobile }).toString()}">${texts.write}<span class="unseen"> ${nameOf(contact)}</span></a>` : ''
+        isAction('message send') && contact.mobile
+          ? html` · <a href="${base}/compose?${new URLSearchParams({ to: contact.mobile }).toString()}">${texts.write}<span class="unseen"> ${nameOf(contact)}</span></a>`
+          : ''
       }`,
     ],
     href: `${base}/contacts/${contact.id}`,
@@ -58,12 +75,24 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const list =
     rows.length > 0
       ? table({ caption: texts.title, columns: texts.columns, rows })
-      : (isFiltered ? empty(texts.noMatch, texts.noMatchHint) : empty(texts.empty, texts.emptyHint));
+      : isFiltered
+        ? empty(texts.noMatch, texts.noMatchHint)
+        : empty(texts.empty, texts.emptyHint);
   const filtersForm = filters(visit, [
     field({ name: 'q', label: texts.search, type: 'search', value: query.get('q') ?? '', lengthMax: 200 }),
-    select({ name: 'group', label: texts.group, value: query.get('group') ?? '', choices: [['', texts.allGroups], ...groups] }),
+    select({
+      name: 'group',
+      label: texts.group,
+      value: query.get('group') ?? '',
+      choices: [['', texts.allGroups], ...groups],
+    }),
   ]);
-  const typed = { mobile: form.text('mobile') || (query.get('mobile') ?? ''), name: form.text('name'), surname: form.text('surname'), groupId: form.text('groupId') };
+  const typed = {
+    mobile: form.text('mobile') || (query.get('mobile') ?? ''),
+    name: form.text('name'),
+    surname: form.text('surname'),
+    groupId: form.text('groupId'),
+  };
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${filtersForm}${list}${pagerOf(visit, next)}
 <p class="buttons"><a href="${base}/import">${texts.import}</a> <a href="${base}/contacts.csv">${listTexts.download}</a></p>
 <h2 id="add">${texts.add}</h2>${contactForm(`${base}/contacts`, typed, groups, texts.addSubmit)}`;
@@ -77,7 +106,12 @@ interface Typed {
   readonly groupId: string;
 }
 
-const contactForm = (action: string, typed: Typed, groups: readonly (readonly [string, string])[], submit: string): Html =>
+const contactForm = (
+  action: string,
+  typed: Typed,
+  groups: readonly (readonly [string, string])[],
+  submit: string,
+): Html =>
   html`<form method="post" action="${action}" class="fields">
 ${field({ name: 'mobile', label: texts.number, type: 'tel', value: typed.mobile, isRequired: true, lengthMax: 200 })}
 ${field({ name: 'name', label: texts.name, value: typed.name, lengthMax: 200 })}
@@ -100,7 +134,10 @@ const add = async (visit: Visit): Promise<View> => {
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
   }
-  const { items } = await act.run<PageOutput>('contact list', { params, query: { mobile: form.text('mobile'), limit: '2' } });
+  const { items } = await act.run<PageOutput>('contact list', {
+    params,
+    query: { mobile: form.text('mobile'), limit: '2' },
+  });
   return noticed(`${base}/contacts`, items.length > 1 ? 'twice' : 'added');
 };
 
@@ -108,8 +145,18 @@ const edit = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const { act, base, form, params } = visit;
   const contact = await act.run<ContactOutput>('contact show', { params: paramsOf(visit) });
   const typed: Typed = problem
-    ? { mobile: form.text('mobile'), name: form.text('name'), surname: form.text('surname'), groupId: form.text('groupId') }
-    : { mobile: contact.mobile ?? '', name: contact.name ?? '', surname: contact.surname ?? '', groupId: contact.groupId ?? '' };
+    ? {
+        mobile: form.text('mobile'),
+        name: form.text('name'),
+        surname: form.text('surname'),
+        groupId: form.text('groupId'),
+      }
+    : {
+        mobile: contact.mobile ?? '',
+        name: contact.name ?? '',
+        surname: contact.surname ?? '',
+        groupId: contact.groupId ?? '',
+      };
   const address = `${base}/contacts/${params.id ?? ''}`;
   const main = html`<h1>${texts.changeTitle}</h1>${problemNote(problem)}
 ${contactForm(address, typed, await groupChoices(visit), texts.changeSubmit)}
@@ -132,7 +179,9 @@ const remove = async (visit: Visit): Promise<View> => {
     const contact = await act.run<ContactOutput>('contact show', { params: paramsOf(visit) });
     const question = texts.removeQuestion(nameOf(contact));
     const back = `${base}/contacts/${params.id ?? ''}`;
-    return page(question, confirmation({ question, action: path, fields: [], submit: texts.remove, back }), { current: 'contacts' });
+    return page(question, confirmation({ question, action: path, fields: [], submit: texts.remove, back }), {
+      current: 'contacts',
+    });
   }
   await act.run('contact remove', { params: paramsOf(visit) });
   return noticed(`${base}/contacts`, 'removed');

@@ -1,5 +1,5 @@
-import { numberEnd, sameNumber } from '../../sms/numbers.ts';
 import { type Html, html } from '../../html.ts';
+import { numberEnd, sameNumber } from '../../sms/numbers.ts';
 import { isAction } from '../acting.ts';
 import { contactNames } from '../contact-names.ts';
 import { empty } from '../lists.ts';
@@ -24,7 +24,8 @@ const UNUSED = { reference: null, recipient: null, text: null, status: '', updat
 async function saidBy({ domain, account, zone }: Visit, number: string) {
   const { ends, matches } = sameNumber(number, await domain.region(account.id));
   // Reading a number takes 20 times as long as looking at its end.
-  const isSame = (other: string | null) => other !== null && (other === number || (ends.includes(numberEnd(other)) && matches(other)));
+  const isSame = (other: string | null) =>
+    other !== null && (other === number || (ends.includes(numberEnd(other)) && matches(other)));
   const received = await scan({
     page: (limit, cursor) =>
       domain.inbox.newest(account.id, limit, cursor && { ...NO_TEXTS, receivedAt: cursor.at, id: cursor.id }),
@@ -34,7 +35,8 @@ async function saidBy({ domain, account, zone }: Visit, number: string) {
     rowsMax: SHOWN_MAX,
   });
   const sent = await scan({
-    page: (limit, cursor) => domain.outbox.newestSent(account.id, limit, cursor && { ...UNUSED, sentAt: cursor.at, id: cursor.id }),
+    page: (limit, cursor) =>
+      domain.outbox.newestSent(account.id, limit, cursor && { ...UNUSED, sentAt: cursor.at, id: cursor.id }),
     cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
     isWanted: ({ recipient }) => isSame(recipient),
     after: undefined,
@@ -58,7 +60,9 @@ async function saidBy({ domain, account, zone }: Visit, number: string) {
 }
 
 const items = (said: readonly Said[]): Html[] =>
-  said.map(({ key, isOut, html: shown }) => html`<li data-key="${key}"${isOut ? html` class="out"` : ''}>${shown}</li>`);
+  said.map(
+    ({ key, isOut, html: shown }) => html`<li data-key="${key}"${isOut ? html` class="out"` : ''}>${shown}</li>`,
+  );
 
 const show = async (visit: Visit): Promise<View> => {
   const { query, base, path } = visit;
@@ -78,11 +82,17 @@ ${replyForm(visit, number, await visit.domain.templates.all(visit.account.id, 50
   return page(title, main, { current: 'inbox' });
 };
 
-function replyForm({ base, query, path }: Visit, number: string, templates: readonly { readonly position: bigint; readonly text: string }[]): Html {
+function replyForm(
+  { base, query, path }: Visit,
+  number: string,
+  templates: readonly { readonly position: bigint; readonly text: string }[],
+): Html {
   if (!/\d/.test(number)) return html`<p class="note">${texts.noNumber}</p>`;
   if (!isAction('message send')) return html``;
   const chosen = templates.find(({ position }) => position.toString() === query.get('template'))?.text ?? '';
-  const options = templates.map(({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`);
+  const options = templates.map(
+    ({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`,
+  );
   const picker = html`<form method="get" action="${path}" class="filters"><input type="hidden" name="with" value="${number}">
 <p><label for="template">${texts.templates}</label><select id="template" name="template"><option value="">${texts.none}</option>${options}</select></p>
 <p><button>${texts.use}</button></p></form>`;

@@ -1,6 +1,6 @@
 import type { Movement } from '../../domain/ledger.ts';
 import { html } from '../../html.ts';
-import { filters, empty, pagerOf, select, table } from '../lists.ts';
+import { empty, filters, pagerOf, select, table } from '../lists.ts';
 import { PAGE_ROWS, readCursor, writeCursor } from '../scan.ts';
 import { texts } from '../texts/credits.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
@@ -13,7 +13,7 @@ const changeOf = ({ from, to, amount }: Movement): bigint => (to === 'free' ? am
 
 const signed = (amount: bigint): string => (amount > 0n ? `+${grouped(amount)}` : grouped(amount));
 
-/** The balance behind the newest row of a page stands in its address, so a page reads only its rows. */
+/** The address has the balance at the newest row of its page, so a page reads only its rows. */
 const balanceText = (query: URLSearchParams): bigint | null =>
   /^-?\d{1,19}$/.test(query.get('balance') ?? '') ? BigInt(query.get('balance') as string) : null;
 
@@ -53,7 +53,12 @@ const show = async (visit: Visit): Promise<View> => {
         ? empty(texts.empty, texts.emptyHint)
         : empty(texts.noMatch, texts.noMatchHint);
   const filter = filters(visit, [
-    select({ name: 'kind', label: texts.kind, value: kind, choices: [['', texts.allKinds], ...Object.entries(texts.kinds)] }),
+    select({
+      name: 'kind',
+      label: texts.kind,
+      value: kind,
+      choices: [['', texts.allKinds], ...Object.entries(texts.kinds)],
+    }),
   ]);
   const next = hasMore && last ? writeCursor({ at: last.at, id: last.id }) : null;
   const withBalance = new URLSearchParams(query);

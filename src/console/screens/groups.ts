@@ -30,12 +30,17 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       html`<a href="${base}/contacts?group=${id}"><bdi>${name ?? id}</bdi></a>`,
       html`${grouped(contacts)}`,
       html`<a href="${base}/groups/${id}">${texts.rename}<span class="unseen"> ${name ?? id}</span></a>${
-        isAction('message send') ? html` · <a href="${base}/compose?group=${id}">${texts.write}<span class="unseen"> ${name ?? id}</span></a>` : ''
+        isAction('message send')
+          ? html` · <a href="${base}/compose?group=${id}">${texts.write}<span class="unseen"> ${name ?? id}</span></a>`
+          : ''
       }`,
     ],
     href: `${base}/groups/${id}`,
   }));
-  const list = rows.length > 0 ? table({ caption: texts.title, columns: texts.columns, rows }) : empty(texts.empty, texts.emptyHint);
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/groups" class="fields">
 ${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 200 })}<button class="main">${texts.addSubmit}</button></form>`;
@@ -44,7 +49,10 @@ ${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired:
 
 const add = async (visit: Visit): Promise<View> => {
   try {
-    await visit.act.run('group add', { params: { username: visit.account.username }, body: { name: visit.form.text('name') } });
+    await visit.act.run('group add', {
+      params: { username: visit.account.username },
+      body: { name: visit.form.text('name') },
+    });
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
   }
@@ -75,7 +83,11 @@ const remove = async (visit: Visit): Promise<View> => {
   if (form.text('confirmed') !== 'yes') {
     const { id, name, contacts } = await act.run<GroupOutput>('group show', { params: paramsOf(visit) });
     const question = texts.removeQuestion(name ?? id, contacts);
-    return page(question, confirmation({ question, action: path, fields: [], submit: texts.remove, back: `${base}/groups/${id}` }), { current: 'groups' });
+    return page(
+      question,
+      confirmation({ question, action: path, fields: [], submit: texts.remove, back: `${base}/groups/${id}` }),
+      { current: 'groups' },
+    );
   }
   const { contacts } = await act.run<{ contacts: number }>('group remove', { params: paramsOf(visit) });
   return noticed(`${base}/groups`, 'removed', contacts);

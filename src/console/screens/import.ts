@@ -20,7 +20,12 @@ interface ImportOutput {
   readonly duplicates: number;
   readonly bad: number;
   readonly groupsAdded: number;
-  readonly errors: readonly { readonly row: number; readonly field: string; readonly detail: string; readonly proposal: string | null }[];
+  readonly errors: readonly {
+    readonly row: number;
+    readonly field: string;
+    readonly detail: string;
+    readonly proposal: string | null;
+  }[];
   readonly errorsLeftOut: number;
 }
 
@@ -49,7 +54,9 @@ const fileForm = ({ base }: Visit, problem: Problem | null): View => {
 
 /** `mobile:Cell,name:First name`, of the columns that were chosen. */
 const columnsOf = ({ form }: Visit): string =>
-  FIELDS.flatMap((name) => (form.text(`column-${name}`) === '' ? [] : [`${name}:${form.text(`column-${name}`)}`])).join();
+  FIELDS.flatMap((name) =>
+    form.text(`column-${name}`) === '' ? [] : [`${name}:${form.text(`column-${name}`)}`],
+  ).join();
 
 function queryOf(visit: Visit, isDryRun: boolean): Record<string, string> {
   const { form } = visit;
@@ -78,20 +85,32 @@ const check = async (visit: Visit): Promise<View> => {
   let problem: Problem | null = null;
   let found: ImportOutput | null = null;
   try {
-    found = await act.run<ImportOutput>('contact import', { params: { username: account.username }, query: queryOf(visit, true), upload });
+    found = await act.run<ImportOutput>('contact import', {
+      params: { username: account.username },
+      query: queryOf(visit, true),
+      upload,
+    });
   } catch (thrown) {
     problem = refusalOf(thrown);
   }
   return checkPage(visit, upload, headers, found, problem);
 };
 
-async function checkPage(visit: Visit, upload: Uint8Array, headers: readonly string[], found: ImportOutput | null, problem: Problem | null): Promise<View> {
+async function checkPage(
+  visit: Visit,
+  upload: Uint8Array,
+  headers: readonly string[],
+  found: ImportOutput | null,
+  problem: Problem | null,
+): Promise<View> {
   const { base, form, domain, account } = visit;
   const groups = await domain.contacts.groups(account.id, 500, null);
   // The action separates pairs by commas, so such a header can only be found by its usual name.
   const named = headers.filter((each) => each !== '' && !each.includes(','));
   const choices: (readonly [string, string])[] = [['', texts.byName], ...named.map((each) => [each, each] as const)];
-  const mapping = FIELDS.map((name) => select({ name: `column-${name}`, label: texts.fields[name], value: form.text(`column-${name}`), choices }));
+  const mapping = FIELDS.map((name) =>
+    select({ name: `column-${name}`, label: texts.fields[name], value: form.text(`column-${name}`), choices }),
+  );
   const groupNames = groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
   const groupChoices: (readonly [string, string])[] = [['', texts.noGroup], ...groupNames];
   const canImport = found !== null && found.rows > found.bad;
@@ -121,7 +140,11 @@ function errorsOf({ errors, errorsLeftOut }: ImportOutput): Html {
 }
 
 /** It may take some seconds: the page says so before it begins. */
-const importNow = (visit: Visit, upload: Uint8Array): View => ({ kind: 'progress', title: texts.title, pieces: importing(visit, upload) });
+const importNow = (visit: Visit, upload: Uint8Array): View => ({
+  kind: 'progress',
+  title: texts.title,
+  pieces: importing(visit, upload),
+});
 
 async function* importing(visit: Visit, upload: Uint8Array): AsyncGenerator<Html> {
   const { act, account, base } = visit;
@@ -136,4 +159,7 @@ async function* importing(visit: Visit, upload: Uint8Array): AsyncGenerator<Html
   yield html`<p><a href="${base}/contacts">${texts.toContacts}</a></p>`;
 }
 
-export const importRoutes = [get('/import', async (visit) => fileForm(visit, null)), post('/import', check, FORM_BYTES_MAX)];
+export const importRoutes = [
+  get('/import', async (visit) => fileForm(visit, null)),
+  post('/import', check, FORM_BYTES_MAX),
+];

@@ -1,15 +1,28 @@
-import { snapshotOf, isInSnapshot } from '../../domain/ids.ts';
+import type { Cursor } from '../../domain/cursor.ts';
+import { isInSnapshot, snapshotOf } from '../../domain/ids.ts';
 import type { InboxMessage } from '../../domain/inbox.ts';
 import { type Html, html } from '../../html.ts';
 import { actOnAll, actOnSelected, isForAll, scopeFields, selectedIds, snapshotOfForm } from '../bulk.ts';
 import { contactNames, withLink } from '../contact-names.ts';
-import { addressWith, confirmation, empty, field, filters, hidden, noticeOf, pager, type Row, select, table, tableRows } from '../lists.ts';
-import { justAfter, readCursor, scan, SEARCHED_ROWS_MAX } from '../scan.ts';
+import {
+  addressWith,
+  confirmation,
+  empty,
+  field,
+  filters,
+  hidden,
+  noticeOf,
+  pager,
+  type Row,
+  select,
+  table,
+  tableRows,
+} from '../lists.ts';
+import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { texts } from '../texts/inbox.ts';
 import { texts as listTexts } from '../texts/lists.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { instantOf, messageText, time } from '../words.ts';
-import type { Cursor } from '../../domain/cursor.ts';
 
 /** Received messages: filter, search, mark, delete, reply. */
 
@@ -42,9 +55,13 @@ const isPlain = ({ q, from, to }: Filter): boolean => q === '' && from === null 
 function scanInbox({ domain, account }: Visit, filter: Filter, after: Cursor | undefined, rowsMax?: number) {
   const { q, isUnread, from, to } = filter;
   const last = (cursor: Cursor | undefined) => cursor && { ...NO_TEXTS, receivedAt: cursor.at, id: cursor.id };
-  const inRange = ({ receivedAt }: InboxMessage) => (from === null || receivedAt >= from) && (to === null || receivedAt < to);
+  const inRange = ({ receivedAt }: InboxMessage) =>
+    (from === null || receivedAt >= from) && (to === null || receivedAt < to);
   const isWanted = q === '' ? undefined : matches(q);
-  const shared = { cursorOf: ({ receivedAt, id }: InboxMessage) => ({ at: receivedAt, id }), ...(rowsMax === undefined ? {} : { rowsMax }) };
+  const shared = {
+    cursorOf: ({ receivedAt, id }: InboxMessage) => ({ at: receivedAt, id }),
+    ...(rowsMax === undefined ? {} : { rowsMax }),
+  };
   if (isUnread) {
     return scan<InboxMessage>({
       ...shared,
@@ -71,7 +88,8 @@ async function rowsOf(visit: Visit, messages: readonly InboxMessage[]): Promise<
     messages.map(({ sender }) => sender),
   );
   return messages.map(({ id, sender, text, shortCode, receivedAt, read }) => {
-    const href = sender !== null && /\d/.test(sender) ? `${base}/conversation?${new URLSearchParams({ with: sender })}` : null;
+    const href =
+      sender !== null && /\d/.test(sender) ? `${base}/conversation?${new URLSearchParams({ with: sender })}` : null;
     return {
       key: id.toString(),
       name: texts.message(names(sender) ?? sender ?? '?'),
@@ -105,7 +123,8 @@ const show = async (visit: Visit): Promise<View> => {
     field({ name: 'from', label: texts.from, type: 'date', value: query.get('from') ?? '' }),
     field({ name: 'to', label: texts.to, type: 'date', value: query.get('to') ?? '' }),
   ]);
-  const list = rows.length === 0 ? emptyNote(filter) : listForm(visit, rows, filter, await countOf(visit, filter), snapshot);
+  const list =
+    rows.length === 0 ? emptyNote(filter) : listForm(visit, rows, filter, await countOf(visit, filter), snapshot);
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filtersForm}${list}${pager(visit, found)}
 <p><a href="${visit.base}/inbox.csv">${listTexts.download}</a></p>`;
   return page(texts.title, main, { current: 'inbox' });
@@ -120,7 +139,10 @@ function listForm(visit: Visit, rows: readonly Row[], filter: Filter, count: num
 <button name="act" value="unread">${texts.unread}</button>
 <button name="act" value="delete" class="danger">${texts.delete}</button>`;
   const kept = hidden(Object.fromEntries(['q', 'state', 'from', 'to'].map((name) => [name, query.get(name) ?? ''])));
-  const live = query.has('after') || filter.q !== '' || filter.isUnread ? {} : { live: { url: addressWith(visit, { part: 'rows' }), mode: 'hold' as const } };
+  const live =
+    query.has('after') || filter.q !== '' || filter.isUnread
+      ? {}
+      : { live: { url: addressWith(visit, { part: 'rows' }), mode: 'hold' as const } };
   return html`<form method="post" action="${visit.base}/inbox">${kept}${scopeFields(count, snapshot, buttons)}
 ${table({ caption: texts.title, columns: texts.columns, rows, canSelect: true, ...live })}</form>`;
 }
@@ -137,7 +159,10 @@ const act = async (visit: Visit): Promise<View> => {
     notice: change,
     act: async (ids: readonly string[]) => {
       const body = { ids, change };
-      const { done } = await visit.act.run<{ done: number }>('inbox change-many', { params: { username: account.username }, body });
+      const { done } = await visit.act.run<{ done: number }>('inbox change-many', {
+        params: { username: account.username },
+        body,
+      });
       return done;
     },
   };

@@ -26,7 +26,12 @@ const LISTED_MAX = 100;
 const paramsOf = ({ account }: Visit) => ({ username: account.username });
 
 const userIdsOf = async (visit: Visit): Promise<UserIdOutput[]> =>
-  (await visit.act.run<{ items: UserIdOutput[] }>('user-id list', { params: paramsOf(visit), query: { limit: String(LISTED_MAX) } })).items;
+  (
+    await visit.act.run<{ items: UserIdOutput[] }>('user-id list', {
+      params: paramsOf(visit),
+      query: { limit: String(LISTED_MAX) },
+    })
+  ).items;
 
 async function userIds(visit: Visit): Promise<Html> {
   const { base, zone } = visit;
@@ -35,7 +40,9 @@ async function userIds(visit: Visit): Promise<Html> {
     cells: [
       html`<code>${hash.slice(0, SHORT)}…</code>`,
       time(createdAt, zone),
-      revokedAt === null ? html`${texts.valid}` : html`<span class="quiet">${texts.revoked} ${time(revokedAt, zone)}</span>`,
+      revokedAt === null
+        ? html`${texts.valid}`
+        : html`<span class="quiet">${texts.revoked} ${time(revokedAt, zone)}</span>`,
       revokedAt !== null
         ? html``
         : html`<form method="post" action="${base}/access/user-ids/revoke">${hidden({ hash })}<button aria-label="${texts.revoke} ${hash.slice(0, SHORT)}">${texts.revoke}</button></form>`,
@@ -64,7 +71,10 @@ async function tokens(visit: Visit): Promise<Html> {
     ([scope, said]) =>
       html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${said}</label>`,
   );
-  const list = rows.length > 0 ? table({ caption: texts.tokens, columns: texts.tokenColumns, rows }) : empty(texts.noTokens, texts.noTokensHint);
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.tokens, columns: texts.tokenColumns, rows })
+      : empty(texts.noTokens, texts.noTokensHint);
   return html`<h2>${texts.tokens}</h2><p>${texts.tokenLead}</p>${list}
 <form method="post" action="${base}/access/tokens" class="fields">${field({ name: 'tokenName', label: texts.tokenName, value: form.text('tokenName'), isRequired: true, lengthMax: 100 })}
 <fieldset><legend>${texts.tokenScopes}</legend>${choices}</fieldset><button>${texts.newToken}</button></form>`;
@@ -96,7 +106,18 @@ const revokeUserId = async (visit: Visit): Promise<View> => {
     const valid = (await userIdsOf(visit)).filter(({ revokedAt }) => revokedAt === null);
     const question = texts.revokeUserId(`${hash.slice(0, SHORT)}…`);
     const details = valid.length === 1 && valid[0]?.hash === hash ? texts.lastUserId : '';
-    return page(question, confirmation({ question, details, action: path, fields: hidden({ hash }), submit: texts.revoke, back: `${base}/access` }), { current: 'access' });
+    return page(
+      question,
+      confirmation({
+        question,
+        details,
+        action: path,
+        fields: hidden({ hash }),
+        submit: texts.revoke,
+        back: `${base}/access`,
+      }),
+      { current: 'access' },
+    );
   }
   await act.run('user-id revoke', { params: { ...paramsOf(visit), hash } });
   return noticed(`${base}/access`, 'revoked');
@@ -118,7 +139,11 @@ const revokeToken = async (visit: Visit): Promise<View> => {
   const fields = { token: form.text('token'), name: form.text('name') };
   if (form.text('confirmed') !== 'yes') {
     const question = texts.revokeToken(fields.name);
-    return page(question, confirmation({ question, action: path, fields: hidden(fields), submit: texts.revoke, back: `${base}/access` }), { current: 'access' });
+    return page(
+      question,
+      confirmation({ question, action: path, fields: hidden(fields), submit: texts.revoke, back: `${base}/access` }),
+      { current: 'access' },
+    );
   }
   await act.run('account-token revoke', { params: { ...paramsOf(visit), id: fields.token } });
   return noticed(`${base}/access`, 'revoked');

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { html, type Html } from '../../html.ts';
+import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { isAction } from '../acting.ts';
@@ -67,8 +67,8 @@ function facts({ zone }: Visit, message: MessageOutput): Html {
 ${isScheduled ? row(texts.scheduledAt, time(message.scheduledAt, zone)) : row(texts.state, html`${statusCell(status)}<br>${statusHint(status)}`)}
 ${isScheduled ? row(texts.createdAt, time(message.createdAt, zone)) : row(texts.sentAt, time(message.sentAt, zone))}
 ${row(texts.parts, grouped(parts))}${
-    isScheduled ? row(texts.held, grouped(heldCredits ?? '0')) : row(texts.cost, texts.costSaid(parts))
-  }${row(texts.reference, reference ?? '–')}${row(texts.id, html`<code data-copy>${message.id}</code>`)}</dl>
+  isScheduled ? row(texts.held, grouped(heldCredits ?? '0')) : row(texts.cost, texts.costSaid(parts))
+}${row(texts.reference, reference ?? '–')}${row(texts.id, html`<code data-copy>${message.id}</code>`)}</dl>
 ${events.length === 0 ? '' : html`<h2>${texts.history}</h2>${table({ caption: texts.history, columns: texts.columns, rows: events })}`}
 ${attemptsOf(message, zone)}`;
 }
@@ -77,7 +77,14 @@ function attemptsOf({ attempts = [] }: MessageOutput, zone: string): Html {
   if (attempts.length === 0) return html``;
   const rows = attempts.map(({ attempt, part, connector, gatewayId, state, submittedAt }) => ({
     key: `${attempt}/${part}`,
-    cells: [html`${attempt}`, html`${part}`, html`${connector}`, html`${gatewayId ?? '–'}`, html`${state}`, time(submittedAt, zone)],
+    cells: [
+      html`${attempt}`,
+      html`${part}`,
+      html`${connector}`,
+      html`${gatewayId ?? '–'}`,
+      html`${state}`,
+      time(submittedAt, zone),
+    ],
   }));
   return html`<h2>${texts.attempts}</h2>${table({ caption: texts.attempts, columns: texts.attemptColumns, rows })}`;
 }

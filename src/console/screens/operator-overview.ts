@@ -20,13 +20,24 @@ async function needs({ act }: Visit, connectors: readonly ConnectorOutput[]): Pr
   const found: Html[] = [];
   if (isAction('connector list') && connectors.length === 0) found.push(html`<li>${texts.noConnector}</li>`);
   for (const { name, state, downReason } of connectors) {
-    if (state === 'down') found.push(html`<li class="bad">${texts.down(name, downReason ?? '')} <a href="/console/connectors">${operatorTexts.connectors.title}</a></li>`);
-    if (state === 'paused') found.push(html`<li>${texts.paused(name)} <a href="/console/connectors">${operatorTexts.connectors.title}</a></li>`);
+    if (state === 'down')
+      found.push(
+        html`<li class="bad">${texts.down(name, downReason ?? '')} <a href="/console/connectors">${operatorTexts.connectors.title}</a></li>`,
+      );
+    if (state === 'paused')
+      found.push(
+        html`<li>${texts.paused(name)} <a href="/console/connectors">${operatorTexts.connectors.title}</a></li>`,
+      );
   }
   if (isAction('queue list')) {
-    const { items, next } = await act.run<{ items: unknown[]; next: string | null }>('queue list', { query: { open: 'true', limit: String(COUNTED_MAX) } });
+    const { items, next } = await act.run<{ items: unknown[]; next: string | null }>('queue list', {
+      query: { open: 'true', limit: String(COUNTED_MAX) },
+    });
     const count = `${grouped(items.length)}${next === null ? '' : '+'}`;
-    if (items.length > 0) found.push(html`<li class="bad">${texts.undecided(count)} <a href="/console/queue?show=open">${texts.decide}</a></li>`);
+    if (items.length > 0)
+      found.push(
+        html`<li class="bad">${texts.undecided(count)} <a href="/console/queue?show=open">${texts.decide}</a></li>`,
+      );
   }
   if (isAction('unrouted list')) {
     const { items } = await act.run<{ items: unknown[] }>('unrouted list', { query: { limit: '1' } });
@@ -37,7 +48,9 @@ async function needs({ act }: Visit, connectors: readonly ConnectorOutput[]): Pr
 
 async function content(visit: Visit): Promise<Html> {
   const { act } = visit;
-  const connectors = isAction('connector list') ? (await act.run<{ items: ConnectorOutput[] }>('connector list')).items : [];
+  const connectors = isAction('connector list')
+    ? (await act.run<{ items: ConnectorOutput[] }>('connector list')).items
+    : [];
   const found = await needs(visit, connectors);
   const status = await act.run<StatusOutput>('status');
   return html`<h2>${texts.needs}</h2>${found.length === 0 ? html`<p class="note done">${texts.nothing}</p>` : html`<ul>${found}</ul>`}

@@ -21,8 +21,11 @@ const HERE = '/console/operators';
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, query, zone, form, session } = visit;
   const after = query.get('after');
-  const { items, next } = await act.run<{ items: OperatorOutput[]; next: string | null }>('operator list', { query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) } });
-  const button = (value: string, label: string, name: string) => html`<button name="act" value="${value}" aria-label="${label} ${name}">${label}</button>`;
+  const { items, next } = await act.run<{ items: OperatorOutput[]; next: string | null }>('operator list', {
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
+  const button = (value: string, label: string, name: string) =>
+    html`<button name="act" value="${value}" aria-label="${label} ${name}">${label}</button>`;
   const rows = items.map(({ name, state, hasPassword, createdAt, lastSignInAt }) => ({
     key: name,
     cells: [
@@ -45,7 +48,11 @@ ${table({ caption: texts.title, columns: texts.columns, rows })}${pagerOf(visit,
 };
 
 const linkPage = (link: string): View =>
-  page(texts.linkTitle, html`<h1>${texts.linkTitle}</h1><p>${texts.linkLead}</p><pre><code data-copy>${link}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`, { current: 'operators' });
+  page(
+    texts.linkTitle,
+    html`<h1>${texts.linkTitle}</h1><p>${texts.linkLead}</p><pre><code data-copy>${link}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
+    { current: 'operators' },
+  );
 
 const act = async (visit: Visit): Promise<View> => {
   const { act: acting, form } = visit;
@@ -55,14 +62,26 @@ const act = async (visit: Visit): Promise<View> => {
       case 'add':
         return linkPage((await acting.run<{ link: string }>('operator add', { body: { name } })).link);
       case 'link':
-        return linkPage((await acting.run<{ link: string }>('operator sign-in-link', { params: { name }, body: {} })).link);
+        return linkPage(
+          (await acting.run<{ link: string }>('operator sign-in-link', { params: { name }, body: {} })).link,
+        );
       case 'enable':
         await acting.run('operator enable', { params: { name } });
         return noticed(HERE, 'enabled');
       default: {
         if (form.text('confirmed') !== 'yes') {
           const question = texts.question(name);
-          return page(question, confirmation({ question, action: HERE, fields: hidden({ name, act: 'disable' }), submit: texts.disable, back: HERE }), { current: 'operators' });
+          return page(
+            question,
+            confirmation({
+              question,
+              action: HERE,
+              fields: hidden({ name, act: 'disable' }),
+              submit: texts.disable,
+              back: HERE,
+            }),
+            { current: 'operators' },
+          );
         }
         await acting.run('operator remove', { params: { name } });
         return noticed(HERE, 'disabled');

@@ -1,10 +1,10 @@
 import { html } from '../../html.ts';
 import { isAction } from '../acting.ts';
 import { contactNames, withLink } from '../contact-names.ts';
-import { tableRows, table } from '../lists.ts';
+import { table, tableRows } from '../lists.ts';
 import { scan } from '../scan.ts';
-import { FAILED } from '../texts/statuses.ts';
 import { texts } from '../texts/overview.ts';
+import { FAILED } from '../texts/statuses.ts';
 import { get, page, type Visit } from '../visit.ts';
 import { grouped, instantOf, localTime, messageText, time } from '../words.ts';
 
@@ -33,7 +33,9 @@ async function tiles(visit: Visit) {
   const { domain, account, base, now } = visit;
   const unread = await domain.inbox.countUnread(account.id);
   const failed = await failedToday(visit);
-  const soon = (await domain.outbox.soonest(account.id, COUNTED_MAX)).filter(({ scheduledAt }) => scheduledAt <= now + DAY_MS);
+  const soon = (await domain.outbox.soonest(account.id, COUNTED_MAX)).filter(
+    ({ scheduledAt }) => scheduledAt <= now + DAY_MS,
+  );
   const { free, held } = await domain.ledger.balances(account.id);
   const tile = (key: string, count: string, name: string, href: string) =>
     html`<li data-key="${key}"><a href="${href}"><strong>${count}</strong>${name}</a></li>`;

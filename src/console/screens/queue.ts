@@ -26,7 +26,9 @@ const texts = operatorTexts.queue;
 const ALL_MAX = 500;
 
 const listOf = ({ act }: Visit, isOpen: boolean, limit: number, after: string | null): Promise<QueuePage> =>
-  act.run<QueuePage>('queue list', { query: { limit: String(limit), ...(isOpen ? { open: 'true' } : {}), ...(after ? { after } : {}) } });
+  act.run<QueuePage>('queue list', {
+    query: { limit: String(limit), ...(isOpen ? { open: 'true' } : {}), ...(after ? { after } : {}) },
+  });
 
 const show = async (visit: Visit): Promise<View> => {
   const { query, zone } = visit;
@@ -56,7 +58,9 @@ const show = async (visit: Visit): Promise<View> => {
       : isOpen
         ? html`<p>${texts.lead}</p><form method="post" action="/console/queue">${scope}${table({ caption: texts.title, columns: texts.columns, rows, canSelect: true })}</form>`
         : table({ caption: texts.title, columns: texts.columns, rows });
-  const filter = filters(visit, [select({ name: 'show', label: texts.filter, value: query.get('show') ?? '', choices: texts.filters })]);
+  const filter = filters(visit, [
+    select({ name: 'show', label: texts.filter, value: query.get('show') ?? '', choices: texts.filters }),
+  ]);
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filter}${list}${pagerOf(visit, next)}`;
   return page(texts.title, main, { current: 'queue' });
 };
@@ -78,8 +82,15 @@ const decide = async (visit: Visit): Promise<View> => {
   if (chosen.length === 0) return noticed(back, 'nothing');
   if (!isConfirmed) {
     const question = texts.question(chosen.length, said);
-    const fields = [html`<input type="hidden" name="act" value="${decision}">`, ...keys.map((key) => html`<input type="hidden" name="id" value="${key}">`)];
-    return page(question, confirmation({ question, action: '/console/queue', fields, submit: texts.submit(chosen.length), back }), { current: 'queue' });
+    const fields = [
+      html`<input type="hidden" name="act" value="${decision}">`,
+      ...keys.map((key) => html`<input type="hidden" name="id" value="${key}">`),
+    ];
+    return page(
+      question,
+      confirmation({ question, action: '/console/queue', fields, submit: texts.submit(chosen.length), back }),
+      { current: 'queue' },
+    );
   }
   let done = 0;
   for (const params of chosen) {

@@ -37,11 +37,18 @@ ${field({ name: 'account', label: texts.account, value: form.text('account'), le
 const set = async (visit: Visit): Promise<View> => {
   const { act, form } = visit;
   try {
-    const body = Object.fromEntries(KINDS.map((kind) => [kind, form.text(kind) === '' ? null : Number(form.text(kind))]));
+    const body = Object.fromEntries(
+      KINDS.map((kind) => [kind, form.text(kind) === '' ? null : Number(form.text(kind))]),
+    );
     const isConfirmed = form.text('confirmed') === 'yes';
-    const { older } = await act.run<RetentionOutput>('retention set', { query: { dry_run: String(!isConfirmed) }, body });
+    const { older } = await act.run<RetentionOutput>('retention set', {
+      query: { dry_run: String(!isConfirmed) },
+      body,
+    });
     if (isConfirmed) return noticed(HERE, 'set');
-    const lines = KINDS.flatMap((kind) => ((older[kind] ?? 0) > 0 ? [html`<li>${texts.line(texts.kinds[kind] ?? kind, older[kind] ?? 0)}</li>`] : []));
+    const lines = KINDS.flatMap((kind) =>
+      (older[kind] ?? 0) > 0 ? [html`<li>${texts.line(texts.kinds[kind] ?? kind, older[kind] ?? 0)}</li>`] : [],
+    );
     const details = lines.length > 0 ? html`<ul>${lines}</ul>` : texts.nothing;
     const fields = hidden(Object.fromEntries(KINDS.map((kind) => [kind, form.text(kind)])));
     return page(texts.question, asked(texts.question, details, HERE, fields, texts.save), { current: 'retention' });
@@ -54,7 +61,10 @@ const asked = (question: string, details: Html | string, action: string, fields:
   html`${confirmation({ question, action, fields: [html`<div>${details}</div>`, ...fields], submit, back: HERE })}`;
 
 const rowsOf = (counts: CountsOutput): number =>
-  Object.keys(texts.counts).reduce((sum, name) => sum + (name === 'movements' || name === 'profiles' ? 0 : Number(counts[name] ?? 0)), 0);
+  Object.keys(texts.counts).reduce(
+    (sum, name) => sum + (name === 'movements' || name === 'profiles' ? 0 : Number(counts[name] ?? 0)),
+    0,
+  );
 
 const person = async (visit: Visit): Promise<View> => {
   const { act, form } = visit;
@@ -66,12 +76,28 @@ const person = async (visit: Visit): Promise<View> => {
     const counts = await act.run<CountsOutput>('person erase', { params: { number }, query });
     if (isConfirmed) return noticed(HERE, 'erased', rowsOf(counts));
     if (counts.accounts === 0 && rowsOf(counts) === 0) throw new Problem('bad-argument', texts.unknown);
-    const lines = Object.entries(texts.counts).flatMap(([name, said]) => (Number(counts[name] ?? 0) > 0 ? [html`<li>${Number(counts[name])} ${said}</li>`] : []));
+    const lines = Object.entries(texts.counts).flatMap(([name, said]) =>
+      Number(counts[name] ?? 0) > 0 ? [html`<li>${Number(counts[name])} ${said}</li>`] : [],
+    );
     const question = texts.eraseQuestion(counts.accounts);
-    return page(question, asked(question, html`<ul>${lines}</ul>`, `${HERE}/person`, hidden({ number, account }), texts.erase(rowsOf(counts))), { current: 'retention' });
+    return page(
+      question,
+      asked(
+        question,
+        html`<ul>${lines}</ul>`,
+        `${HERE}/person`,
+        hidden({ number, account }),
+        texts.erase(rowsOf(counts)),
+      ),
+      { current: 'retention' },
+    );
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
   }
 };
 
-export const retentionRoutes = [get('/retention', (visit) => show(visit)), post('/retention', set), post('/retention/person', person)];
+export const retentionRoutes = [
+  get('/retention', (visit) => show(visit)),
+  post('/retention', set),
+  post('/retention/person', person),
+];

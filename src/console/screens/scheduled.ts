@@ -76,7 +76,8 @@ const moveFields = (now: number, zone: string): Html =>
 <button name="act" value="move">${texts.move}</button>`;
 
 const countOf = async (visit: Visit, snapshot: bigint): Promise<number> =>
-  (await scanScheduled(visit, undefined, COUNTED_MAX)).rows.filter(({ id }) => isInSnapshot(snapshot, 'message', id)).length;
+  (await scanScheduled(visit, undefined, COUNTED_MAX)).rows.filter(({ id }) => isInSnapshot(snapshot, 'message', id))
+    .length;
 
 async function* batches(visit: Visit, snapshot: bigint): AsyncGenerator<string[]> {
   for (let after: Cursor | undefined; ; ) {
@@ -116,7 +117,13 @@ const act = async (visit: Visit): Promise<View> => {
 const askToCancel = ({ form, base }: Visit, total: number): View => {
   const fields = form.fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
   const question = total >= COUNTED_MAX ? texts.questionMany(total) : texts.question(total);
-  const given = { question, action: `${base}/scheduled`, fields, submit: texts.submit(total), back: `${base}/scheduled` };
+  const given = {
+    question,
+    action: `${base}/scheduled`,
+    fields,
+    submit: texts.submit(total),
+    back: `${base}/scheduled`,
+  };
   return page(question, confirmation(given), { current: 'scheduled' });
 };
 

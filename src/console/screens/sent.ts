@@ -5,8 +5,20 @@ import { html } from '../../html.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { actOnAll, actOnSelected, isForAll, scopeFields, snapshotOfForm } from '../bulk.ts';
 import { contactNames } from '../contact-names.ts';
-import { addressWith, empty, field, filters, hidden, noticeOf, pager, type Row, select, table, tableRows } from '../lists.ts';
-import { justAfter, readCursor, scan, SEARCHED_ROWS_MAX } from '../scan.ts';
+import {
+  addressWith,
+  empty,
+  field,
+  filters,
+  hidden,
+  noticeOf,
+  pager,
+  type Row,
+  select,
+  table,
+  tableRows,
+} from '../lists.ts';
+import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { statusCell } from '../status-cell.ts';
 import { texts as listTexts } from '../texts/lists.ts';
 import { texts } from '../texts/sent.ts';
@@ -45,7 +57,10 @@ function wantedBy({ q, state, from, to }: Filter) {
   const holds = ({ recipient, text, reference }: SentMessage) =>
     q === '' || [recipient, text, reference].some((each) => each?.toLowerCase().includes(q));
   return (message: SentMessage) =>
-    inState(message) && holds(message) && (from === null || message.sentAt >= from) && (to === null || message.sentAt < to);
+    inState(message) &&
+    holds(message) &&
+    (from === null || message.sentAt >= from) &&
+    (to === null || message.sentAt < to);
 }
 
 /** Those with a new state have an index of their own, oldest change first. */
@@ -56,7 +71,11 @@ function scanSent({ domain, account }: Visit, filter: Filter, after: Cursor | un
     return scan<SentMessage>({
       ...size,
       page: (limit, cursor) =>
-        domain.outbox.unmarked(account.id, limit, cursor && { ...UNUSED, sentAt: 0, updatedAt: cursor.at, id: cursor.id }),
+        domain.outbox.unmarked(
+          account.id,
+          limit,
+          cursor && { ...UNUSED, sentAt: 0, updatedAt: cursor.at, id: cursor.id },
+        ),
       cursorOf: ({ updatedAt, id }) => ({ at: updatedAt, id }),
       isWanted,
       after,
@@ -66,7 +85,11 @@ function scanSent({ domain, account }: Visit, filter: Filter, after: Cursor | un
   return scan<SentMessage>({
     ...size,
     page: (limit, cursor) =>
-      domain.outbox.newestSent(account.id, limit, cursor && { ...UNUSED, updatedAt: 0, sentAt: cursor.at, id: cursor.id }),
+      domain.outbox.newestSent(
+        account.id,
+        limit,
+        cursor && { ...UNUSED, updatedAt: 0, sentAt: cursor.at, id: cursor.id },
+      ),
     cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
     isWanted,
     isBeyond: from === null ? undefined : ({ sentAt }) => sentAt < from,
@@ -83,7 +106,8 @@ async function rowsOf(visit: Visit, messages: readonly SentMessage[]): Promise<R
   return messages.map(({ id, recipient, text, status, reference, sentAt, marked }) => {
     const href = `${base}/messages/${id}`;
     const name = names(recipient);
-    const who = name === null ? party(recipient) : html`<bdi>${name}</bdi> <span class="quiet">${recipient ?? ''}</span>`;
+    const who =
+      name === null ? party(recipient) : html`<bdi>${name}</bdi> <span class="quiet">${recipient ?? ''}</span>`;
     return {
       key: id.toString(),
       name: texts.message(name ?? recipient ?? '?'),
@@ -102,7 +126,8 @@ async function rowsOf(visit: Visit, messages: readonly SentMessage[]): Promise<R
 }
 
 const countOf = async (visit: Visit, filter: Filter): Promise<number> => {
-  if (isPlain(filter) && filter.state === 'unseen') return Number(await visit.domain.outbox.countUnmarked(visit.account.id));
+  if (isPlain(filter) && filter.state === 'unseen')
+    return Number(await visit.domain.outbox.countUnmarked(visit.account.id));
   return (await scanSent(visit, filter, undefined, SEARCHED_ROWS_MAX)).rows.length;
 };
 
@@ -120,12 +145,19 @@ const show = async (visit: Visit): Promise<View> => {
     field({ name: 'to', label: texts.to, type: 'date', value: query.get('to') ?? '' }),
   ]);
   const kept = hidden(Object.fromEntries(['q', 'state', 'from', 'to'].map((name) => [name, query.get(name) ?? ''])));
-  const live = query.has('after') ? {} : { live: { url: addressWith(visit, { part: 'rows' }), mode: 'replace' as const } };
+  const live = query.has('after')
+    ? {}
+    : { live: { url: addressWith(visit, { part: 'rows' }), mode: 'replace' as const } };
   // Marking is about new states, so "all" are those that have one.
-  const unseen = filter.state === 'unseen' ? await countOf(visit, filter) : Number(await visit.domain.outbox.countUnmarked(account.id));
+  const unseen =
+    filter.state === 'unseen'
+      ? await countOf(visit, filter)
+      : Number(await visit.domain.outbox.countUnmarked(account.id));
   const list =
     rows.length === 0
-      ? (isPlain(filter) ? empty(texts.empty, texts.emptyHint) : empty(texts.noMatch, texts.noMatchHint))
+      ? isPlain(filter)
+        ? empty(texts.empty, texts.emptyHint)
+        : empty(texts.noMatch, texts.noMatchHint)
       : html`<form method="post" action="${base}/sent">${kept}${scopeFields(unseen, snapshot, html`<button name="act" value="mark">${texts.mark}</button>`)}
 ${table({ caption: texts.title, columns: texts.columns, rows, canSelect: true, ...live })}</form>`;
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filtersForm}${list}${pager(visit, found)}

@@ -59,7 +59,12 @@ export function createSignInPages(signIn: SignIn): SignInPages {
     const form = await readForm(guest.request, KEPT_BYTES_MAX * 2);
     const kind = form.text('kind') === 'operator' ? 'operator' : 'account';
     try {
-      const signedIn = await signIn.withPassword(kind, form.text('name').slice(0, 200), form.raw('password'), guest.origin);
+      const signedIn = await signIn.withPassword(
+        kind,
+        form.text('name').slice(0, 200),
+        form.raw('password'),
+        guest.origin,
+      );
       return await entered(guest, signedIn, form);
     } catch (thrown) {
       if (!(thrown instanceof Problem)) throw thrown;
@@ -155,16 +160,21 @@ function invalidLink(): View {
 
 function tlsPage(): View {
   const { title, lead, steps } = texts.tls;
-  return page(title, html`<h1>${title}</h1><p class="lead">${lead}</p><ul>${steps.map((step) => html`<li>${step}</li>`)}</ul>`, {
-    status: 403,
-  });
+  return page(
+    title,
+    html`<h1>${title}</h1><p class="lead">${lead}</p><ul>${steps.map((step) => html`<li>${step}</li>`)}</ul>`,
+    {
+      status: 403,
+    },
+  );
 }
 
 /** A form came after its session had ended. Its fields wait in the sign-in form. */
 async function expired(guest: Guest): Promise<View> {
   const sent = await readForm(guest.request, KEPT_BYTES_MAX).catch(() => null);
   const fields: [string, string][] = [['resume', guest.path + searchOf(guest.request)]];
-  for (const [name, value] of sent?.fields ?? []) if (!/password|code/i.test(name)) fields.push([`kept.${name}`, value]);
+  for (const [name, value] of sent?.fields ?? [])
+    if (!/password|code/i.test(name)) fields.push([`kept.${name}`, value]);
   return passwordPage(guest, createForm(fields), new Problem('denied', texts.expired));
 }
 

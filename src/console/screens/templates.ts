@@ -14,10 +14,13 @@ import { messageText } from '../words.ts';
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, base, account, query, form } = visit;
   const after = query.get('after');
-  const { items, next } = await act.run<{ items: { id: string; text: string }[]; next: string | null }>('template list', {
-    params: { username: account.username },
-    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
-  });
+  const { items, next } = await act.run<{ items: { id: string; text: string }[]; next: string | null }>(
+    'template list',
+    {
+      params: { username: account.username },
+      query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+    },
+  );
   const rows = items.map(({ id, text }) => ({
     key: id,
     cells: [
@@ -27,7 +30,10 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
 <form method="post" action="${base}/templates/${id}/remove"><button aria-label="${texts.remove}: ${text.slice(0, 40)}">${texts.remove}</button></form></div>`,
     ],
   }));
-  const list = rows.length > 0 ? table({ caption: texts.title, columns: texts.columns, rows }) : empty(texts.empty, texts.emptyHint);
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/templates" class="fields"><p><label for="text">${texts.text}</label>
 <textarea id="text" name="text" required maxlength="${TEMPLATE_LENGTH_MAX}">${form.raw('text')}</textarea></p><button class="main">${texts.submit}</button></form>`;
@@ -37,7 +43,10 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
 const add = async (visit: Visit): Promise<View> => {
   const { act, account, form, base } = visit;
   try {
-    const { status } = await act.full('template add', { params: { username: account.username }, body: { text: form.raw('text') } });
+    const { status } = await act.full('template add', {
+      params: { username: account.username },
+      body: { text: form.raw('text') },
+    });
     return noticed(`${base}/templates`, status === 200 ? 'there' : 'added');
   } catch (thrown) {
     return show(visit, refusalOf(thrown));

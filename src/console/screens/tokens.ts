@@ -25,7 +25,9 @@ const HERE = '/console/tokens';
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, query, zone, form } = visit;
   const after = query.get('after');
-  const { items, next } = await act.run<{ items: TokenOutput[]; next: string | null }>('token list', { query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) } });
+  const { items, next } = await act.run<{ items: TokenOutput[]; next: string | null }>('token list', {
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
   const rows = items.map((token) => ({
     key: token.id,
     cells: [
@@ -40,9 +42,13 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
         : html`<form method="post" action="${HERE}/revoke">${hidden({ token: token.id, name: token.name })}<button aria-label="${texts.revoke} ${token.name}">${texts.revoke}</button></form>`,
     ],
   }));
-  const list = rows.length > 0 ? table({ caption: texts.title, columns: texts.columns, rows }) : empty(texts.empty, texts.emptyHint);
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
   const choices = scopes.map(
-    (scope) => html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${scope}</label>`,
+    (scope) =>
+      html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${scope}</label>`,
   );
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100 })}
@@ -56,7 +62,11 @@ const add = async (visit: Visit): Promise<View> => {
   try {
     const body = { name: form.text('name'), scope: form.all('scope'), ...(username === '' ? {} : { username }) };
     const { token } = await act.run<{ token: string }>('token add', { body });
-    return page(texts.shown, html`<h1>${texts.shown}</h1><pre><code data-copy>${token}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`, { current: 'tokens' });
+    return page(
+      texts.shown,
+      html`<h1>${texts.shown}</h1><pre><code data-copy>${token}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
+      { current: 'tokens' },
+    );
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
   }
@@ -66,10 +76,18 @@ const revoke = async ({ act, form }: Visit): Promise<View> => {
   const fields = { token: form.text('token'), name: form.text('name') };
   if (form.text('confirmed') !== 'yes') {
     const question = texts.question(fields.name);
-    return page(question, confirmation({ question, action: `${HERE}/revoke`, fields: hidden(fields), submit: texts.revoke, back: HERE }), { current: 'tokens' });
+    return page(
+      question,
+      confirmation({ question, action: `${HERE}/revoke`, fields: hidden(fields), submit: texts.revoke, back: HERE }),
+      { current: 'tokens' },
+    );
   }
   await act.run('token revoke', { params: { id: fields.token } });
   return noticed(HERE, 'revoked');
 };
 
-export const tokenRoutes = [get('/tokens', (visit) => show(visit)), post('/tokens', add), post('/tokens/revoke', revoke)];
+export const tokenRoutes = [
+  get('/tokens', (visit) => show(visit)),
+  post('/tokens', add),
+  post('/tokens/revoke', revoke),
+];

@@ -66,7 +66,10 @@ async function routes({ act, form }: Visit): Promise<Html> {
       html`<form method="post" action="${HERE}">${hidden({ name })}<button name="act" value="remove-route" aria-label="${texts.removeRoute} ${name}">${texts.removeRoute}</button></form>`,
     ],
   }));
-  const list = rows.length > 0 ? table({ caption: texts.routes, columns: texts.routeColumns, rows }) : empty(texts.noRoutes, texts.noRoutesHint);
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.routes, columns: texts.routeColumns, rows })
+      : empty(texts.noRoutes, texts.noRoutesHint);
   return html`<h2>${texts.routes}</h2>${list}<h2>${texts.addRoute}</h2><form method="post" action="${HERE}" class="fields">
 ${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 64 })}
 ${field({ name: 'destination', label: texts.destination, value: form.text('destination'), lengthMax: 50 })}
@@ -103,7 +106,12 @@ async function change({ act: acting, form }: Visit): Promise<View | null> {
       return noticed(HERE, 'routeRemoved');
     case 'save-route': {
       const priority = form.text('priority') === '' ? {} : { priority: Number(form.text('priority')) };
-      const body = { username: form.text('routeTo'), destination: form.text('destination') || null, keyword: form.text('keyword') || null, ...priority };
+      const body = {
+        username: form.text('routeTo'),
+        destination: form.text('destination') || null,
+        keyword: form.text('keyword') || null,
+        ...priority,
+      };
       await acting.run('route put', { params: { name }, body });
       return noticed(HERE, 'saved');
     }
@@ -113,6 +121,8 @@ async function change({ act: acting, form }: Visit): Promise<View | null> {
 }
 
 const ask = (question: string, fields: Record<string, string>, submit: string): View =>
-  page(question, confirmation({ question, action: HERE, fields: hidden(fields), submit, back: HERE }), { current: 'unrouted' });
+  page(question, confirmation({ question, action: HERE, fields: hidden(fields), submit, back: HERE }), {
+    current: 'unrouted',
+  });
 
 export const unroutedRoutes = [get('/unrouted', (visit) => show(visit)), post('/unrouted', act)];

@@ -32,8 +32,11 @@ const EVENTS = ['message.received', 'message.status'] as const;
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, query, form } = visit;
   const after = query.get('after');
-  const { items, next } = await act.run<{ items: WebhookOutput[]; next: string | null }>('webhook list', { query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) } });
-  const button = (value: string, label: string, url: string) => html`<button name="act" value="${value}" aria-label="${label}: ${url}">${label}</button>`;
+  const { items, next } = await act.run<{ items: WebhookOutput[]; next: string | null }>('webhook list', {
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
+  const button = (value: string, label: string, url: string) =>
+    html`<button name="act" value="${value}" aria-label="${label}: ${url}">${label}</button>`;
   const rows = items.map(({ id, url, events, username, state, disabledReason }) => ({
     key: id,
     cells: [
@@ -44,8 +47,14 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       html`<form method="post" action="${HERE}" class="buttons">${hidden({ id, url })}${state === 'disabled' ? button('enable', texts.enable, url) : ''}${button('rotate', texts.rotate, url)}${button('remove', texts.remove, url)}</form>`,
     ],
   }));
-  const list = rows.length > 0 ? table({ caption: texts.title, columns: texts.columns, rows }) : empty(texts.empty, texts.emptyHint);
-  const choices = EVENTS.map((event) => html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${event}</label>`);
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
+  const choices = EVENTS.map(
+    (event) =>
+      html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${event}</label>`,
+  );
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'url', label: texts.url, type: 'url', value: form.text('url'), isRequired: true, lengthMax: 2_000 })}
 <fieldset><legend>${texts.events}</legend>${choices}</fieldset>${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}
@@ -54,7 +63,11 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
 };
 
 const secretPage = (secret: string): View =>
-  page(texts.secret, html`<h1>${texts.secret}</h1><pre><code data-copy>${secret}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`, { current: 'webhooks' });
+  page(
+    texts.secret,
+    html`<h1>${texts.secret}</h1><pre><code data-copy>${secret}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
+    { current: 'webhooks' },
+  );
 
 const act = async (visit: Visit): Promise<View> => {
   const { act: acting, form } = visit;
@@ -63,7 +76,12 @@ const act = async (visit: Visit): Promise<View> => {
     switch (form.text('act')) {
       case 'add': {
         const username = form.text('username');
-        const body = { url: form.text('url'), events: form.all('event'), full: form.has('full'), ...(username === '' ? {} : { username }) };
+        const body = {
+          url: form.text('url'),
+          events: form.all('event'),
+          full: form.has('full'),
+          ...(username === '' ? {} : { username }),
+        };
         return secretPage((await acting.run<{ secret: string }>('webhook add', { body })).secret);
       }
       case 'rotate':
@@ -74,7 +92,17 @@ const act = async (visit: Visit): Promise<View> => {
       default: {
         if (form.text('confirmed') !== 'yes') {
           const question = texts.question(form.text('url'));
-          return page(question, confirmation({ question, action: HERE, fields: hidden({ ...params, act: 'remove' }), submit: texts.remove, back: HERE }), { current: 'webhooks' });
+          return page(
+            question,
+            confirmation({
+              question,
+              action: HERE,
+              fields: hidden({ ...params, act: 'remove' }),
+              submit: texts.remove,
+              back: HERE,
+            }),
+            { current: 'webhooks' },
+          );
         }
         await acting.run('webhook remove', { params });
         return noticed(HERE, 'removed');
@@ -89,7 +117,10 @@ const attempts = async (visit: Visit): Promise<View> => {
   const { act: acting, params, query, zone } = visit;
   const after = query.get('after');
   const id = params.id ?? '';
-  const { items, next } = await acting.run<{ items: AttemptOutput[]; next: string | null }>('webhook attempts', { params: { id }, query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) } });
+  const { items, next } = await acting.run<{ items: AttemptOutput[]; next: string | null }>('webhook attempts', {
+    params: { id },
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
   const rows = items.map(({ eventId, type, number, at, status, error, nextAt }) => ({
     key: `${eventId}/${number}`,
     cells: [
@@ -101,8 +132,15 @@ const attempts = async (visit: Visit): Promise<View> => {
       html`<form method="post" action="${HERE}/${id}">${hidden({ event: eventId })}<button aria-label="${texts.resend} ${eventId}">${texts.resend}</button></form>`,
     ],
   }));
-  const list = rows.length > 0 ? table({ caption: texts.attempts, columns: texts.attemptColumns, rows }) : empty(texts.noAttempts, texts.noAttemptsHint);
-  return page(texts.attempts, html`<h1>${texts.attempts}</h1>${noticeOf(visit, texts.notices)}${list}${pagerOf(visit, next)}`, { current: 'webhooks' });
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.attempts, columns: texts.attemptColumns, rows })
+      : empty(texts.noAttempts, texts.noAttemptsHint);
+  return page(
+    texts.attempts,
+    html`<h1>${texts.attempts}</h1>${noticeOf(visit, texts.notices)}${list}${pagerOf(visit, next)}`,
+    { current: 'webhooks' },
+  );
 };
 
 const resend = async ({ act: acting, params, form }: Visit): Promise<View> => {

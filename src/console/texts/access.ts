@@ -42,13 +42,15 @@ export const texts = {
   factorOn: (left: number) => `On. Recovery codes left: ${left}.`,
   beginFactor: 'Turn it on',
   factorTitle: 'Turn on the second step',
-  factorSteps: 'Scan the picture with an authenticator program, or type the key into it. Then type the code that it shows.',
+  factorSteps:
+    'Scan the picture with an authenticator program, or type the key into it. Then type the code that it shows.',
   factorPicture: 'The key as a QR code',
   key: 'Key',
   code: 'Code',
   confirmFactor: 'Turn it on',
   recovery: 'Your recovery codes',
-  recoveryLead: 'Each of them works once, in place of a code. Keep them where you find them without your phone. They are shown only now.',
+  recoveryLead:
+    'Each of them works once, in place of a code. Keep them where you find them without your phone. They are shown only now.',
   removeFactor: 'Turn it off',
   renewCodes: 'Make new recovery codes',
   needPassword: 'Type your current password: you have been signed in for more than 10 minutes.',

@@ -56,7 +56,8 @@ export const texts = {
   grantSubmit: 'Move credits',
   enable: 'Enable',
   disable: 'Disable',
-  disableQuestion: (username: string) => `Disable ${username}? Its calls are denied and its sessions end until it is enabled again.`,
+  disableQuestion: (username: string) =>
+    `Disable ${username}? Its calls are denied and its sessions end until it is enabled again.`,
   remove: 'Remove with all data',
   removeQuestion: (username: string) => `Remove ${username} with all of its data? This cannot be undone.`,
   removeType: 'Type the username to confirm',

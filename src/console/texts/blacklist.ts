@@ -15,7 +15,9 @@ export const texts = {
   question: (number: string) => `Allow messages to ${number} again? Make sure that the person wants them.`,
   notices: {
     added: (count: bigint) =>
-      count === 0n ? 'The number is on the blacklist.' : `The number is on the blacklist. Scheduled messages that were cancelled: ${count}.`,
+      count === 0n
+        ? 'The number is on the blacklist.'
+        : `The number is on the blacklist. Scheduled messages that were cancelled: ${count}.`,
     there: 'The number is on the blacklist already.',
     removed: 'Messages can be sent to the number again.',
   },

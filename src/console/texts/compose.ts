@@ -52,8 +52,10 @@ export const texts = {
     cost: 'Cost',
     costSaid: (credits: string, parts: number) => `${credits} credits (${counted(parts, 'part')})`,
     after: 'Credits left afterwards',
-    missing: (credits: string) => `${credits} credits are missing. Ask the operator for more, or send to fewer numbers.`,
-    before: 'You have sent this very text to these very numbers before. Send it again only if you mean it. It was sent at:',
+    missing: (credits: string) =>
+      `${credits} credits are missing. Ask the operator for more, or send to fewer numbers.`,
+    before:
+      'You have sent this very text to these very numbers before. Send it again only if you mean it. It was sent at:',
     columns: ['Where', 'Number', 'Why not'],
     more: (count: number) => `and ${grouped(count)} more`,
     send: (count: number) => `Send ${counted(count, 'message')}`,
@@ -71,7 +73,8 @@ export const texts = {
   sending: {
     title: 'Sending',
     progress: (done: number, total: number) => `${grouped(done)} of ${grouped(total)} numbers done …`,
-    done: (accepted: number, refused: number) => `${counted(accepted, 'message')} accepted, ${grouped(refused)} refused.`,
+    done: (accepted: number, refused: number) =>
+      `${counted(accepted, 'message')} accepted, ${grouped(refused)} refused.`,
     failed: (message: string, left: number) =>
       `It stopped: ${message} ${counted(left, 'number')} left. Reload this page to go on; what is accepted is not sent again.`,
     stopped: 'Do not close this page before it has finished. If it breaks, reload it: nothing is sent twice.',

@@ -21,7 +21,17 @@ export const texts = {
   },
   connectors: {
     title: 'Connectors',
-    columns: ['Connector', 'State', 'Accepted', 'Refused for now', 'Refused', 'No answer', 'Last accepted', 'Limit', ''],
+    columns: [
+      'Connector',
+      'State',
+      'Accepted',
+      'Refused for now',
+      'Refused',
+      'No answer',
+      'Last accepted',
+      'Limit',
+      '',
+    ],
     states: { working: 'works', paused: 'paused', down: 'does not work' } as Readonly<Record<string, string>>,
     since: 'since',
     default: 'default',
@@ -60,7 +70,8 @@ export const texts = {
     acting: 'Deciding',
     notices: {
       nothing: 'Nothing was selected, so nothing was done.',
-      decided: (count: bigint) => `Decided about ${counted(count, 'message')}. Those that were decided meanwhile are not counted.`,
+      decided: (count: bigint) =>
+        `Decided about ${counted(count, 'message')}. Those that were decided meanwhile are not counted.`,
     },
   },
   unrouted: {

@@ -66,6 +66,10 @@ export const texts = {
     submit: 'Add',
     secret: 'The secret, shown only now',
     done: 'Go on',
-    notices: { removed: 'The webhook is removed.', enabled: 'The webhook is enabled.', resent: 'The event is delivered once more.' },
+    notices: {
+      removed: 'The webhook is removed.',
+      enabled: 'The webhook is enabled.',
+      resent: 'The event is delivered once more.',
+    },
   },
 } as const;

@@ -1,13 +1,6 @@
 import { z } from 'zod';
 import { accountId } from '../../domain/account-records.ts';
-import {
-  addToken,
-  revokeToken,
-  revokeTokenOf,
-  type Token,
-  tokensAfter,
-  tokensOfAccount,
-} from '../../domain/tokens.ts';
+import { addToken, revokeToken, revokeTokenOf, type Token, tokensAfter, tokensOfAccount } from '../../domain/tokens.ts';
 import { badField, conflict } from '../../problem.ts';
 import { type Action, accountAction, action, listAction, pageOf, type Scope, scopes } from '../action.ts';
 import { accountParams, id, instant, line, username } from '../schemas.ts';
@@ -165,12 +158,17 @@ const addToAccount = accountAction({
     output: { token: 'cola_K7J0Qy3mB5v1uYx2Wd9sTq8Rf4Hn6Lp0Za1Xc3Ve5Bg', ...OF_ACCOUNT },
   },
   target: ({ params, body }) => `${params.username}/${body.name}`,
-  command: { arguments: ['name'], say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}` },
+  command: {
+    arguments: ['name'],
+    say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}`,
+  },
   run: async ({ database, account, now }, { body: { name, scope } }, actor) => {
     const isFree = actor.kind !== 'operator';
     const lacking = isFree ? undefined : scope.find((each) => !actor.scopes.includes(each));
     if (lacking) throw badField('scope', `the token that you use lacks the scope ${lacking}`);
-    const valid = (await tokensOfAccount(database, account.id, OF_ACCOUNT_MAX)).filter((each) => each.revokedAt === null);
+    const valid = (await tokensOfAccount(database, account.id, OF_ACCOUNT_MAX)).filter(
+      (each) => each.revokedAt === null,
+    );
     if (valid.length >= OF_ACCOUNT_MAX) throw conflict(`An account has at most ${OF_ACCOUNT_MAX} tokens. Revoke some.`);
     const given = { name, account: account.id, scopes: [...new Set(scope)], expiresAt: null };
     const { token, secret } = await addToken(database, given, now());
