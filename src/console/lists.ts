@@ -54,7 +54,7 @@ export interface TableOptions {
 export function table({ caption, columns, rows, canSelect = false, live }: TableOptions): Html {
   const selector = canSelect ? html`<th scope="col"><span class="unseen">${texts.select('')}</span></th>` : '';
   return html`<table class="cards"><caption class="unseen">${caption}</caption>
-<thead><tr>${selector}${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+<thead><tr>${selector}${columns.map((name) => html`<th scope="col">${name === '' ? html`<span class="unseen">${texts.acts}</span>` : name}</th>`)}</tr></thead>
 <tbody id="rows"${live ? html` data-live="${live.url}" data-mode="${live.mode}"` : ''}>${tableRows(columns, rows, canSelect)}</tbody></table>`;
 }
 
@@ -74,7 +74,7 @@ export const tableRows = (columns: readonly string[], rows: readonly Row[], canS
       canSelect
         ? html`<td class="select"><input type="checkbox" name="id" value="${key}" aria-label="${texts.select(name)}"></td>`
         : ''
-    }${cells.map((cell, index) => html`<td data-label="${columns[index] ?? ''}">${cell}</td>`)}</tr>
+    }${cells.map((cell, index) => (columns[index] ? html`<td data-label="${columns[index]}">${cell}</td>` : html`<td>${cell}</td>`))}</tr>
 `,
   );
 

@@ -41,7 +41,7 @@ export async function ownAccess(visit: Visit): Promise<Html> {
         : html`<form method="post" action="/console/access/sessions">${hidden({ session: each.id.toString() })}<button aria-label="${texts.endSession} ${each.address}">${texts.endSession}</button></form>`,
     ],
   }));
-  return html`<h2 id="password">${texts.password}</h2>
+  return html`<h2>${texts.password}</h2>
 <form method="post" action="/console/access/password" class="fields"><input type="hidden" name="username" autocomplete="username" value="${session.owner.name}">${currentField(visit, 'current-password')}
 ${field({ name: 'password', label: texts.next, type: 'password', hint: texts.nextHint, isRequired: true, autocomplete: 'new-password', lengthMax: 200 })}
 <button class="main">${texts.setPassword}</button></form>

@@ -2,6 +2,7 @@ import { counted, grouped } from '../words.ts';
 
 /** Texts of lists, forms and questions on all screens. */
 export const texts = {
+  acts: 'What you can do',
   filter: 'Show',
   clear: 'Show all',
   search: 'Search',
