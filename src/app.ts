@@ -8,6 +8,8 @@ import type { Caller } from './domain/accounts.ts';
 import { createAdmission } from './domain/admission/admission.ts';
 import { createRateLimiter, type RateLimiter } from './domain/admission/rate-limiter.ts';
 import type { Handler, Request } from './exchange.ts';
+import { ANSWER_TIMEOUT_MS, createEventDeliverer } from './gateway/event-deliverer.ts';
+import { createEventSender } from './gateway/event-sender.ts';
 import { createOperations } from './operations/handlers.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth, type Health } from './server/process/health.ts';
@@ -93,6 +95,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     (wait) => server?.holdBack(wait) ?? wait(),
   );
   const healthPort = createHealthReporting(config, health, deps);
+  const deliverer = createDeliverer(config, deps, services);
   const handle = createRouter({
     paths: health.paths,
     prefixes: webRedirects(deps.webUrl),
@@ -109,6 +112,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       const handler = recording.start(recordFile, handle);
       services.purge.wake(); // an earlier process may have left emptied inboxes
       services.retentionRuns.start();
+      deliverer.start();
       await telemetry?.start();
       server = await listen(config, handler);
       if (config.healthPort > 0) await healthPort.start();
@@ -122,10 +126,21 @@ export async function createApp(config: Config, deps: AppDependencies) {
       await healthPort.close();
       await recording.recorder?.close();
       await telemetry?.stop();
+      await deliverer.stop();
       await services.stop();
     },
   };
 }
+
+/** Delivers events to webhooks. */
+const createDeliverer = (config: Config, { now, log }: AppDependencies, { database }: Services) =>
+  createEventDeliverer({
+    database,
+    now,
+    random: Math.random,
+    send: createEventSender({ allowedNetworks: config.webhookNetworks, timeoutMs: ANSWER_TIMEOUT_MS }),
+    failed: (err) => log.warn({ err }, 'events could not be delivered to webhooks'),
+  });
 
 type Admission = ReturnType<typeof createAdmission>;
 

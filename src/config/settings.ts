@@ -112,6 +112,12 @@ export const settings = {
     "Public URL of the operator's side, for sign-in links and for redirects of /console and /operator. Empty: the address that it listens on.",
     baseUrl,
   ),
+  webhookNetworks: setting(
+    'COLUMBA_WEBHOOK_NETWORKS',
+    '',
+    'Comma-separated addresses or networks that webhooks may lead to although they are private. Plain http is allowed only there.',
+    readNetworks,
+  ),
   database: {
     ...setting(
       'COLUMBA_DATABASE',

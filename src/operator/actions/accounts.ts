@@ -67,6 +67,7 @@ const settable = {
     .enum(unsurePolicies)
     .optional()
     .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
+  lowCredits: amount.nullable().optional().describe('Below so many free credits, the event credits.low tells it.'),
   connector: text(64, 'The connector that carries its messages; null for the default one.'),
 };
 
@@ -89,6 +90,7 @@ const accountOutput = z.strictObject({
   quietHours: z.string().nullable(),
   unsurePolicy: z.enum(unsurePolicies),
   connector: z.string().nullable(),
+  lowCredits: amount.nullable(),
   credits,
   usedCredits: credits,
   createdAt: instant,
@@ -121,6 +123,7 @@ const EXAMPLE = {
   quietHours: '22:00-06:00',
   unsurePolicy: 'never-twice',
   connector: null,
+  lowCredits: '50',
   credits: '500',
   usedCredits: '0',
   createdAt: '2026-11-15T12:00:00.000Z',

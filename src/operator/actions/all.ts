@@ -14,6 +14,7 @@ import { serviceActions } from './service.ts';
 import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
 import { userIdActions } from './user-ids.ts';
+import { webhookActions } from './webhooks.ts';
 
 /** Every action. The API, the reference, the commands and their tests go through this list. */
 export const actions: readonly Action[] = [
@@ -31,5 +32,6 @@ export const actions: readonly Action[] = [
   retentionActions,
   operatorActions,
   tokenActions,
+  webhookActions,
   serviceActions,
 ].flat();

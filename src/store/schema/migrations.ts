@@ -9,6 +9,7 @@ import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
+import { webhookTables } from './webhooks.ts';
 
 /**
  * The tables. Every key starts with the account, so that the data can be spread by account.
@@ -149,6 +150,7 @@ export const migrations: readonly Migration[] = [
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
   { version: 10, name: 'sending', sql: sendingTables, own: { sqlite: sqliteSending, postgres: postgresSending } },
   { version: 11, name: 'sign-in', sql: signInTables },
+  { version: 12, name: 'webhooks', sql: webhookTables },
 ];
 
 /**
