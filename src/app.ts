@@ -32,8 +32,8 @@ export interface AppDependencies extends ServiceDependencies {
   readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
   /** What pages show: the program's version and, with sample data, its user_id. */
   readonly pages?: PageSettings;
-  /** The public URL of the web listener, without a slash at its end: /console redirects to it. */
-  readonly webUrl?: string;
+  /** Where the web listener is, such as http://127.0.0.1:8081; undefined while there is none. */
+  readonly webAddress?: () => string | undefined | Promise<string | undefined>;
   /** The rate limiter of another process, which counts for all workers. */
   readonly rateLimiter?: RateLimiter;
 }
@@ -98,7 +98,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
   const deliverer = createDeliverer(config, deps, services);
   const handle = createRouter({
     paths: health.paths,
-    prefixes: webRedirects(deps.webUrl),
+    prefixes: webRedirects(config.webUrl, deps.webAddress, endpoint),
     otherwise: endpoint,
   });
 
@@ -170,8 +170,25 @@ function createEndpointSettings(
   };
 }
 
-const webRedirects = (webUrl: string | undefined): Record<string, Handler> =>
-  webUrl ? Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirectTo(webUrl)])) : {};
+/**
+ * To the public URL of the operator's side. Where none is set, that is the address it listens on;
+ * for all interfaces, the host by which the client reaches us.
+ */
+function webRedirects(
+  webUrl: string,
+  webAddress: AppDependencies['webAddress'],
+  otherwise: Handler,
+): Record<string, Handler> {
+  if (!webAddress) return {};
+  const redirect: Handler = async (request) => {
+    const address = await webAddress();
+    if (address === undefined) return otherwise(request);
+    return redirectTo(webUrl || address.replace(/\/\/(?:0\.0\.0\.0|\[::\])/, `//${hostOf(request.base)}`))(request);
+  };
+  return Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirect]));
+}
+
+const hostOf = (base: string): string => URL.parse(base)?.hostname ?? 'localhost';
 
 /** Records exchanges to a file, where that is wanted. */
 function createRecording({ now, log }: AppDependencies) {

@@ -32,7 +32,7 @@ export type SendEvent = (
   signal: AbortSignal,
 ) => Promise<SentEvent>;
 
-/** The answer itself is of no interest; some of it is read, so that the connection ends in order. */
+/** The answer is of no interest. Some of it is read, so that the connection ends in order. */
 const ANSWER_BYTES_MAX = 65_536;
 
 class Refused extends Error {}
