@@ -14,12 +14,21 @@ let count = 0;
 async function withServer(args: readonly string[], work: (server: Server) => Promise<void>): Promise<void> {
   const server = await serving(['--database', `sqlite:${join(folder, `${++count}.db`)}`, ...args]);
   try {
+    await untilServing(server, args.includes('--workers') ? /serving with workers/ : /"serving"/);
     await work(server);
   } finally {
     server.child.kill('SIGTERM');
     assert.equal((await server.ended).code, 0);
   }
 }
+
+/** With workers the web process begins after them. */
+const untilServing = ({ output, child }: Server, line: RegExp): Promise<void> =>
+  new Promise((resolve) => {
+    const look = () => line.test(output.stderr) && resolve();
+    child.stderr?.on('data', look);
+    look();
+  });
 
 const locationOf = async (url: string): Promise<[number, string | null]> => {
   const reply = await fetch(url, { redirect: 'manual' });
