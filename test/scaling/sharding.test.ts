@@ -29,6 +29,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'idempotency.takeOver': 'a key belongs to a token',
   'retention.countAudit': 'the audit is of all accounts',
   'retention.deleteAudit': 'the audit is of all accounts',
+  'retention.hold': 'retention is a setting of the installation',
   'retention.set': 'retention is a setting of the installation',
   'retention.settings': 'retention is a setting of the installation',
   'retention.take': 'retention is a setting of the installation',
