@@ -266,7 +266,9 @@ onEveryEngine("the operator's API without a token", (engine) => {
     }
   });
 
-  test('audit entries of one millisecond are listed in the order in which they were made', async () => {
+  test('audit entries of one millisecond are listed in the order in which they were made', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
     for (let count = 0; count < 20; count++) {
       await api.call('POST', '/tokens', { body: { name: `order ${count}`, scope: ['audit'] } });
     }
