@@ -10,9 +10,9 @@ import { postgresTrigger } from './tally.ts';
  * the lease has run out. unsure: the account's policy decides. undecided: never; an operator or a
  * receipt decides.
  *
- * dispatch_account: when an account has its next work, and when it was served last. Claims look
- * there first, so one account does not starve another, and their cost does not depend on how many
- * messages wait.
+ * dispatch_account: when an account has its next work, and when it was served last. Claims read it
+ * first. So one account does not starve another, and a claim costs the same for any number of
+ * waiting messages.
  *
  * attempt: every submission of a part, written before it leaves. It stays for receipts when the
  * message is gone. An attempt_id begins with its time: new ones are neighbours in the index.
