@@ -1,11 +1,12 @@
 import { Problem } from '../problem.ts';
-import { hasDigit, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
+import { hasDigit, numberKey, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import { block } from '../store/statements/blacklist.ts';
+import { block, byEnds } from '../store/statements/blacklist.ts';
 import * as sql from '../store/statements/contacts.ts';
+import { recordsOf } from '../store/statements/json.ts';
 import * as outbox from '../store/statements/outbox.ts';
 import { pages } from './cursor.ts';
-import { findErasedEntry } from './erased-number.ts';
+import { findErasedEntry, findErasedNumbers } from './erased-number.ts';
 import { type HeldMessage, releaseHeld } from './ledger.ts';
 
 /** The origin of an entry: `user` is a call of the account or an action of the operator. */
@@ -60,6 +61,21 @@ export async function entriesOf(
     }
   }
   return entries;
+}
+
+/** Those of the numbers, in E.164, that are on the blacklist. */
+export async function blacklistedOf(
+  queries: Queries,
+  account: AccountKey,
+  numbers: readonly string[],
+  region: string | null,
+): Promise<Set<string>> {
+  if (numbers.length === 0) return new Set();
+  const ends = new Set(numbers.flatMap((number) => sameNumber(number, region).ends));
+  const rows = await queries.all(byEnds, { account, ends: recordsOf([...ends].map((end) => [end])) });
+  const keys = new Set(rows.map(({ number }) => numberKey(number, region)));
+  const erased = await findErasedNumbers(queries, account, numbers, region);
+  return new Set(numbers.filter((number) => keys.has(number) || erased.has(number)));
 }
 
 /** Deletes messages scheduled for the number. Returns them with the credits held for each. */

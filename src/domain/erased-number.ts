@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { numberKey } from '../sms/numbers.ts';
 import type { AccountKey, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/blacklist.ts';
+import { recordsOf } from '../store/statements/json.ts';
 
 /**
  * A blacklist entry of an erased person: `erased:SALT:SHA-256`. The number is not stored, and still
@@ -34,6 +35,21 @@ export async function findErasedEntry(
   const salt = await saltOf(queries, account);
   if (salt === undefined) return undefined;
   return queries.first(sql.entry, { account, number: entryOf(salt, number, region) });
+}
+
+/** Those of the numbers that were erased and are still on the blacklist. */
+export async function findErasedNumbers(
+  queries: Queries,
+  account: AccountKey,
+  numbers: readonly string[],
+  region: string | null,
+): Promise<Set<string>> {
+  const salt = await saltOf(queries, account);
+  if (salt === undefined) return new Set();
+  const numberOf = new Map(numbers.map((number) => [entryOf(salt, number, region), number]));
+  const wanted = recordsOf([...numberOf.keys()].map((entry) => [entry]));
+  const rows = await queries.all(sql.entries, { account, numbers: wanted });
+  return new Set(rows.map(({ number }) => numberOf.get(number) ?? number));
 }
 
 export async function newErasedEntry(

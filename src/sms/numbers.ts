@@ -42,6 +42,12 @@ export function numberKey(text: string, region: string | null): string {
   return readNumber(own, asCountry(region))?.number ?? own.key;
 }
 
+/** E.164 of a number that can exist, seen from `region`; else null. */
+export function e164(text: string, region: string | null): string | null {
+  const number = readNumber(written(text), asCountry(region));
+  return number?.isPossible() ? number.number : null;
+}
+
 /** What is stored of a number to find it by: its digits, or the trimmed text where it has none. */
 export const writtenKey = (text: string): string => written(text).key;
 

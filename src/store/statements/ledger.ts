@@ -86,7 +86,9 @@ export const deleteMovements = statement<{ account: AccountKey; ids: string }>(
   'ledger.deleteMovements',
   'delete from movement where account_id = :account and movement_id in ({elements :ids})',
 );
+/** A scheduled message holds its credits itself, a claimed one in its row of the dispatch. */
 export const heldByMessages = statement<One, { parts: bigint }>(
   'ledger.heldByMessages',
-  'select cast(coalesce(sum(held_parts), 0) as bigint) as parts from scheduled where account_id = :account',
+  `select cast(coalesce((select sum(held_parts) from scheduled where account_id = :account), 0)
+     + coalesce((select sum(held) from dispatch where account_id = :account and is_scheduled = 0), 0) as bigint) as parts`,
 );
