@@ -37,7 +37,8 @@ export function withCaller(statement: Statement<never>, dialect: Dialect): Calle
 }
 
 const combineRead = (text: string): string =>
-  `${caller} select caller.account_id as caller_id, caller.allowed_networks as caller_networks, answer.*
+  `${caller} select caller.account_id as caller_id, caller.allowed_networks as caller_networks,
+     caller.version as caller_version, answer.*
    from caller left join lateral (
      select true as caller_found, found.* from (${text.replace(ACCOUNT, 'caller.account_id')}) as found
      where caller.allowed_networks is null
@@ -68,9 +69,11 @@ export function identifyFrom(
 
 /**
  * The rows of the statement itself. Undefined where the caller is restricted and nothing was read.
+ * The rows and the version are of one moment.
  */
 export function foundRows<R extends Record<string, unknown>>(rows: R[], account: Caller): R[] | undefined {
   if (identifyFrom(rows[0], account) === 'restricted') return undefined;
+  account.version = Number(rows[0]?.caller_version);
   return rows[0]?.caller_found === null ? [] : rows;
 }
 

@@ -1,6 +1,7 @@
 import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
+import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
@@ -145,6 +146,12 @@ export const migrations: readonly Migration[] = [
   { version: 7, name: "the operator's side", sql: operatorTables },
   { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
+  {
+    version: 10,
+    name: 'versions of accounts',
+    sql: accountVersionColumn,
+    own: { sqlite: sqliteAccountVersion, postgres: postgresAccountVersion },
+  },
 ];
 
 /**
