@@ -1,7 +1,7 @@
 import { denied } from '../../problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import { type Dialect, render, type Statement } from '../statement.ts';
-import { identify } from '../statements/accounts.ts';
+import { CALLER } from '../statements/account-columns.ts';
 
 /**
  * A statement that identifies the caller as well, so that identification takes no round trip of its
@@ -19,7 +19,7 @@ const HASH = 'callerHash';
  * A caller restricted to networks is found too. The statement then does nothing: the networks are
  * checked first.
  */
-const callerOf = (hash: string) => `with caller as (${identify.text.replaceAll(':hash', hash)})`;
+const callerOf = (hash: string) => `with caller as (${CALLER.replaceAll(':hash', hash)})`;
 const caller = callerOf(`:${HASH}`);
 const UNRESTRICTED = '(select account_id from caller where allowed_networks is null)';
 const ACCOUNT = /(?<!:):account\b/g;
@@ -38,7 +38,7 @@ export function withCaller(statement: Statement<never>, dialect: Dialect): Calle
 
 const combineRead = (text: string): string =>
   `${caller} select caller.account_id as caller_id, caller.allowed_networks as caller_networks,
-     caller.version as caller_version, answer.*
+     (select version from tally where tally.account_id = caller.account_id) as caller_version, answer.*
    from caller left join lateral (
      select true as caller_found, found.* from (${text.replace(ACCOUNT, 'caller.account_id')}) as found
      where caller.allowed_networks is null

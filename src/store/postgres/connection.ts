@@ -31,7 +31,7 @@ export const postgresDialect: Dialect = {
 };
 
 /** The rows as arrays of text: the ids are keys, and need not become numbers. */
-const VERSIONS = {
+export const VERSIONS = {
   name: 'versions',
   text: 'select account_id, version from tally where account_id = any($1::bigint[])',
   rowMode: 'array',

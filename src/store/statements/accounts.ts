@@ -5,6 +5,7 @@ import {
   type AccountRow,
   type AccountValues,
   accountColumns,
+  CALLER,
   DETAILS,
 } from './account-columns.ts';
 
@@ -27,9 +28,9 @@ export interface IdentityRow {
 }
 export const identify = statement<{ hash: string }, IdentityRow>(
   'accounts.identify',
-  `select account.account_id, allowed_networks, version from credential
-     join account on account.account_id = credential.account_id join tally on tally.account_id = credential.account_id
-   where user_id_hash = :hash and revoked_at is null and disabled_at is null`,
+  `select account_id, allowed_networks,
+     (select version from tally where tally.account_id = caller.account_id) as version
+   from (${CALLER}) as caller`,
 );
 /** See schema/account-version.ts. */
 export const version = statement<One, { version: bigint }>(

@@ -114,7 +114,8 @@ onEveryEngine('the version of an account', (engine) => {
     const { serving, outside, renewed } = await open(engine, t);
     for (const [group, operation, args] of CALLS) {
       // Those before it have taken away what there was.
-      if (operation === 'DeleteAllScheduled') await outside.query(CHANGES.scheduled?.[0] as string);
+      if (operation === 'DeleteAllScheduled')
+        await outside.query((CHANGES.scheduled?.[0] as string).replace('99, 1,', '99, 0,'));
       const expected = changes(operation) ? ['acme'] : [];
       assert.deepEqual(await renewed(() => serving.ask(group, operation, args)), expected, operation);
     }
