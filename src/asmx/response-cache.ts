@@ -73,7 +73,7 @@ export class ResponseCache {
     return { hits: this.#hits, misses: this.#misses, bytes: this.#bytes };
   }
 
-  /** A promise where the database has to be asked for the version. It rejects where it cannot be. */
+  /** A promise where the database has to be asked for the version. Rejects where it cannot be. */
   find(request: Request, body: Uint8Array): CachedResponse | undefined | Promise<CachedResponse | undefined> {
     const { bytesMax, isBypassed } = this.#settings;
     if (bytesMax === 0 || isBypassed?.()) return undefined;

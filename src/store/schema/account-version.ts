@@ -9,7 +9,7 @@ import { newInbox, oldInbox, sqliteTrigger } from './tally.ts';
  * or with a restored backup, no other state gets the version of a lost one. 53 bits: a `number`
  * holds them exactly.
  *
- * `history`, `ledger`, `movement`, `id_counter` and `gateway_message` are not shown by the contract.
+ * The contract shows nothing of `history`, `ledger`, `movement`, `id_counter`, `gateway_message`.
  */
 export const accountVersionColumn = `
   alter table tally add column version bigint not null default 0;

@@ -133,7 +133,7 @@ onPostgres('query plans of PostgreSQL', () => {
 
   test('versions are read by the key of the tally', async () => {
     const plan = await planOf({ text: VERSIONS.text, parameters: ['accounts'] });
-    assert.match(plan, /Index Scan using tally_pkey on tally/);
+    assert.match(plan, /Index Scan (using|on) tally_pkey/);
   });
 
   test('what is to be purged is found in an index of its own, and its rows by their generation', async () => {
