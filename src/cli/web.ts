@@ -25,8 +25,8 @@ export async function startWeb(
   const api = createApi({
     services: servicesOf(app, config, now),
     bodyBytesMax: config.bodyBytesMax,
-    admitClient: (client) => app.guard.admitClient(client),
-    authenticationFailed: (client) => app.guard.failed(client),
+    admitClient: (client) => app.admission.admitClient(client),
+    authenticationFailed: (client) => app.admission.failed(client),
     report: ({ message, kind, details }, request_id) =>
       log.error({ err: describeError(details.cause), kind, request_id }, details.operator ?? message),
   });

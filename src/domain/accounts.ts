@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { BoundedMap } from '../bounded-map.ts';
 import { networkList } from '../networks.ts';
 import { conflict, denied, notFound, Problem } from '../problem.ts';
 import { isRegion, regionOf } from '../sms/numbers.ts';
@@ -18,18 +19,17 @@ export interface Credential {
 
 export { type AccountKey, type Caller, isRegion };
 
-/** Accounts have few different lists. */
-const LISTS_MAX = 1_000;
-const lists = new Map<string, (address: string) => boolean>();
+/** Compiled lists of networks by their text. Many accounts have the same list. */
+const NETWORK_LISTS_MAX = 1_000;
+const networkLists = new BoundedMap<string, (address: string) => boolean>(NETWORK_LISTS_MAX);
 
 function isIn(networks: string, address: string): boolean {
-  let list = lists.get(networks);
-  if (!list) {
-    if (lists.size >= LISTS_MAX) lists.clear();
-    list = networkList(networks.split(','));
-    lists.set(networks, list);
+  let contains = networkLists.get(networks);
+  if (!contains) {
+    contains = networkList(networks.split(','));
+    networkLists.set(networks, contains);
   }
-  return list(address);
+  return contains(address);
 }
 
 /** No user_id has this hash. */

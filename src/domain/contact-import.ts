@@ -115,9 +115,9 @@ async function plan(
     }
     const key = numberKey(row.mobile, region);
     const named = row.group === '' ? group : (groups.get(row.group) ?? row.group);
-    const place = `${key} ${typeof named === 'string' ? `new ${named}` : named}`;
-    if (wanted.has(place)) duplicates += 1;
-    else wanted.set(place, { row, key, group: named });
+    const groupAndNumber = `${key} ${typeof named === 'string' ? `new ${named}` : named}`;
+    if (wanted.has(groupAndNumber)) duplicates += 1;
+    else wanted.set(groupAndNumber, { row, key, group: named });
   }
   const all = [...wanted.values()];
   const present = await contactsByKey(queries, account, all, region);

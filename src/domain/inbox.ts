@@ -1,6 +1,6 @@
 import type { AccountKey, Database } from '../store/database.ts';
 import * as sql from '../store/statements/inbox.ts';
-import { before, behind, END, FIRST_ID, START } from './cursor.ts';
+import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST } from './cursor.ts';
 import type { Purge } from './purge.ts';
 
 export interface ReceivedMessage {
@@ -21,18 +21,18 @@ export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
   return {
     /** Oldest first, both ends included. All lists go on behind the message `after`. */
     async between(account: AccountKey, from: number, to: number, limit: number, after?: ReceivedMessage) {
-      const place = after ? behind(after.receivedAt, after.id) : { at: from, id: FIRST_ID };
-      return (await database.all(sql.receivedBetween, { account, ...place, to, limit })).map(toReceived);
+      const cursor = after ? cursorAfter(after.receivedAt, after.id) : { at: from, id: FIRST_ID };
+      return (await database.all(sql.receivedBetween, { account, ...cursor, to, limit })).map(toReceived);
     },
     /** Oldest first, so that a client that polls always gets on. */
     async unread(account: AccountKey, limit: number, after?: ReceivedMessage) {
-      const place = after ? behind(after.receivedAt, after.id) : START;
-      return (await database.all(sql.unread, { account, ...place, limit })).map(toReceived);
+      const cursor = after ? cursorAfter(after.receivedAt, after.id) : FIRST;
+      return (await database.all(sql.unread, { account, ...cursor, limit })).map(toReceived);
     },
     /** Newest first: with nothing but a cap, the newest are the ones that matter. */
     async newest(account: AccountKey, limit: number, after?: ReceivedMessage) {
-      const place = after ? before(after.receivedAt, after.id) : END;
-      return (await database.all(sql.newest, { account, ...place, limit })).map(toInboxMessage);
+      const cursor = after ? cursorBefore(after.receivedAt, after.id) : LAST;
+      return (await database.all(sql.newest, { account, ...cursor, limit })).map(toInboxMessage);
     },
     async countRead(account: AccountKey): Promise<bigint> {
       return (await database.first(sql.counts, { account }))?.read ?? 0n;

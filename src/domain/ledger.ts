@@ -2,7 +2,7 @@ import { badField, notFound } from '../problem.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/ledger.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
-import { before, END, pages } from './cursor.ts';
+import { cursorBefore, LAST, pages } from './cursor.ts';
 
 /**
  * Credits by double entry. Every change of a balance is a movement between two sides, written in
@@ -170,8 +170,8 @@ export function createLedger(database: Database, now: () => number) {
 
     /** Newest first, behind the movement `after`. */
     async movements(account: AccountKey, limit: number, after?: { at: number; id: bigint }): Promise<Movement[]> {
-      const place = after ? before(after.at, after.id) : END;
-      return (await database.all(sql.newestMovements, { account, ...place, limit })).map(toMovement);
+      const cursor = after ? cursorBefore(after.at, after.id) : LAST;
+      return (await database.all(sql.newestMovements, { account, ...cursor, limit })).map(toMovement);
     },
 
     /**

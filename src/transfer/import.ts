@@ -45,7 +45,7 @@ export async function importFile(
     mistakes: mistakes.told,
     mistakesLeftOut: 0,
   };
-  for await (const { value, place } of accountsOf(path, encoding)) {
+  for await (const { value, location } of accountsOf(path, encoding)) {
     try {
       if (value instanceof Problem) throw value;
       const account = await readAccount(value, now(), update);
@@ -56,7 +56,7 @@ export async function importFile(
     } catch (thrown) {
       if (!(thrown instanceof Problem) || !['bad-argument', 'conflict'].includes(thrown.kind)) throw thrown;
       const found = thrown instanceof InvalidAccount ? thrown.mistakes : new Mistakes([thrown.message]);
-      mistakes.addAll(found, `${place}${nameOf(value)}: `);
+      mistakes.addAll(found, `${location}${nameOf(value)}: `);
       result.refused += 1;
       result.mistakesLeftOut = mistakes.leftOut;
     }
@@ -67,7 +67,7 @@ export async function importFile(
 
 interface Candidate {
   readonly value: unknown;
-  readonly place: string;
+  readonly location: string;
 }
 
 const nameOf = (value: unknown): string => {
@@ -129,27 +129,27 @@ async function* accountsOfJson(path: string, chunks: AsyncIterable<Buffer>): Asy
   if (root instanceof Problem) throw new Problem('bad-argument', `${name}: ${root.message}`);
   const accounts = (root as { accounts?: unknown } | null)?.accounts;
   if (!Array.isArray(accounts)) throw new Problem('bad-argument', `${name}: expected {"accounts": [ … ]}`);
-  for (const [index, value] of accounts.entries()) yield { value, place: `accounts[${index}]` };
+  for (const [index, value] of accounts.entries()) yield { value, location: `accounts[${index}]` };
 }
 
 async function* accountsOfLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Candidate> {
   for await (const { bytes, number, offset } of linesOf(chunks, JSON_BYTES_MAX)) {
-    const place = `line ${number}`;
+    const location = `line ${number}`;
     const invalid = invalidUtf8(bytes);
     if (invalid) {
       const at = `not UTF-8 at byte ${offset + invalid.byte} (column ${invalid.column})${HINT}`;
-      yield { value: new Problem('bad-argument', at), place };
+      yield { value: new Problem('bad-argument', at), location };
       continue;
     }
     const text = number === 1 ? withoutMark(bytes.toString('utf8')) : bytes.toString('utf8');
-    if (text.trim() !== '') yield { value: parsed(text, ({ column }) => ` (column ${column})`), place };
+    if (text.trim() !== '') yield { value: parsed(text, ({ column }) => ` (column ${column})`), location };
   }
 }
 
 const HINT = '; save the file as UTF-8, or name its encoding: --encoding windows-1252';
 
 /** What the text says, or that it says nothing. */
-function parsed(text: string, tell: (place: { line: number; column: number }) => string): unknown {
+function parsed(text: string, tell: (location: { line: number; column: number }) => string): unknown {
   try {
     return parseJson(text);
   } catch (thrown) {

@@ -24,8 +24,8 @@ export class Mistakes {
     else this.told.push(mistake.slice(0, MISTAKE_LENGTH_MAX).replace(/\p{Cc}/gu, '…'));
   }
 
-  addAll({ told, leftOut }: Mistakes, place: string): void {
-    for (const each of told) this.add(place + each);
+  addAll({ told, leftOut }: Mistakes, prefix: string): void {
+    for (const each of told) this.add(prefix + each);
     this.leftOut += leftOut;
   }
 }
@@ -59,8 +59,8 @@ export class Fields {
   }
 
   refuse<T>(name: string, reason: string): T {
-    const place = [this.#path, name].filter(Boolean).join('.');
-    this.mistakes.add(place ? `${place}: ${reason}` : reason);
+    const path = [this.#path, name].filter(Boolean).join('.');
+    this.mistakes.add(path ? `${path}: ${reason}` : reason);
     return undefined as T;
   }
 

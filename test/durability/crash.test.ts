@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { columba, freshDatabase, freshPath } from '../cli/running.ts';
+import { columba, freshDatabase, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { createPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
 import { exported, judge, seen } from './observing.ts';

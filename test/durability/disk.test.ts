@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { columba, freshPath, serving } from '../cli/running.ts';
+import { columba, freshPath, serving } from '../support/command.ts';
 import { engines } from '../support/engines.ts';
 import { pathOf } from '../support/opened-database.ts';
 import { ACME } from '../support/service.ts';

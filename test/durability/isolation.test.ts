@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { columba, freshPath } from '../cli/running.ts';
+import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { FORMS } from '../support/forms.ts';
 import type { DataSetReading } from '../support/reading.ts';

@@ -5,7 +5,7 @@ import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import type { Database } from '../../src/store/database.ts';
-import { columba, freshPath } from '../cli/running.ts';
+import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { requestOf } from '../support/forms.ts';
 import { adopt, readResult } from '../support/reading.ts';

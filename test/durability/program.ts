@@ -4,7 +4,7 @@ import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
-import { type Server, serving } from '../cli/running.ts';
+import { type Server, serving } from '../support/command.ts';
 import { type Arguments, type Form, requestOf } from '../support/forms.ts';
 import { readResult } from '../support/reading.ts';
 

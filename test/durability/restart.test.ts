@@ -11,7 +11,7 @@ import { createCaller, type HttpAnswer, type Program, startProgram, until, withi
 /** SIGHUP: new workers for old ones, and no client notices. */
 const WORKERS = 3;
 const CLIENTS = 8;
-// For what the first process tells the others after they have written their lines.
+// For what the primary process tells the others after they have written their lines.
 const SIGNAL_MS = 200;
 
 interface Load {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { hashUserId } from '../../src/domain/credentials.ts';
 import type { Request } from '../../src/exchange.ts';
-import { columba } from '../cli/running.ts';
+import { columba } from '../support/command.ts';
 import { type Engine, SAMPLE } from '../support/engines.ts';
 import { adopt, exportOf } from '../support/reading.ts';
 import { ACME, GLOBEX, textOf } from '../support/service.ts';

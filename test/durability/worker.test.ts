@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { columba, freshPath } from '../cli/running.ts';
+import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { judge, seen } from './observing.ts';
 import { createCaller, startProgram, until, within } from './program.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
-import { type Server, serving } from '../cli/running.ts';
+import { type Server, serving } from './command.ts';
 import type { Engine } from './engines.ts';
 
 /** The program as an operator watches it: its log lines, its metrics, and a collector for its spans. */

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { invalidUtf8 } from '../../src/transfer/import-source.ts';
 import { jsonErrorAt, placeOf } from '../../src/transfer/json-error.ts';
-import { columba, freshDatabase, freshPath } from '../cli/running.ts';
 import { runs } from '../property/arbitraries.ts';
+import { columba, freshDatabase, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { account, document, exportText, importText, lines, withService } from '../support/import-files.ts';
 

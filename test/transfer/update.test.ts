@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { columba, freshPath } from '../cli/running.ts';
+import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { account, essence, exportText, importText, lines, TIME, withService } from '../support/import-files.ts';
 import { clientOf } from '../support/reading.ts';

@@ -5,7 +5,7 @@ import type { Log } from '../telemetry/log.ts';
 import { answerQuestions } from './worker-channel.ts';
 
 /**
- * Several processes that share the port. The first process serves nothing itself: it starts the
+ * Several processes that share the port. The primary process serves nothing itself: it starts the
  * others, replaces one that dies, and restarts them one after the other when it gets SIGHUP, so
  * that there is always somebody who answers.
  */

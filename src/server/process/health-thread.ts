@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { type HealthPort, type HealthSettings, type Pulse, STATES, type State, serveHealth } from './health-port.ts';
 
 /**
- * Who serves the port for health: a thread beside the only process, or the first process of
+ * Who serves the port for health: a thread beside the only process, or the primary process of
  * several.
  */
 
@@ -131,12 +131,12 @@ interface Message {
   readonly columbaState?: State;
 }
 
-/** In a worker: tells the first process. */
-export function tellFirst(state: State, channel: NodeJS.Process = process): void {
+/** In a worker: tells the primary process. */
+export function tellPrimary(state: State, channel: NodeJS.Process = process): void {
   if (channel.connected) channel.send?.({ columbaState: state } satisfies Message, undefined, undefined, () => {});
 }
 
-/** In the first process, which is never busy. */
+/** In the primary process, which is never busy. */
 export function serveHealthOfWorkers(settings: HealthSettings): Promise<HealthPort> {
   const latest = new Map<number, { readonly state: State; readonly at: number }>();
   cluster.on('message', ({ id }, { columbaState: state }: Message) => {

@@ -9,7 +9,7 @@ import { newInbox, oldInbox, sqliteTrigger } from './tally.ts';
  * or with a restored backup, no other state gets the version of a lost one. 53 bits: a `number`
  * holds them exactly.
  *
- * The contract shows nothing of `history`, `ledger`, `movement`, `id_counter`, `gateway_message`.
+ * Tables of which the contract shows nothing have no trigger, such as `ledger` and `dispatch`.
  */
 export const accountVersionColumn = `
   alter table tally add column version bigint not null default 0;

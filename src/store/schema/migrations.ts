@@ -6,6 +6,7 @@ import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
 import { resourceTables } from './resources.ts';
+import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
@@ -146,8 +147,9 @@ export const migrations: readonly Migration[] = [
   { version: 7, name: "the operator's side", sql: operatorTables },
   { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
+  { version: 10, name: 'sending', sql: sendingTables, own: { sqlite: sqliteSending, postgres: postgresSending } },
   {
-    version: 10,
+    version: 11,
     name: 'versions of accounts',
     sql: accountVersionColumn,
     own: { sqlite: sqliteAccountVersion, postgres: postgresAccountVersion },

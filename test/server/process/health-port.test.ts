@@ -175,7 +175,7 @@ onEveryEngine('health on a port of its own', (engine) => {
     await assert.rejects(probe(healthPort, '/health/live'));
   });
 
-  test('is served by the first process for all workers', async () => {
+  test('is served by the primary process for all workers', async () => {
     const healthPort = await freePort();
     const program = await startProgram(await engine.fresh('sample'), 2, ['--health-port', String(healthPort)]);
     await until('one is ready', async () => (await probe(healthPort, '/health/ready')) === '200 ready');

@@ -5,9 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { columba, freshPath } from '../../cli/running.ts';
 import { until } from '../../durability/program.ts';
 import { CALLS } from '../../durability/serving.ts';
+import { columba, freshPath } from '../../support/command.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import {
   type Arguments,

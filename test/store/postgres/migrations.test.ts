@@ -6,7 +6,7 @@ import { postgresDialect } from '../../../src/store/postgres/connection.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { type Migratable, type Migration, migrate, migrations } from '../../../src/store/schema/migrations.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
-import { columba } from '../../cli/running.ts';
+import { columba } from '../../support/command.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { type Arguments, FORMS } from '../../support/forms.ts';
 import { contentOf } from '../../support/opened-database.ts';

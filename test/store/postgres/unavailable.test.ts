@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { serving } from '../../cli/running.ts';
+import { serving } from '../../support/command.ts';
 import { FORMS } from '../../support/forms.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
 import { clientOf } from '../../support/reading.ts';

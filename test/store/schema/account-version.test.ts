@@ -34,7 +34,8 @@ async function open(engine: Engine, t: TestContext) {
 }
 
 /** Tables of accounts that no call of the contract shows. */
-const NOT_SHOWN = ['gateway_message', 'history', 'id_counter', 'ledger', 'movement', 'operator_token', 'tally'];
+const NOT_SHOWN =
+  'attempt dispatch dispatch_account gateway_message history id_counter ledger movement operator_token tally'.split(' ');
 
 /** One change of acme for each table, and each kind of change. */
 const CHANGES: Readonly<Record<string, readonly string[]>> = {
