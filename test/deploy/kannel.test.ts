@@ -45,13 +45,13 @@ describe(FILE, () => {
     }
   });
 
-  test('its ports are different ones', () => {
+  test('the ports of the Kannel example are different', () => {
     const ports = groups.flatMap((group) => Object.entries(group).filter(([key]) => /port$/.test(key)));
     assert.equal(ports.length, 4);
     assert.equal(new Set(ports.map(([, port]) => port)).size, 4);
   });
 
-  test('its only carrier is the fake one', () => {
+  test('the only carrier of the Kannel example is the fake SMSC', () => {
     assert.deepEqual(
       groups.filter(({ group }) => group === 'smsc').map(({ smsc }) => smsc),
       ['fake'],

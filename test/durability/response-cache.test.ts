@@ -132,7 +132,7 @@ async function play(engine: Engine, count: number) {
 
 onEveryEngine('answers that are kept and answers that are made anew', (engine) => {
   const isEmbedded = engine === engines[0];
-  test('they are the same, whatever is done in between', async (t) => {
+  test('cached and fresh responses are the same after any calls', async (t) => {
     t.diagnostic(`SEED=${SEED}`);
     const exchanges = await play(engine, isEmbedded ? 6_000 : 2_000);
     const kept = exchanges.filter(isKept);
