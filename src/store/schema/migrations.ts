@@ -5,6 +5,7 @@ import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
 import { resourceTables } from './resources.ts';
+import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 
@@ -145,6 +146,7 @@ export const migrations: readonly Migration[] = [
   { version: 7, name: "the operator's side", sql: operatorTables },
   { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
+  { version: 10, name: 'sending', sql: sendingTables, own: { sqlite: sqliteSending, postgres: postgresSending } },
 ];
 
 /**

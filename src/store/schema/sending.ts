@@ -1,0 +1,89 @@
+import { postgresTrigger } from './tally.ts';
+
+/**
+ * dispatch: messages on their way out, until the carrier has them. A row in `scheduled` or `sent`
+ * has the text; this one has what the dispatcher needs. `is_scheduled` tells which of the two.
+ * A scheduled message without a row here is not armed: it is not sent. So an imported schedule
+ * stays with the server that it came from, see domain/arming.ts.
+ *
+ * `due_at` is when a dispatcher has to look at the row again: waiting: to submit it. submitting:
+ * the lease has run out. unsure: the account's policy decides. undecided: never; an operator or a
+ * receipt decides.
+ *
+ * dispatch_account: when an account has its next work, and when it was served last. Claims look
+ * there first, so one account does not starve another, and their cost does not depend on how many
+ * messages wait.
+ *
+ * attempt: every submission of a part, written before it leaves. It stays for receipts when the
+ * message is gone. An attempt_id begins with its time: new ones are neighbours in the index.
+ */
+export const sendingTables = `
+  create table dispatch (
+    account_id bigint not null references account on delete cascade,
+    message_id bigint not null,
+    state text not null,
+    due_at bigint not null,
+    is_scheduled bigint not null,
+    held bigint not null,
+    parts bigint not null,
+    sender text,
+    not_after bigint,
+    expires_at bigint not null,
+    attempts bigint not null default 0,
+    fence bigint not null default 0,
+    lease_owner text,
+    connector text,
+    reason text,
+    primary key (account_id, message_id)
+  ) {clustered};
+  create index dispatch_by_due on dispatch (account_id, due_at, message_id);
+  create table dispatch_account (
+    account_id bigint primary key references account on delete cascade,
+    next_due_at bigint not null,
+    served_at bigint not null default 0
+  ) {clustered};
+  create index dispatch_account_by_due on dispatch_account (next_due_at);
+  create table attempt (
+    account_id bigint not null references account on delete cascade,
+    message_id bigint not null,
+    attempt bigint not null,
+    part bigint not null,
+    attempt_id text {binary} not null,
+    connector text not null,
+    gateway_id text {binary},
+    state text not null,
+    submitted_at bigint not null,
+    status text,
+    status_at bigint,
+    primary key (account_id, message_id, attempt, part)
+  ) {clustered};
+  create index attempt_by_id on attempt (attempt_id);
+  create index attempt_by_gateway_id on attempt (connector, gateway_id) where gateway_id is not null;
+  create table carrier_connector (
+    name text {binary} primary key,
+    kind text not null,
+    config text not null,
+    is_default bigint not null,
+    submissions_max bigint not null,
+    rate_per_second bigint,
+    next_slot_at bigint not null default 0,
+    paused_at bigint,
+    down_since bigint,
+    down_until bigint,
+    down_reason text,
+    updated_at bigint not null
+  );
+`;
+
+export const sqliteSending = `
+  create trigger scheduled_gone after delete on scheduled begin
+    delete from dispatch where account_id = old.account_id and message_id = old.message_id and is_scheduled = 1;
+  end;
+`;
+
+export const postgresSending = postgresTrigger(
+  'scheduled_delete',
+  'delete on scheduled referencing old table as gone for each statement',
+  `delete from dispatch using gone where dispatch.account_id = gone.account_id
+     and dispatch.message_id = gone.message_id and dispatch.is_scheduled = 1;`,
+);
