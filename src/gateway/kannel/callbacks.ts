@@ -21,8 +21,8 @@ export interface CallbackParts extends KannelDependencies {
   readonly name: string;
   readonly secret: string;
   readonly events: () => CarrierEvents | null;
-  /** True where the receipt belongs to a submission that was refused, and says why it was. */
-  readonly isRefusal: (attemptId: string, receipt: ReadReceipt) => Promise<boolean>;
+  /** True where the receipt only says why a submission was refused. */
+  readonly explainsRefusal: (attemptId: string, receipt: ReadReceipt) => Promise<boolean>;
 }
 
 export function createCallbacks(parts: CallbackParts): (request: Request) => Promise<Response> {
@@ -53,7 +53,7 @@ export function createCallbacks(parts: CallbackParts): (request: Request) => Pro
       parts.log.warn({ connector: parts.name }, 'kannel: a receipt without id or kind');
       return reply(200, '');
     }
-    if (await parts.isRefusal(id, read)) return reply(200, '');
+    if (await parts.explainsRefusal(id, read)) return reply(200, '');
     if (events === null) return reply(503, 'The connector is not started.');
     await events.receipt({
       connector: parts.name,
@@ -82,7 +82,11 @@ export function createCallbacks(parts: CallbackParts): (request: Request) => Pro
       gatewayId: textOf(query, 'id').slice(0, 65) || null,
       sender,
       destination,
-      text: readText({ coding: coding === '' ? null : Number(coding), charset: textOf(query, 'charset') || null, body }),
+      text: readText({
+        coding: coding === '' ? null : Number(coding),
+        charset: textOf(query, 'charset') || null,
+        body,
+      }),
       receivedAt: readUnixTime(textOf(query, 'at'), parts.now()),
       part: readPart(query.get('udh') ?? null),
     });

@@ -22,7 +22,10 @@ const password = printable.max(255);
 const tls = {
   tls: z.boolean().default(false),
   /** The certificate, in PEM, that signed Kannel's; without it the system's authorities count. */
-  tlsCertificate: z.string().max(64 * 1024).optional(),
+  tlsCertificate: z
+    .string()
+    .max(64 * 1024)
+    .optional(),
 };
 
 /** bearerbox's admin port. With it a missing route and a stopped carrier are told apart. */
@@ -45,7 +48,11 @@ const shared = {
 export const kannelSendsmsConfig = z.strictObject({
   ...shared,
   port: port.default(13_013),
-  path: z.string().regex(/^\/[\x21-\x7e]*$/).max(255).default('/cgi-bin/sendsms'),
+  path: z
+    .string()
+    .regex(/^\/[\x21-\x7e]*$/)
+    .max(255)
+    .default('/cgi-bin/sendsms'),
   username: printable.max(255),
   password,
   /** Where Kannel reaches this connector: http://HOST:PORT/carriers/NAME. */

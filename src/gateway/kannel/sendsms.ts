@@ -1,14 +1,14 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import { BoundedMap } from '../../bounded-map.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
 import { createCallbacks } from './callbacks.ts';
 import type { KannelDependencies, KannelSendsmsConfig } from './config.ts';
-import { callHttp, type HttpOutcome } from './http-call.ts';
-import { RECEIPT_MASK, type ReadReceipt } from './receipts.ts';
+import { callHttp } from './http-call.ts';
+import { RECEIPT_MASK } from './receipts.ts';
+import { createRefusals } from './refusals.ts';
 import { readAnswer } from './sendsms-answer.ts';
 import { probeSendsms } from './sendsms-probe.ts';
-import { askStatus, isOnline } from './status.ts';
+import { askStatus } from './status.ts';
 import { isRefusal, minutesUntil, type Prepared, prepare } from './submission.ts';
 import { createWindow } from './window.ts';
 
@@ -19,75 +19,35 @@ const IDLE_CONNECTION_MS = 30_000;
 const ANSWER_BYTES_MAX = 64 * 1024;
 /** smsbox may crash where a request comes while it starts. So a refused port is left alone. */
 const AWAY_MS = 1_000;
-/** The callback that says why there is no route comes within milliseconds of the answer 403. */
-const REASON_WAIT_MS = 1_000;
-const REFUSED_MAX = 10_000;
-
-/** A submission without an answer, and what its callbacks already said. */
-interface InFlight {
-  readonly answered: Promise<boolean>;
-  readonly refusal: Promise<ReadReceipt>;
-  refuse(receipt: ReadReceipt): void;
-  /** True where Kannel did not take it. */
-  answer(isRefused: boolean): void;
-}
 
 export function createKannelSendsms(name: string, config: KannelSendsmsConfig, deps: KannelDependencies): Connector {
   const agentOptions = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
   const agent = config.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
   const window = createWindow(() => config.window);
-  const inFlight = new Map<string, InFlight>();
-  const refused = new BoundedMap<string, true>(REFUSED_MAX);
+  const refusals = createRefusals(config, deps);
   const stopping = new AbortController();
   let events: CarrierEvents | null = null;
   let away: 'no' | 'resting' | 'to be looked at' = 'no';
-
-  /** True where the receipt says why sendsms refused. The submission itself was told so. */
-  async function isReasonOfRefusal(attemptId: string, receipt: ReadReceipt): Promise<boolean> {
-    if (!receipt.isRefusal) return false;
-    const submission = inFlight.get(attemptId);
-    if (submission === undefined) return refused.has(attemptId);
-    submission.refuse(receipt);
-    // It outran the answer. Only the answer tells whether Kannel took the submission.
-    return submission.answered;
-  }
 
   async function submitOne(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
     const prepared = prepare(part, config, deps.now());
     if (isRefusal(prepared)) return prepared;
     const leave = await window.enter(signal);
     if (leave === null) return { kind: 'temporary', reason: 'aborted before it was sent' };
-    const submission = createInFlight();
-    inFlight.set(part.attemptId, submission);
     try {
       if (!(await smsboxMayBeAsked())) return awayResult('smsbox does not answer');
-      const outcome = await callHttp(config, { ...requestOf(part, prepared), agent, signal });
-      if (outcome.kind === 'unsent') rest();
-      const result = await judged(outcome, submission, signal);
-      if (result.kind === 'temporary' || result.kind === 'permanent') refused.set(part.attemptId, true);
-      return result;
+      return await refusals.during(part.attemptId, signal, () => posted(part, prepared, signal));
     } finally {
-      submission.answer(refused.has(part.attemptId));
-      inFlight.delete(part.attemptId);
       leave();
     }
   }
 
-  async function judged(outcome: HttpOutcome, { refusal }: InFlight, signal: AbortSignal): Promise<SubmitResult> {
-    if (outcome.kind === 'unsent') return awayResult(outcome.reason);
+  async function posted(part: Submission, prepared: Prepared, signal: AbortSignal): Promise<SubmitResult | 'no route'> {
+    const outcome = await callHttp(config, { ...requestOf(part, prepared), agent, signal });
+    if (outcome.kind === 'answered') return readAnswer(outcome.status, outcome.body.toString('utf8'));
     if (outcome.kind === 'unanswered') return { kind: 'unsure', reason: outcome.reason };
-    const answer = readAnswer(outcome.status, outcome.body.toString('utf8'));
-    if (answer !== 'no route') return answer;
-    const reason = await Promise.race([refusal, deps.sleep(REASON_WAIT_MS, signal)]);
-    if (reason && !reason.noRoute) return { kind: 'permanent', reason: reason.detail ?? 'refused by Kannel' };
-    return { kind: 'temporary', reason: 'no route', retryAfterMs: 30_000, connectorDown: !(await isCarrierOnline()) };
-  }
-
-  /** With a carrier online only this number has no route. Without an admin port nobody knows. */
-  async function isCarrierOnline(): Promise<boolean> {
-    if (!config.admin) return false;
-    const status = await askStatus(config.admin);
-    return typeof status !== 'string' && isOnline(status, config.smscId);
+    rest();
+    return awayResult(outcome.reason);
   }
 
   async function smsboxMayBeAsked(): Promise<boolean> {
@@ -154,7 +114,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
       name,
       secret: config.callbackSecret,
       events: () => events,
-      isRefusal: isReasonOfRefusal,
+      explainsRefusal: refusals.explains,
     }),
     probe: () => probeSendsms(config, deps),
   };
@@ -170,9 +130,3 @@ const awayResult = (reason: string): SubmitResult => ({
 /** Kannel replaces each % and its letter. What we put in has no percent sign. */
 export const receiptUrl = (config: KannelSendsmsConfig, id: string): string =>
   `${config.callbackUrl.replace(/\/$/, '')}/${config.callbackSecret}/dlr?id=${id}&d=%d&a=%A&f=%F&e=%I&t=%T&s=%i`;
-
-function createInFlight(): InFlight {
-  const answered = Promise.withResolvers<boolean>();
-  const refusal = Promise.withResolvers<ReadReceipt>();
-  return { answered: answered.promise, refusal: refusal.promise, refuse: refusal.resolve, answer: answered.resolve };
-}

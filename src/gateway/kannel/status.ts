@@ -30,11 +30,11 @@ export async function askStatus(admin: KannelAdminConfig): Promise<KannelStatus 
 
 export function readStatus(xml: string): KannelStatus {
   return {
-    boxes: blocks(xml, 'box').map((box) => ({ type: valueOf(box, 'type'), id: valueOf(box, 'id') })),
+    boxes: blocks(xml, 'box').map((box) => ({ type: contentOf(box, 'type'), id: contentOf(box, 'id') })),
     carriers: blocks(xml, 'smsc').map((smsc) => ({
-      id: valueOf(smsc, 'id'),
-      name: valueOf(smsc, 'name'),
-      status: valueOf(smsc, 'status'),
+      id: contentOf(smsc, 'id'),
+      name: contentOf(smsc, 'name'),
+      status: contentOf(smsc, 'status'),
     })),
   };
 }
@@ -45,7 +45,7 @@ const blocks = (xml: string, name: string): string[] =>
     .slice(1)
     .map((block) => block.split(`</${name}>`, 1)[0] as string);
 
-const valueOf = (block: string, name: string): string =>
+const contentOf = (block: string, name: string): string =>
   new RegExp(`<${name}>([^<]*)</${name}>`).exec(block)?.[1]?.trim() ?? '';
 
 /** The carriers that a message for this smsc-id may leave through. */
