@@ -92,7 +92,8 @@ function isRunning(child: ChildProcess | null): boolean {
 
 async function ended(child: ChildProcess | null, isGroup: boolean): Promise<void> {
   if (!child?.pid) return;
-  const gone = child.exitCode === null && child.signalCode === null ? new Promise((done) => child.once('exit', done)) : 0;
+  const gone =
+    child.exitCode === null && child.signalCode === null ? new Promise((done) => child.once('exit', done)) : 0;
   try {
     process.kill(isGroup ? -child.pid : child.pid, 'SIGKILL');
   } catch {

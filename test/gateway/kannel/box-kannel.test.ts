@@ -51,18 +51,22 @@ describe('a box of our own at a real bearerbox', () => {
     return { submissions, results: await connector.submit(submissions, NEVER) };
   };
 
-  testWith(peer, 'a GSM 7-bit text with extension characters reaches the carrier, and its receipts come back', async () => {
-    const { submissions, results } = await submit(['Hello åäö €[]', { priority: 2 }]);
-    assert.deepEqual(results, [{ kind: 'accepted', gatewayId: null }]);
-    const { attemptId } = submissions[0] ?? assert.fail();
-    await until('the last receipt', () => recording.of(attemptId).length === 2);
-    assert.deepEqual(recording.of(attemptId), ['ENROUTE', 'DELIVERED']);
-    const [pdu] = smsc.submitted;
-    assert.equal(pdu?.body, '48656c6c6f200f7b7c201b651b3c1b3e');
-    assert.deepEqual([pdu?.from, pdu?.to, pdu?.dataCoding, pdu?.priority], ['1000', '46700000001', 0, 2]);
-    assert.notEqual(pdu?.validity, '');
-    assert.equal(recording.receipts.at(-1)?.detail, 'DELIVRD 007');
-  });
+  testWith(
+    peer,
+    'a GSM 7-bit text with extension characters reaches the carrier, and its receipts come back',
+    async () => {
+      const { submissions, results } = await submit(['Hello åäö €[]', { priority: 2 }]);
+      assert.deepEqual(results, [{ kind: 'accepted', gatewayId: null }]);
+      const { attemptId } = submissions[0] ?? assert.fail();
+      await until('the last receipt', () => recording.of(attemptId).length === 2);
+      assert.deepEqual(recording.of(attemptId), ['ENROUTE', 'DELIVERED']);
+      const [pdu] = smsc.submitted;
+      assert.equal(pdu?.body, '48656c6c6f200f7b7c201b651b3c1b3e');
+      assert.deepEqual([pdu?.from, pdu?.to, pdu?.dataCoding, pdu?.priority], ['1000', '46700000001', 0, 2]);
+      assert.notEqual(pdu?.validity, '');
+      assert.equal(recording.receipts.at(-1)?.detail, 'DELIVRD 007');
+    },
+  );
 
   testWith(peer, 'a text keeps blanks and line feeds at its ends', async () => {
     await submit([' \n a \n ']);
@@ -70,21 +74,25 @@ describe('a box of our own at a real bearerbox', () => {
     assert.equal(smsc.submitted[0]?.body, '200a2061200a20');
   });
 
-  testWith(peer, 'a long text leaves in parts with our header, each with its own receipt, and UCS-2 as UTF-16BE', async () => {
-    const udh = (number: number) => Buffer.from([5, 0, 3, 0xab, 2, number]);
-    const { submissions, results } = await submit(
-      ['x'.repeat(153), { udh: udh(1) }],
-      ['end', { udh: udh(2) }],
-      ['Привет 😀', { encoding: 'ucs2' }],
-    );
-    assert.deepEqual(new Set(results.map(({ kind }) => kind)), new Set(['accepted']));
-    await until('all receipts', () => submissions.every(({ attemptId }) => recording.of(attemptId).length === 2));
-    const bodies = new Map(smsc.submitted.map((pdu) => [pdu.udh, pdu]));
-    assert.equal(bodies.get('0003ab0201')?.body.length, 306);
-    assert.equal(bodies.get('0003ab0202')?.body, '656e64');
-    assert.equal(bodies.get(null)?.dataCoding, 8);
-    assert.equal(bodies.get(null)?.body, Buffer.from('Привет 😀', 'utf16le').swap16().toString('hex'));
-  });
+  testWith(
+    peer,
+    'a long text leaves in parts with our header, each with its own receipt, and UCS-2 as UTF-16BE',
+    async () => {
+      const udh = (number: number) => Buffer.from([5, 0, 3, 0xab, 2, number]);
+      const { submissions, results } = await submit(
+        ['x'.repeat(153), { udh: udh(1) }],
+        ['end', { udh: udh(2) }],
+        ['Привет 😀', { encoding: 'ucs2' }],
+      );
+      assert.deepEqual(new Set(results.map(({ kind }) => kind)), new Set(['accepted']));
+      await until('all receipts', () => submissions.every(({ attemptId }) => recording.of(attemptId).length === 2));
+      const bodies = new Map(smsc.submitted.map((pdu) => [pdu.udh, pdu]));
+      assert.equal(bodies.get('0003ab0201')?.body.length, 306);
+      assert.equal(bodies.get('0003ab0202')?.body, '656e64');
+      assert.equal(bodies.get(null)?.dataCoding, 8);
+      assert.equal(bodies.get(null)?.body, Buffer.from('Привет 😀', 'utf16le').swap16().toString('hex'));
+    },
+  );
 
   const WORDS = {
     UNDELIV: 'UNDELIVERABLE',
@@ -125,11 +133,20 @@ describe('a box of our own at a real bearerbox', () => {
     smsc.send({ from: '46700000001', to: '12345', text: 'hello [x]'.replace(/[[\]]/g, '') });
     smsc.send({ from: 'BANK', to: '12345', text: 'Привет 😀', encoding: 'ucs2' });
     smsc.send({ from: '46700000002', to: '12345', text: 'first ', udh: '0500037f0201' });
-    smsc.send({ from: '46700000002', to: '12345', text: 'second', encoding: 'ucs2', udh: '060804123402 02'.replace(' ', '') });
+    smsc.send({
+      from: '46700000002',
+      to: '12345',
+      text: 'second',
+      encoding: 'ucs2',
+      udh: '060804123402 02'.replace(' ', ''),
+    });
     await until('all four', () => recording.incoming.length === from + 4);
     const all = recording.incoming.slice(from);
     const of = (text: string) => all.find((each) => each.text === text) ?? assert.fail(text);
-    assert.deepEqual([of('hello x').sender, of('hello x').destination, of('hello x').part], ['+46700000001', '12345', null]);
+    assert.deepEqual(
+      [of('hello x').sender, of('hello x').destination, of('hello x').part],
+      ['+46700000001', '12345', null],
+    );
     assert.equal(of('Привет 😀').sender, 'BANK');
     assert.deepEqual(of('first ').part, { reference: 0x7f, total: 2, number: 1 });
     assert.deepEqual(of('second').part, { reference: 0x1234, total: 2, number: 2 });
@@ -148,35 +165,48 @@ describe('a box of our own at a real bearerbox', () => {
     assert.equal(recording.incoming.at(-1)?.text, 'keep me');
   });
 
-  testWith(peer, 'a message that no carrier takes is temporary, and the connector is not down while the carrier is online', async () => {
-    const other = createKannelBox('other', configured({ smscId: 'nowhere', boxId: 'other' }), recording.deps);
-    await other.start(recording.events);
-    try {
-      const part = submissionOf('x');
-      const results = await other.submit([part], NEVER);
-      assert.deepEqual(results, [{ kind: 'temporary', reason: 'no route', retryAfterMs: 30_000, connectorDown: true }]);
-      assert.deepEqual(recording.of(part.attemptId), []);
-    } finally {
-      await other.stop();
-    }
-    assert.equal(smsc.submitted.length, 0);
-  });
+  testWith(
+    peer,
+    'a message for a carrier that Kannel does not have is temporary, and the connector is down',
+    async () => {
+      const other = createKannelBox('other', configured({ smscId: 'nowhere', boxId: 'other' }), recording.deps);
+      await other.start(recording.events);
+      try {
+        const part = submissionOf('x');
+        const results = await other.submit([part], NEVER);
+        assert.deepEqual(results, [
+          { kind: 'temporary', reason: 'no route', retryAfterMs: 30_000, connectorDown: true },
+        ]);
+        assert.deepEqual(recording.of(part.attemptId), []);
+      } finally {
+        await other.stop();
+      }
+      assert.equal(smsc.submitted.length, 0);
+    },
+  );
 
   testWith(peer, 'the check finds nothing where all is well, and sends nothing', async () => {
     assert.deepEqual(await connector.probe?.(), []);
     assert.equal(smsc.submitted.length, 0);
   });
 
-  testWith(peer, 'the check names a closed port, a wrong password, an unknown smsc-id and a box that is not there', async () => {
-    const faultsOf = async (more: object) =>
-      (await createKannelBox('kannel', configured(more), recording.deps).probe?.())?.join('\n') ?? '';
-    const admin = { host: '127.0.0.1', port: gateway.ports.admin, password: PASSWORDS.status };
-    assert.match(await faultsOf({ port: 1 }), /^bearerbox at 127\.0\.0\.1:1 cannot be used: ECONNREFUSED\.$/);
-    assert.match(await faultsOf({ port: gateway.ports.admin }), /^bearerbox at .* (?:ends the connection|does not answer as|cannot be used)/);
-    assert.match(await faultsOf({ admin: { ...admin, password: 'wrong' } }), /refuses the password\.$/);
-    assert.match(await faultsOf({ smscId: 'nowhere' }), /^Kannel has no carrier with the smsc-id nowhere\.$/);
-    assert.match(await faultsOf({ boxId: 'nobody' }), /^No box with the id nobody is connected/);
-  });
+  testWith(
+    peer,
+    'the check names a closed port, a wrong password, an unknown smsc-id and a box that is not there',
+    async () => {
+      const faultsOf = async (more: object) =>
+        (await createKannelBox('kannel', configured(more), recording.deps).probe?.())?.join('\n') ?? '';
+      const admin = { host: '127.0.0.1', port: gateway.ports.admin, password: PASSWORDS.status };
+      assert.match(await faultsOf({ port: 1 }), /^bearerbox at 127\.0\.0\.1:1 cannot be used: ECONNREFUSED\.$/);
+      assert.match(
+        await faultsOf({ port: gateway.ports.admin }),
+        /^bearerbox at .* (?:ends the connection|does not answer as|cannot be used)/,
+      );
+      assert.match(await faultsOf({ admin: { ...admin, password: 'wrong' } }), /refuses the password\.$/);
+      assert.match(await faultsOf({ smscId: 'nowhere' }), /^Kannel has no carrier with the smsc-id nowhere\.$/);
+      assert.match(await faultsOf({ boxId: 'nobody' }), /^No box with the id nobody is connected/);
+    },
+  );
 
   testWith(peer, 'bearerbox killed and started again: nothing that it acknowledged is lost', async () => {
     const sent: string[] = [];
@@ -207,7 +237,9 @@ describe('a box of our own at a real bearerbox', () => {
     await until('every final receipt', () => sent.every((id) => recording.of(id).includes('DELIVERED')));
     assert.ok(kinds.has('temporary'));
     for (const kill of [0, 1]) {
-      await until('the message from the phone', () => recording.incoming.some(({ text }) => text === `while away ${kill}`));
+      await until('the message from the phone', () =>
+        recording.incoming.some(({ text }) => text === `while away ${kill}`),
+      );
     }
   });
 });
