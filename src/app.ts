@@ -5,35 +5,35 @@ import { ResponseCache } from './asmx/response-cache.ts';
 import type { Config } from './config/settings.ts';
 import { contract } from './contract/contract.ts';
 import type { Caller } from './domain/accounts.ts';
-import { createGuard } from './domain/admission/admission.ts';
-import { type Authority, createAuthority } from './domain/admission/rate-limiter.ts';
+import { createAdmission } from './domain/admission/admission.ts';
+import { createRateLimiter, type RateLimiter } from './domain/admission/rate-limiter.ts';
 import type { Handler, Request } from './exchange.ts';
 import { createOperations } from './operations/handlers.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth, type Health } from './server/process/health.ts';
-import { type HealthThread, startBeating, startHealthThread, tellFirst } from './server/process/health-thread.ts';
+import { type HealthThread, startBeating, startHealthThread, tellPrimary } from './server/process/health-thread.ts';
 import { createRouter, redirectTo, WEB_PREFIXES } from './server/router.ts';
 import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
 import { createExchangeRecorder, type ExchangeRecorder } from './server/telemetry/exchange-recorder.ts';
 import { createTelemetry, type Telemetry, type TelemetryParts } from './server/telemetry/telemetry.ts';
 import { createServices, type ServiceDependencies, type Services } from './services.ts';
 import { accountIdOf } from './store/caller.ts';
-import { createTimed } from './store/observed.ts';
+import { createObserved } from './store/observed.ts';
 
 type Observe = NonNullable<EndpointSettings['observe']>;
 
-/** What the program takes from its environment; tests bring their own. */
-export interface Surroundings extends ServiceDependencies {
+/** What the server needs from outside. Tests pass their own. */
+export interface AppDependencies extends ServiceDependencies {
   /** Called for every request, besides log, metrics and spans. */
   readonly observe?: Observe;
-  /** For a process that serves: where log lines and spans go. */
+  /** Where a serving process writes log lines and spans. */
   readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
-  /** What pages show: the program's version and, with sample data, its user_id. */
+  /** The version that pages show and, in the demo, its user_id. */
   readonly pages?: PageSettings;
   /** The public URL of the web listener, without a slash at its end: /console redirects to it. */
   readonly webUrl?: string;
   /** The rate limiter of another process, which counts for all workers. */
-  readonly authority?: Authority;
+  readonly rateLimiter?: RateLimiter;
 }
 
 export type App = Awaited<ReturnType<typeof createApp>>;
@@ -43,7 +43,7 @@ export type App = Awaited<ReturnType<typeof createApp>>;
  * port, contract port, health port. Stop: in the opposite order, after the accepted requests are
  * answered.
  */
-export async function createApp(config: Config, deps: Surroundings) {
+export async function createApp(config: Config, deps: AppDependencies) {
   const { now, log } = deps;
   let server: HttpServer | undefined;
   let telemetry: Telemetry | undefined;
@@ -54,11 +54,11 @@ export async function createApp(config: Config, deps: Surroundings) {
         ...deps.telemetry,
         log,
         isWorker: cluster.isWorker,
-        totals: () => services.figures(),
+        totals: () => services.totals(),
         sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
       }));
     const observer = telemetry?.observeStatement;
-    return observer ? createTimed(database, engine, observer) : database;
+    return observer ? createObserved(database, engine, observer) : database;
   });
   const recording = createRecording(deps);
   const responseCache = new ResponseCache({
@@ -67,8 +67,8 @@ export async function createApp(config: Config, deps: Surroundings) {
     isUnchanged: (account, pollOthers, pollId) => services.accounts.isUnchanged(account as Caller, pollOthers, pollId),
     isBypassed: () => recording.recorder !== undefined, // a cached response has no user_id to mask
   });
-  const guard = createGuard({
-    authority: deps.authority ?? createAuthority(now),
+  const admission = createAdmission({
+    rateLimiter: deps.rateLimiter ?? createRateLimiter(now),
     now,
     sleep: deps.sleep,
     accountRate: { perSecond: config.accountRate, burst: config.accountBurst },
@@ -80,7 +80,7 @@ export async function createApp(config: Config, deps: Surroundings) {
     deps.observe?.(exchange);
     telemetry?.observe?.(exchange, accountIdOf(exchange.account));
   };
-  const endpointSettings = createEndpointSettings(config, deps, services, guard);
+  const endpointSettings = createEndpointSettings(config, deps, services, admission);
   const untraced = createEndpoint({
     ...endpointSettings,
     admitPieces: (owner) => server?.admitPieces(owner),
@@ -101,10 +101,10 @@ export async function createApp(config: Config, deps: Surroundings) {
 
   return {
     ...services,
-    guard,
+    admission,
     health,
     endpoint,
-    /** Serves, and returns its URL. With a file, records every exchange to it. */
+    /** Starts to serve and returns the URL. With a file, it records every exchange. */
     async start(recordFile?: string): Promise<string> {
       const handler = recording.start(recordFile, handle);
       services.purge.wake(); // an earlier process may have left emptied inboxes
@@ -114,7 +114,7 @@ export async function createApp(config: Config, deps: Surroundings) {
       if (config.healthPort > 0) await healthPort.start();
       return server.address;
     },
-    /** Answers what was accepted, then closes everything. */
+    /** Answers the accepted requests, then closes everything. */
     async stop(): Promise<void> {
       health.stopping();
       healthPort.stopping();
@@ -127,13 +127,13 @@ export async function createApp(config: Config, deps: Surroundings) {
   };
 }
 
-type Guard = ReturnType<typeof createGuard>;
+type Admission = ReturnType<typeof createAdmission>;
 
 function createEndpointSettings(
   config: Config,
-  { now, log, pages }: Surroundings,
+  { now, log, pages }: AppDependencies,
   services: Services,
-  guard: Guard,
+  admission: Admission,
 ): EndpointSettings {
   const { listLimit, listItemsMax } = config;
   return {
@@ -141,11 +141,11 @@ function createEndpointSettings(
     namespace: config.namespace,
     dates: () => ({ now: now(), zone: config.timeZone }),
     limits: config,
-    operations: createOperations({ ...services, guard, listLimit, listItemsMax }),
-    admitClient: (client) => guard.admitClient(client),
-    admitAccount: (account) => guard.admitAccount(account as Caller),
-    admitReading: guard.admitReading,
-    readingSucceeded: guard.readingSucceeded,
+    operations: createOperations({ ...services, admission, listLimit, listItemsMax }),
+    admitClient: (client) => admission.admitClient(client),
+    admitAccount: (account) => admission.admitAccount(account as Caller),
+    admitReading: admission.admitReading,
+    readingSucceeded: admission.readingSucceeded,
     ownerOf: accountIdOf,
     ...(pages && { pages }),
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
@@ -158,9 +158,9 @@ function createEndpointSettings(
 const webRedirects = (webUrl: string | undefined): Record<string, Handler> =>
   webUrl ? Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirectTo(webUrl)])) : {};
 
-/** Records exchanges to a file, where that is wanted. */
-function createRecording({ now, log }: Surroundings) {
-  /** Of successful calls: the recorder masks them. */
+/** Records exchanges to a file if one is given. */
+function createRecording({ now, log }: AppDependencies) {
+  /** The user_ids of successful calls, which the recorder masks. */
   const userIds = new WeakMap<Request, string>();
   let recorder: ExchangeRecorder | undefined;
   return {
@@ -197,8 +197,8 @@ function contractNames(): string[] {
   ];
 }
 
-/** Health on a port of its own. A worker reports to the primary process, which has that port. */
-function createHealthReporting(config: Config, health: Health, { log }: Surroundings) {
+/** The health port. A worker reports to the primary process, which has the port. */
+function createHealthReporting(config: Config, health: Health, { log }: AppDependencies) {
   let thread: HealthThread | undefined;
   let beating: ReturnType<typeof startBeating> | undefined;
   return {
@@ -207,7 +207,7 @@ function createHealthReporting(config: Config, health: Health, { log }: Surround
         thread = await startHealthThread(config, (err) => log.error({ err }, 'the thread for health died'));
         log.info({ health: thread.address }, 'serving health');
       }
-      beating = startBeating(health.state, thread?.tell ?? tellFirst);
+      beating = startBeating(health.state, thread?.tell ?? tellPrimary);
     },
     stopping: () => beating?.stopping(),
     async close(): Promise<void> {

@@ -38,10 +38,10 @@ export function networkList(entries: readonly string[]): (address: string) => bo
 }
 
 /**
- * The network that one customer of a provider usually has: a guesser has as many addresses as it
- * holds. '' for what is no address.
+ * The network that a provider usually gives to one customer: /24 of IPv4, /64 of IPv6. One client
+ * may use all addresses of it. Returns '' for text that is no address.
  */
-export function neighbourhood(address: string): string {
+export function customerNetwork(address: string): string {
   if (isIP(address) === 4) return `${address.slice(0, address.lastIndexOf('.'))}.0/24`;
   if (isIP(address) !== 6) return '';
   const groups = groupsOf(address);

@@ -9,12 +9,12 @@ import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createRetention, createRetentionRuns } from './domain/retention.ts';
 import { createTemplates } from './domain/templates.ts';
-import { createFigures, readStatus } from './domain/totals.ts';
+import { createTotals, readStatus } from './domain/totals.ts';
 import type { Log } from './server/telemetry/log.ts';
 import type { Database } from './store/database.ts';
 import { openSqlite } from './store/sqlite/database.ts';
 
-/** What the services take from their environment; tests bring their own. */
+/** What the services need from outside. Tests pass their own. */
 export interface ServiceDependencies {
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
@@ -35,7 +35,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const engine: Engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
   const opened = await openDatabase(config, engine, deps);
   const unobserved = deps.database?.(opened) ?? opened;
-  const figures = createFigures(unobserved);
+  const totals = createTotals(unobserved);
   const database = (await wrap?.(unobserved, engine)) ?? unobserved;
   const accounts = createAccounts(database, now, config.region || null);
   const regionOf = (account: AccountKey) => accounts.region(account);
@@ -56,7 +56,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     ledger: createLedger(database, now),
     purge,
     retentionRuns,
-    figures,
+    totals,
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
     /** Ends the purge and the retention, and closes the database. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { neighbourhood, networkList, readNetworks, readSomeNetworks } from '../src/networks.ts';
+import { customerNetwork, networkList, readNetworks, readSomeNetworks } from '../src/networks.ts';
 import { createRandom, SEED } from './durability/random.ts';
 
 /** Addresses and networks in all ways in which they are written. */
-describe('the neighbourhood of an address', () => {
+describe('the customer network of an address: /24 of IPv4, /64 of IPv6', () => {
   const CASES: readonly (readonly [network: string, ...addresses: string[]])[] = [
     ['192.0.2.0/24', '192.0.2.0', '192.0.2.1', '192.0.2.255', '::ffff:192.0.2.1', '::FFFF:192.0.2.77'],
     ['192.0.2.0/24', '::ffff:c000:201', '0:0:0:0:0:ffff:192.0.2.1', '0000:0000:0000:0000:0000:FFFF:C000:02FF'],
@@ -27,7 +27,7 @@ describe('the neighbourhood of an address', () => {
   for (const [network, ...addresses] of CASES) {
     for (const address of addresses) {
       test(`${JSON.stringify(address)}: ${network || 'none'}`, () => {
-        assert.equal(neighbourhood(address), network);
+        assert.equal(customerNetwork(address), network);
         if (network !== '') assert.ok(networkList([network])(address), 'it is not in it');
       });
     }
@@ -38,9 +38,9 @@ describe('the neighbourhood of an address', () => {
     const random = createRandom('addresses');
     for (let round = 0; round < 2_000; round++) {
       const groups = Array.from({ length: 8 }, () => (random.chance(0.5) ? 0 : random.below(65_536)));
-      const network = neighbourhood(notations(groups)[0] as string);
+      const network = customerNetwork(notations(groups)[0] as string);
       for (const address of notations(groups)) {
-        assert.equal(neighbourhood(address), network, address);
+        assert.equal(customerNetwork(address), network, address);
         assert.ok(networkList([network])(address), address);
       }
     }

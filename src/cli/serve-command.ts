@@ -4,7 +4,7 @@ import { createLog } from '../server/telemetry/log.ts';
 import { createLogStream } from '../server/telemetry/log-stream.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 import { serve } from './serve.ts';
-import { configOf, sqlitePath, surroundings } from './session.ts';
+import { appDependencies, configOf, sqlitePath } from './session.ts';
 
 /** `columba serve`; the exit code. */
 export async function runServe(command: Command): Promise<number> {
@@ -28,7 +28,7 @@ export async function runServe(command: Command): Promise<number> {
   }
   return serve(
     config,
-    { ...surroundings(config), log, telemetry: { output, environment: process.env } },
+    { ...appDependencies(config), log, telemetry: { output, environment: process.env } },
     { demo: demo === true, trace },
   );
 }

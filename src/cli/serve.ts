@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
-import { type App, createApp, type Surroundings } from '../app.ts';
+import { type App, type AppDependencies, createApp } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
-import { type Authority, createAuthority, type Lease } from '../domain/admission/rate-limiter.ts';
+import { createRateLimiter, type Lease, type RateLimiter } from '../domain/admission/rate-limiter.ts';
 import { Problem } from '../problem.ts';
 import { createCluster } from '../server/process/cluster.ts';
 import { serveHealthOfWorkers } from '../server/process/health-thread.ts';
-import { createAsking } from '../server/process/worker-channel.ts';
-import { serveGathered } from '../server/telemetry/telemetry.ts';
+import { createAskPrimary } from '../server/process/worker-channel.ts';
+import { serveAggregatedMetrics } from '../server/telemetry/telemetry.ts';
 import { importFile } from '../transfer/import.ts';
 import type { WebServer } from '../web/server.ts';
 import { databaseName } from './session.ts';
@@ -33,67 +33,67 @@ export interface ServeOptions {
 setFlagsFromString('--no-allocation-site-pretenuring');
 
 /** `columba serve`: until a signal ends it. */
-export async function serve(config: Config, around: Surroundings, options: ServeOptions): Promise<number> {
+export async function serve(config: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
   process.on('SIGHUP', () => {}); // a reload that comes too early must not end it
   process.title = cluster.isWorker ? 'columba worker' : 'columba serve'; // in place of flags, which may hold a password
   // Node would print the error with all of its properties, and with them what a statement was
   // given.
   process.on('uncaughtException', (err) => {
-    around.log.fatal({ err, pid: process.pid }, 'the process ends by an error that nothing expected');
+    deps.log.fatal({ err, pid: process.pid }, 'the process ends by an error that nothing expected');
     process.exit(1);
   });
-  if (isWebProcess()) return serveWebProcess(config, withoutTelemetry(around), createApp, takenPort(config));
-  if (options.demo) return serveDemo(config, around, options);
-  if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, around);
+  if (isWebProcess()) return serveWebProcess(config, withoutTelemetry(deps), createApp, takenPort(config));
+  if (options.demo) return serveDemo(config, deps, options);
+  if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, deps);
   return serveHere(
     config,
-    cluster.isWorker ? { ...around, authority: firstProcess() } : around,
+    cluster.isWorker ? { ...deps, rateLimiter: primaryRateLimiter() } : deps,
     options,
     cluster.isWorker ? undefined : async (address, app, web) => showBanner(address, web, config, await accountsOf(app)),
   );
 }
 
-type Question = { take: Parameters<Authority['take']> } | { failed: string };
+type Question = { take: Parameters<RateLimiter['take']> } | { failed: string };
 
-/** The limits of all workers are counted in the first process. */
-const answeringFrom = (authority: Authority) => (content: unknown) => {
+/** The primary process counts the rates of all workers. */
+const answerQuestion = (rateLimiter: RateLimiter) => (content: unknown) => {
   const question = content as Question;
-  return 'take' in question ? authority.take(...question.take) : authority.failed(question.failed);
+  return 'take' in question ? rateLimiter.take(...question.take) : rateLimiter.failed(question.failed);
 };
 
-function firstProcess(): Authority {
-  const ask = createAsking();
+function primaryRateLimiter(): RateLimiter {
+  const askPrimary = createAskPrimary();
   return {
     remote: true,
-    take: async (...take) => ((await ask({ take } satisfies Question)) as Lease) ?? { granted: 1, waitMs: 0 },
-    failed: async (failed) => ((await ask({ failed } satisfies Question)) as number) ?? 0,
+    take: async (...take) => ((await askPrimary({ take } satisfies Question)) as Lease) ?? { granted: 1, waitMs: 0 },
+    failed: async (failed) => ((await askPrimary({ failed } satisfies Question)) as number) ?? 0,
   };
 }
 
 async function serveHere(
   config: Config,
-  around: Surroundings,
+  deps: AppDependencies,
   { trace }: ServeOptions,
   ready: (address: string, app: App, web: string | undefined) => unknown = () => {},
 ): Promise<number> {
-  const app = await createApp(config, around);
+  const app = await createApp(config, deps);
   let web: WebServer | undefined;
   // Before it serves: whoever reads that it does may send a signal at once.
-  const signal = firstSignal(() => around.log.warn('SIGHUP restarts workers, and there are none'));
+  const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, and there are none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
     if (!cluster.isWorker && webPortOf(config) !== null) {
       const { startWeb } = await import('./web.ts');
-      web = await startWeb(app, config, around).catch(takenPort(config));
+      web = await startWeb(app, config, deps).catch(takenPort(config));
     }
-    around.log.info({ address, pid: process.pid }, 'serving');
+    deps.log.info({ address, pid: process.pid }, 'serving');
     await ready(address, app, web?.address);
-    around.log.info({ signal: await signal, pid: process.pid }, 'stopping');
+    deps.log.info({ signal: await signal, pid: process.pid }, 'stopping');
   } finally {
     app.health.stopping();
     await web?.close();
     await app.stop();
-    cluster.worker?.disconnect(); // its channel to the first process would keep it alive
+    cluster.worker?.disconnect(); // its channel to the primary process would keep it alive
   }
   return 0;
 }
@@ -116,48 +116,48 @@ const takenPort =
   };
 
 /** For what does not serve. */
-const withoutTelemetry = ({ telemetry: _, ...others }: Surroundings): Surroundings => others;
+const withoutTelemetry = ({ telemetry: _, ...others }: AppDependencies): AppDependencies => others;
 
-async function serveByWorkers(config: Config, around: Surroundings): Promise<number> {
-  const app = await createApp(config, withoutTelemetry(around)); // migrates, or says what is wrong, once and not in every worker
+async function serveByWorkers(config: Config, deps: AppDependencies): Promise<number> {
+  const app = await createApp(config, withoutTelemetry(deps)); // migrates, or says what is wrong, once and not in every worker
   const accounts = await accountsOf(app);
   if (config.metricsPort === 0) await app.stop();
   const ports: { close(): Promise<void> }[] = [];
   try {
     if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
     if (config.metricsPort > 0) {
-      ports.push(await serveGathered(config, around.log, app.figures).catch(takenPort(config)));
+      ports.push(await serveAggregatedMetrics(config, deps.log, app.totals).catch(takenPort(config)));
     }
-    return await superviseWorkers(config, around, accounts);
+    return await superviseWorkers(config, deps, accounts);
   } finally {
     for (const port of ports) await port.close();
     if (config.metricsPort > 0) await app.stop(); // connections to PostgreSQL would keep the process alive
   }
 }
 
-async function superviseWorkers(config: Config, around: Surroundings, accounts: number): Promise<number> {
+async function superviseWorkers(config: Config, deps: AppDependencies, accounts: number): Promise<number> {
   let web: Promise<WebProcess> | undefined;
   const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
-  const workers = createCluster(config.workers, around.log, around.now, answeringFrom(createAuthority(around.now)));
+  const workers = createCluster(config.workers, deps.log, deps.now, answerQuestion(createRateLimiter(deps.now)));
   const signal = firstSignal(() => {
-    around.log.info('restarting the workers');
+    deps.log.info('restarting the workers');
     Promise.all([workers.restart(), web?.then((each) => each.restart())]).then(
-      () => around.log.info('the workers are restarted'),
-      (err) => around.log.error({ err }, 'the workers could not be restarted'),
+      () => deps.log.info('the workers are restarted'),
+      (err) => deps.log.error({ err }, 'the workers could not be restarted'),
     );
   });
   try {
     const started = workers.start().then(async () => {
-      if (webPortOf(config) !== null) web = startWebProcess(around.log);
+      if (webPortOf(config) !== null) web = startWebProcess(deps.log);
       const webAddress = (await web)?.address;
-      around.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
+      deps.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
       const [, { address, port }] = await listening;
       const served = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
       showBanner(served, webAddress, config, accounts);
       return signal;
     });
-    around.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
+    deps.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
   } finally {
     const started = await web?.catch(() => undefined);
     await Promise.all([workers.stop(), started?.stop()]);
@@ -168,16 +168,16 @@ async function superviseWorkers(config: Config, around: Surroundings, accounts: 
 const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.url));
 const SAMPLE_USER_ID = '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11';
 
-async function serveDemo(given: Config, around: Surroundings, options: ServeOptions): Promise<number> {
+async function serveDemo(given: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
   const webPort = await freePort(given);
   const config = { ...given, webPort, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0 };
-  around.log.level = 'warn';
+  deps.log.level = 'warn';
   try {
-    const app = await createApp(config, withoutTelemetry(around));
-    await importFile(SAMPLE, app.archive, around.now);
+    const app = await createApp(config, withoutTelemetry(deps));
+    await importFile(SAMPLE, app.archive, deps.now);
     await app.stop();
-    const serving = { ...around, pages: { ...around.pages, demoUserId: SAMPLE_USER_ID } };
+    const serving = { ...deps, pages: { ...deps.pages, demoUserId: SAMPLE_USER_ID } };
     return await serveHere(config, serving, options, (address, _app, web) =>
       process.stdout.write(welcome(config.baseUrl || address, web)),
     );
@@ -237,7 +237,7 @@ Stop it with Ctrl-C.
 
 /**
  * The first signal asks; a second one does not wait any longer. Ctrl-C reaches workers too, but it
- * is the first process that tells them what to do. SIGHUP is for `reload`, unless the terminal is
+ * is the primary process that tells them what to do. SIGHUP is for `reload`, unless the terminal is
  * closed in which the service was started.
  */
 function firstSignal(reload: () => void): Promise<string> {

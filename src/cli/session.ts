@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { Surroundings } from '../app.ts';
+import type { AppDependencies } from '../app.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
@@ -39,7 +39,7 @@ export function configOf(command: Command): { config: Config; file: ConfigFile |
   }
 }
 
-export const surroundings = (config: Config): Surroundings => ({
+export const appDependencies = (config: Config): AppDependencies => ({
   now: Date.now,
   sleep: async (ms) => void (await sleep(ms)),
   log: createLog(config.logLevel),
@@ -84,7 +84,7 @@ export async function withSession<T>(
     );
   }
   const { createServices } = await import('../services.ts');
-  const services = await createServices(config, surroundings(config));
+  const services = await createServices(config, appDependencies(config));
   try {
     return await work({ services, config });
   } finally {

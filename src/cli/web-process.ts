@@ -1,13 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { App, Surroundings } from '../app.ts';
+import type { App, AppDependencies } from '../app.ts';
 import type { Config } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
 import type { Log } from '../server/telemetry/log.ts';
 
 /**
- * With workers the operator's side is a process of its own, so that a long list there keeps no call
- * waiting. The first process starts it, and starts it again when it dies.
+ * With workers the operator's side has its own process, so that a long list there delays no call.
+ * The primary process starts it, and starts it again when it dies.
  */
 export interface WebProcess {
   readonly address: string;
@@ -89,20 +89,20 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
   };
 }
 
-/** In that process: until the first process asks it to end, or is gone. */
+/** In that process: until the primary process asks it to end, or is gone. */
 export async function serveWebProcess(
   config: Config,
-  around: Surroundings,
-  create: (config: Config, around: Surroundings) => Promise<App>,
+  deps: AppDependencies,
+  create: (config: Config, deps: AppDependencies) => Promise<App>,
   taken: (thrown: Error) => never,
 ): Promise<number> {
   process.title = 'columba web';
   for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
   const asked = Promise.race([once(process, 'SIGTERM'), once(process, 'disconnect')]);
   const { startWeb } = await import('./web.ts');
-  const app = await create(config, around);
+  const app = await create(config, deps);
   try {
-    const server = await startWeb(app, config, around).catch(taken);
+    const server = await startWeb(app, config, deps).catch(taken);
     process.send?.({ address: server?.address });
     await asked;
     app.health.stopping();

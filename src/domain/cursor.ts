@@ -1,29 +1,26 @@
-/**
- * Where in a list a page begins: lists are read some at a time, and each page begins behind the
- * last of the one before.
- */
-export interface Place {
+/** A position in a list that is ordered by time, then by id. Each page of a list starts at one. */
+export interface Cursor {
   readonly at: number;
   readonly id: bigint;
 }
 
 export const FIRST_ID = -(2n ** 63n);
 export const LAST_ID = 2n ** 63n - 1n;
-// Far beyond every date, and exact in a number.
+// The largest exact integer in a number: beyond every date.
 const END_OF_TIME = 2 ** 53 - 1;
 
-export const START: Place = { at: -END_OF_TIME, id: FIRST_ID };
-export const END: Place = { at: END_OF_TIME, id: LAST_ID };
+export const FIRST: Cursor = { at: -END_OF_TIME, id: FIRST_ID };
+export const LAST: Cursor = { at: END_OF_TIME, id: LAST_ID };
 
-/** Right behind a message, where the oldest come first. */
-export const behind = (at: number, id: bigint): Place =>
+/** The first position after an entry, for lists with the oldest entry first. */
+export const cursorAfter = (at: number, id: bigint): Cursor =>
   id === LAST_ID ? { at: at + 1, id: FIRST_ID } : { at, id: id + 1n };
 
-/** Right before it, where the newest come first. */
-export const before = (at: number, id: bigint): Place =>
+/** The last position before an entry, for lists with the newest entry first. */
+export const cursorBefore = (at: number, id: bigint): Cursor =>
   id === FIRST_ID ? { at: at - 1, id: LAST_ID } : { at, id: id - 1n };
 
-/** The rows of a list that goes by id, read some at a time for as long as more are wanted. */
+/** Reads a list that is ordered by id, page by page. */
 export async function* pages<R>(
   limit: number,
   page: (from: bigint) => Promise<R[]>,

@@ -1,9 +1,9 @@
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/outbox.ts';
-import { before, behind, END, START } from './cursor.ts';
+import { cursorAfter, cursorBefore, FIRST, LAST } from './cursor.ts';
 import { type HeldMessage, releaseHeld } from './ledger.ts';
 
-/** QUEUED and SUBMITTED are ours; the others are SMPP's names for what carriers report. */
+/** QUEUED and SUBMITTED are ours. The others are the names of SMPP for receipts of carriers. */
 export const DELIVERY_STATUSES = [
   'QUEUED',
   'SUBMITTED',
@@ -19,7 +19,7 @@ export const DELIVERY_STATUSES = [
 
 export interface SentMessage {
   readonly id: bigint;
-  /** The sender's own reference, where one was given. */
+  /** The reference that the sender gave. */
   readonly reference: string | null;
   readonly recipient: string | null;
   readonly text: string | null;
@@ -51,21 +51,21 @@ export function createOutbox(database: Database, now: () => number) {
 
   return {
     /**
-     * Oldest change first, so that a client that polls always gets on. All lists go on behind the
-     * message `after`.
+     * Oldest change first, so that a client that polls and marks sees every change. All lists start
+     * after the message `after`.
      */
     async unmarked(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
-      const place = after ? behind(after.updatedAt, after.id) : START;
-      return (await database.all(sql.unmarked, { account, ...place, limit })).map(toSent);
+      const cursor = after ? cursorAfter(after.updatedAt, after.id) : FIRST;
+      return (await database.all(sql.unmarked, { account, ...cursor, limit })).map(toSent);
     },
     async countUnmarked(account: AccountKey): Promise<bigint> {
       return (await database.first(sql.countUnmarked, { account }))?.total ?? 0n;
     },
     async newestSent(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
-      const place = after ? before(after.sentAt, after.id) : END;
-      return (await database.all(sql.newestSent, { account, ...place, limit })).map(toSent);
+      const cursor = after ? cursorBefore(after.sentAt, after.id) : LAST;
+      return (await database.all(sql.newestSent, { account, ...cursor, limit })).map(toSent);
     },
-    /** False where there is no such message. */
+    /** Returns false if there is no such message. */
     async mark(account: AccountKey, id: bigint): Promise<boolean> {
       return (await database.run(sql.mark, { account, id })) > 0;
     },
@@ -74,8 +74,8 @@ export function createOutbox(database: Database, now: () => number) {
     },
 
     async soonest(account: AccountKey, limit: number, after?: ScheduledMessage): Promise<ScheduledMessage[]> {
-      const place = after ? behind(after.scheduledAt, after.id) : START;
-      return (await database.all(sql.soonest, { account, ...place, limit })).map(toScheduled);
+      const cursor = after ? cursorAfter(after.scheduledAt, after.id) : FIRST;
+      return (await database.all(sql.soonest, { account, ...cursor, limit })).map(toScheduled);
     },
     deleteScheduled: (account: AccountKey, id: bigint): Promise<boolean> =>
       release(account, (queries) => queries.all(sql.deleteScheduled, { account, id })),

@@ -1,8 +1,8 @@
 import type { Database } from '../store/database.ts';
 import * as sql from '../store/statements/totals.ts';
 
-/** How much there is in all accounts together. */
-export interface Figures {
+/** The number of messages in all accounts together: for metrics. */
+export interface MessageTotals {
   readonly unread: number;
   readonly read: number;
   /** At most SCHEDULED_MAX. */
@@ -11,15 +11,18 @@ export interface Figures {
   readonly toPurge: number;
 }
 
-// Counting so many takes SQLite about 3 ms, during which nobody else is served.
+// Counting so many takes SQLite about 3 ms. The process serves no other call meanwhile.
 export const SCHEDULED_MAX = 100_000;
 const FRESH_MS = 30_000;
 
-/** The same ones for 30 s, however often they are asked for: the sum looks at every account. */
-export function createFigures(database: Database, now: () => number = () => performance.now()): () => Promise<Figures> {
-  let known: { readonly askedAt: number; readonly figures: Promise<Figures> } | undefined;
+/** Reads the totals at most every 30 s, because the sum reads a row of every account. */
+export function createTotals(
+  database: Database,
+  now: () => number = () => performance.now(),
+): () => Promise<MessageTotals> {
+  let latest: { readonly readAt: number; readonly totals: Promise<MessageTotals> } | undefined;
 
-  async function ask(): Promise<Figures> {
+  async function read(): Promise<MessageTotals> {
     const messages = await database.first(sql.messages, {});
     const scheduled = await database.first(sql.scheduled, { limit: SCHEDULED_MAX });
     const toPurge = await database.first(sql.toPurge, {});
@@ -32,8 +35,8 @@ export function createFigures(database: Database, now: () => number = () => perf
   }
 
   return () => {
-    if (!known || now() - known.askedAt >= FRESH_MS) known = { askedAt: now(), figures: ask() };
-    return known.figures;
+    if (!latest || now() - latest.readAt >= FRESH_MS) latest = { readAt: now(), totals: read() };
+    return latest.totals;
   };
 }
 
@@ -43,7 +46,7 @@ export interface DatabaseStatus {
   readonly accounts: number;
 }
 
-/** For `columba check`: it counts every account. */
+/** Reads the status for `columba check`. It counts every account. */
 export async function readStatus(database: Database): Promise<DatabaseStatus> {
   const row = await database.first(sql.status, {});
   return { bytes: Number(row?.bytes), schemaVersion: Number(row?.version), accounts: Number(row?.accounts) };

@@ -20,7 +20,7 @@ export type Operations = (
 ) => Promise<{ value: unknown; account: Caller }>;
 
 export function createOperations(services: Services): Operations {
-  const { accounts, guard } = services;
+  const { accounts, admission } = services;
   const handlers: { readonly [G in keyof Contract]: Handlers<G> } = {
     account: accountHandlers(services),
     inbox: inboxHandlers(services),
@@ -33,7 +33,7 @@ export function createOperations(services: Services): Operations {
     Record<string, (account: AccountKey, call: unknown) => unknown>
   >;
 
-  const admit = guard.limitsAccounts ? (account: Caller) => guard.admitAccount(account) : undefined;
+  const admit = admission.limitsAccounts ? (account: Caller) => admission.admitAccount(account) : undefined;
 
   return async ({ group, operation, arguments: call }, origin) => {
     const handler = untyped[group]?.[operation];
@@ -41,7 +41,7 @@ export function createOperations(services: Services): Operations {
     try {
       return await accounts.asCaller(call.user_id as string | null, origin, (account) => handler(account, call), admit);
     } catch (thrown) {
-      if (thrown instanceof Problem && thrown.kind === 'denied') await guard.failed(origin.client, origin.holdBack);
+      if (thrown instanceof Problem && thrown.kind === 'denied') await admission.failed(origin.client, origin.holdBack);
       throw thrown;
     }
   };

@@ -1,7 +1,7 @@
 import type { contract } from '../contract/contract.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
 import type { AccountKey, Accounts } from '../domain/accounts.ts';
-import type { Guard } from '../domain/admission/admission.ts';
+import type { Admission } from '../domain/admission/admission.ts';
 import type { Blacklist } from '../domain/blacklist.ts';
 import type { Contacts } from '../domain/contacts.ts';
 import type { Inbox } from '../domain/inbox.ts';
@@ -16,7 +16,7 @@ export interface Services {
   readonly blacklist: Blacklist;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
-  readonly guard: Guard;
+  readonly admission: Admission;
   /** The largest effective max or max_count. */
   readonly listLimit: number;
   /** The largest number of items in a list parameter. */

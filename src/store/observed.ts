@@ -2,61 +2,62 @@ import type { Database, Queries, Writing } from './database.ts';
 import type { Dialect } from './statement.ts';
 
 /**
- * A database that tells when statements begin and end: for metrics and traces. Told are their
- * names, never their values.
+ * A database that reports when each statement begins and ends: for metrics and spans. It reports
+ * the names of statements, never their values.
  */
 export type StatementKind = 'read' | 'write' | 'transaction';
 export type StatementObserver = (name: string, kind: StatementKind) => StatementSpan;
 export interface StatementSpan {
-  /** For what is done inside of it. Without one, nobody wants to know. */
+  /** Observes the statements inside a transaction. Undefined: they are not observed. */
   readonly within?: StatementObserver | undefined;
   ended(failed: boolean): void;
 }
 
-export function createTimed(database: Database, engine: Dialect['engine'], watch: StatementObserver): Database {
+export function createObserved(database: Database, engine: Dialect['engine'], observe: StatementObserver): Database {
   return {
     ...database,
-    ...timedQueries(database, watch),
-    // PostgreSQL finds out along with the first statement.
+    ...observedQueries(database, observe),
+    // PostgreSQL identifies the caller within the first statement, so there is nothing to observe.
     ...(engine === 'sqlite' && {
-      identify: (...given) => timed(watch('accounts.identify', 'read'), () => database.identify(...given)),
+      identify: (...given) => observed(observe('accounts.identify', 'read'), () => database.identify(...given)),
     }),
     confirm(account) {
       const confirming = database.confirm(account);
-      return confirming && timed(watch('accounts.identify', 'read'), () => confirming);
+      return confirming && observed(observe('accounts.identify', 'read'), () => confirming);
     },
     transaction(account, work) {
-      const watched = watch('transaction', 'transaction');
-      const { within } = watched;
-      return timed(watched, () =>
-        database.transaction(account, within ? (queries) => work(timedWriting(queries, within)) : work),
+      const span = observe('transaction', 'transaction');
+      const { within } = span;
+      return observed(span, () =>
+        database.transaction(account, within ? (queries) => work(observedWriting(queries, within)) : work),
       );
     },
   };
 }
 
-async function timed<T>(watched: StatementSpan, work: () => T | Promise<T>): Promise<T> {
+async function observed<T>(span: StatementSpan, work: () => T | Promise<T>): Promise<T> {
   let failed = true;
   try {
     const result = await work();
     failed = false;
     return result;
   } finally {
-    watched.ended(failed);
+    span.ended(failed);
   }
 }
 
-const timedQueries = (queries: Queries, watch: StatementObserver): Queries => ({
+const observedQueries = (queries: Queries, observe: StatementObserver): Queries => ({
   all: (statement, parameters) =>
-    timed(watch(statement.name, kindOf(statement)), () => queries.all(statement, parameters)),
+    observed(observe(statement.name, kindOf(statement)), () => queries.all(statement, parameters)),
   first: (statement, parameters) =>
-    timed(watch(statement.name, kindOf(statement)), () => queries.first(statement, parameters)),
-  run: (statement, parameters) => timed(watch(statement.name, 'write'), () => queries.run(statement, parameters)),
+    observed(observe(statement.name, kindOf(statement)), () => queries.first(statement, parameters)),
+  run: (statement, parameters) => observed(observe(statement.name, 'write'), () => queries.run(statement, parameters)),
 });
 
-const timedWriting = (queries: Writing, watch: StatementObserver): Writing => ({
-  ...timedQueries(queries, watch),
-  runAll: (statement, parameters) => timed(watch(statement.name, 'write'), () => queries.runAll(statement, parameters)),
+const observedWriting = (queries: Writing, observe: StatementObserver): Writing => ({
+  ...observedQueries(queries, observe),
+  runAll: (statement, parameters) =>
+    observed(observe(statement.name, 'write'), () => queries.runAll(statement, parameters)),
 });
 
 const kindOf = ({ writes }: { writes: boolean }): StatementKind => (writes ? 'write' : 'read');

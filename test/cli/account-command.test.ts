@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accountIn, columba, freshDatabase, serving } from '../support/command.ts';
+import { exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { exportOf } from '../support/reading.ts';
 import { startService } from '../support/service.ts';
-import { accountIn, columba, freshDatabase, serving } from './running.ts';
 
 /** The user_id that a command has shown. */
 const shown = (stdout: string): string => /^[0-9a-f-]{36}$/m.exec(stdout)?.[0] ?? assert.fail(stdout);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { columba } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore, sql } from '../support/opened-database.ts';
-import { columba } from './running.ts';
 
 const check = (database: string) => columba(['check', '--ledger', '--database', database]);
 const lastLines = (text: string) => text.trimEnd().split('\n').slice(-2);

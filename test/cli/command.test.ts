@@ -7,9 +7,9 @@ import { addOperatorCommands } from '../../src/cli/operator.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { flagOf, settings } from '../../src/config/settings.ts';
 import { migrations } from '../../src/store/schema/migrations.ts';
+import { columba, folder, freshDatabase, freshPath } from '../support/command.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { account, document, essence, lines } from '../support/import-files.ts';
-import { columba, folder, freshDatabase, freshPath } from './running.ts';
 
 const PACKAGE = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const accountsOf = (text: string): { username: string }[] => JSON.parse(text).accounts;

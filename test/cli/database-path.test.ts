@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, writeFileSync } from '
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { migrations } from '../../src/store/schema/migrations.ts';
+import { columba, folder } from '../support/command.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
-import { columba, folder } from './running.ts';
 
 /** Which database a command works on. */
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { columba, serving } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
-import { columba, serving } from './running.ts';
 
 onEveryEngine('columba account find --log-name', (engine) => {
   test('goes from the account of a log line to its username, with the key of the log and not without', async (t) => {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { findConfigFile } from '../../src/config/config-file.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createExchangeRecorder } from '../../src/server/telemetry/exchange-recorder.ts';
-import { columba, folder, freshPath } from './running.ts';
+import { columba, folder, freshPath } from '../support/command.ts';
 
 /** Commands and settings that would have harmed the operator without a word. */
 

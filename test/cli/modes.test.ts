@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { columba, folder, freshDatabase, freshPath, serving } from '../support/command.ts';
 import { SAMPLE } from '../support/engines.ts';
 import { openStore } from '../support/opened-database.ts';
-import { columba, folder, freshDatabase, freshPath, serving } from './running.ts';
 
 /** Who may read what Columba writes. */
 

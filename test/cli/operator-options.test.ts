@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { columba, freshDatabase } from './running.ts';
+import { columba, freshDatabase } from '../support/command.ts';
 
 describe('options of operator commands', () => {
   test('a received message could be marked as read and never as unread', async () => {

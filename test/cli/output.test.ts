@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { COLUMBA, columba, folder, freshDatabase, freshPath } from '../support/command.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { account, lines } from '../support/import-files.ts';
-import { COLUMBA, columba, folder, freshDatabase, freshPath } from './running.ts';
 
 /** Where commands write to, and what was there before. */
 

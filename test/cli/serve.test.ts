@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { columba, folder, freshDatabase, serving } from './running.ts';
+import { columba, folder, freshDatabase, serving } from '../support/command.ts';
 
 const temporary = () => mkdtempSync(join(folder, 'tmp-'));
 

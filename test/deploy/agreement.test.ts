@@ -91,7 +91,7 @@ describe('numbers and names', () => {
   });
 
   test('a limit of memory has room for what its processes have of their own and receive at once', () => {
-    // bench/RESULTS.md, Size: of its own under load; with workers there is a first process, which serves nothing.
+    // bench/RESULTS.md, Size: of its own under load; with workers there is a primary process, which serves nothing.
     const [firstMiB, processMiB] = [60, 310];
     const limits = { 'compose.yaml': compose.mem_limit, 'kubernetes.yaml': container.resources.limits.memory };
     for (const [file, limit] of Object.entries(limits)) {

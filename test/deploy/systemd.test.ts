@@ -4,8 +4,8 @@ import { accessSync, constants, existsSync, mkdtempSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { freshDatabase } from '../cli/running.ts';
 import { startProgram, until } from '../durability/program.ts';
+import { freshDatabase } from '../support/command.ts';
 import { type Peer, testWith } from '../support/peers.ts';
 import { ROOT, read, readUnit } from './formats.ts';
 
@@ -100,14 +100,14 @@ describe(UNIT, () => {
     assert.ok(environment.COLUMBA_DATABASE?.startsWith(`sqlite:${state}/`), environment.COLUMBA_DATABASE);
   });
 
-  test('the first process gets the signal, and the time to stop is longer than the connections may take', () => {
+  test('the primary process gets the signal, and the time to stop is longer than the connections may take', () => {
     assert.equal(value('KillMode'), 'mixed');
     assert.equal(value('KillSignal'), 'SIGTERM');
     const [, seconds] = /^(\d+)s$/.exec(value('TimeoutStopSec')) ?? [];
     assert.ok(Number(seconds) * 1_000 > Number(environment.COLUMBA_DRAIN_TIMEOUT_MS) + 5_000);
   });
 
-  test('a reload, with the workers of the unit, replaces all of them and keeps the first process', async () => {
+  test('a reload, with the workers of the unit, replaces all of them and keeps the primary process', async () => {
     assert.equal(value('ExecReload'), '/bin/kill -HUP $MAINPID');
     const count = Number(environment.COLUMBA_WORKERS);
     assert.ok(count > 1);

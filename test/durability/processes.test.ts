@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { columba, freshPath } from '../cli/running.ts';
+import { columba, freshPath } from '../support/command.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 import { openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';
@@ -14,7 +14,7 @@ import { createCaller, isAlive, type Program, startProgram, until, within } from
 /** Several processes behind one port: what they serve, and how they come and go. */
 const WORKERS = 3;
 const LONG_MS = '30000';
-// For what the first process tells the others after it has written its line.
+// For what the primary process tells the others after it has written its line.
 const SIGNAL_MS = 200;
 
 const READY = requestBytes('GET /health/ready HTTP/1.1', ['Host: sms.example']);
@@ -99,7 +99,7 @@ onEveryEngine('processes', (engine) => {
     await until('all are replaced', () => {
       assert.ok(
         isAlive(program.pid) && program.child.exitCode === null,
-        `the first process ended: ${program.output.stderr}`,
+        `the primary process ended: ${program.output.stderr}`,
       );
       return served(program) === 2 * WORKERS;
     });
@@ -215,7 +215,7 @@ onEveryEngine('processes', (engine) => {
     await endsWell(program);
   });
 
-  test('the workers end when the first process is killed, whatever they are doing', async () => {
+  test('the workers end when the primary process is killed, whatever they are doing', async () => {
     const program = await startProgram(await engine.fresh('sample'), WORKERS);
     const [kept, call] = [await keptConnection(program), await halfCall(program)];
     program.kill('SIGKILL');

@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import { serve } from '../../src/cli/serve.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import type { Database } from '../../src/store/database.ts';
-import { columba, freshDatabase, freshPath, launch } from '../cli/running.ts';
+import { columba, freshDatabase, freshPath, launch } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { type Peer, testWith } from '../support/peers.ts';
 import { isAlive, startProgram, until, within } from './program.ts';
@@ -47,7 +47,7 @@ async function startHanging(database: string) {
 }
 
 onEveryEngine('processes that are still starting', (engine) => {
-  test('SIGTERM to the first process ends all of them, without waiting until they serve', async () => {
+  test('SIGTERM to the primary process ends all of them, without waiting until they serve', async () => {
     const { child, ended, pid } = await startHanging(await engine.fresh('empty'));
     child.kill('SIGTERM');
     const { code, stderr } = await within('the end of all processes', ended);
@@ -55,7 +55,7 @@ onEveryEngine('processes that are still starting', (engine) => {
     assert.equal(isAlive(pid), false);
   });
 
-  test('they end by themselves when the first process is killed', async () => {
+  test('they end by themselves when the primary process is killed', async () => {
     const { child, ended } = await startHanging(await engine.fresh('empty'));
     child.kill('SIGKILL');
     await within('the end of all processes', ended); // each of them holds the standard error
@@ -73,7 +73,7 @@ onEveryEngine('processes that are still starting', (engine) => {
       const [pid] = started().filter((each) => !served.includes(each));
       process.kill(Number(pid), 'SIGKILL');
       await until('all serve', () => output.stderr.includes('"msg":"serving with workers"'));
-      // Each process writes its own lines, so those of a worker may come after that of the first process.
+      // Each process writes its own lines, so those of a worker may come after that of the primary process.
       await until('every worker says so', () => serving() === WORKERS);
       assert.equal(output.stderr.match(/a worker was killed before it served and is replaced/g)?.length, 1);
       child.kill('SIGTERM');
@@ -105,7 +105,7 @@ onEveryEngine('processes that are still starting', (engine) => {
   });
 });
 
-onEveryEngine('a first process that cannot serve metrics', (engine) => {
+onEveryEngine('a primary process that cannot serve metrics', (engine) => {
   test('has closed its database when it says so: connections would keep the process alive', async (t) => {
     const before = process.listeners('uncaughtException');
     t.after(() => {
@@ -123,8 +123,8 @@ onEveryEngine('a first process that cannot serve metrics', (engine) => {
       ...opened,
       close: () => opened.close().then(() => void closed++),
     });
-    const surroundings = { now: () => 0, sleep: async () => {}, log: pino({ level: 'silent' }), database };
-    await assert.rejects(serve(config, surroundings, { demo: false, trace: undefined }), /^Problem: Port \d+ is taken/);
+    const deps = { now: () => 0, sleep: async () => {}, log: pino({ level: 'silent' }), database };
+    await assert.rejects(serve(config, deps, { demo: false, trace: undefined }), /^Problem: Port \d+ is taken/);
     assert.equal(closed, 1);
   });
 });

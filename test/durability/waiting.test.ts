@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { columba, freshPath } from '../cli/running.ts';
+import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 import { createCaller, startProgram, within } from './program.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columba, type Server, serving } from '../cli/running.ts';
+import { columba, type Server, serving } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { callAt } from './operator-api.ts';
 

@@ -3,8 +3,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { columba, freshDatabase, freshPath, type Server, serving } from '../cli/running.ts';
 import { onPostgres } from '../store/postgres/servers.ts';
+import { columba, freshDatabase, freshPath, type Server, serving } from '../support/command.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { account, lines } from '../support/import-files.ts';
 

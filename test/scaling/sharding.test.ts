@@ -21,6 +21,23 @@ const BEYOND: Readonly<Record<string, string>> = {
   'audit.add': 'the audit is of all accounts',
   'audit.before': 'the audit is of all accounts',
   'audit.ofAccountBefore': 'the audit is of all accounts',
+  'connectors.addCounts': 'connectors belong to the installation',
+  'connectors.all': 'connectors belong to the installation',
+  'connectors.byName': 'connectors belong to the installation',
+  'connectors.moveSlots': 'connectors belong to the installation',
+  'connectors.onlyDefault': 'connectors belong to the installation',
+  'connectors.put': 'connectors belong to the installation',
+  'connectors.remove': 'connectors belong to the installation',
+  'connectors.setDown': 'connectors belong to the installation',
+  'connectors.setPaused': 'connectors belong to the installation',
+  'connectors.setUp': 'connectors belong to the installation',
+  'connectors.takeSlots': 'connectors belong to the installation',
+  'connectors.inUse': 'the operator removes a connector that no account names',
+  'sending.addHistory': 'all rows of its list belong to the account that it is given',
+  'sending.dueAccounts': 'a dispatcher looks for work of any account',
+  'sending.lockAccounts': 'a dispatcher looks for work of any account',
+  'sending.nextDue': 'a dispatcher looks for work of any account',
+  'sending.waitForAccounts': 'one transaction settles messages of several accounts',
   'idempotency.answerOf': 'a key belongs to a token',
   'idempotency.claim': 'a key belongs to a token',
   'idempotency.forget': 'a key belongs to a token',
@@ -41,10 +58,10 @@ const BEYOND: Readonly<Record<string, string>> = {
   'tokens.revoke': 'the operator names a token by its id',
   'tokens.used': 'a token may belong to no account',
   'purge.next': 'it looks for inboxes that were emptied, wherever they are',
-  'figures.messages': 'the operator wants to know how much there is',
-  'figures.scheduled': 'the operator wants to know how much there is',
-  'figures.status': 'the operator wants to know how much there is',
-  'figures.toPurge': 'the operator wants to know how much there is',
+  'totals.messages': 'the operator wants to know how much there is',
+  'totals.scheduled': 'the operator wants to know how much there is',
+  'totals.status': 'the operator wants to know how much there is',
+  'totals.toPurge': 'the operator wants to know how much there is',
   'schema.currentVersion': 'the schema belongs to no account',
   'schema.recordVersion': 'the schema belongs to no account',
 };
@@ -113,7 +130,7 @@ describe('statements', () => {
   test('what looks beyond one account touches only the tables that are on every node', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
-    const nobodyWaits = /^(purge\.next|figures\.\w+)$/;
+    const nobodyWaits = /^(purge\.next|sending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     for (const { name, text } of calls) {
       assert.doesNotMatch(text, new RegExp(`\\b(from|join|into|update) (${spread.join('|')})\\b`), name);
@@ -216,7 +233,10 @@ onEveryEngine('tables', (engine) => {
 
   test('every key, index and reference starts with the account, but for what must be unique everywhere', async () => {
     const indexes = await indexesIn(setting);
-    assert.deepEqual(strayingIndexes(indexes), [...EVERYWHERE, ...SEARCHED, 'schema_version: primary key (version)'].sort());
+    assert.deepEqual(
+      strayingIndexes(indexes),
+      [...EVERYWHERE, ...SEARCHED, 'schema_version: primary key (version)'].sort(),
+    );
     const keyed = indexes.filter(({ kind }) => kind === 'primary key').map(({ table }) => table);
     assert.deepEqual(keyed.sort(), [...TABLES, 'schema_version'].sort());
     const referring = indexes.filter(({ kind }) => kind === 'foreign key').map(({ table }) => table);

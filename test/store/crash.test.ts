@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { columba, freshDatabase, type Server, serving } from '../cli/running.ts';
+import { columba, freshDatabase, type Server, serving } from '../support/command.ts';
 import { SAMPLE } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { createGuard, type Guard, type GuardSettings } from '../../src/domain/admission/admission.ts';
-import { type Authority, createAuthority, type Lease } from '../../src/domain/admission/rate-limiter.ts';
+import { type Admission, type AdmissionSettings, createAdmission } from '../../src/domain/admission/admission.ts';
+import { createRateLimiter, type Lease, type RateLimiter } from '../../src/domain/admission/rate-limiter.ts';
 import { Problem } from '../../src/problem.ts';
 import { Caller } from '../../src/store/caller.ts';
 
-/** Guards of several processes that ask one authority, whose answers come when the test says so. */
+/** Admission in several processes that ask one rate limiter. The test decides when it answers. */
 export const acme = new Caller('acme', undefined, 1n);
 export const globex = new Caller('globex', undefined, 2n);
 
@@ -16,17 +16,17 @@ export interface World {
   readonly asked: string[];
   /** Lets the questions that are on their way be answered, in their order. */
   answer(count?: number): Promise<void>;
-  guard(settings?: Partial<GuardSettings>): Guard;
+  admission(settings?: Partial<AdmissionSettings>): Admission;
 }
 
 export function createWorld(perSecond: number, burst: number): World {
   const clock = { now: Date.UTC(2026, 10, 15, 12) };
   const slept: number[] = [];
-  const inner = createAuthority(() => clock.now);
+  const inner = createRateLimiter(() => clock.now);
   const granted = new Map<string, number>();
   const asked: string[] = [];
   const waiting: (() => void)[] = [];
-  const far: Authority = {
+  const far: RateLimiter = {
     remote: true,
     take: (key, rate, wanted) =>
       new Promise<Lease>((resolve) => {
@@ -50,9 +50,9 @@ export function createWorld(perSecond: number, burst: number): World {
         await settled();
       }
     },
-    guard: (settings) =>
-      createGuard({
-        authority: far,
+    admission: (settings) =>
+      createAdmission({
+        rateLimiter: far,
         now: () => clock.now,
         sleep: async (ms) => void slept.push(ms),
         accountRate: { perSecond, burst },

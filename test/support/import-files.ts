@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import type { App } from '../../src/app.ts';
 import { exportAccounts } from '../../src/transfer/export.ts';
 import { type ImportResult, importFile } from '../../src/transfer/import.ts';
-import { freshPath } from '../cli/running.ts';
+import { freshPath } from './command.ts';
 import type { Engine } from './engines.ts';
 import { type Service, startService } from './service.ts';
 

@@ -12,7 +12,7 @@ export function exchangeBytes(address: string, bytes: Uint8Array): Promise<Buffe
     socket.on('data', (chunk) => chunks.push(chunk));
     socket.on('end', () => resolve(Buffer.concat(chunks)));
     socket.on('error', reject);
-    socket.setTimeout(10_000, () => socket.destroy(new Error('no answer for 10 s')));
+    socket.on('timeout', () => socket.destroy(new Error(`no answer for ${ANSWER_TIMEOUT_MS} ms`)));
   });
 }
 
@@ -49,6 +49,9 @@ export interface Connection {
   close(): void;
 }
 
+// So long that only a lost answer takes it, on a busy machine too.
+const ANSWER_TIMEOUT_MS = 60_000;
+
 export async function openConnection(address: string): Promise<Connection> {
   const { hostname, port } = new URL(address);
   const socket = connect({ port: Number(port), host: hostname.replace(/^\[|\]$/g, ''), noDelay: true });
@@ -68,9 +71,18 @@ export async function openConnection(address: string): Promise<Connection> {
     failed = error;
     change();
   });
-  socket.setTimeout(10_000, () => socket.destroy(new Error('no answer for 10 s')));
+  socket.on('timeout', () => socket.destroy(new Error(`no answer for ${ANSWER_TIMEOUT_MS} ms`)));
 
+  /** The time-out runs only here: between two requests a test may collect garbage for long. */
   const until = async <T>(look: () => T | undefined): Promise<T> => {
+    socket.setTimeout(ANSWER_TIMEOUT_MS);
+    try {
+      return await waitFor(look);
+    } finally {
+      socket.setTimeout(0);
+    }
+  };
+  const waitFor = async <T>(look: () => T | undefined): Promise<T> => {
     for (;;) {
       const found = look();
       if (found !== undefined) return found;

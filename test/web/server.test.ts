@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { columba, freshDatabase, serving } from '../cli/running.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { columba, freshDatabase, serving } from '../support/command.ts';
 import { engines } from '../support/engines.ts';
 import { exchange } from './raw-exchange.ts';
 

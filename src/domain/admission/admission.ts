@@ -1,67 +1,65 @@
-import { neighbourhood, networkList } from '../../networks.ts';
+import { customerNetwork, networkList } from '../../networks.ts';
 import { Problem } from '../../problem.ts';
 import type { Caller } from '../../store/database.ts';
-import { type Authority, createAuthority, createMemory, type Lease, type Rate } from './rate-limiter.ts';
+import { createRateLimiter, createRecentMap, type Lease, type Rate, type RateLimiter } from './rate-limiter.ts';
 
 /**
- * Keeps callers within their limits. Only failures wait: who is known behind the same address never
- * does.
+ * Holds callers to their limits. Only failed identifications are delayed. A valid user_id behind
+ * the same address is never delayed.
  */
-export interface Guard {
-  /** Resolves when the failed identification may be answered. */
+export interface Admission {
+  /** Resolves when the response to a failed identification may be sent. */
   failed(client: string, holdBack?: HoldBack): Promise<void>;
-  /** These throw Problem `too-many`, now or later. */
+  /** Both throw Problem `too-many`, or reject with it. */
   admitClient(client: string): void | Promise<void>;
   admitAccount(account: Caller): void | Promise<void>;
   /**
-   * Reading a request costs something before it is known whose it is. An address may cost so many
-   * bytes a second; none, if its calls succeed. Without bytes: whether anything is left. Throws
-   * Problem `too-many`.
+   * Limits the bytes per second that are parsed for an address before its caller is known.
+   * Successful calls get their bytes back. Without `bytes` it only checks that some are left.
+   * Throws Problem `too-many`.
    */
   admitReading(client: string, bytes?: number): void;
   readingSucceeded(client: string, bytes: number): void;
-  /**
-   * Whether accounts have a limit: then it must be known whose a call is before anything is done.
-   */
+  /** Whether accounts have a rate limit. Then a call is identified before any other work. */
   readonly limitsAccounts: boolean;
 }
 
-/** Around a wait. */
+/** Runs the wait; load shedding does not count the request meanwhile. */
 export type HoldBack = (wait: () => Promise<void>) => Promise<void>;
 
-export interface GuardSettings {
-  readonly authority: Authority;
+export interface AdmissionSettings {
+  readonly rateLimiter: RateLimiter;
   readonly sleep: (ms: number) => Promise<void>;
   readonly now: () => number;
-  /** No limit where none come in. */
+  /** A rate of 0 per second means no limit. */
   readonly accountRate: Rate;
   readonly addressRate: Rate;
-  /** Networks whose addresses have no limit of their own: many accounts may be behind one. */
+  /** Networks whose addresses have no limit: one address there may serve many accounts. */
   readonly unlimited: readonly string[];
 }
 
-// What is asked for ahead is spent soon or never: enough not to ask for each call, little enough to
-// count together.
+// A worker leases calls from the primary: 1/20 of the rate at once, for at most one second. So it
+// does not ask for each call, and unused leases stay small.
 const LEASES_PER_SECOND = 20;
 const LEASE_MS = 1_000;
 const LEASES_MAX = 20_000;
 
-// Calls as a rule are shorter and always read. 1 MiB of the worst XML takes 20 ms: an address can
-// take 2 % of a core.
+// Most calls are shorter and are always parsed. Parsing 1 MiB of the worst XML takes 20 ms. So an
+// address can use 2 % of a core.
 const FREE_READING_BYTES = 16_384;
-const READING: Rate = { perSecond: 64, burst: 512 }; // of 16 KiB each: 1 MiB a second, and 8 MiB at once
+const READING: Rate = { perSecond: 64, burst: 512 }; // tokens of 16 KiB: 1 MiB a second, 8 MiB at once
 
-export function createGuard(settings: GuardSettings): Guard {
-  const { authority, sleep, now, accountRate, addressRate } = settings;
+export function createAdmission(settings: AdmissionSettings): Admission {
+  const { rateLimiter, sleep, now, accountRate, addressRate } = settings;
   const isUnlimited = networkList(settings.unlimited);
-  const leases = createMemory<{ left: number; until: number }>(LEASES_MAX);
-  const asking = new Map<string, Promise<Lease>>();
-  const reading = createAuthority(now); // each process bounds its own work
+  const leases = createRecentMap<{ left: number; until: number }>(LEASES_MAX);
+  const pendingLeases = new Map<string, Promise<Lease>>();
+  const parsing = createRateLimiter(now); // each process limits its own work
 
   function spend(key: string, rate: Rate, whose: string): void | Promise<void> {
     if (spendLeased(key)) return undefined;
-    if (authority.remote) return ask(key, rate, whose);
-    const taken = authority.take(key, rate, 1);
+    if (rateLimiter.remote) return ask(key, rate, whose);
+    const taken = rateLimiter.take(key, rate, 1);
     return taken instanceof Promise ? taken.then((lease) => check(lease, whose)) : check(taken, whose);
   }
 
@@ -73,31 +71,31 @@ export function createGuard(settings: GuardSettings): Guard {
   }
 
   /**
-   * One question at a time for each key: calls that come meanwhile share what it brings, or are
-   * refused with it.
+   * Asks the primary once at a time for each key. Calls that arrive meanwhile share the lease, or
+   * are rejected with it.
    */
   async function ask(key: string, rate: Rate, whose: string): Promise<void> {
     do {
-      const asked = asking.get(key) ?? lease(key, rate).finally(() => asking.delete(key));
-      asking.set(key, asked);
+      const asked = pendingLeases.get(key) ?? lease(key, rate).finally(() => pendingLeases.delete(key));
+      pendingLeases.set(key, asked);
       check(await asked, whose);
     } while (!spendLeased(key));
   }
 
   async function lease(key: string, rate: Rate): Promise<Lease> {
-    const taken = await authority.take(key, rate, Math.ceil(rate.perSecond / LEASES_PER_SECOND));
+    const taken = await rateLimiter.take(key, rate, Math.ceil(rate.perSecond / LEASES_PER_SECOND));
     leases.set(key, { left: taken.granted, until: now() + LEASE_MS });
     return taken;
   }
 
   return {
     async failed(client, holdBack = (wait) => wait()) {
-      const delayMs = await authority.failed(client);
+      const delayMs = await rateLimiter.failed(client);
       if (delayMs > 0) await holdBack(() => sleep(delayMs));
     },
     admitClient(client) {
       if (addressRate.perSecond === 0 || isUnlimited(client)) return undefined;
-      return spend(`address ${customer(client)}`, addressRate, 'from this address');
+      return spend(`address ${customerOf(client)}`, addressRate, 'from this address');
     },
     admitAccount(account) {
       if (accountRate.perSecond === 0) return undefined;
@@ -106,24 +104,24 @@ export function createGuard(settings: GuardSettings): Guard {
     admitReading(client, bytes) {
       const wanted = bytes === undefined ? 0 : readingCost(bytes);
       if ((bytes !== undefined && wanted === 0) || isUnlimited(client)) return;
-      const key = customer(client);
-      const { granted, waitMs } = reading.take(key, READING, wanted || 1);
-      if (wanted === 0) reading.giveBack(key, READING, granted); // it was only asked
+      const key = customerOf(client);
+      const { granted, waitMs } = parsing.take(key, READING, wanted || 1);
+      if (wanted === 0) parsing.giveBack(key, READING, granted); // only a check
       if (granted < (wanted || 1)) throw tooMany('from this address', waitMs || 1_000);
     },
     readingSucceeded(client, bytes) {
       const taken = readingCost(bytes);
-      if (taken > 0 && !isUnlimited(client)) reading.giveBack(customer(client), READING, taken);
+      if (taken > 0 && !isUnlimited(client)) parsing.giveBack(customerOf(client), READING, taken);
     },
     limitsAccounts: accountRate.perSecond > 0,
   };
 }
 
-/** In tokens of the bucket. */
+/** The tokens that these bytes cost. */
 const readingCost = (bytes: number): number => Math.max(0, Math.ceil(bytes / FREE_READING_BYTES) - 1);
 
 /** A customer of a provider has a whole /64 of IPv6 addresses. */
-const customer = (client: string): string => (client.includes(':') ? neighbourhood(client) : client);
+const customerOf = (client: string): string => (client.includes(':') ? customerNetwork(client) : client);
 
 function check({ granted, waitMs }: Lease, whose: string): void {
   if (granted === 0) throw tooMany(whose, waitMs);

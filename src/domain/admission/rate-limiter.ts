@@ -1,22 +1,19 @@
 import { detached } from '../../detached.ts';
-import { neighbourhood } from '../../networks.ts';
+import { customerNetwork } from '../../networks.ts';
 
 /**
- * Who has done how much of late. Processes that share a port ask one of them, so that they count
- * together.
+ * Counts the calls and the failed identifications of each client and account. Workers ask the
+ * primary process, so that all workers count together.
  */
-export interface Authority {
-  /** Asking takes a message to another process: better for some calls at once. */
+export interface RateLimiter {
+  /** A question is a message to another process, so admission asks for several calls at once. */
   readonly remote?: boolean;
-  /**
-   * Up to `wanted` calls for whoever the key names. Where there are none, how long until there is
-   * one.
-   */
+  /** Grants up to `wanted` calls for the key. If it grants none, it tells how long to wait. */
   take(key: string, rate: Rate, wanted: number): Lease | Promise<Lease>;
-  /** Counts a failed identification; for how long its answer is to be held back. */
+  /** Counts a failed identification. Returns the delay of its response in milliseconds. */
   failed(client: string): number | Promise<number>;
 }
-/** A token bucket: full it holds `burst`, and `perSecond` come in. */
+/** A token bucket: it holds at most `burst` tokens and gains `perSecond` tokens each second. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
@@ -26,24 +23,24 @@ export interface Lease {
   readonly waitMs: number;
 }
 
-// A program with an outdated user_id fails a few times before a person looks at it: those are free.
+// A program with an outdated user_id fails a few times before a person looks at it. These failures
+// have no delay.
 const FREE_FAILURES = 10;
-// Of all addresses of one neighbourhood together: a company behind a few addresses has several such
-// programs.
-const FREE_FAILURES_NEARBY = 100;
+// For one customer network (/24 or /64): a company with a few addresses has several such programs.
+const FREE_FAILURES_OF_NETWORK = 100;
 const DELAY_FIRST_MS = 100;
 const DELAY_MAX_MS = 2_000;
 const FORGET_AFTER_MS = 60_000;
 // About 10 MB each when full.
 const CLIENTS_MAX = 10_000;
 const BUCKETS_MAX = 100_000;
-// Buckets count in thousandths: whole rates and whole milliseconds make whole numbers, so nothing
-// is lost by rounding.
+// Buckets count thousandths of a call. Whole rates and whole milliseconds then give whole numbers,
+// so there is no rounding error.
 const CALL = 1_000;
 
-export function createAuthority(now: () => number) {
-  const failures = createMemory<{ count: number; lastAt: number }>(CLIENTS_MAX);
-  const buckets = createMemory<{ level: number; at: number }>(BUCKETS_MAX);
+export function createRateLimiter(now: () => number) {
+  const failures = createRecentMap<{ count: number; lastAt: number }>(CLIENTS_MAX);
+  const buckets = createRecentMap<{ level: number; at: number }>(BUCKETS_MAX);
 
   function countFailure(key: string): number {
     const before = failures.get(key);
@@ -57,14 +54,14 @@ export function createAuthority(now: () => number) {
     take(key: string, { perSecond, burst }: Rate, wanted: number): Lease {
       const at = now();
       const before = buckets.get(key);
-      const elapsed = before ? Math.max(at - before.at, 0) : 0; // a clock that was set back gives nothing
+      const elapsed = before ? Math.max(at - before.at, 0) : 0; // a clock that was set back adds no tokens
       const level = Math.min(burst * CALL, before ? before.level + elapsed * perSecond : burst * CALL);
       const granted = Math.min(Math.floor(level / CALL), wanted);
       buckets.set(key, { level: level - granted * CALL, at });
       return { granted, waitMs: granted > 0 ? 0 : Math.ceil((CALL - level) / perSecond) };
     },
 
-    /** Takes back what was taken and not used up. */
+    /** Puts unused tokens back into the bucket. */
     giveBack(key: string, { burst }: Rate, count: number): void {
       const bucket = buckets.get(key);
       if (bucket) buckets.set(key, { ...bucket, level: Math.min(burst * CALL, bucket.level + count * CALL) });
@@ -73,29 +70,29 @@ export function createAuthority(now: () => number) {
     failed(client: string): number {
       const beyond = Math.max(
         countFailure(client) - FREE_FAILURES,
-        countFailure(`near ${neighbourhood(client)}`) - FREE_FAILURES_NEARBY,
+        countFailure(`network ${customerNetwork(client)}`) - FREE_FAILURES_OF_NETWORK,
       );
       return beyond > 0 ? Math.min(DELAY_FIRST_MS * 2 ** Math.min(beyond - 1, 10), DELAY_MAX_MS) : 0;
     },
-  } satisfies Authority & { giveBack(key: string, rate: Rate, count: number): void };
+  } satisfies RateLimiter & { giveBack(key: string, rate: Rate, count: number): void };
 }
 
 /**
- * At most so many values by their keys; of those that were not set of late, half are forgotten at a
- * time.
+ * A map of at most `sizeMax` entries that keeps the entries set most recently. It has two
+ * generations of half the size. When the newer one is full, the older one is dropped.
+ * A BoundedMap would drop all entries, and an attacker with many addresses would have no delay.
  */
-export function createMemory<T>(most: number) {
-  // Not one by one: finding the first of a Map takes as long as there were deletions, 0.2 ms for a
-  // hundred thousand.
-  let recent = new Map<string, T>();
-  let before = new Map<string, T>();
+export function createRecentMap<T>(sizeMax: number) {
+  // Deleting the oldest entry of one Map is slower: after 100,000 deletions each takes 0.2 ms.
+  let newer = new Map<string, T>();
+  let older = new Map<string, T>();
   return {
-    get: (key: string): T | undefined => recent.get(key) ?? before.get(key),
+    get: (key: string): T | undefined => newer.get(key) ?? older.get(key),
     set(key: string, value: T): void {
-      recent.set(detached(key), value);
-      if (recent.size < most / 2) return;
-      before = recent;
-      recent = new Map();
+      newer.set(detached(key), value);
+      if (newer.size < sizeMax / 2) return;
+      older = newer;
+      newer = new Map();
     },
   };
 }

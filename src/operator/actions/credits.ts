@@ -65,8 +65,8 @@ const list = accountListAction({
   problems: ['not-found'],
   example: { params: { username: 'acme' }, output: { items: [MOVEMENT], next: null } },
   run: async (services, { page: { limit, after } }) => {
-    const place = after === null ? undefined : { at: after[0], id: after[1] };
-    const rows = await domainOf(services).ledger.movements(services.account.id, limit + 1, place);
+    const cursor = after === null ? undefined : { at: after[0], id: after[1] };
+    const rows = await domainOf(services).ledger.movements(services.account.id, limit + 1, cursor);
     return pageOf(rows, limit, shown, (row): [number, bigint] => [row.at, row.id]);
   },
 });

@@ -1,5 +1,5 @@
 import { isIP, type Socket } from 'node:net';
-import { HOST, neighbourhood, networkList } from '../../networks.ts';
+import { customerNetwork, HOST, networkList } from '../../networks.ts';
 import type { Problem } from '../../problem.ts';
 import { createHostCheck, targetHost } from './host-header.ts';
 import type { RequestHead } from './request-head.ts';
@@ -52,7 +52,7 @@ export function createAddresses({ baseUrl, trustedProxies, hosts }: AddressRules
     },
     countedAs({ address }) {
       if (isTrusted(address)) return null;
-      return isIP(address) === 6 ? neighbourhood(address) : address;
+      return isIP(address) === 6 ? customerNetwork(address) : address;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { afterPoll } from '../../event-loop.ts';
-import type { Handler, Reply } from '../../exchange.ts';
+import { type Handler, isWhole, type Reply } from '../../exchange.ts';
 import type { BodyReceiver } from './body-receiver.ts';
 import type { Peer } from './client-address.ts';
 import { compress } from './compression.ts';
@@ -9,6 +9,7 @@ import type { Eviction } from './connection-slots.ts';
 import { badRequest, type RawErrorResponse, requestTimeout, tooManyConnections } from './error-response.ts';
 import { isProbe } from './host-header.ts';
 import type { LoadShedder } from './load-shedding.ts';
+import type { OpenBodies } from './open-bodies.ts';
 import type { PollBatches } from './poll-batch.ts';
 import type { Requests } from './request.ts';
 import type { RequestHead } from './request-head.ts';
@@ -25,6 +26,7 @@ export interface ConnectionContext extends WriterSettings {
   readonly bodies: BodyReceiver;
   readonly loadShedder: LoadShedder;
   readonly pollBatches: PollBatches;
+  readonly openBodies: OpenBodies;
   readonly timeouts: Timeouts;
   readonly headerBytesMax: number;
   /** 0 for any number. */
@@ -262,7 +264,8 @@ export class Connection {
 
   #compress(head: RequestHead, id: string, reply: Reply): void {
     this.#context.loadShedder.end();
-    const compressed = compress(reply, head.headers['accept-encoding']);
+    const tracked = isWhole(reply.body) ? reply : { ...reply, body: this.#context.openBodies.track(reply.body) };
+    const compressed = compress(tracked, head.headers['accept-encoding']);
     if (compressed instanceof Promise) {
       compressed.then(
         (ready) => this.#respond(head, id, ready),

@@ -6,6 +6,7 @@ import { Connection, type ConnectionContext } from './connection.ts';
 import { createSlots, type SlotSettings } from './connection-slots.ts';
 import { tooManyConnections } from './error-response.ts';
 import { createLoadShedder, type LoadSheddingSettings, RETRY_AFTER_MS } from './load-shedding.ts';
+import { createOpenBodies } from './open-bodies.ts';
 import { createPollBatches } from './poll-batch.ts';
 import { createRequests, type RequestLimits } from './request.ts';
 import { createResponseCollector } from './response-collector.ts';
@@ -40,7 +41,8 @@ export interface HttpServer {
   admitPieces(owner: bigint | undefined): void;
   /**
    * Accepts no more connections. Answers every request that still arrives on open ones, with
-   * `Connection: close`. Idle connections are closed after the drain time-out.
+   * `Connection: close`. Idle connections are closed after the drain time-out. Resolves when no
+   * handler's body reads any more.
    */
   close(): Promise<void>;
 }
@@ -56,12 +58,14 @@ export async function listen(settings: HttpSettings, handle: Handler): Promise<H
   const timeouts = createTimeouts(settings, RETRY_AFTER_MS);
   const slots = createSlots<Connection>(settings);
   const bodies = createBodyReceiver(settings);
+  const openBodies = createOpenBodies();
   const context: ConnectionContext = {
     handle,
     requests: createRequests(settings, addresses, bodies, () => loadShedder.decide() === 'reject'),
     bodies,
     loadShedder,
     pollBatches,
+    openBodies,
     timeouts,
     headerBytesMax: settings.headerBytesMax,
     requestsPerConnectionMax: settings.requestsPerConnectionMax,
@@ -125,7 +129,7 @@ export async function listen(settings: HttpSettings, handle: Handler): Promise<H
         server.close(() => {
           clearTimeout(timer);
           timeouts.stop();
-          resolve();
+          openBodies.ended().then(resolve);
         });
       }),
   };

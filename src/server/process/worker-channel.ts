@@ -1,24 +1,24 @@
 import type { Worker } from 'node:cluster';
 
-/** Questions of the workers to the first process, for what they have to know together. */
+/** The messages by which workers ask the primary process what all of them share. */
 interface Message {
   readonly columbaQuestion?: number;
   readonly content?: unknown;
 }
 
-/** Answers the questions of a worker. */
+/** In the primary process: answers the questions of a worker. */
 export function answerQuestions(worker: Worker, answer: (question: unknown) => unknown): void {
   worker.on('message', ({ columbaQuestion, content }: Message) => {
     if (columbaQuestion === undefined || !worker.isConnected()) return;
-    worker.send({ columbaQuestion, content: answer(content) } satisfies Message, () => {}); // it may end meanwhile
+    worker.send({ columbaQuestion, content: answer(content) } satisfies Message, () => {}); // the worker may end meanwhile
   });
 }
 
-// The first process answers within a millisecond, unless it hangs.
+// The primary answers within a millisecond, unless it hangs.
 const ANSWER_TIMEOUT_MS = 1_000;
 
-/** Asks the first process. Undefined where it does not answer: then every worker is for itself. */
-export function createAsking(channel: NodeJS.Process = process): (question: unknown) => Promise<unknown> {
+/** In a worker: asks the primary. The answer is undefined if the primary does not answer. */
+export function createAskPrimary(channel: NodeJS.Process = process): (question: unknown) => Promise<unknown> {
   const waiting = new Map<number, (answer: unknown) => void>();
   let last = 0;
   channel.on('message', ({ columbaQuestion, content }: Message) => {

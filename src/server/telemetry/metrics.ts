@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { MessageTotals } from '../../domain/totals.ts';
 import type { Traffic } from '../../exchange.ts';
 import type { CompletedCall } from './access-log.ts';
 import { Counter, counterMetric, Histogram, histogramMetric } from './counters.ts';
@@ -179,15 +180,10 @@ function watchEventLoop(registry: Registry): void {
   });
 }
 
-/** Totals of the database, which one process publishes for all. */
-export interface MessageTotals {
-  readonly unread: number;
-  readonly read: number;
-  readonly scheduled: number;
-  readonly toPurge: number;
-}
-
-/** If the database does not answer, these metrics are left out. */
+/**
+ * One process publishes the totals of the database for all. If the database does not answer, these
+ * metrics are left out.
+ */
 export function addTotals(registry: Registry, totals: () => Promise<MessageTotals>): void {
   new Gauge({
     name: 'columba_messages',

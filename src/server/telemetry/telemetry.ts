@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
+import type { MessageTotals } from '../../domain/totals.ts';
 import type { Handler, Request } from '../../exchange.ts';
 import type { StatementObserver } from '../../store/observed.ts';
 import { type CompletedCall, createAccessLog, createAccountLabel } from './access-log.ts';
 import type { Log } from './log.ts';
 import type { LogStream } from './log-stream.ts';
-import type { MessageTotals, Metrics, Sources } from './metrics.ts';
+import type { Metrics, Sources } from './metrics.ts';
 import { type MetricsServer, type MetricsSettings, serveMetrics } from './metrics-server.ts';
 import type { Spans } from './spans.ts';
 import { remoteSpan } from './trace-context.ts';
@@ -117,7 +118,7 @@ function logFailures(totals: () => Promise<MessageTotals>, log: Log): () => Prom
 }
 
 /** In the primary process: the metrics of all workers, and the totals of the database. */
-export async function serveGathered(
+export async function serveAggregatedMetrics(
   settings: MetricsSettings,
   log: Log,
   totals: () => Promise<MessageTotals>,

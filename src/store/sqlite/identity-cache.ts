@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../bounded-map.ts';
 import { type Caller, isAdmitted } from '../caller.ts';
 
 /**
@@ -25,7 +26,7 @@ const IDENTITIES_MAX = 50_000;
 
 /** `query` asks the database. */
 export function createIdentityCache(query: (userIdHash: string) => Identity | undefined): IdentityCache {
-  const known = new Map<string, Identity>();
+  const known = new BoundedMap<string, Identity>(IDENTITIES_MAX);
   return {
     find(userIdHash, admits) {
       const cached = known.get(userIdHash);
@@ -33,7 +34,6 @@ export function createIdentityCache(query: (userIdHash: string) => Identity | un
       // A refusal from the cache asks as well: every refusal takes the same time.
       const identity = query(userIdHash);
       if (cached || !isAdmitted(admits, identity?.networks) || !identity) return undefined;
-      if (known.size >= IDENTITIES_MAX) known.clear();
       known.set(userIdHash, identity);
       return identity;
     },

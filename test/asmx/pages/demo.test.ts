@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { folder, freshDatabase, serving } from '../../cli/running.ts';
+import { folder, freshDatabase, serving } from '../../support/command.ts';
 import { textOf } from '../../support/markup.ts';
 import { ACME } from '../../support/service.ts';
 

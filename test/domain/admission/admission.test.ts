@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
-import { type Authority, createAuthority } from '../../../src/domain/admission/rate-limiter.ts';
-import { createAsking } from '../../../src/server/process/worker-channel.ts';
+import { createRateLimiter, type RateLimiter } from '../../../src/domain/admission/rate-limiter.ts';
+import { createAskPrimary } from '../../../src/server/process/worker-channel.ts';
 import { acme, createWorld, outcomeOf } from '../../support/admission.ts';
 
-describe('a guard that counts itself', () => {
+describe('admission with a rate limiter in its own process', () => {
   for (const [waitMs, header] of [
     [1, '1'],
     [1_000, '1'],
@@ -13,23 +13,23 @@ describe('a guard that counts itself', () => {
     [59_999, '60'],
   ] as const) {
     test(`a wait of ${waitMs} ms is a Retry-After of ${header}: whole seconds, never too few`, async () => {
-      const authority: Authority = { take: () => ({ granted: 0, waitMs }), failed: () => 0 };
-      const guard = createWorld(1, 1).guard({ authority });
-      assert.equal(await outcomeOf(() => guard.admitAccount(acme)), header);
+      const rateLimiter: RateLimiter = { take: () => ({ granted: 0, waitMs }), failed: () => 0 };
+      const admission = createWorld(1, 1).admission({ rateLimiter });
+      assert.equal(await outcomeOf(() => admission.admitAccount(acme)), header);
     });
   }
 
   test('addresses: IPv4 one by one, IPv6 by the /64 that a customer has; those without a limit have none', async () => {
     const clock = { now: 0 };
-    const guard = createWorld(0, 1).guard({
-      authority: createAuthority(() => clock.now),
+    const admission = createWorld(0, 1).admission({
+      rateLimiter: createRateLimiter(() => clock.now),
       addressRate: { perSecond: 1, burst: 2 },
       unlimited: ['203.0.113.0/24', '2001:db8:9::/48'],
     });
     const from = async (...clients: string[]) => {
       const outcomes: boolean[] = [];
       for (const client of clients) {
-        outcomes.push((await outcomeOf(() => guard.admitClient(client))) === 'admitted');
+        outcomes.push((await outcomeOf(() => admission.admitClient(client))) === 'admitted');
       }
       return outcomes;
     };
@@ -39,19 +39,19 @@ describe('a guard that counts itself', () => {
     assert.ok((await from(...Array<string>(20).fill('203.0.113.7'))).every(Boolean));
     assert.ok((await from(...Array<string>(20).fill('::ffff:203.0.113.7'))).every(Boolean));
     assert.ok((await from(...Array<string>(20).fill('2001:db8:9::1'))).every(Boolean));
-    assert.equal(guard.limitsAccounts, false);
-    assert.equal(guard.admitAccount(acme), undefined, 'accounts have no limit here');
+    assert.equal(admission.limitsAccounts, false);
+    assert.equal(admission.admitAccount(acme), undefined, 'accounts have no limit here');
   });
 
   test('a failed identification is answered after as long as it is held back', async () => {
     const world = createWorld(1, 1);
-    const guard = world.guard();
-    for (let failure = 0; failure < 13; failure++) await guard.failed('192.0.2.1');
+    const admission = world.admission();
+    for (let failure = 0; failure < 13; failure++) await admission.failed('192.0.2.1');
     assert.deepEqual(world.slept, [100, 200, 400]);
   });
 });
 
-describe('questions to the first process', () => {
+describe('questions to the primary process', () => {
   interface Sent {
     columbaQuestion: number;
     content: unknown;
@@ -63,7 +63,7 @@ describe('questions to the first process', () => {
       send: (message: Sent) => void sent.push(message),
     });
     const answer = (question: Sent | undefined, content: unknown) => channel.emit('message', { ...question, content });
-    return { channel, sent, answer, ask: createAsking(channel as unknown as NodeJS.Process) };
+    return { channel, sent, answer, ask: createAskPrimary(channel as unknown as NodeJS.Process) };
   }
 
   test('each gets its own answer, in whatever order they come, and other messages are none', async () => {
@@ -75,7 +75,7 @@ describe('questions to the first process', () => {
     answer(sent[0], 'too late, and nobody listens');
   });
 
-  test('without an answer, or without a first process, there is none: the caller goes on by itself', async () => {
+  test('without an answer, or without a primary process, there is none: the caller goes on by itself', async () => {
     const { channel, ask } = createChannel();
     assert.equal(await ask('never answered'), undefined);
     channel.connected = false;

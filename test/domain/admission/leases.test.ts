@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Authority } from '../../../src/domain/admission/rate-limiter.ts';
+import type { RateLimiter } from '../../../src/domain/admission/rate-limiter.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 import { acme, countAdmitted, createWorld, globex, outcomeOf, settled } from '../../support/admission.ts';
 
 /** Processes that count together: each asks one of them, and takes some calls at a time. */
-describe('guards that count together', () => {
+describe('admission in several processes with one rate limiter', () => {
   test('as many calls as may come at once are admitted at once, by whichever process, and no more', async () => {
     for (const [perSecond, burst, processes] of [
       [1_000, 100, 1],
@@ -15,9 +15,9 @@ describe('guards that count together', () => {
       [20, 40, 2],
     ] as const) {
       const world = createWorld(perSecond, burst);
-      const guards = Array.from({ length: processes }, () => world.guard());
+      const admissions = Array.from({ length: processes }, () => world.admission());
       const calls = Array.from({ length: 3 * burst }, (_, index) =>
-        outcomeOf(() => guards[index % processes]?.admitAccount(acme)),
+        outcomeOf(() => admissions[index % processes]?.admitAccount(acme)),
       );
       const all = Promise.all(calls);
       for (let turn = 0; turn < burst; turn++) await world.answer();
@@ -31,8 +31,8 @@ describe('guards that count together', () => {
 
   test('calls that come while a question is on its way share its answer: so many as it brings, then the next one asks', async () => {
     const world = createWorld(100, 10); // 5 at a time
-    const guard = world.guard();
-    const outcomes = Promise.all(Array.from({ length: 30 }, () => outcomeOf(() => guard.admitAccount(acme))));
+    const admission = world.admission();
+    const outcomes = Promise.all(Array.from({ length: 30 }, () => outcomeOf(() => admission.admitAccount(acme))));
     assert.equal(world.asked.length, 1);
     await world.answer(1);
     assert.equal(world.asked.length, 2);
@@ -45,9 +45,9 @@ describe('guards that count together', () => {
 
   test('accounts do not wait for one another', async () => {
     const world = createWorld(10, 1);
-    const guard = world.guard();
-    const first = outcomeOf(() => guard.admitAccount(acme));
-    const second = outcomeOf(() => guard.admitAccount(globex));
+    const admission = world.admission();
+    const first = outcomeOf(() => admission.admitAccount(acme));
+    const second = outcomeOf(() => admission.admitAccount(globex));
     assert.deepEqual(world.asked, ['account 1', 'account 2']);
     await world.answer();
     assert.deepEqual(await Promise.all([first, second]), ['admitted', 'admitted']);
@@ -55,9 +55,9 @@ describe('guards that count together', () => {
 
   test('what is held is used without a question, for a second', async () => {
     const world = createWorld(100, 100); // 5 at a time
-    const guard = world.guard();
+    const admission = world.admission();
     const call = async () => {
-      const outcome = outcomeOf(() => guard.admitAccount(acme));
+      const outcome = outcomeOf(() => admission.admitAccount(acme));
       await world.answer();
       return outcome;
     };
@@ -79,16 +79,16 @@ describe('guards that count together', () => {
     for (let round = 0; round < 40; round++) {
       const [perSecond, burst] = [1 + random.below(400), 1 + random.below(60)];
       const world = createWorld(perSecond, burst);
-      const guards = Array.from({ length: 1 + random.below(4) }, () => world.guard());
+      const admissions = Array.from({ length: 1 + random.below(4) }, () => world.admission());
       const start = world.clock.now;
       let admitted = 0;
       const calls: Promise<void>[] = [];
       for (let step = 0; step < 150; step++) {
         if (random.chance(0.2)) world.clock.now += random.below(400);
         if (random.chance(0.3)) await world.answer(1 + random.below(4));
-        const guard = random.pick(guards);
+        const admission = random.pick(admissions);
         for (let call = random.below(8); call > 0; call--) {
-          const outcome = outcomeOf(() => guard.admitAccount(acme));
+          const outcome = outcomeOf(() => admission.admitAccount(acme));
           calls.push(
             outcome.then((what) => {
               if (what === 'admitted') admitted += 1;
@@ -109,7 +109,7 @@ describe('guards that count together', () => {
 
   test('a question that fails fails the calls that waited for it, and the next call asks again', async () => {
     let fails = true;
-    const authority: Authority = {
+    const rateLimiter: RateLimiter = {
       remote: true,
       take: async () => {
         if (fails) throw new Error('gone');
@@ -117,10 +117,10 @@ describe('guards that count together', () => {
       },
       failed: async () => 0,
     };
-    const guard = createWorld(10, 10).guard({ authority });
-    const calls = [1, 2, 3].map(async () => guard.admitAccount(acme));
+    const admission = createWorld(10, 10).admission({ rateLimiter });
+    const calls = [1, 2, 3].map(async () => admission.admitAccount(acme));
     for (const call of calls) await assert.rejects(call, { message: 'gone' });
     fails = false;
-    assert.equal(await outcomeOf(() => guard.admitAccount(acme)), 'admitted');
+    assert.equal(await outcomeOf(() => admission.admitAccount(acme)), 'admitted');
   });
 });

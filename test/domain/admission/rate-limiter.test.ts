@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createAuthority } from '../../../src/domain/admission/rate-limiter.ts';
+import { createRateLimiter } from '../../../src/domain/admission/rate-limiter.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 
 /** How much somebody may do, and what becomes of what is remembered about it. Time is the test's own. */
 function counting(start = Date.UTC(2026, 10, 15, 12)) {
   const clock = { now: start };
-  return { clock, authority: createAuthority(() => clock.now) };
+  return { clock, rateLimiter: createRateLimiter(() => clock.now) };
 }
 
 describe('a limit of calls', () => {
@@ -26,9 +26,9 @@ describe('a limit of calls', () => {
 
   for (const [perSecond, burst] of RATES) {
     test(`${perSecond} a second, ${burst} at once: so many at once, then as many as come in`, () => {
-      const { clock, authority } = counting();
+      const { clock, rateLimiter } = counting();
       const rate = { perSecond, burst };
-      const takeAll = () => authority.take('a', rate, 10_000_000).granted;
+      const takeAll = () => rateLimiter.take('a', rate, 10_000_000).granted;
       assert.equal(takeAll(), burst);
       assert.equal(takeAll(), 0);
       clock.now += 1_000;
@@ -40,24 +40,24 @@ describe('a limit of calls', () => {
     });
 
     test(`${perSecond} a second, ${burst} at once: the wait is exact, also for who asks all the time`, () => {
-      const { clock, authority } = counting();
+      const { clock, rateLimiter } = counting();
       const rate = { perSecond, burst };
-      assert.equal(authority.take('a', rate, burst).granted, burst);
+      assert.equal(rateLimiter.take('a', rate, burst).granted, burst);
       for (const asksMeanwhile of [false, true]) {
-        const { granted, waitMs } = authority.take('a', rate, 1);
+        const { granted, waitMs } = rateLimiter.take('a', rate, 1);
         assert.equal(granted, 0);
         assert.ok(Number.isInteger(waitMs) && waitMs >= 1, String(waitMs));
         const end = clock.now + waitMs;
         if (asksMeanwhile) {
           while (clock.now < end - 1) {
-            assert.deepEqual(authority.take('a', rate, 1), { granted: 0, waitMs: end - clock.now });
+            assert.deepEqual(rateLimiter.take('a', rate, 1), { granted: 0, waitMs: end - clock.now });
             clock.now += 1;
           }
         }
         clock.now = end - 1;
-        assert.deepEqual(authority.take('a', rate, 1), { granted: 0, waitMs: 1 }, 'a millisecond too early');
+        assert.deepEqual(rateLimiter.take('a', rate, 1), { granted: 0, waitMs: 1 }, 'a millisecond too early');
         clock.now = end;
-        const all = authority.take('a', rate, 10_000_000).granted;
+        const all = rateLimiter.take('a', rate, 10_000_000).granted;
         assert.ok(all >= 1, 'at the time that was named');
       }
     });
@@ -67,7 +67,7 @@ describe('a limit of calls', () => {
     t.diagnostic(`SEED=${SEED}`);
     const random = createRandom('rates');
     for (let round = 0; round < 200; round++) {
-      const { clock, authority } = counting(random.below(1_000_000));
+      const { clock, rateLimiter } = counting(random.below(1_000_000));
       const rate = { perSecond: 1 + random.below(2_000), burst: 1 + random.below(200) };
       const start = clock.now;
       // The same in whole thousandths, as a person would reckon it.
@@ -79,7 +79,7 @@ describe('a limit of calls', () => {
         level += BigInt(ms) * BigInt(rate.perSecond);
         if (level > BigInt(rate.burst) * 1_000n) level = BigInt(rate.burst) * 1_000n;
         const wanted = 1 + random.below(5);
-        const { granted } = authority.take('a', rate, wanted);
+        const { granted } = rateLimiter.take('a', rate, wanted);
         assert.equal(granted, Math.min(wanted, Number(level / 1_000n)), JSON.stringify(rate));
         level -= BigInt(granted) * 1_000n;
         total += granted;
@@ -89,18 +89,18 @@ describe('a limit of calls', () => {
   });
 
   test('one that asks for several gets what is there', () => {
-    const { authority } = counting();
+    const { rateLimiter } = counting();
     const rate = { perSecond: 1, burst: 10 };
-    const granted = [3, 3, 3, 3].map((wanted) => authority.take('a', rate, wanted).granted);
+    const granted = [3, 3, 3, 3].map((wanted) => rateLimiter.take('a', rate, wanted).granted);
     assert.deepEqual(granted, [3, 3, 3, 1]);
   });
 
   test('each key has its own', () => {
-    const { authority } = counting();
+    const { rateLimiter } = counting();
     const rate = { perSecond: 1, burst: 2 };
     for (const key of ['account 1', 'account 2', 'address 192.0.2.1']) {
       assert.deepEqual(
-        [1, 1, 1].map((wanted) => authority.take(key, rate, wanted).granted),
+        [1, 1, 1].map((wanted) => rateLimiter.take(key, rate, wanted).granted),
         [1, 1, 0],
         key,
       );
@@ -108,52 +108,52 @@ describe('a limit of calls', () => {
   });
 
   test('a clock that is set back gives nothing, and the waiting does not get longer by it', () => {
-    const { clock, authority } = counting();
+    const { clock, rateLimiter } = counting();
     const rate = { perSecond: 2, burst: 5 };
-    authority.take('a', rate, 5);
+    rateLimiter.take('a', rate, 5);
     clock.now -= 24 * 3_600_000;
-    assert.deepEqual(authority.take('a', rate, 1), { granted: 0, waitMs: 500 });
+    assert.deepEqual(rateLimiter.take('a', rate, 1), { granted: 0, waitMs: 500 });
     clock.now += 499;
-    assert.deepEqual(authority.take('a', rate, 1), { granted: 0, waitMs: 1 });
+    assert.deepEqual(rateLimiter.take('a', rate, 1), { granted: 0, waitMs: 1 });
     clock.now += 1;
-    assert.equal(authority.take('a', rate, 1).granted, 1);
+    assert.equal(rateLimiter.take('a', rate, 1).granted, 1);
     // And forward again: what a long pause gives, and no more.
     clock.now += 24 * 3_600_000;
-    assert.equal(authority.take('a', rate, 100).granted, 5);
+    assert.equal(rateLimiter.take('a', rate, 100).granted, 5);
   });
 
   test('a lower limit after a restart with another setting holds at once', () => {
-    const { authority } = counting();
-    authority.take('a', { perSecond: 1, burst: 100 }, 1);
-    assert.equal(authority.take('a', { perSecond: 1, burst: 5 }, 100).granted, 5);
+    const { rateLimiter } = counting();
+    rateLimiter.take('a', { perSecond: 1, burst: 100 }, 1);
+    assert.equal(rateLimiter.take('a', { perSecond: 1, burst: 5 }, 100).granted, 5);
   });
 });
 
 describe('failed identifications', () => {
   const DELAYS = [...Array<number>(10).fill(0), 100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000];
-  const fail = (authority: ReturnType<typeof createAuthority>, client: string, times: number) =>
-    Array.from({ length: times }, () => authority.failed(client));
+  const fail = (rateLimiter: ReturnType<typeof createRateLimiter>, client: string, times: number) =>
+    Array.from({ length: times }, () => rateLimiter.failed(client));
 
   test('10 of an address are free, then each is held back twice as long as the last, up to 2 s', () => {
     for (const client of ['192.0.2.1', '2001:db8::1']) {
-      assert.deepEqual(fail(counting().authority, client, DELAYS.length), DELAYS, client);
+      assert.deepEqual(fail(counting().rateLimiter, client, DELAYS.length), DELAYS, client);
     }
   });
 
   test('it does not get longer or shorter after thousands', () => {
-    const { authority } = counting();
-    assert.deepEqual(new Set(fail(authority, '192.0.2.1', 5_000).slice(15)), new Set([2_000]));
+    const { rateLimiter } = counting();
+    assert.deepEqual(new Set(fail(rateLimiter, '192.0.2.1', 5_000).slice(15)), new Set([2_000]));
   });
 
   test('they are forgotten after 60 s without one, and not a millisecond earlier', () => {
-    const { clock, authority } = counting();
-    fail(authority, '192.0.2.1', 10);
+    const { clock, rateLimiter } = counting();
+    fail(rateLimiter, '192.0.2.1', 10);
     clock.now += 59_999;
-    assert.equal(authority.failed('192.0.2.1'), 100);
+    assert.equal(rateLimiter.failed('192.0.2.1'), 100);
     clock.now += 59_999;
-    assert.equal(authority.failed('192.0.2.1'), 200);
+    assert.equal(rateLimiter.failed('192.0.2.1'), 200);
     clock.now += 60_000;
-    assert.deepEqual(fail(authority, '192.0.2.1', DELAYS.length), DELAYS);
+    assert.deepEqual(fail(rateLimiter, '192.0.2.1', DELAYS.length), DELAYS);
   });
 
   const NEIGHBOURS: readonly (readonly [what: string, neighbour: (index: number) => string, stranger: string])[] = [
@@ -163,71 +163,72 @@ describe('failed identifications', () => {
   ];
   for (const [what, neighbour, stranger] of NEIGHBOURS) {
     test(`of all addresses of ${what}, 100 are free together`, () => {
-      const { clock, authority } = counting();
-      const delays = Array.from({ length: 106 }, (_, index) => authority.failed(neighbour(index)));
+      const { clock, rateLimiter } = counting();
+      const delays = Array.from({ length: 106 }, (_, index) => rateLimiter.failed(neighbour(index)));
       assert.deepEqual(delays, [...Array<number>(100).fill(0), 100, 200, 400, 800, 1_600, 2_000]);
-      assert.equal(authority.failed(stranger), 0, 'others are not concerned');
+      assert.equal(rateLimiter.failed(stranger), 0, 'others are not concerned');
       clock.now += 60_000;
-      assert.equal(authority.failed(neighbour(1)), 0);
+      assert.equal(rateLimiter.failed(neighbour(1)), 0);
     });
   }
 
   test('what is no address is counted by itself too', () => {
     for (const client of ['', 'unknown', '/run/columba.sock']) {
-      assert.deepEqual(fail(counting().authority, client, DELAYS.length), DELAYS, client);
+      assert.deepEqual(fail(counting().rateLimiter, client, DELAYS.length), DELAYS, client);
     }
   });
 
   test('a clock that is set back holds nobody longer', () => {
-    const { clock, authority } = counting();
-    fail(authority, '192.0.2.1', 12);
+    const { clock, rateLimiter } = counting();
+    fail(rateLimiter, '192.0.2.1', 12);
     clock.now -= 24 * 3_600_000;
-    assert.equal(authority.failed('192.0.2.1'), 400, 'nothing is forgotten by it');
+    assert.equal(rateLimiter.failed('192.0.2.1'), 400, 'nothing is forgotten by it');
     clock.now += 60_000;
-    assert.equal(authority.failed('192.0.2.1'), 0, 'and nothing for ever');
+    assert.equal(rateLimiter.failed('192.0.2.1'), 0, 'and nothing for ever');
   });
 });
 
 describe('what is remembered', () => {
   const rate = { perSecond: 1, burst: 2 };
-  const spend = (authority: ReturnType<typeof createAuthority>, key: string) => authority.take(key, rate, 2).granted;
+  const spend = (rateLimiter: ReturnType<typeof createRateLimiter>, key: string) =>
+    rateLimiter.take(key, rate, 2).granted;
 
   test('at most 100,000 buckets, and at least those of the last 50,000: who is seen all the time is not forgotten', () => {
-    const { authority } = counting();
-    assert.equal(spend(authority, 'seen once'), 2);
-    assert.equal(spend(authority, 'seen again and again'), 2);
-    for (let key = 0; key < 49_997; key++) spend(authority, `key ${key}`);
-    assert.equal(spend(authority, 'seen once'), 0);
+    const { rateLimiter } = counting();
+    assert.equal(spend(rateLimiter, 'seen once'), 2);
+    assert.equal(spend(rateLimiter, 'seen again and again'), 2);
+    for (let key = 0; key < 49_997; key++) spend(rateLimiter, `key ${key}`);
+    assert.equal(spend(rateLimiter, 'seen once'), 0);
     for (let key = 0; key < 100_000; key++) {
-      spend(authority, `other ${key}`);
-      if (key % 10_000 === 0) assert.equal(spend(authority, 'seen again and again'), 0, String(key));
+      spend(rateLimiter, `other ${key}`);
+      if (key % 10_000 === 0) assert.equal(spend(rateLimiter, 'seen again and again'), 0, String(key));
     }
-    assert.equal(spend(authority, 'seen once'), 2);
-    assert.equal(spend(authority, 'key 0'), 2);
+    assert.equal(spend(rateLimiter, 'seen once'), 2);
+    assert.equal(spend(rateLimiter, 'key 0'), 2);
   });
 
-  test('at most 10,000 failures, of addresses and neighbourhoods: those of who goes on failing are not forgotten', () => {
-    const { authority } = counting();
+  test('the rate limiter keeps at most 10,000 failures and keeps those of a client that goes on failing', () => {
+    const { rateLimiter } = counting();
     const stranger = (number: number) => `2001:db8:${(number >> 8).toString(16)}:${(number & 255).toString(16)}::1`;
-    for (let failure = 0; failure < 20; failure++) authority.failed('192.0.2.1');
+    for (let failure = 0; failure < 20; failure++) rateLimiter.failed('192.0.2.1');
     for (let other = 0; other < 50_000; other++) {
-      authority.failed(stranger(other));
-      if (other % 1_000 === 0) assert.equal(authority.failed('192.0.2.1'), 2_000, String(other));
+      rateLimiter.failed(stranger(other));
+      if (other % 1_000 === 0) assert.equal(rateLimiter.failed('192.0.2.1'), 2_000, String(other));
     }
-    for (let other = 0; other < 5_000; other++) authority.failed(stranger(50_000 + other));
-    assert.equal(authority.failed('192.0.2.1'), 0, 'after 10,000 others');
+    for (let other = 0; other < 5_000; other++) rateLimiter.failed(stranger(50_000 + other));
+    assert.equal(rateLimiter.failed('192.0.2.1'), 0, 'after 10,000 others');
   });
 
   test('takes a bounded amount of memory, however many come', (t) => {
-    const { authority } = counting();
+    const { rateLimiter } = counting();
     const before = memoryInUse();
     for (let key = 0; key < 150_000; key++) {
-      authority.take(`account ${2n ** 61n + BigInt(key)}`, rate, 1);
-      authority.failed(`2001:db8:${(key >> 16).toString(16)}:${(key & 65_535).toString(16)}:1:2:3:4`);
+      rateLimiter.take(`account ${2n ** 61n + BigInt(key)}`, rate, 1);
+      rateLimiter.failed(`2001:db8:${(key >> 16).toString(16)}:${(key & 65_535).toString(16)}:1:2:3:4`);
     }
     const mebibytes = (memoryInUse() - before) / 2 ** 20;
     t.diagnostic(`${mebibytes.toFixed(1)} MiB`);
-    assert.equal(spend(authority, `account ${2n ** 61n + 149_999n}`), 1);
+    assert.equal(spend(rateLimiter, `account ${2n ** 61n + 149_999n}`), 1);
     assert.ok(mebibytes < 32, `${mebibytes} MiB`);
   });
 });

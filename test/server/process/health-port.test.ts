@@ -8,7 +8,7 @@ import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../../s
 import { startBeating, startHealthThread } from '../../../src/server/process/health-thread.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { startProgram, until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 
 /** Health on a port of its own, which says how the event loop does without being asked by it. */
@@ -175,7 +175,7 @@ onEveryEngine('health on a port of its own', (engine) => {
     await assert.rejects(probe(healthPort, '/health/live'));
   });
 
-  test('is served by the first process for all workers', async () => {
+  test('is served by the primary process for all workers', async () => {
     const healthPort = await freePort();
     const program = await startProgram(await engine.fresh('sample'), 2, ['--health-port', String(healthPort)]);
     await until('one is ready', async () => (await probe(healthPort, '/health/ready')) === '200 ready');

@@ -7,7 +7,7 @@ import { createAccountLabel } from '../../../src/server/telemetry/access-log.ts'
 import { createLog } from '../../../src/server/telemetry/log.ts';
 import { createLogStream } from '../../../src/server/telemetry/log-stream.ts';
 import { createTelemetry, tracesAreWanted } from '../../../src/server/telemetry/telemetry.ts';
-import { columba, freshDatabase, freshPath } from '../../cli/running.ts';
+import { columba, freshDatabase, freshPath } from '../../support/command.ts';
 
 describe('the variables of OpenTelemetry', () => {
   const CASES: [environment: Record<string, string>, isWanted: boolean][] = [

@@ -4,7 +4,7 @@ import { chmodSync, chownSync, copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
-import { columba, freshPath } from '../../cli/running.ts';
+import { columba, freshPath } from '../../support/command.ts';
 import { sql } from '../../support/opened-database.ts';
 import { openssl as findOpenssl, testWith } from '../../support/peers.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';

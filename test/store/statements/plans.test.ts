@@ -11,7 +11,7 @@ import * as contacts from '../../../src/store/statements/contacts.ts';
 import * as inbox from '../../../src/store/statements/inbox.ts';
 import * as outbox from '../../../src/store/statements/outbox.ts';
 import * as purge from '../../../src/store/statements/purge.ts';
-import * as figures from '../../../src/store/statements/totals.ts';
+import * as totals from '../../../src/store/statements/totals.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf } from '../../support/opened-database.ts';
 
@@ -91,9 +91,9 @@ describe('query plans of the embedded database', () => {
   }
 
   // A pragma as a table is planned anew each time; only `columba check` asks for it.
-  const all = [accounts, contacts, figures, inbox, outbox, purge]
+  const all = [accounts, contacts, inbox, outbox, purge, totals]
     .flatMap(statementsOf)
-    .filter(({ name }) => name !== figures.status.name);
+    .filter(({ name }) => name !== totals.status.name);
   for (const { name, text, parameters } of all.filter(({ writes }) => !writes)) {
     test(`${name} is planned once, not at each call`, () => {
       const values = parameters.map(() => 1);

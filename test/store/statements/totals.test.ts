@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFigures } from '../../../src/domain/totals.ts';
-import * as figures from '../../../src/store/statements/totals.ts';
+import { createTotals } from '../../../src/domain/totals.ts';
+import * as totals from '../../../src/store/statements/totals.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 
-onEveryEngine('figures about all accounts', (engine) => {
+onEveryEngine('message totals of all accounts', (engine) => {
   test('are right, and asked for at most every 30 s', async (t) => {
     const setting = await engine.fresh('sample');
     const database = await openStore(setting);
@@ -16,7 +16,7 @@ onEveryEngine('figures about all accounts', (engine) => {
       asked += 1;
       return database.first(statement, parameters);
     }) as typeof database.first;
-    const read = createFigures({ ...database, first }, () => now);
+    const read = createTotals({ ...database, first }, () => now);
 
     const sample = { unread: 5, read: 2, scheduled: 3, toPurge: 0 };
     assert.deepEqual(await Promise.all([read(), read(), read()]), [sample, sample, sample]);
@@ -34,7 +34,7 @@ onEveryEngine('figures about all accounts', (engine) => {
   test('are zero where there is nothing', async (t) => {
     const database = await openStore(await engine.fresh('empty'));
     t.after(() => database.close());
-    assert.deepEqual(await createFigures(database)(), { unread: 0, read: 0, scheduled: 0, toPurge: 0 });
+    assert.deepEqual(await createTotals(database)(), { unread: 0, read: 0, scheduled: 0, toPurge: 0 });
   });
 
   test('scheduled messages are counted up to a limit', async (t) => {
@@ -45,7 +45,7 @@ onEveryEngine('figures about all accounts', (engine) => {
       [2, 2n],
       [1_000, 3n],
     ] as const) {
-      assert.equal((await database.first(figures.scheduled, { limit }))?.total, total);
+      assert.equal((await database.first(totals.scheduled, { limit }))?.total, total);
     }
   });
 });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
-import { type App, createApp, type Surroundings } from '../../src/app.ts';
+import { type App, type AppDependencies, createApp } from '../../src/app.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { contract } from '../../src/contract/contract.ts';
-import { type Arguments, requestOf } from '../support/forms.ts';
+import { type Arguments, requestOf } from '../support/protocols.ts';
 import { ACME, textOf } from '../support/service.ts';
 
-/** The service in this process with surroundings of the test's own, and answers that are all made anew. */
+/** The service in this process with dependencies of the test, and without cached responses. */
 export interface Serving {
   readonly app: App;
   readonly clock: { now: number };
@@ -18,7 +18,7 @@ export interface Serving {
 
 export async function serve(
   database: string,
-  surroundings: Partial<Surroundings> = {},
+  deps: Partial<AppDependencies> = {},
   settings: Partial<Config> = {},
 ): Promise<Serving> {
   const environment = { COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' };
@@ -29,7 +29,7 @@ export async function serve(
     now: () => clock.now,
     sleep: async () => {},
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
-    ...surroundings,
+    ...deps,
   });
   const call: Serving['call'] = async (group, operation, args = {}) => {
     const { bytes, ...phrased } = requestOf('post', group, operation, { user_id: ACME, ...args });

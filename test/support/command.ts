@@ -16,7 +16,7 @@ export interface Outcome {
   readonly stdout: string;
   readonly stderr: string;
 }
-export interface Surroundings {
+export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly input?: string;
@@ -35,9 +35,9 @@ let count = 0;
 export const freshPath = (extension: string): string => join(folder, `${++count}.${extension}`);
 export const freshDatabase = (): string => `sqlite:${freshPath('db')}`;
 
-export function columba(args: readonly string[], surroundings: Surroundings = {}): Promise<Outcome> {
-  const { child, ended } = launch(args, surroundings);
-  child.stdin?.end(surroundings.input ?? '');
+export function columba(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
+  const { child, ended } = launch(args, options);
+  child.stdin?.end(options.input ?? '');
   return ended;
 }
 
@@ -62,11 +62,11 @@ export interface Server {
 }
 
 /** `columba serve` on a free port, when it serves. */
-export async function serving(args: readonly string[], surroundings: Surroundings = {}): Promise<Server> {
+export async function serving(args: readonly string[], options: CommandOptions = {}): Promise<Server> {
   const { child, output, ended } = launch(
     // Nobody is refused here because the machine was busy with other tests.
     ['serve', '--port', '0', '--drain-timeout-ms', '0', '--turn-max-ms', '60000', ...args],
-    surroundings,
+    options,
   );
   const address = new Promise<string>((resolve) => {
     const read = () => {
@@ -89,7 +89,7 @@ process.once('exit', () => {
 });
 
 /** What was started, whether it serves or not. */
-export function launch(args: readonly string[], { env, cwd = folder, command = COLUMBA }: Surroundings) {
+export function launch(args: readonly string[], { env, cwd = folder, command = COLUMBA }: CommandOptions) {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(command, args, { cwd, env: { PATH, HOME, TMPDIR: tmpdir(), ...env } });
   const output = { stdout: '', stderr: '' };

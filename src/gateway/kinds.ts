@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import type { Connector, ConnectorKind } from './connector.ts';
+import { createLoopback } from './loopback.ts';
+
+/** Every kind of connector in one place: what its configuration is, and how it is made. */
+export interface ConnectorDependencies {
+  readonly now: () => number;
+}
+
+interface KindOf<S extends z.ZodObject> {
+  readonly summary: string;
+  readonly config: S;
+  /** Fields of the configuration that nobody gets to see. */
+  readonly secrets: readonly (keyof z.output<S> & string)[];
+  /** Messages between claim and settlement, where nothing else is configured. */
+  readonly submissionsMax: number;
+  readonly create: (name: string, config: z.output<S>, deps: ConnectorDependencies) => Connector;
+}
+type Kind = KindOf<z.ZodObject>;
+
+const kindOf = <S extends z.ZodObject>(kind: KindOf<S>): Kind => kind as unknown as Kind;
+
+export const kinds: Readonly<Partial<Record<ConnectorKind, Kind>>> = {
+  loopback: kindOf({
+    summary: 'A carrier that is not there: it accepts, and sends receipts after a moment.',
+    config: z.strictObject({
+      receiptAfterMs: z.int().min(0).max(3_600_000).default(1_000).describe('How long a receipt takes.'),
+    }),
+    secrets: [],
+    submissionsMax: 1_000,
+    create: (name, config, { now }) => createLoopback(name, config, { now, setTimer: setTimeout }),
+  }),
+};
+
+export const kindNames = Object.keys(kinds) as ConnectorKind[];
+
+/** Throws ZodError where the configuration does not fit the kind. */
+export function createConnector(
+  name: string,
+  kind: string,
+  config: Readonly<Record<string, unknown>>,
+  deps: ConnectorDependencies,
+): Connector {
+  const found = kinds[kind as ConnectorKind];
+  if (!found) throw new TypeError(`there is no kind of connectors ${kind}`);
+  return found.create(name, found.config.parse(config), deps);
+}
+
+/** The configuration without its secrets. */
+export const shownConfig = (kind: string, config: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const secrets: readonly string[] = kinds[kind as ConnectorKind]?.secrets ?? Object.keys(config);
+  return Object.fromEntries(
+    Object.entries(config).map(([field, value]) => [field, secrets.includes(field) ? '…' : value]),
+  );
+};

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { check } from './checker.ts';
+import type { Event, History } from './history.ts';
+
+/** A run in which everything went right: one message is delivered, one cancelled, one refused by the carrier. */
+const RIGHT: readonly Event[] = [
+  { kind: 'send-asked', token: 'a', account: 'acme', parts: 2 },
+  { kind: 'accepted', token: 'a', id: '1' },
+  { kind: 'send-asked', token: 'b', account: 'acme', parts: 1 },
+  { kind: 'accepted', token: 'b', id: '2' },
+  { kind: 'balances', account: 'acme', granted: 10n, free: 7n, held: 3n, used: 0n },
+  { kind: 'cancel-asked', token: 'b' },
+  { kind: 'cancelled', token: 'b' },
+  { kind: 'submitted', token: 'a', part: 1, attemptId: '1', taken: 'no', answered: true },
+  { kind: 'submitted', token: 'a', part: 1, attemptId: '2', taken: 'yes', answered: true },
+  { kind: 'submitted', token: 'a', part: 2, attemptId: '3', taken: 'yes', answered: true },
+  { kind: 'receipt-taken', token: 'a', part: 2, status: 'DELIVERED' },
+  { kind: 'receipt-taken', token: 'a', part: 1, status: 'DELIVERED' },
+  { kind: 'balances', account: 'acme', granted: 10n, free: 8n, held: 0n, used: 2n },
+];
+const OUTCOMES: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'DELIVERED' }];
+const checked = (events: readonly Event[], outcomes = OUTCOMES, more: Partial<History> = {}) =>
+  check({ events, outcomes, unsurePolicy: 'give-up', pendingReason: null, ...more });
+const found = (faults: readonly string[], pattern: RegExp) => {
+  assert.equal(faults.length, 1, faults.join('\n'));
+  assert.match(faults[0] as string, pattern);
+};
+
+describe('the checker finds each planted fault', () => {
+  test('a right history has none', () => assert.deepEqual(checked(RIGHT), []));
+
+  test('an accepted message that is lost', () =>
+    found(
+      checked([...RIGHT, { kind: 'send-asked', token: 'c', account: 'acme', parts: 1 }, accepted('c')]),
+      /^c was accepted and is lost$/,
+    ));
+
+  test('a message whose answer was lost may be there or not', () => {
+    const events: Event[] = [...RIGHT, { kind: 'send-asked', token: 'c', account: 'acme', parts: 1 }];
+    assert.deepEqual(checked(events), []);
+    assert.deepEqual(checked(events, [...OUTCOMES, { token: 'c', list: 'sent', status: 'REJECTED' }]), []);
+  });
+
+  test('a message that is listed twice', () =>
+    found(checked(RIGHT, [...OUTCOMES, ...OUTCOMES]), /^a is listed 2 times$/));
+
+  test('a cancelled message that is still listed', () =>
+    found(
+      checked(RIGHT, [...OUTCOMES, { token: 'b', list: 'sent', status: 'DELIVERED' }]),
+      /^b was cancelled and is still listed$/,
+    ));
+
+  test('a message that is submitted after its cancel was acknowledged', () =>
+    found(
+      checked([...RIGHT, { kind: 'submitted', token: 'b', part: 1, attemptId: '9', taken: 'no', answered: true }]),
+      /^b, part 1, was submitted after its cancel/,
+    ));
+
+  test('a message that nobody asked for', () =>
+    found(
+      checked([...RIGHT, { kind: 'submitted', token: 'x', part: 1, attemptId: '9', taken: 'no', answered: true }]),
+      /^x was submitted and never accepted$/,
+    ));
+
+  test('a refused message that is submitted', () =>
+    found(
+      checked([
+        ...RIGHT,
+        { kind: 'send-asked', token: 'c', account: 'acme', parts: 1 },
+        { kind: 'refused', token: 'c' },
+        { kind: 'submitted', token: 'c', part: 1, attemptId: '9', taken: 'no', answered: true },
+      ]),
+      /^c was submitted and never accepted$/,
+    ));
+
+  test('a part that is submitted again after it was taken, unless the policy allows it', () => {
+    const second: Event = { kind: 'submitted', token: 'a', part: 1, attemptId: '9', taken: 'yes', answered: true };
+    found(checked([...RIGHT, second]), /^a, part 1, was submitted again/);
+    const unanswered = RIGHT.map((event) =>
+      event.kind === 'submitted' && event.attemptId === '2' ? { ...event, answered: false } : event,
+    );
+    found(checked([...unanswered, second]), /^a, part 1, was submitted again/);
+    assert.deepEqual(checked([...unanswered, second], OUTCOMES, { unsurePolicy: 'again' }), []);
+    found(checked([...RIGHT, second], OUTCOMES, { unsurePolicy: 'again' }), /^a, part 1, was submitted again/);
+  });
+
+  test('an attempt id that is used twice', () =>
+    found(
+      checked(RIGHT.map((event) => (event.kind === 'submitted' ? { ...event, attemptId: '1' } : event))),
+      /^a used an attempt id twice$/,
+    ));
+
+  test('a message that is pending for no reason', () => {
+    const outcomes: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'SUBMITTED' }];
+    const events = RIGHT.filter(({ kind }) => kind !== 'receipt-taken');
+    found(checked(events, outcomes), /^a is pending \(sent, SUBMITTED\) for no reason$/);
+    assert.deepEqual(checked(events, outcomes, { pendingReason: () => 'the carrier sent no receipt' }), []);
+  });
+
+  test('a receipt that is acknowledged and lost', () =>
+    found(
+      checked(RIGHT, [{ token: 'a', list: 'sent', status: 'EXPIRED' }]),
+      /^a has the status EXPIRED, and its receipts said DELIVERED$/,
+    ));
+
+  test('credits that do not add up at a snapshot', () =>
+    found(
+      checked([...RIGHT, { kind: 'balances', account: 'acme', granted: 10n, free: 9n, held: 0n, used: 2n }]),
+      /^acme: 9 free, 0 held and 2 used are not the 10/,
+    ));
+
+  test('credits that are used for what the carrier never took, and parts that were taken for nothing', () => {
+    const balances = (free: bigint, used: bigint): Event[] => [
+      ...RIGHT.slice(0, -1),
+      { kind: 'balances', account: 'acme', granted: 10n, free, held: 0n, used },
+    ];
+    found(checked(balances(7n, 3n)), /^acme: 3 credits are used, and the carrier took between 2 and 2 parts$/);
+    found(checked(balances(9n, 1n)), /^acme: 1 credits are used/);
+  });
+});
+
+function accepted(token: string): Event {
+  return { kind: 'accepted', token, id: '7' };
+}

@@ -1,0 +1,146 @@
+import { type Event, FINAL, type History, type Outcome } from './history.ts';
+
+/**
+ * Reads the history of a chaos run and names every promise that it breaks, in a sentence each. The
+ * checker knows nothing of the service but what was seen from outside.
+ */
+export function check(history: History): string[] {
+  const messages = byToken(history);
+  return [
+    ...[...messages.values()].flatMap((message) => RULES.flatMap((rule) => rule(message, history))),
+    ...ledgerFaults(history.events, messages),
+  ];
+}
+
+interface Message {
+  readonly token: string;
+  readonly events: (Event & { readonly order: number })[];
+  readonly outcomes: Outcome[];
+}
+
+type Rule = (message: Message, history: History) => string[];
+
+function byToken({ events, outcomes }: History): Map<string, Message> {
+  const messages = new Map<string, Message>();
+  const messageOf = (token: string) => {
+    const known = messages.get(token) ?? { token, events: [], outcomes: [] };
+    messages.set(token, known);
+    return known;
+  };
+  for (const [order, event] of events.entries()) {
+    if ('token' in event) messageOf(event.token).events.push({ ...event, order });
+  }
+  for (const outcome of outcomes) messageOf(outcome.token).outcomes.push(outcome);
+  return messages;
+}
+
+const of = <K extends Event['kind']>({ events }: Message, kind: K) =>
+  events.filter((event): event is Extract<Event, { kind: K }> & { order: number } => event.kind === kind);
+
+/** Asked for, and not refused: it may be there. */
+const mayExist = (message: Message): boolean =>
+  of(message, 'send-asked').length > 0 && of(message, 'refused').length === 0;
+const isCancelled = (message: Message): boolean => of(message, 'cancelled').length > 0;
+/** A cancel whose answer was lost: either is right. */
+const mayBeCancelled = (message: Message): boolean =>
+  of(message, 'cancel-asked').length > of(message, 'cancel-refused').length;
+
+const RULES: readonly Rule[] = [
+  function listedOnce(message) {
+    const { token, outcomes } = message;
+    if (outcomes.length > 1) return [`${token} is listed ${outcomes.length} times`];
+    if (outcomes.length === 1 && isCancelled(message)) return [`${token} was cancelled and is still listed`];
+    const isAccepted = of(message, 'accepted').length > 0;
+    if (outcomes.length === 0 && isAccepted && !mayBeCancelled(message)) return [`${token} was accepted and is lost`];
+    return [];
+  },
+
+  function settledOrPending({ token, outcomes }, { pendingReason }) {
+    return outcomes.flatMap(({ status, list }) => {
+      if (status !== null && FINAL.has(status)) return [];
+      if (pendingReason?.(token)) return [];
+      return [`${token} is pending (${list}, ${status ?? 'no status'}) for no reason`];
+    });
+  },
+
+  function submittedOnlyIfAccepted(message) {
+    return of(message, 'submitted').length > 0 && !mayExist(message)
+      ? [`${message.token} was submitted and never accepted`]
+      : [];
+  },
+
+  function notAfterCancel(message) {
+    const cancelled = of(message, 'cancelled')[0];
+    if (!cancelled) return [];
+    return of(message, 'submitted')
+      .filter(({ order }) => order > cancelled.order)
+      .map(({ token, part }) => `${token}, part ${part}, was submitted after its cancel was acknowledged`);
+  },
+
+  function neverTwice(message, { unsurePolicy }) {
+    const faults: string[] = [];
+    const taken = new Map<number, Extract<Event, { kind: 'submitted' }>>();
+    for (const submission of of(message, 'submitted')) {
+      const { token, part } = submission;
+      const earlier = taken.get(part);
+      const isAllowed = unsurePolicy === 'again' && earlier?.answered === false;
+      if (earlier && !isAllowed) faults.push(`${token}, part ${part}, was submitted again after the carrier took it`);
+      if (submission.taken === 'yes') taken.set(part, submission);
+    }
+    return faults;
+  },
+
+  function attemptIdsAreNew(message) {
+    const ids = of(message, 'submitted').map(({ attemptId }) => attemptId);
+    return new Set(ids).size === ids.length ? [] : [`${message.token} used an attempt id twice`];
+  },
+
+  function receiptsCount(message) {
+    const { token, outcomes } = message;
+    const [outcome] = outcomes;
+    const receipts = of(message, 'receipt-taken').filter(({ status }) => FINAL.has(status));
+    const parts = new Set(of(message, 'receipt-taken').map(({ part }) => part));
+    const asked = of(message, 'send-asked')[0]?.parts ?? 1;
+    if (!outcome || receipts.length === 0) return [];
+    const finalParts = new Set(receipts.map(({ part }) => part));
+    const isWhole = finalParts.size === asked && parts.size === asked;
+    if (!isWhole) return [];
+    // Two final receipts of one part may have overtaken one another: either may stand.
+    const possible = new Set(receipts.map(({ status }) => status));
+    if (outcome.status !== null && possible.has(outcome.status)) return [];
+    return [`${token} has the status ${outcome.status}, and its receipts said ${[...possible].join(' or ')}`];
+  },
+];
+
+function ledgerFaults(events: readonly Event[], messages: ReadonlyMap<string, Message>): string[] {
+  const faults: string[] = [];
+  const last = new Map<string, Extract<Event, { kind: 'balances' }>>();
+  for (const event of events) {
+    if (event.kind !== 'balances') continue;
+    const { account, granted, free, held, used } = event;
+    if (free + held + used !== granted) {
+      faults.push(`${account}: ${free} free, ${held} held and ${used} used are not the ${granted} that were granted`);
+    }
+    last.set(account, event);
+  }
+  return [...faults, ...[...last].flatMap(([account, { used }]) => usedFaults(account, used, messages))];
+}
+
+/** What was taken by the carrier for certain is the least that is used; what may have been, the most. */
+function usedFaults(account: string, used: bigint, messages: ReadonlyMap<string, Message>): string[] {
+  let least = 0;
+  let most = 0;
+  for (const message of messages.values()) {
+    if (of(message, 'send-asked')[0]?.account !== account) continue;
+    const submitted = of(message, 'submitted');
+    const sure = new Set(
+      submitted.filter(({ taken, answered }) => taken === 'yes' && answered).map(({ part }) => part),
+    );
+    const possible = new Set(submitted.filter(({ taken }) => taken === 'yes').map(({ part }) => part));
+    least += sure.size;
+    most += possible.size;
+  }
+  return used >= BigInt(least) && used <= BigInt(most)
+    ? []
+    : [`${account}: ${used} credits are used, and the carrier took between ${least} and ${most} parts`];
+}
