@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { openBoxLink } from './box-link.ts';
 import { ACK, type BoxFrame, octetsOf, SMS_TYPE, smsFrame } from './box-protocol.ts';
-import type { KannelBoxConfig, KannelDependencies } from './config.ts';
+import { adminOf, type KannelBoxConfig, type KannelDependencies } from './config.ts';
 import { RECEIPT_MASK } from './receipts.ts';
 import { askStatus, faultsOfRoute, type KannelStatus } from './status.ts';
 
@@ -11,7 +11,8 @@ const LOOKS = 50;
 const LOOK_EVERY_MS = 100;
 
 export async function probeBox(config: KannelBoxConfig, deps: KannelDependencies): Promise<string[]> {
-  const status = config.admin ? await askStatus(config.admin) : null;
+  const admin = adminOf(config);
+  const status = admin && (await askStatus(admin));
   return [
     ...(await faultsOfLink(config, deps)),
     ...(typeof status === 'string' ? [status] : status ? faultsOfStatus(status, config) : []),

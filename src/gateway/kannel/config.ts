@@ -28,9 +28,6 @@ const tls = {
     .optional(),
 };
 
-/** bearerbox's admin port. With it a missing route and a stopped carrier are told apart. */
-const admin = z.strictObject({ host, port: port.default(13_000), password: password.optional(), ...tls });
-
 const shared = {
   host,
   ...tls,
@@ -42,7 +39,12 @@ const shared = {
   validityMinutes: z.int().min(1).max(10_080).default(2_880),
   /** How long an answer may take before the submission is unsure. */
   answerTimeoutMs: z.int().min(100).max(600_000).default(30_000),
-  admin: admin.optional(),
+  /** bearerbox's admin port. With it a missing route and a stopped carrier are told apart. */
+  adminPort: port.optional(),
+  adminHost: host.optional(),
+  /** Kannel's status-password. */
+  adminPassword: password.optional(),
+  adminTls: z.boolean().default(false),
 };
 
 export const kannelSendsmsConfig = z.strictObject({
@@ -79,7 +81,18 @@ export const kannelBoxConfig = z.strictObject({
 
 export type KannelSendsmsConfig = z.output<typeof kannelSendsmsConfig>;
 export type KannelBoxConfig = z.output<typeof kannelBoxConfig>;
-export type KannelAdminConfig = z.output<typeof admin>;
 
-/** Names of fields whose values are never shown. */
-export const KANNEL_SECRETS: readonly string[] = ['password', 'callbackSecret'];
+export interface KannelAdmin {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+  readonly tlsCertificate?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+/** The admin port; null where none is configured. */
+export function adminOf(config: KannelSendsmsConfig | KannelBoxConfig): KannelAdmin | null {
+  const { host: ownHost, adminPort, adminHost = ownHost, adminPassword, adminTls, tlsCertificate } = config;
+  if (adminPort === undefined) return null;
+  return { host: adminHost, port: adminPort, tls: adminTls, password: adminPassword, tlsCertificate };
+}

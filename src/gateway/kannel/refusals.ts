@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../bounded-map.ts';
 import type { SubmitResult } from '../connector.ts';
-import type { KannelAdminConfig, KannelDependencies } from './config.ts';
+import { adminOf, type KannelBoxConfig, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
 import type { ReadReceipt } from './receipts.ts';
 import { askStatus, isOnline } from './status.ts';
 
@@ -12,17 +12,17 @@ import { askStatus, isOnline } from './status.ts';
 
 /** The receipt comes within milliseconds of the answer, unless another process gets it. */
 const REASON_WAIT_MS = 1_000;
-const REFUSED_MAX = 10_000;
+/**
+ * With several processes the receipt may reach another one than the answer. There it waits until
+ * the answer is on disk.
+ */
+const STRANGER_WAIT_MS = 3_000;
+const REMEMBERED_MAX = 10_000;
 
 interface InFlight {
   readonly reason: PromiseWithResolvers<ReadReceipt>;
   /** True where Kannel did not take it. */
   readonly isRefused: PromiseWithResolvers<boolean>;
-}
-
-interface Kannel {
-  readonly smscId?: string | undefined;
-  readonly admin?: KannelAdminConfig | undefined;
 }
 
 export interface Refusals {
@@ -32,9 +32,11 @@ export interface Refusals {
   explains(attemptId: string, receipt: ReadReceipt): Promise<boolean>;
 }
 
-export function createRefusals(kannel: Kannel, deps: KannelDependencies): Refusals {
+export function createRefusals(config: KannelBoxConfig | KannelSendsmsConfig, deps: KannelDependencies): Refusals {
+  const admin = adminOf(config);
   const inFlight = new Map<string, InFlight>();
-  const refused = new BoundedMap<string, true>(REFUSED_MAX);
+  /** What became of submissions of this process. */
+  const known = new BoundedMap<string, 'refused' | 'not refused'>(REMEMBERED_MAX);
 
   async function resultOf(
     own: InFlight,
@@ -50,9 +52,9 @@ export function createRefusals(kannel: Kannel, deps: KannelDependencies): Refusa
 
   /** With a carrier online only this number has no route. Without an admin port nobody knows. */
   async function isCarrierOnline(): Promise<boolean> {
-    if (!kannel.admin) return false;
-    const status = await askStatus(kannel.admin);
-    return typeof status !== 'string' && isOnline(status, kannel.smscId);
+    if (!admin) return false;
+    const status = await askStatus(admin);
+    return typeof status !== 'string' && isOnline(status, config.smscId);
   }
 
   return {
@@ -65,7 +67,7 @@ export function createRefusals(kannel: Kannel, deps: KannelDependencies): Refusa
         isRefused = result.kind === 'temporary' || result.kind === 'permanent';
         return result;
       } finally {
-        if (isRefused) refused.set(attemptId, true);
+        known.set(attemptId, isRefused ? 'refused' : 'not refused');
         own.isRefused.resolve(isRefused);
         inFlight.delete(attemptId);
       }
@@ -73,7 +75,10 @@ export function createRefusals(kannel: Kannel, deps: KannelDependencies): Refusa
     async explains(attemptId, receipt) {
       if (!receipt.isRefusal) return false;
       const own = inFlight.get(attemptId);
-      if (own === undefined) return refused.has(attemptId);
+      if (own === undefined) {
+        if (!known.has(attemptId)) await deps.sleep(STRANGER_WAIT_MS);
+        return known.get(attemptId) === 'refused';
+      }
       own.reason.resolve(receipt);
       return own.isRefused.promise;
     },

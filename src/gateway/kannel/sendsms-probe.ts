@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { probeId } from './callbacks.ts';
-import type { KannelDependencies, KannelSendsmsConfig } from './config.ts';
+import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
 import { callHttp, type HttpOutcome } from './http-call.ts';
 import { RECEIPT_MASK } from './receipts.ts';
 import { askStatus, faultsOfRoute, isOnline, type KannelStatus } from './status.ts';
@@ -16,7 +16,8 @@ const IMPOSSIBLE_SENDER = 'columba-check-columba';
 const NO_SMSC = 'columba-check';
 
 export async function probeSendsms(config: KannelSendsmsConfig, deps: KannelDependencies): Promise<string[]> {
-  const status = config.admin ? await askStatus(config.admin) : null;
+  const admin = adminOf(config);
+  const status = admin && (await askStatus(admin));
   const faults = [
     ...(await faultsOfAccess(config)),
     ...(typeof status === 'string' ? [status] : status ? faultsOfStatus(status, config) : []),

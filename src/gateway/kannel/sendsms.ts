@@ -2,7 +2,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
 import { createCallbacks } from './callbacks.ts';
-import type { KannelDependencies, KannelSendsmsConfig } from './config.ts';
+import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
 import { callHttp } from './http-call.ts';
 import { RECEIPT_MASK } from './receipts.ts';
 import { createRefusals } from './refusals.ts';
@@ -25,6 +25,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
   const agent = config.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
   const window = createWindow(() => config.window);
   const refusals = createRefusals(config, deps);
+  const admin = adminOf(config);
   const stopping = new AbortController();
   let events: CarrierEvents | null = null;
   let away: 'no' | 'resting' | 'to be looked at' = 'no';
@@ -53,8 +54,8 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
   async function smsboxMayBeAsked(): Promise<boolean> {
     if (away === 'no') return true;
     if (away === 'resting') return false;
-    if (config.admin) {
-      const status = await askStatus(config.admin);
+    if (admin) {
+      const status = await askStatus(admin);
       if (typeof status === 'string' || status.boxes.length === 0) {
         rest();
         return false;

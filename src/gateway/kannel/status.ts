@@ -1,4 +1,4 @@
-import type { KannelAdminConfig } from './config.ts';
+import type { KannelAdmin } from './config.ts';
 import { callHttp } from './http-call.ts';
 
 /** What bearerbox's admin port tells about boxes and carriers. */
@@ -11,7 +11,7 @@ const STATUS_BYTES_MAX = 1024 * 1024;
 const TIMEOUT_MS = 5_000;
 
 /** The status, or a sentence that says why there is none. */
-export async function askStatus(admin: KannelAdminConfig): Promise<KannelStatus | string> {
+export async function askStatus(admin: KannelAdmin): Promise<KannelStatus | string> {
   const place = `bearerbox's admin port ${admin.host}:${admin.port}`;
   const query = admin.password === undefined ? '' : `?password=${encodeURIComponent(admin.password)}`;
   const outcome = await callHttp(admin, {

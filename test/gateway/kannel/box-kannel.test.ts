@@ -22,7 +22,8 @@ describe('a box of our own at a real bearerbox', () => {
       host: '127.0.0.1',
       port: gateway.ports.box,
       smscId: 'carrier',
-      admin: { host: '127.0.0.1', port: gateway.ports.admin, password: PASSWORDS.status },
+      adminPort: gateway.ports.admin,
+      adminPassword: PASSWORDS.status,
       ...more,
     });
 
@@ -196,13 +197,12 @@ describe('a box of our own at a real bearerbox', () => {
     async () => {
       const faultsOf = async (more: object) =>
         (await createKannelBox('kannel', configured(more), recording.deps).probe?.())?.join('\n') ?? '';
-      const admin = { host: '127.0.0.1', port: gateway.ports.admin, password: PASSWORDS.status };
       assert.match(await faultsOf({ port: 1 }), /^bearerbox at 127\.0\.0\.1:1 cannot be used: ECONNREFUSED\.$/);
       assert.match(
         await faultsOf({ port: gateway.ports.admin }),
         /^bearerbox at .* (?:ends the connection|does not answer as|cannot be used)/,
       );
-      assert.match(await faultsOf({ admin: { ...admin, password: 'wrong' } }), /refuses the password\.$/);
+      assert.match(await faultsOf({ adminPassword: 'wrong' }), /refuses the password\.$/);
       assert.match(await faultsOf({ smscId: 'nowhere' }), /^Kannel has no carrier with the smsc-id nowhere\.$/);
       assert.match(await faultsOf({ boxId: 'nobody' }), /^No box with the id nobody is connected/);
     },

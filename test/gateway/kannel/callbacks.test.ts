@@ -18,7 +18,7 @@ const config = kannelSendsmsConfig.parse({
 
 async function started(): Promise<{ recording: Recording; connector: Connector }> {
   const recording = record();
-  const connector = createKannelSendsms('kannel', config, recording.deps);
+  const connector = createKannelSendsms('kannel', config, { ...recording.deps, sleep: async () => {} });
   await connector.start(recording.events);
   return { recording, connector };
 }

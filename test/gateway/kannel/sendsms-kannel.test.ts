@@ -32,7 +32,8 @@ describe('sendsms of a real smsbox, with callbacks', () => {
       smscId: 'carrier',
       callbackUrl: `http://127.0.0.1:${(web.address() as AddressInfo).port}/carriers/kannel`,
       callbackSecret: SECRET,
-      admin: { host: '127.0.0.1', port: gateway.ports.admin, password: PASSWORDS.status },
+      adminPort: gateway.ports.admin,
+      adminPassword: PASSWORDS.status,
       ...more,
     });
 
