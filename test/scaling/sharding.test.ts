@@ -59,6 +59,16 @@ const BEYOND: Readonly<Record<string, string>> = {
   'incoming.takeUnrouted': 'what carriers bring belongs to no account yet',
   'incoming.unroutedAfter': 'what carriers bring belongs to no account yet',
   'incoming.unroutedWithId': 'what carriers bring belongs to no account yet',
+  'receipts.attemptsAfter': 'it looks for submissions without a receipt, wherever they are',
+  'receipts.dropBeyond': 'a held receipt names no account',
+  'receipts.dropHeld': 'a held receipt names no account',
+  'receipts.hold': 'a held receipt names no account',
+  'receipts.heldMatches': 'a carrier names an attempt, not an account',
+  'receipts.heldOf': 'a held receipt names no account',
+  'receipts.matched': 'a carrier names an attempt, not an account',
+  'receipts.moveWatch': 'the watch is of the installation',
+  'receipts.removeHeld': 'a held receipt names no account',
+  'receipts.takeWatch': 'the watch is of the installation',
   'routes.after': 'a route names the account: nothing else is known yet',
   'routes.byEnd': 'a route names the account: nothing else is known yet',
   'routes.count': 'a route names the account: nothing else is known yet',
@@ -97,6 +107,7 @@ const EVERYWHERE = [
   'held_incoming: primary key (group_hash)',
   'held_receipt: index (held_at)',
   'held_receipt: primary key (connector, gateway_id, attempt_id, status)',
+  'receipt_watch: primary key (watch_id)',
   'incoming_once: index (forget_at)',
   'incoming_once: primary key (key_hash)',
   'route: index (destination_end)',
@@ -161,7 +172,7 @@ describe('statements', () => {
   test('what looks beyond one account touches only the tables that are on every node', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
-    const nobodyWaits = /^(purge\.next|sending\.\w+|totals\.\w+)$/;
+    const nobodyWaits = /^(purge\.next|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     for (const { name, text } of calls) {
       assert.doesNotMatch(text, new RegExp(`\\b(from|join|into|update) (${spread.join('|')})\\b`), name);
