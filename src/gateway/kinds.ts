@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { badField, Problem } from '../problem.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
 import { createLoopback } from './loopback.ts';
 import { createWebhook, webhookConfig } from './webhook.ts';
@@ -61,3 +62,17 @@ export const shownConfig = (kind: string, config: Readonly<Record<string, unknow
     Object.entries(config).map(([field, value]) => [field, secrets.includes(field) ? '…' : value]),
   );
 };
+
+/** The configuration with its defaults. Problem `bad-argument` names every field that is wrong. */
+export function checkConfig(kind: ConnectorKind, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const found = kinds[kind];
+  if (!found) throw badField('kind', `expected one of ${kindNames.join(', ')}`);
+  const parsed = found.config.safeParse(config);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.map(({ path, message }) => ({
+    pointer: `#/config${path.map((step) => `/${String(step)}`).join('')}`,
+    detail: message,
+  }));
+  const words = errors.map(({ pointer, detail }) => `${pointer.slice('#/'.length)}: ${detail}`);
+  throw new Problem('bad-argument', words.join('; '), { errors });
+}

@@ -89,6 +89,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'tokens.revoke': 'the operator names a token by its id',
   'tokens.used': 'a token may belong to no account',
   'purge.next': 'it looks for inboxes that were emptied, wherever they are',
+  'totals.sending': 'the operator wants to know how much there is',
   'totals.messages': 'the operator wants to know how much there is',
   'totals.scheduled': 'the operator wants to know how much there is',
   'totals.status': 'the operator wants to know how much there is',

@@ -1,6 +1,7 @@
 import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
 import { blacklistActions } from './blacklist.ts';
+import { connectorActions } from './connectors.ts';
 import { contactActions } from './contacts.ts';
 import { creditActions } from './credits.ts';
 import { fileActions } from './files.ts';
@@ -9,6 +10,7 @@ import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
 import { personActions } from './persons.ts';
 import { retentionActions } from './retention.ts';
+import { sendingActions } from './sending.ts';
 import { routeActions } from './routes.ts';
 import { serviceActions } from './service.ts';
 import { templateActions } from './templates.ts';
@@ -28,10 +30,12 @@ export const actions: readonly Action[] = [
   blacklistActions,
   inboxActions,
   messageActions,
+  sendingActions,
   routeActions,
   unroutedActions,
   personActions,
   retentionActions,
+  connectorActions,
   tokenActions,
   serviceActions,
 ].flat();

@@ -188,3 +188,31 @@ export const addHistory = statement<One & { status: string; at: number; rows: st
      :status, :at, added.detail
    from {records :rows message_id bigint, detail text} as added`,
 );
+
+/** Submitted once more: it may take as long as a new one. */
+export const extend = statement<Message & { expiresAt: number }>(
+  'sending.extend',
+  'update dispatch set expires_at = :expiresAt where account_id = :account and message_id = :id and not_after is null',
+  { affects: 'none' },
+);
+interface UnarmedRow {
+  message_id: bigint;
+  recipient: string | null;
+  text: string | null;
+  held_parts: bigint;
+  scheduled_at: bigint;
+  is_sent: bigint;
+}
+/** Scheduled messages that are not armed, in pages: the ids from `from` up. */
+export const unarmed = statement<One & { from: bigint; limit: number }, UnarmedRow>(
+  'sending.unarmed',
+  `select message_id, recipient, text, held_parts, scheduled_at,
+     (select count(*) from sent where sent.account_id = :account and sent.message_id = scheduled.message_id) as is_sent
+   from scheduled where account_id = :account and message_id >= :from
+     and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id)
+   order by message_id {limit :limit}`,
+);
+export const setRecipient = statement<Message & { recipient: string }>(
+  'sending.setRecipient',
+  'update scheduled set recipient = :recipient where account_id = :account and message_id = :id',
+);
