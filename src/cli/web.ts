@@ -3,6 +3,7 @@ import { type Config, webPortOf } from '../config/settings.ts';
 import { createApi } from '../operator/api.ts';
 import { createCarrierCallbacks } from '../gateway/callbacks.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';
+import { readConnectorFile } from '../gateway/connector-file.ts';
 import { createAddresses } from '../server/http/client-address.ts';
 import type { RequestHead } from '../server/http/request-head.ts';
 import { requestIdOf } from '../server/http/request-id.ts';
@@ -34,7 +35,7 @@ export async function startWeb(
   });
   const { database } = app;
   const events = createCarrierEvents(database, now, config.region || null);
-  const callbacks = createCarrierCallbacks({ database, now, events, ofFile: [] });
+  const callbacks = createCarrierCallbacks({ database, now, events, ofFile: readConnectorFile(config.connectors) });
   const web = createWebApp({
     api,
     healthState: () => app.health.state(),
