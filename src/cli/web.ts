@@ -1,9 +1,9 @@
 import type { App } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
-import { createApi } from '../operator/api.ts';
 import { createCarrierCallbacks } from '../gateway/callbacks.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
+import { createApi } from '../operator/api.ts';
 import { createAddresses } from '../server/http/client-address.ts';
 import type { RequestHead } from '../server/http/request-head.ts';
 import { requestIdOf } from '../server/http/request-id.ts';

@@ -10,7 +10,12 @@ const ITEMS_MAX = 500;
 const TEXT_LENGTH_MAX = 10_000;
 const ERRORS_MAX = 20;
 
-const line = (lengthMax: number) => z.string().min(1).max(lengthMax).regex(/^\P{Cc}*$/u);
+const line = (lengthMax: number) =>
+  z
+    .string()
+    .min(1)
+    .max(lengthMax)
+    .regex(/^\P{Cc}*$/u);
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
 const receipt = z
