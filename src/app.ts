@@ -22,13 +22,13 @@ import { createObserved } from './store/observed.ts';
 
 type Observe = NonNullable<EndpointSettings['observe']>;
 
-/** What the program takes from its environment; tests bring their own. */
+/** What the server needs from outside. Tests pass their own. */
 export interface AppDependencies extends ServiceDependencies {
   /** Called for every request, besides log, metrics and spans. */
   readonly observe?: Observe;
-  /** For a process that serves: where log lines and spans go. */
+  /** Where a serving process writes log lines and spans. */
   readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
-  /** What pages show: the program's version and, with sample data, its user_id. */
+  /** The version that pages show and, in the demo, its user_id. */
   readonly pages?: PageSettings;
   /** The public URL of the web listener, without a slash at its end: /console redirects to it. */
   readonly webUrl?: string;
@@ -104,7 +104,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     admission,
     health,
     endpoint,
-    /** Serves, and returns its URL. With a file, records every exchange to it. */
+    /** Starts to serve and returns the URL. With a file, it records every exchange. */
     async start(recordFile?: string): Promise<string> {
       const handler = recording.start(recordFile, handle);
       services.purge.wake(); // an earlier process may have left emptied inboxes
@@ -115,7 +115,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       if (config.healthPort > 0) await healthPort.start();
       return server.address;
     },
-    /** Answers what was accepted, then closes everything. */
+    /** Answers the accepted requests, then closes everything. */
     async stop(): Promise<void> {
       health.stopping();
       healthPort.stopping();
@@ -159,9 +159,9 @@ function createEndpointSettings(
 const webRedirects = (webUrl: string | undefined): Record<string, Handler> =>
   webUrl ? Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirectTo(webUrl)])) : {};
 
-/** Records exchanges to a file, where that is wanted. */
+/** Records exchanges to a file if one is given. */
 function createRecording({ now, log }: AppDependencies) {
-  /** Of successful calls: the recorder masks them. */
+  /** The user_ids of successful calls, which the recorder masks. */
   const userIds = new WeakMap<Request, string>();
   let recorder: ExchangeRecorder | undefined;
   return {
@@ -198,7 +198,7 @@ function contractNames(): string[] {
   ];
 }
 
-/** Health on a port of its own. A worker reports to the primary process, which has that port. */
+/** The health port. A worker reports to the primary process, which has the port. */
 function createHealthReporting(config: Config, health: Health, { log }: AppDependencies) {
   let thread: HealthThread | undefined;
   let beating: ReturnType<typeof startBeating> | undefined;

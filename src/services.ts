@@ -16,7 +16,7 @@ import type { Log } from './server/telemetry/log.ts';
 import type { Database } from './store/database.ts';
 import { openSqlite } from './store/sqlite/database.ts';
 
-/** What the services take from their environment; tests bring their own. */
+/** What the services need from outside. Tests pass their own. */
 export interface ServiceDependencies {
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;

@@ -6,8 +6,8 @@ import { Problem } from '../problem.ts';
 import type { Log } from '../server/telemetry/log.ts';
 
 /**
- * With workers the operator's side is a process of its own, so that a long list there keeps no call
- * waiting. The primary process starts it, and starts it again when it dies.
+ * With workers the operator's side has its own process, so that a long list there delays no call.
+ * The primary process starts it, and starts it again when it dies.
  */
 export interface WebProcess {
   readonly address: string;

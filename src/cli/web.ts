@@ -14,8 +14,8 @@ import { listenWeb, type WebServer } from '../web/server.ts';
 import { servicesOf } from './operator-services.ts';
 
 /**
- * Serves the operator's side on a port of its own. Undefined where it is switched off, or where
- * nobody chose a port and the default is taken: a second service on a machine serves its calls.
+ * Serves the operator's side on its own port. Undefined if it is switched off. Also undefined if
+ * the default port is taken and no port was configured, so that a second service can start.
  */
 export async function startWeb(
   app: App,

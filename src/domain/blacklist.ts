@@ -9,14 +9,11 @@ import { pages } from './cursor.ts';
 import { findErasedEntry, findErasedNumbers } from './erased-number.ts';
 import { type HeldMessage, releaseHeld } from './ledger.ts';
 
-/**
- * Who put a number there: the account through a call or the operator for it, a STOP word, or an
- * import.
- */
+/** The origin of an entry: `user` is a call of the account or an action of the operator. */
 export const BLACKLIST_ORIGINS = ['user', 'STOP', 'import'] as const;
 export type BlacklistOrigin = (typeof BLACKLIST_ORIGINS)[number];
 
-/** Numbers to which nothing is sent any more. */
+/** Numbers to which nothing is sent. */
 export type Blacklist = ReturnType<typeof createBlacklist>;
 
 export function createBlacklist(
@@ -26,8 +23,8 @@ export function createBlacklist(
 ) {
   return {
     /**
-     * Also cancels what is scheduled for the number and returns the credits held for it. `isNew` is
-     * false where it was there.
+     * Adds the number, cancels messages scheduled for it and returns their credits. `isNew` is
+     * false if the number was on the blacklist.
      */
     async add(account: AccountKey, number: string, sample: string | null, origin: BlacklistOrigin = 'user') {
       checkNumber(number);
@@ -49,7 +46,7 @@ export function createBlacklist(
 
 const PAGE = 1_000;
 
-/** The entries that name this number, in whatever notation. */
+/** The entries of this number in any notation. */
 export async function entriesOf(
   queries: Queries,
   account: AccountKey,
@@ -81,7 +78,7 @@ export async function blacklistedOf(
   return new Set(numbers.filter((number) => keys.has(number) || erased.has(number)));
 }
 
-/** Those that are gone, with what was held for each. */
+/** Deletes messages scheduled for the number. Returns them with the credits held for each. */
 export async function cancelScheduled(
   queries: Queries,
   account: AccountKey,
@@ -99,7 +96,7 @@ export async function cancelScheduled(
   return cancelled;
 }
 
-// As given, in whatever notation; it is part of a key.
+// The number is stored as given and is part of a key.
 const NUMBER_LENGTH_MAX = 200;
 
 export function checkNumber(number: string): void {

@@ -19,31 +19,26 @@ import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
 
-/**
- * A person is a phone number. What all accounts know about it, or one does: to be handed out, or to
- * be erased.
- */
+/** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */
 export interface PersonCounts {
   accounts: number;
   contacts: number;
   inbox: number;
   sent: number;
   scheduled: number;
-  /** Credits that were held for scheduled messages, and are free again. */
+  /** Credits held for scheduled messages, which are released. */
   creditsReturned: bigint;
   /**
-   * Blacklist entries of which a hash stays: nothing is sent to the number, and nobody can read it
-   * there.
+   * Blacklist entries that become a hash: nothing is sent to the number, and nobody can read it.
    */
   blacklist: number;
   /**
-   * Movements of credits whose reason or reference named the number. The movements stay, without
-   * these words.
+   * Movements whose reason or reference named the number. The movements stay without these texts.
    */
   movements: number;
   /** Incoming messages that no account has: without a route, or with parts missing. */
   unrouted: number;
-  /** Accounts whose own profile has the number. It stays: change or remove the account. */
+  /** Accounts whose profile has the number. The profile stays: change or delete the account. */
   profiles: number;
 }
 
@@ -54,11 +49,11 @@ export interface PersonOfAccount {
   readonly sent: readonly SentMessage[];
   readonly scheduled: readonly ScheduledMessage[];
   readonly blacklist: readonly { number: string; evidence: string | null; blockedAt: number }[];
-  /** It was erased, and a hash keeps it on the blacklist. */
+  /** The number was erased, and a hash keeps it on the blacklist. */
   readonly erasedFromBlacklist: boolean;
   /** The account's own profile has the number. */
   readonly profile: boolean;
-  /** Messages and contacts beyond the first 10,000 of each kind. */
+  /** The number of messages and contacts beyond the first 10,000 of each kind. */
   readonly leftOut: number;
 }
 
@@ -75,7 +70,7 @@ interface Found {
 }
 
 const PAGE = 1_000;
-/** Of each kind in an export, which is made in memory. */
+/** The largest number of each kind in an export, which is built in memory. */
 const EXPORTED_MAX = 10_000;
 
 export type Persons = ReturnType<typeof createPersons>;
@@ -108,7 +103,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       });
     },
 
-    /** Accounts that know nothing about the person are left out. */
+    /** Returns only accounts that have data of the person. */
     export: (number: string, username: string | null): Promise<PersonOfAccount[]> => {
       checkPerson(number, username);
       return database.snapshot(async (queries) => {
@@ -127,7 +122,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       return database.snapshot(async (queries) => (await unroutedOf(queries, number, username)).messages);
     },
 
-    /** All of it or nothing. */
+    /** Erases all data of the person in one transaction. */
     erase: (number: string, username: string | null): Promise<PersonCounts> => {
       checkPerson(number, username);
       return database.transaction(null, async (queries) => {
@@ -147,7 +142,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
   };
 }
 
-/** Local numbers name another person in each country. */
+/** A local number names another person in each country, so it needs an account. */
 function checkPerson(number: string, username: string | null): void {
   if (!/\d.*\d.*\d/.test(number)) throw refusal('expected a phone number');
   if (username === null && !/^\s*\+/.test(number)) {
@@ -189,10 +184,10 @@ function addUnrouted(counts: PersonCounts, { unrouted, held }: UnroutedOfPerson)
   counts.unrouted += unrouted.length + held.length;
 }
 
-/** Received and sent messages have no index by number, so all of an account are looked at. */
+/** Reads all messages of the account, because they have no index by number. */
 async function findIn(queries: Queries, row: AccountRow, region: string | null, same: SameNumber): Promise<Found> {
   const account = row.account_id;
-  // Reading a number takes 20 times as long as looking at its end.
+  // Parsing a number takes 20 times as long as comparing its last digits.
   const isSame = (text: string | null): boolean =>
     text !== null && same.ends.includes(numberEnd(text)) && same.matches(text);
   const contacts: Contact[] = [];
@@ -253,7 +248,7 @@ async function heldFor(queries: Queries, account: bigint, id: bigint): Promise<b
   return (await queries.first(messageSql.scheduled, { account, id }))?.held_parts ?? 0n;
 }
 
-/** The credits that were returned. */
+/** Returns the released credits. */
 async function eraseFrom(queries: Writing, found: Found, number: string, at: number): Promise<bigint> {
   const { contacts, received, sent, scheduled, entries, movements, region } = found;
   const account = found.row.account_id;
@@ -276,7 +271,8 @@ async function eraseFrom(queries: Writing, found: Found, number: string, at: num
 }
 
 /**
- * One entry without number and evidence takes their place, with the earliest time and its origin.
+ * Replaces the entries by one without number and evidence. It has the earliest time and the origin
+ * of that entry.
  */
 async function eraseEntries(
   queries: Queries,
@@ -305,7 +301,7 @@ async function eraseEntries(
   });
 }
 
-// Of the hash: entries of erased persons are found by the whole entry, never by this key.
+// The length of the key. Entries of erased persons are found by the whole entry, not by this key.
 const KEY_LENGTH = 16;
 
 async function read(queries: Queries, found: Found, erasedFromBlacklist: boolean): Promise<PersonOfAccount> {

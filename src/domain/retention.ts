@@ -6,21 +6,21 @@ import { allAccounts } from './accounts.ts';
 import { carryForward } from './ledger.ts';
 
 /**
- * For how long data is kept. What is older goes in small batches, with pauses in which others are
- * served.
+ * Deletes data that is older than its retention, in small batches. Other calls are served in the
+ * pauses.
  */
 export const RETENTION_KINDS = ['inbox', 'sent', 'unrouted', 'audit', 'ledger'] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
-/** Days; null keeps for ever. */
+/** Days; null means for ever. */
 export type RetentionDays = Readonly<Record<RetentionKind, number | null>>;
 export type RetentionCounts = Readonly<Record<RetentionKind, number>>;
 
 export const DAYS_MAX = 36_500;
 const DAY_MS = 24 * 3_600_000;
-// A batch holds up others for about 1 ms in the embedded database, as those of purge.ts.
+// A batch delays other calls by about 1 ms on SQLite, as in purge.ts.
 const BATCH = 100;
 const PAUSE_MS = 5;
-/** How often a server looks for what has become too old. */
+/** How often a server applies retention. */
 export const LOOK_EVERY_MS = 3_600_000;
 
 export type Retention = ReturnType<typeof createRetention>;
@@ -41,7 +41,7 @@ export function createRetention(database: Database, now: () => number) {
   return {
     days,
 
-    /** What a setting would remove now. */
+    /** Counts the rows that a setting would delete now. */
     async preview(wanted: RetentionDays): Promise<RetentionCounts> {
       const counts = { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0 };
       for (const kind of RETENTION_KINDS) {
@@ -60,8 +60,8 @@ export function createRetention(database: Database, now: () => number) {
     },
 
     /**
-     * All that is too old, unless another process does it this hour. `isStopping` ends it after a
-     * batch.
+     * Deletes all rows that are too old, unless another process does so in this hour. `isStopping`
+     * ends it after a batch.
      */
     async applyDue(sleep: (ms: number) => Promise<void>, isStopping: () => boolean): Promise<number> {
       let removed = 0;
@@ -83,13 +83,12 @@ export function createRetention(database: Database, now: () => number) {
 /** Applies retention while a server runs: at its start, and then every hour. */
 export interface RetentionRuns {
   start(): void;
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when the present run has ended. */
   stop(): Promise<void>;
 }
 
 /**
- * Each serving process has one. A process that finds the work taken by another only reads the
- * settings.
+ * Each serving process has one. If another process has taken the work, it only reads the settings.
  */
 export function createRetentionRuns(
   retention: Pick<Retention, 'applyDue'>,
@@ -104,7 +103,7 @@ export function createRetentionRuns(
     try {
       await retention.applyDue(sleep, () => stopping);
     } catch (thrown) {
-      failed(thrown); // the next hour, or the next start, goes on with it
+      failed(thrown); // the next hour or the next start continues it
     }
     running = undefined;
   }
@@ -138,7 +137,7 @@ async function countOlder(database: Queries, kind: RetentionKind, before: number
   return sum;
 }
 
-/** Removes what is older, batch by batch, as they are asked for. */
+/** Deletes older rows, one batch for each item that is requested. */
 async function* batches(database: Database, kind: RetentionKind, before: number): AsyncGenerator<number> {
   if (kind === 'audit' || kind === 'unrouted') {
     const remove = kind === 'audit' ? sql.deleteAudit : incomingSql.deleteUnroutedBefore;

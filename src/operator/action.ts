@@ -259,9 +259,7 @@ export const accountListAction = <I extends z.ZodType, T extends z.ZodType, P ex
   declaration: Listing<P, Q, I, T, AccountServices>,
 ): Action => listed(declaration, true);
 
-/**
- * Rows that were asked for with `limit + 1`, as a page: the row too many says that there are more.
- */
+/** Makes a page of rows that were read with `limit + 1`. The extra row tells that more follow. */
 export function pageOf<R, I, T>(
   rows: readonly R[],
   limit: number,

@@ -112,9 +112,9 @@ const PLUS = /[+\uff0b][^\p{L}\p{N}]*$/u;
 const READ_LENGTH_MAX = 250;
 
 /**
- * What says that it is international is read so. Then the country that it is seen from comes first:
- * a local number must not become one of another country. Numbering plans change, so what they do
- * not know is told by its length, and at last by how it is written.
+ * Reads a number with an international prefix as international. Else the given country comes first:
+ * a local number must not become one of another country. Numbering plans change. So a number that
+ * they do not know is judged by its length, then by its notation.
  */
 function readNumber({ digits, sign }: Written, country: CountryCode | undefined): PhoneNumber | undefined {
   if (digits === '' || digits.length > READ_DIGITS_MAX) return undefined;

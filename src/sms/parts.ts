@@ -2,8 +2,8 @@ import calculator from 'sms-segments-calculator';
 import { encodeGsm7, septetsOf } from './gsm7.ts';
 
 /**
- * The parts that a text takes, and so its credits: 160 characters of GSM 7-bit or 70 of UCS-2 in
- * one part, 153 or 67 in each of several: a header takes the rest.
+ * The parts of a text, and so its price in credits. One part has 160 characters of GSM 7-bit or 70
+ * of UCS-2. Each of several parts has 153 or 67: a header takes the rest.
  */
 export type Encoding = 'gsm7' | 'ucs2';
 

@@ -9,11 +9,11 @@ import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
 import { readSomeNetworks } from '../networks.ts';
 import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
-/** The file format of import and export: an account with everything in it, as one JSON object. */
+/** The format of import and export: one JSON object holds a whole account. */
 
 /**
- * Throws InvalidAccount with all mistakes. With `update` a contact's group may be one that the
- * account has.
+ * Throws InvalidAccount with all mistakes. With `update`, a contact's group may be one of the
+ * account.
  */
 export async function readAccount(value: unknown, now: number, update = false): Promise<AccountArchive> {
   const mistakes = new Mistakes();
@@ -54,7 +54,8 @@ export async function readAccount(value: unknown, now: number, update = false): 
   };
   fields.end();
   if (mistakes.told.length > 0) throw new InvalidAccount(mistakes);
-  // Last, since it is slow on purpose: a file with a mistake is refused before it.
+  // Hashing a password is slow on purpose, so it comes last. A file with a mistake is refused
+  // before.
   return { ...archive, account: { ...archive.account, passwordHash: await password() } };
 }
 
@@ -80,14 +81,16 @@ function readLists(fields: Fields, update: boolean) {
   if (update) return lists;
   const groups = new Set(lists.groups.map(({ id }) => String(id)));
   for (const [index, { groupId }] of lists.contacts.entries()) {
-    // It may be the group whose id is wrong, which is told already.
+    // A group with a wrong id was reported already.
     if (typeof groupId === 'bigint' && !groups.has(String(groupId)) && !groups.has('undefined'))
       fields.refuse(`contacts[${index}].groupid`, 'there is no such group');
   }
   return lists;
 }
 
-/** The JSON of an account, piece by piece, on one line. Its secrets leave as their hashes only. */
+/**
+ * Writes the JSON of an account on one line, piece by piece. Secrets are written as hashes only.
+ */
 export async function* writeAccount(reading: AccountReading): AsyncGenerator<string> {
   yield stringify(headOf(reading)).slice(0, -1);
   yield* writeList('inbox', reading.received, ({ id, sender, text, shortCode, receivedAt, read }) => ({
@@ -119,7 +122,7 @@ export async function* writeAccount(reading: AccountReading): AsyncGenerator<str
   yield '}';
 }
 
-/** Everything of an account but its messages. */
+/** All fields of an account except its messages. */
 function headOf(reading: AccountReading): Record<string, unknown> {
   const { account, credentials } = reading;
   return {
@@ -178,7 +181,10 @@ async function* writeList<T>(
   yield separator === ',' ? ']' : `${separator}]`;
 }
 
-/** 64-bit numbers as texts, which every reader takes exactly; what is absent is left out. */
+/**
+ * Writes 64-bit numbers as texts, which every JSON parser reads exactly. Absent values are left
+ * out.
+ */
 const stringify = (value: unknown): string =>
   JSON.stringify(value, (_, field) => (typeof field === 'bigint' ? String(field) : (field ?? undefined)));
 
@@ -236,7 +242,7 @@ function readTemplate(value: unknown, path: string, mistakes: Mistakes): string 
   return text;
 }
 
-/** Names the field in what the domain has against its value. */
+/** Adds the name of the field to an error of the domain. */
 function about<T>(fields: Fields, name: string, check: () => T): T {
   try {
     return check();

@@ -9,7 +9,7 @@ import { decompress } from '../../src/server/http/compression.ts';
 import { createRequests } from '../../src/server/http/request.ts';
 import type { RequestHead } from '../../src/server/http/request-head.ts';
 import { type Engine, engines } from '../support/engines.ts';
-import { envelope, operationElement } from '../support/forms.ts';
+import { envelope, operationElement } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
 import { exchangeMessage, openConnection, requestBytes, statusOf } from '../support/socket.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openOutside } from '../support/other-process.ts';
-import { exportOf } from '../support/reading.ts';
 import { until } from './program.ts';
-import { CALLS, changes, serve } from './serving.ts';
+import { CALLS, changes, serve } from './service.ts';
 
 /** The machine's clock is set while the service runs. */
 const DAY = 24 * 3_600_000;

@@ -13,7 +13,7 @@ import { replay } from './campaign.ts';
 import { readCases, writeCase } from './cases.ts';
 import { answersIn } from './http-answers.ts';
 import { type Framing, framingOf } from './http-framing.ts';
-import { minimised } from './minimising.ts';
+import { minimised } from './minimiser.ts';
 import { seeds, soapSeeds } from './seeds.ts';
 import { MARKER } from './service.ts';
 import { demand, Finding, type Target } from './target.ts';

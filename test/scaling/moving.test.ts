@@ -8,7 +8,7 @@ import { columba, freshDatabase, freshPath } from '../support/command.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { account, lines } from '../support/import-files.ts';
 import { script, testWith } from '../support/peers.ts';
-import { digestOf, type Measured, measured, writeAccounts } from './measuring.ts';
+import { digestOf, type Measured, measured, writeAccounts } from './measured-command.ts';
 
 /** MESSAGES=1000000 for the figures of docs/SCALING.md. */
 const MESSAGES = Number(process.env.MESSAGES ?? 100_000);

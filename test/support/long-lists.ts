@@ -1,6 +1,6 @@
 import type { App } from '../../src/app.ts';
-import type { Arguments } from './forms.ts';
-import { adopt } from './reading.ts';
+import { adopt } from './contract-client.ts';
+import type { Arguments } from './protocols.ts';
 
 /** Accounts with many of everything, and what every list of them must hold, in its order. */
 export interface Received {

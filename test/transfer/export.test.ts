@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { exportAccounts } from '../../src/transfer/export.ts';
+import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import {
   account,
@@ -13,7 +14,6 @@ import {
   TIME,
   withService,
 } from '../support/import-files.ts';
-import { clientOf } from '../support/reading.ts';
 import { ACME } from '../support/service.ts';
 
 const SAMPLE_TEXT = readFileSync(SAMPLE, 'utf8');

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { columba, freshPath } from '../support/command.ts';
+import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { account, essence, exportText, importText, lines, TIME, withService } from '../support/import-files.ts';
-import { clientOf } from '../support/reading.ts';
 import type { Service } from '../support/service.ts';
 
 const LATER = '2026-05-02T00:00:00Z';

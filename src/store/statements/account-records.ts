@@ -1,7 +1,7 @@
 import { statement } from '../statement.ts';
 import type { AccountRow } from './accounts.ts';
 
-/** Accounts as operators see and change them: every column. */
+/** Accounts with every column, for operators. */
 export interface AccountRecordRow extends AccountRow {
   time_zone: string | null;
   quiet_hours: string | null;
@@ -22,7 +22,7 @@ export const recordsAfter = statement<{ after: string; limit: number }, AccountR
   'accountRecords.after',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
 );
-/** All that an operator may change, at once. */
+/** Changes all columns that an operator may change. */
 export const changeRecord = statement<{
   account: bigint;
   contactName: string | null;
@@ -70,7 +70,7 @@ export interface OwnedRow {
   sent: bigint;
   scheduled: bigint;
 }
-/** What goes with an account. */
+/** Counts the rows that are deleted with an account. */
 export const ownedByAccount = statement<One, OwnedRow>(
   'accountRecords.owned',
   `select

@@ -11,11 +11,11 @@ import {
 import { errorsOf } from '../../../src/contract/errors.ts';
 import type { Operation, ParameterType } from '../../../src/contract/types.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
-import { ENVELOPES, NAMESPACE } from '../../support/forms.ts';
 import { codeBlocks, message, rows, section, textOf } from '../../support/markup.ts';
+import { ENVELOPES, NAMESPACE } from '../../support/protocols.ts';
+import { validateResult } from '../../support/schema-validator.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 import { exchangeMessage } from '../../support/socket.ts';
-import { validateResult } from '../../support/validate.ts';
 
 const OPERATIONS = Object.entries(contract).flatMap(([group, operations]) =>
   Object.entries<Operation>(operations).map(([name, operation]) => ({ group, name, operation })),
@@ -96,8 +96,11 @@ function suite(engine: Engine, place: Place): void {
       const given = [...line.matchAll(/--data-urlencode '(\w+)=/g)].map(([, key]) => key);
       assert.deepEqual([...new Set(given)], Object.keys(operation.parameters));
       if (hasList(operation)) {
-        assert.doesNotMatch(trial, /<(form|input|button)/);
-        assert.match(textOf(trial), /There is no form for this operation, because it takes a list\. Fill in this line/);
+        assert.doesNotMatch(trial, /<(protocol|input|button)/);
+        assert.match(
+          textOf(trial),
+          /There is no protocol for this operation, because it takes a list\. Fill in this line/,
+        );
         assert.ok(given.filter((key) => key === 'contact_id').length > 1);
       } else {
         assert.match(trial, new RegExp(`<form method="post" action="${group}\\.asmx/${name}">`));

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Request, replyHeader } from '../../../src/exchange.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { requestOf } from '../../support/forms.ts';
 import { addresses, textOf } from '../../support/markup.ts';
+import { requestOf } from '../../support/protocols.ts';
 import { type Answer, type Service, startService } from '../../support/service.ts';
 
 /** Errors are pages for people in a browser. For programs they are one line of text, whatever they say they accept. */

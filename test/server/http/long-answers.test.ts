@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Problem } from '../../../src/problem.ts';
 import type { Database } from '../../../src/store/database.ts';
-import { type Serving, serve } from '../../durability/serving.ts';
+import { type Serving, serve } from '../../durability/service.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { load, manyOf } from '../../support/long-lists.ts';
 import { openReceiver, type Received, textOf } from '../../support/received-bytes.ts';

@@ -6,8 +6,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { type Engine, engines } from '../../support/engines.ts';
-import { envelope, operationElement } from '../../support/forms.ts';
 import { portOf, type Scene, said, scene, stranger } from '../../support/http-client.ts';
+import { envelope, operationElement } from '../../support/protocols.ts';
 import { requestBytes } from '../../support/socket.ts';
 
 /** What was refused leaves nothing behind, and what is too large is never held. */

@@ -3,10 +3,10 @@ import { describe, test } from 'node:test';
 import { Problem } from '../../../src/problem.ts';
 import { createUnsent, type Unsent } from '../../../src/server/http/unsent-bytes.ts';
 import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { createPieces, get, isLive, start, text, wholeText } from '../../support/byte-pieces.ts';
+import { adopt } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { adopt } from '../../support/reading.ts';
 import { openReceiver } from '../../support/received-bytes.ts';
 
 /** How much of long answers may wait to be taken. */

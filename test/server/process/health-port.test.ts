@@ -8,7 +8,7 @@ import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../../s
 import { startBeating, startHealthThread } from '../../../src/server/process/health-thread.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { startProgram, until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 
 /** Health on a port of its own, which says how the event loop does without being asked by it. */

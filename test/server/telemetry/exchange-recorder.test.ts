@@ -8,7 +8,7 @@ import { after, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Exchange, exchanges, type HttpMessage } from '../../support/cases.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
-import { ENVELOPES, NAMESPACE } from '../../support/forms.ts';
+import { ENVELOPES, NAMESPACE } from '../../support/protocols.ts';
 import { ACME, startService } from '../../support/service.ts';
 import { exchangeMessage, requestBytes } from '../../support/socket.ts';
 import { CASES, FORM, HIDDEN, ON_PAGES, wordsOf, X, XML } from './recorded-cases.ts';

@@ -4,12 +4,12 @@ import { describe, type TestContext, test } from 'node:test';
 import { hashUserId } from '../../../src/domain/credentials.ts';
 import type { AccountKey, Caller, Database } from '../../../src/store/database.ts';
 import { openSqlite } from '../../../src/store/sqlite/database.ts';
-import { CALLS, changes, serve } from '../../durability/serving.ts';
+import { CALLS, changes, serve } from '../../durability/service.ts';
 import { columba, freshPath } from '../../support/command.ts';
+import { adopt, exportOf } from '../../support/contract-client.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { adopt, exportOf } from '../../support/reading.ts';
 import { ACME } from '../../support/service.ts';
 
 const sqlite = engines[0] as (typeof engines)[number];

@@ -8,7 +8,7 @@ import type { Database } from '../../../src/store/database.ts';
 import { checkpointAll, openForCheckpoints } from '../../../src/store/sqlite/checkpoint-worker.ts';
 import { createCheckpointer } from '../../../src/store/sqlite/checkpointer.ts';
 import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf, sql } from '../../support/opened-database.ts';
 

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { deleteSome } from '../../../src/store/statements/purge.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { until } from '../../durability/program.ts';
+import { exportOf } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { BATCH, hasMessages, MANY, prepare, startPurging } from '../../support/purging.ts';
-import { exportOf } from '../../support/reading.ts';
+import { BATCH, hasMessages, MANY, prepare, startPurging } from '../../support/purge.ts';
 
 const TRUE = /^<boolean [^>]*>true<\/boolean>$/;
 const FALSE = /^<boolean [^>]*>false<\/boolean>$/;

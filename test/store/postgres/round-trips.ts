@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A network on which turns are counted: how often somebody has to wait for the server before it can ask on. */
-export interface Turns {
+/** A proxy that counts round trips: how often a client waits for the server before it sends more. */
+export interface RoundTrips {
   readonly port: number;
   /** How many there were during the work. */
   of(work: () => Promise<unknown>): Promise<number>;
@@ -11,14 +11,14 @@ export interface Turns {
 // An answer comes late enough that everything has been sent that does not depend on it.
 const DELAY_MS = 3;
 
-export async function createTurns(host: string, port: number): Promise<Turns> {
+export async function countRoundTrips(host: string, port: number): Promise<RoundTrips> {
   const open = new Set<Socket>();
-  let turns = 0;
+  let roundTrips = 0;
   const server = createServer((client) => {
     const upstream = connect(port, host);
     let answered = true;
     client.on('data', (bytes) => {
-      if (answered) turns += 1;
+      if (answered) roundTrips += 1;
       answered = false;
       upstream.write(bytes);
     });
@@ -44,9 +44,9 @@ export async function createTurns(host: string, port: number): Promise<Turns> {
   return {
     port: (server.address() as { port: number }).port,
     async of(work) {
-      const before = turns;
+      const before = roundTrips;
       await work();
-      return turns - before;
+      return roundTrips - before;
     },
     close() {
       for (const socket of open) socket.destroy();

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { type App, type AppDependencies, createApp } from '../../src/app.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { contract } from '../../src/contract/contract.ts';
-import { type Arguments, requestOf } from '../support/forms.ts';
+import { type Arguments, requestOf } from '../support/protocols.ts';
 import { ACME, textOf } from '../support/service.ts';
 
 /** The service in this process with dependencies of the test, and without cached responses. */

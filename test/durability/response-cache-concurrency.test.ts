@@ -6,9 +6,9 @@ import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import type { Database } from '../../src/store/database.ts';
 import { columba, freshPath } from '../support/command.ts';
+import { adopt, readResult } from '../support/contract-client.ts';
 import { engines } from '../support/engines.ts';
-import { requestOf } from '../support/forms.ts';
-import { adopt, readResult } from '../support/reading.ts';
+import { requestOf } from '../support/protocols.ts';
 import { textOf } from '../support/service.ts';
 import { contactFields, contacts, templates } from './contacts-model.ts';
 import { type Call, explain } from './history.ts';
@@ -16,7 +16,7 @@ import { inbox, messageFields, scheduled, sent } from './messages-model.ts';
 import { day, type Planned, type Thing } from './model.ts';
 import { type Caller, createCaller, startProgram, within } from './program.ts';
 import { createRandom, type Random } from './random.ts';
-import { type Serving, serve } from './serving.ts';
+import { type Serving, serve } from './service.ts';
 
 /**
  * Clients that read the same again and again while others write: each answer is one that a program without kept answers
@@ -95,14 +95,14 @@ const slowed =
 
 function callerOf({ app }: Serving, userId: string): Pick<Caller, 'ask'> {
   return {
-    async ask(group, operation, args, form = 'get') {
-      const { bytes, ...phrased } = requestOf(form, group, operation, { user_id: userId, ...args });
+    async ask(group, operation, args, protocol = 'get') {
+      const { bytes, ...phrased } = requestOf(protocol, group, operation, { user_id: userId, ...args });
       const body = async () => Buffer.from(bytes);
       const reply = await app.endpoint({ ...phrased, base: 'http://sms.example', client: '192.0.2.1', body });
       const text = await textOf(reply);
       assert.equal(reply.status, 200, text);
       const operations = contract[group as keyof typeof contract] as Readonly<Record<string, Operation>>;
-      return readResult(form, operation, (operations[operation] as Operation).result, { ...reply, text });
+      return readResult(protocol, operation, (operations[operation] as Operation).result, { ...reply, text });
     },
   };
 }

@@ -3,10 +3,10 @@ import type { TestContext } from 'node:test';
 import type { Database } from '../../src/store/database.ts';
 import { deleteSome } from '../../src/store/statements/purge.ts';
 import { until } from '../durability/program.ts';
-import { serve } from '../durability/serving.ts';
+import { serve } from '../durability/service.ts';
+import { adopt } from './contract-client.ts';
 import type { Engine } from './engines.ts';
 import { openOutside } from './other-process.ts';
-import { adopt } from './reading.ts';
 
 /** More than two batches. */
 export const MANY = 450;

@@ -1,8 +1,8 @@
 import type { Request } from '../../src/exchange.ts';
 
 /** Requests as clients phrase them, written without the service's own code. */
-export type Form = 'soap11' | 'soap12' | 'get' | 'post';
-export const FORMS: readonly Form[] = ['soap11', 'soap12', 'get', 'post'];
+export type Protocol = 'soap11' | 'soap12' | 'get' | 'post';
+export const PROTOCOLS: readonly Protocol[] = ['soap11', 'soap12', 'get', 'post'];
 
 type Scalar = string | number | bigint | null;
 /** null: the parameter is left out. */
@@ -15,27 +15,27 @@ export const ENVELOPES = {
   soap12: 'http://www.w3.org/2003/05/soap-envelope',
 } as const;
 
-export function requestOf(form: Form, group: string, operation: string, args: Arguments): Phrased {
+export function requestOf(protocol: Protocol, group: string, operation: string, args: Arguments): Phrased {
   const path = `/api/${group}.asmx`;
-  if (form === 'get')
+  if (protocol === 'get')
     return { method: 'GET', path: `${path}/${operation}`, query: pairs(args), headers: {}, bytes: '' };
-  if (form === 'post') {
+  if (protocol === 'post') {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     return { method: 'POST', path: `${path}/${operation}`, query: '', headers, bytes: pairs(args) };
   }
-  return soapRequest(form, group, envelope(form, operationElement(operation, args)), operation);
+  return soapRequest(protocol, group, envelope(protocol, operationElement(operation, args)), operation);
 }
 
-export function soapRequest(form: 'soap11' | 'soap12', group: string, bytes: string, operation?: string): Phrased {
+export function soapRequest(protocol: 'soap11' | 'soap12', group: string, bytes: string, operation?: string): Phrased {
   const headers: Record<string, string> =
-    form === 'soap11'
+    protocol === 'soap11'
       ? { 'content-type': 'text/xml; charset=utf-8', ...(operation && { soapaction: `"${NAMESPACE}/${operation}"` }) }
       : { 'content-type': 'application/soap+xml; charset=utf-8' };
   return { method: 'POST', path: `/api/${group}.asmx`, query: '', headers, bytes };
 }
 
-export const envelope = (form: 'soap11' | 'soap12', body: string, header = ''): string =>
-  `<?xml version="1.0" encoding="utf-8"?><s:Envelope xmlns:s="${ENVELOPES[form]}">${header}<s:Body>${body}</s:Body></s:Envelope>`;
+export const envelope = (protocol: 'soap11' | 'soap12', body: string, header = ''): string =>
+  `<?xml version="1.0" encoding="utf-8"?><s:Envelope xmlns:s="${ENVELOPES[protocol]}">${header}<s:Body>${body}</s:Body></s:Envelope>`;
 
 export const operationElement = (operation: string, args: Arguments): string =>
   `<${operation} xmlns="${NAMESPACE}">${Object.entries(args)

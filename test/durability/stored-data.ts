@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
-import type { DataSetReading, Row } from '../support/reading.ts';
+import type { DataSetReading, Row } from '../support/contract-client.ts';
 import type { Caller } from './program.ts';
 import { type Belongings, CREDITS, ownerOf, PARTS, SCHEDULED_EACH, type Writer } from './writers.ts';
 
 /** What is there after a crash, by the service's own answers or by an export, held against what must be. */
-export interface Sight {
+export interface StoredData {
   readonly credits: number;
   readonly templates: readonly string[];
   readonly contacts: readonly { id: string; groupid: string }[];
@@ -15,7 +15,7 @@ export interface Sight {
 
 const ALL = 10_000;
 
-export async function seen(caller: Caller): Promise<Sight> {
+export async function readStoredData(caller: Caller): Promise<StoredData> {
   const profile = (await caller.ask('account', 'Profile')) as Row;
   const contacts = (await caller.ask('account', 'FetchContacts')) as Row[];
   const inbox = (await caller.ask('inbox', 'InboxDS', { max_count: ALL })) as DataSetReading;
@@ -37,7 +37,7 @@ interface ExportedAccount {
   readonly scheduled: { id: string }[];
 }
 
-export function exported(text: string): Sight {
+export function parseExport(text: string): StoredData {
   const [account] = (JSON.parse(text) as { accounts: [ExportedAccount] }).accounts;
   return {
     ...account,
@@ -49,10 +49,10 @@ export function exported(text: string): Sight {
 }
 
 /** Every writer finds what it was told is done, and what it was not answered whole or not at all; that is certain then. */
-export function judge(writers: readonly Writer[], sight: Sight, when: string): void {
+export function judge(writers: readonly Writer[], data: StoredData, when: string): void {
   for (const writer of writers) {
     const { name, certain, perhaps } = writer;
-    const found = belongingsOf(name, sight);
+    const found = belongingsOf(name, data);
     if (!isDeepStrictEqual(found, certain) && !(perhaps && isDeepStrictEqual(found, perhaps.after))) {
       const open = perhaps ? `, not answered: ${perhaps.operation} ${JSON.stringify(perhaps.args)}` : '';
       const [has, had] = [factsOf(found), factsOf(certain)];
@@ -63,8 +63,8 @@ export function judge(writers: readonly Writer[], sight: Sight, when: string): v
     writer.certain = found;
     writer.perhaps = undefined;
   }
-  const released = writers.length * SCHEDULED_EACH - sight.scheduled.length;
-  assert.equal(sight.credits, CREDITS + PARTS * released, `${when}: credits`);
+  const released = writers.length * SCHEDULED_EACH - data.scheduled.length;
+  assert.equal(data.credits, CREDITS + PARTS * released, `${when}: credits`);
 }
 
 const factsOf = ({ templates, groups, inbox, scheduled }: Belongings): string[] => [
@@ -74,12 +74,12 @@ const factsOf = ({ templates, groups, inbox, scheduled }: Belongings): string[] 
   ...scheduled.map((id) => `scheduled ${id}`),
 ];
 
-function belongingsOf(name: string, sight: Sight): Belongings {
+function belongingsOf(name: string, data: StoredData): Belongings {
   const isOwn = ({ id }: { id: string }) => ownerOf(id) === name;
   return {
-    templates: sight.templates.filter((text) => text.startsWith(`${name}: `)),
-    groups: [...new Set(sight.contacts.filter(isOwn).map(({ groupid }) => groupid))],
-    inbox: Object.fromEntries(sight.inbox.filter(isOwn).map(({ id, read }) => [id, read])),
-    scheduled: sight.scheduled.filter((id) => isOwn({ id })),
+    templates: data.templates.filter((text) => text.startsWith(`${name}: `)),
+    groups: [...new Set(data.contacts.filter(isOwn).map(({ groupid }) => groupid))],
+    inbox: Object.fromEntries(data.inbox.filter(isOwn).map(({ id, read }) => [id, read])),
+    scheduled: data.scheduled.filter((id) => isOwn({ id })),
   };
 }

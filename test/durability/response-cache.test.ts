@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
-import { FORMS } from '../support/forms.ts';
+import { PROTOCOLS } from '../support/protocols.ts';
 import { ACME, GLOBEX } from '../support/service.ts';
 import { type AnyCall, anyCall, anyWay, CLIENTS } from './any-calls.ts';
 import { createRandom, type Random } from './random.ts';
-import { CALLS, changes } from './serving.ts';
+import { CALLS, changes } from './service.ts';
 import { openTwins, type Twins } from './twins.ts';
 
 /**
@@ -72,12 +72,18 @@ async function operate(twins: Twins, people: People, random: Random): Promise<vo
   }
 }
 
-/** Every operation in every form, twice, and with something to do for it. */
+/** Every operation in every protocol, twice, and with something to do for it. */
 async function tour(twins: Twins): Promise<Exchange[]> {
   const exchanges: Exchange[] = [];
-  for (const form of FORMS) {
-    await twins.import(form);
-    const common = { form, who: `user_id of ${form}`, process: 0, client: CLIENTS[0] as string, spelling: Infinity };
+  for (const protocol of PROTOCOLS) {
+    await twins.import(protocol);
+    const common = {
+      protocol,
+      who: `user_id of ${protocol}`,
+      process: 0,
+      client: CLIENTS[0] as string,
+      spelling: Infinity,
+    };
     for (const [group, operation, args] of CALLS) {
       for (const _ of [1, 2]) exchanges.push(await twins.call({ ...common, group, operation, args }));
     }
@@ -131,10 +137,12 @@ onEveryEngine('answers that are kept and answers that are made anew', (engine) =
   });
 });
 
-/** The operations in each form that are not among the exchanges. */
+/** The operations in each protocol that are not among the exchanges. */
 function missing(calls: typeof CALLS, exchanges: readonly Exchange[]): string[] {
   const done = exchanges.filter(({ kind }) => kind === 'ok');
   const found = new Set(done.map(({ group, operation, protocol }) => `${group}.${operation} ${protocol}`));
-  const expected = calls.flatMap(([group, operation]) => FORMS.map((form) => `${group}.${operation} ${form}`));
+  const expected = calls.flatMap(([group, operation]) =>
+    PROTOCOLS.map((protocol) => `${group}.${operation} ${protocol}`),
+  );
   return expected.filter((name) => !found.has(name));
 }

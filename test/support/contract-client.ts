@@ -8,13 +8,13 @@ import type { DataSetType, ListType, Operation, RecordType, ResultType, Scalar }
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { exportAccounts } from '../../src/transfer/export.ts';
 import { type Engine, engines } from './engines.ts';
-import { type Arguments, ENVELOPES, FORMS, type Form, NAMESPACE } from './forms.ts';
 import { LIMITS } from './limits.ts';
+import { type Arguments, ENVELOPES, NAMESPACE, PROTOCOLS, type Protocol } from './protocols.ts';
 import { ACME, type Answer, type Service, startService } from './service.ts';
 
 /** Answers as a client understands them: values out of replies, read strictly and held against the contract's types. */
 export interface Client {
-  readonly form: Form;
+  readonly protocol: Protocol;
   readonly userId: string;
   readonly service: Service;
   /** The value of a call that succeeds. */
@@ -68,18 +68,18 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** One test for each form (see formsFor), each on its own copy of the sample data. */
-export function inEveryForm(
+/** One test for each protocol (see protocolsFor), each on its own copy of the sample data. */
+export function inEveryProtocol(
   engine: Engine,
   name: string,
   work: (client: Client) => Promise<void>,
   settings: Partial<Config> = {},
 ): void {
-  for (const form of formsFor(engine)) {
-    test(`${name} (${form})`, async () => {
+  for (const protocol of protocolsFor(engine)) {
+    test(`${name} (${protocol})`, async () => {
       const service = await startService(engine, 'sample', settings);
       try {
-        await work(clientOf(service, form));
+        await work(clientOf(service, protocol));
       } finally {
         await service.stop();
       }
@@ -88,19 +88,19 @@ export function inEveryForm(
 }
 
 /**
- * All forms on the first engine, and one after the other on the next ones: what a form makes of a call has nothing to do
+ * All forms on the first engine, and one after the other on the next ones: what a protocol makes of a call has nothing to do
  * with where the data is.
  */
-export const formsFor = (engine: Engine): readonly Form[] =>
-  engine === engines[0] ? FORMS : [FORMS[turn++ % FORMS.length] as Form];
+export const protocolsFor = (engine: Engine): readonly Protocol[] =>
+  engine === engines[0] ? PROTOCOLS : [PROTOCOLS[turn++ % PROTOCOLS.length] as Protocol];
 
 let turn = 0;
 
-export function clientOf(service: Service, form: Form, userId = ACME, username = 'acme'): Client {
+export function clientOf(service: Service, protocol: Protocol, userId = ACME, username = 'acme'): Client {
   const raw: Client['raw'] = (group, operation, args = {}) =>
-    service.call(form, group, operation, { user_id: userId, ...args });
+    service.call(protocol, group, operation, { user_id: userId, ...args });
   return {
-    form,
+    protocol,
     userId,
     service,
     raw,
@@ -109,16 +109,16 @@ export function clientOf(service: Service, form: Form, userId = ACME, username =
       const answer = await raw(group, operation, args);
       assert.equal(answer.status, 200, `${answer.text}\n${service.logged.at(-1) ?? ''}`);
       // biome-ignore lint/suspicious/noExplicitAny: the table says which, and the type above repeats it
-      return readResult(form, operation, result, answer) as any;
+      return readResult(protocol, operation, result, answer) as any;
     },
-    refused: async (group, operation, args) => readRefusal(form, await raw(group, operation, args)),
+    refused: async (group, operation, args) => readRefusal(protocol, await raw(group, operation, args)),
     async newcomer(fields) {
       const name = `newcomer-${++newcomers}`;
       const named = { userID: `secret of ${name}`, username: name, ...fields };
       await adopt(service.app, named);
-      return clientOf(service, form, named.userID, named.username);
+      return clientOf(service, protocol, named.userID, named.username);
     },
-    as: (other) => clientOf(service, form, other, username),
+    as: (other) => clientOf(service, protocol, other, username),
     exported: () => exportOf(service.app, username),
   };
 }
@@ -138,8 +138,8 @@ export async function exportOf(app: App, username: string | null = null): Promis
   return pieces.join('');
 }
 
-export function readResult(form: Form, operation: string, type: ResultType, answer: Answer): unknown {
-  const element = resultElement(form, operation, answer.text);
+export function readResult(protocol: Protocol, operation: string, type: ResultType, answer: Answer): unknown {
+  const element = resultElement(protocol, operation, answer.text);
   if (type.kind === 'record') return element && !isNil(element) ? rowOf(element) : null;
   assert.ok(element, `a reply without result: ${answer.text}`);
   if (type.kind === 'dataSet') return readDataSet(element);
@@ -153,10 +153,10 @@ export function readResult(form: Form, operation: string, type: ResultType, answ
   return element.text === 'true';
 }
 
-function resultElement(form: Form, operation: string, text: string): XmlElement | undefined {
+function resultElement(protocol: Protocol, operation: string, text: string): XmlElement | undefined {
   const root = readXml(text, LIMITS);
-  if (form === 'get' || form === 'post') return root;
-  const response = only(only(root, ENVELOPES[form], 'Body'), NAMESPACE, `${operation}Response`);
+  if (protocol === 'get' || protocol === 'post') return root;
+  const response = only(only(root, ENVELOPES[protocol], 'Body'), NAMESPACE, `${operation}Response`);
   return response.children.length === 0 ? undefined : only(response, NAMESPACE, `${operation}Result`);
 }
 
@@ -197,13 +197,13 @@ function* descendants(element: XmlElement): Generator<XmlElement> {
 
 const KINDS: Record<number, string> = { 400: 'bad-argument', 403: 'denied', 404: 'unknown-operation', 500: 'internal' };
 
-export function readRefusal(form: Form, { status, headers, text }: Answer): Refusal {
-  if (form === 'get' || form === 'post') {
+export function readRefusal(protocol: Protocol, { status, headers, text }: Answer): Refusal {
+  if (protocol === 'get' || protocol === 'post') {
     assert.equal(headers['Content-Type'], 'text/plain; charset=utf-8', text);
     return { kind: KINDS[status] ?? `status ${status}`, message: text.replace(/\n$/, '') };
   }
   assert.equal(status, 500, text);
-  const fault = only(only(readXml(text, LIMITS), ENVELOPES[form], 'Body'), ENVELOPES[form], 'Fault');
+  const fault = only(only(readXml(text, LIMITS), ENVELOPES[protocol], 'Body'), ENVELOPES[protocol], 'Fault');
   const error = [...descendants(fault)].find(({ uri, local }) => uri === NAMESPACE && local === 'error');
   const { code = '', message = '' } = error ? rowOf(error) : assert.fail(`a fault without error: ${text}`);
   return { kind: code, message };
