@@ -3,6 +3,7 @@ import { type Config, webPortOf } from '../config/settings.ts';
 import { createCarrierCallbacks } from '../gateway/callbacks.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { createApi } from '../operator/api.ts';
 import { createAddresses } from '../server/http/client-address.ts';
 import type { RequestHead } from '../server/http/request-head.ts';
@@ -21,12 +22,13 @@ export async function startWeb(
   app: App,
   config: Config,
   { log, now }: { readonly log: Log; readonly now: () => number },
+  gateway?: Gateway,
 ): Promise<WebServer | undefined> {
   const webPort = webPortOf(config);
   if (webPort === null) return undefined;
   const addresses = createAddresses(config);
   const api = createApi({
-    services: servicesOf(app, config, now),
+    services: servicesOf(app, config, now, () => gateway?.wake()),
     bodyBytesMax: config.bodyBytesMax,
     admitClient: (client) => app.admission.admitClient(client),
     authenticationFailed: (client) => app.admission.failed(client),

@@ -36,6 +36,8 @@ export interface GatewayParts {
   readonly failed: (thrown: unknown) => void;
   /** A connector is down, with its reason, or up again. */
   readonly connectorChanged?: (name: string, downReason: string | null) => void;
+  /** Nothing but the built-in loopback is there. */
+  readonly builtinUsed?: () => void;
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
@@ -81,6 +83,8 @@ export function createGateway(parts: GatewayParts): Gateway {
   let timer: NodeJS.Timeout | undefined;
   let following: Promise<void> = Promise.resolve();
   let stopping = false;
+  let isPrepared = false;
+  let isTold = false;
 
   async function launch(record: ConnectorRecord): Promise<void> {
     const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
@@ -107,9 +111,19 @@ export function createGateway(parts: GatewayParts): Gateway {
     await connector.stop();
   }
 
+  /** Where the database does not answer at the start, it is tried again. */
+  async function prepare(): Promise<void> {
+    if (isPrepared) return;
+    await connectors.prepare(ofFile, BUILTIN);
+    isPrepared = true;
+  }
+
   /** As the table has it now. */
   async function follow(): Promise<void> {
+    await prepare();
     const records = await connectors.list();
+    if (!isTold && records.every(({ origin }) => origin === 'builtin')) parts.builtinUsed?.();
+    isTold = true;
     const names = new Set(records.map(({ name }) => name));
     for (const each of [...running.values()]) if (!names.has(each.record.name)) await end(each);
     for (const record of records) {
@@ -132,8 +146,7 @@ export function createGateway(parts: GatewayParts): Gateway {
 
   return {
     async start() {
-      await connectors.prepare(ofFile, BUILTIN);
-      await follow();
+      await follow().catch(failed);
       followLater();
     },
     wake() {
