@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { badField, Problem } from '../problem.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
 import { createLoopback } from './loopback.ts';
+import { createWebhook, webhookConfig } from './webhook.ts';
 
 /** Every kind of connector in one place: what its configuration is, and how it is made. */
 export interface ConnectorDependencies {
@@ -30,6 +31,13 @@ export const kinds: Readonly<Partial<Record<ConnectorKind, Kind>>> = {
     secrets: [],
     submissionsMax: 1_000,
     create: (name, config, { now }) => createLoopback(name, config, { now, setTimer: setTimeout }),
+  }),
+  webhook: kindOf({
+    summary: 'Signed JSON in both directions, by Standard Webhooks.',
+    config: webhookConfig,
+    secrets: ['secret', 'oldSecret'],
+    submissionsMax: 100,
+    create: createWebhook,
   }),
 };
 

@@ -59,6 +59,17 @@ const BEYOND: Readonly<Record<string, string>> = {
   'incoming.takeUnrouted': 'what carriers bring belongs to no account yet',
   'incoming.unroutedAfter': 'what carriers bring belongs to no account yet',
   'incoming.unroutedWithId': 'what carriers bring belongs to no account yet',
+  'receipts.addHistory': 'it inserts rows of the account from a list',
+  'receipts.attemptsAfter': 'it looks for submissions without a receipt, wherever they are',
+  'receipts.dropBeyond': 'a held receipt names no account',
+  'receipts.dropHeld': 'a held receipt names no account',
+  'receipts.hold': 'a held receipt names no account',
+  'receipts.heldMatches': 'a carrier names an attempt, not an account',
+  'receipts.heldOf': 'a held receipt names no account',
+  'receipts.matched': 'a carrier names an attempt, not an account',
+  'receipts.moveWatch': 'the watch is of the installation',
+  'receipts.removeHeld': 'a held receipt names no account',
+  'receipts.takeWatch': 'the watch is of the installation',
   'routes.after': 'a route names the account: nothing else is known yet',
   'routes.byEnd': 'a route names the account: nothing else is known yet',
   'routes.count': 'a route names the account: nothing else is known yet',
@@ -94,23 +105,24 @@ const EVERYWHERE = [
   'audit: index (at, audit_id)',
   'audit: primary key (audit_id)',
   'carrier_connector: primary key (name)',
+  'credential: unique (user_id_hash)',
   'held_incoming: index (held_at)',
   'held_incoming: primary key (group_hash)',
   'held_receipt: index (held_at)',
   'held_receipt: primary key (connector, gateway_id, attempt_id, status)',
+  'idempotency: index (claimed_at)',
+  'idempotency: primary key (key_hash)',
   'incoming_once: index (forget_at)',
   'incoming_once: primary key (key_hash)',
+  'operator_token: index (created_at, token_id)',
+  'operator_token: primary key (token_id)',
+  'operator_token: unique (token_hash)',
+  'receipt_watch: primary key (watch_id)',
+  'retention: primary key (kind)',
   'route: index (destination_end)',
   'route: primary key (name)',
   'unrouted: index (received_at, unrouted_id)',
   'unrouted: primary key (unrouted_id)',
-  'credential: unique (user_id_hash)',
-  'idempotency: index (claimed_at)',
-  'idempotency: primary key (key_hash)',
-  'operator_token: index (created_at, token_id)',
-  'operator_token: primary key (token_id)',
-  'operator_token: unique (token_hash)',
-  'retention: primary key (kind)',
 ];
 /**
  * Indexes of spread tables, each node has its own: nobody who calls waits for a search over all
@@ -162,7 +174,7 @@ describe('statements', () => {
   test('what looks beyond one account touches only the tables that are on every node', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
-    const nobodyWaits = /^(purge\.next|sending\.\w+|totals\.\w+)$/;
+    const nobodyWaits = /^(purge\.next|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     for (const { name, text } of calls) {
       assert.doesNotMatch(text, new RegExp(`\\b(from|join|into|update) (${spread.join('|')})\\b`), name);

@@ -52,8 +52,8 @@ export const matched = statement<{ rows: string }, MatchedRow>(
 );
 export const attemptsOf = statement<Some, AttemptStateRow>(
   'receipts.attemptsOf',
-  `select message_id, attempt, part, state, status, status_at from attempt
-   where account_id = :account and message_id in ({elements :ids}) order by message_id, attempt, part`,
+  `select message_id, attempt.attempt, part, state, status, status_at from attempt
+   where account_id = :account and message_id in ({elements :ids}) order by message_id, attempt.attempt, part`,
 );
 export const setAttemptStatuses = statement<One & { rows: string }>(
   'receipts.setAttemptStatuses',
