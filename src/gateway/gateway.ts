@@ -6,7 +6,7 @@ import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
 import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
-import { createConnector } from './kinds.ts';
+import { type ConnectorDependencies, createConnector } from './kinds.ts';
 import { createSettler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 
@@ -36,9 +36,12 @@ export interface GatewayParts {
   readonly failed: (thrown: unknown) => void;
   /** A connector is down, with its reason, or up again. */
   readonly connectorChanged?: (name: string, downReason: string | null) => void;
+  /** Nothing but the built-in loopback is there. */
+  readonly builtinUsed?: () => void;
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
+  readonly log?: NonNullable<ConnectorDependencies['log']>;
 }
 export interface GatewaySettings extends DispatcherSettings {
   readonly leaseMs: number;
@@ -70,6 +73,7 @@ interface Running {
 
 export function createGateway(parts: GatewayParts): Gateway {
   const { database, now, sleep, failed, ofFile } = parts;
+  const deps = parts.log ? { now, log: parts.log } : { now };
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
   const { leaseMs, unsureMs } = settings;
@@ -81,10 +85,12 @@ export function createGateway(parts: GatewayParts): Gateway {
   let timer: NodeJS.Timeout | undefined;
   let following: Promise<void> = Promise.resolve();
   let stopping = false;
+  let isPrepared = false;
+  let isTold = false;
 
   async function launch(record: ConnectorRecord): Promise<void> {
     const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
-    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, { now });
+    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
     await connector.start(parts.events);
     const dispatcher = createDispatcher({
       connector,
@@ -107,9 +113,19 @@ export function createGateway(parts: GatewayParts): Gateway {
     await connector.stop();
   }
 
+  /** Where the database does not answer at the start, it is tried again. */
+  async function prepare(): Promise<void> {
+    if (isPrepared) return;
+    await connectors.prepare(ofFile, BUILTIN);
+    isPrepared = true;
+  }
+
   /** As the table has it now. */
   async function follow(): Promise<void> {
+    await prepare();
     const records = await connectors.list();
+    if (!isTold && records.every(({ origin }) => origin === 'builtin')) parts.builtinUsed?.();
+    isTold = true;
     const names = new Set(records.map(({ name }) => name));
     for (const each of [...running.values()]) if (!names.has(each.record.name)) await end(each);
     for (const record of records) {
@@ -132,8 +148,7 @@ export function createGateway(parts: GatewayParts): Gateway {
 
   return {
     async start() {
-      await connectors.prepare(ofFile, BUILTIN);
-      await follow();
+      await follow().catch(failed);
       followLater();
     },
     wake() {
