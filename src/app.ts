@@ -24,13 +24,13 @@ import { createObserved } from './store/observed.ts';
 
 type Observe = NonNullable<EndpointSettings['observe']>;
 
-/** What the program takes from its environment; tests bring their own. */
+/** What the server needs from outside. Tests pass their own. */
 export interface AppDependencies extends ServiceDependencies {
   /** Called for every request, besides log, metrics and spans. */
   readonly observe?: Observe;
-  /** For a process that serves: where log lines and spans go. */
+  /** Where a serving process writes log lines and spans. */
   readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
-  /** What pages show: the program's version and, with sample data, its user_id. */
+  /** The version that pages show and, in the demo, its user_id. */
   readonly pages?: PageSettings;
   /** Where the web listener is, such as http://127.0.0.1:8081; undefined while there is none. */
   readonly webAddress?: () => string | undefined | Promise<string | undefined>;
@@ -107,18 +107,19 @@ export async function createApp(config: Config, deps: AppDependencies) {
     admission,
     health,
     endpoint,
-    /** Serves, and returns its URL. With a file, records every exchange to it. */
+    /** Starts to serve and returns the URL. With a file, it records every exchange. */
     async start(recordFile?: string): Promise<string> {
       const handler = recording.start(recordFile, handle);
       services.purge.wake(); // an earlier process may have left emptied inboxes
       services.retentionRuns.start();
       deliverer.start();
+      services.upkeepRuns.start();
       await telemetry?.start();
       server = await listen(config, handler);
       if (config.healthPort > 0) await healthPort.start();
       return server.address;
     },
-    /** Answers what was accepted, then closes everything. */
+    /** Answers the accepted requests, then closes everything. */
     async stop(): Promise<void> {
       health.stopping();
       healthPort.stopping();
@@ -190,9 +191,9 @@ function webRedirects(
 
 const hostOf = (base: string): string => URL.parse(base)?.hostname ?? 'localhost';
 
-/** Records exchanges to a file, where that is wanted. */
+/** Records exchanges to a file if one is given. */
 function createRecording({ now, log }: AppDependencies) {
-  /** Of successful calls: the recorder masks them. */
+  /** The user_ids of successful calls, which the recorder masks. */
   const userIds = new WeakMap<Request, string>();
   let recorder: ExchangeRecorder | undefined;
   return {
@@ -229,7 +230,7 @@ function contractNames(): string[] {
   ];
 }
 
-/** Health on a port of its own. A worker reports to the primary process, which has that port. */
+/** The health port. A worker reports to the primary process, which has the port. */
 function createHealthReporting(config: Config, health: Health, { log }: AppDependencies) {
   let thread: HealthThread | undefined;
   let beating: ReturnType<typeof startBeating> | undefined;

@@ -4,7 +4,7 @@ import type { Services } from '../operator/action.ts';
 import { createOpenapi } from '../operator/openapi.ts';
 import { version } from '../version.ts';
 
-type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region'>;
+type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retryHours'>;
 
 /**
  * What the operator's actions work with, for routes and for commands. `address` is where the web
@@ -14,6 +14,7 @@ export const servicesOf = (
   { database, engine }: Pick<App, 'database' | 'engine'>,
   config: WebConfig,
   now: () => number,
+  changed: () => void = () => {},
   address: () => string | undefined = () => undefined,
 ): Services => ({
   database,
@@ -21,6 +22,8 @@ export const servicesOf = (
   now,
   version,
   defaultRegion: config.region || null,
+  tryForMs: config.retryHours * 3_600_000,
+  changed,
   webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
   openapi: createOpenapi(version),
 });

@@ -3,7 +3,9 @@ import * as sql from '../store/statements/audit.ts';
 import { LAST_ID } from './cursor.ts';
 import type { Database } from './transactions.ts';
 
-/** Who changed what, when, from where, on what. Never a secret and never the text of a message. */
+/**
+ * An audit entry: who changed what, when and from where. It never holds a secret or a message text.
+ */
 export interface AuditEntry {
   readonly at: number;
   readonly actorKind: string;
@@ -11,10 +13,10 @@ export interface AuditEntry {
   readonly tokenId: bigint | null;
   readonly address: string | null;
   readonly action: string;
-  /** The account that it was about, if it was one. */
+  /** The account that was changed, if there was one. */
   readonly account: string | null;
   readonly target: string;
-  /** Names of the fields that were given. */
+  /** The names of the given fields. */
   readonly fields: readonly string[];
 }
 
@@ -38,7 +40,7 @@ function nextId(at: number): bigint {
   return lastId;
 }
 
-/** The newest first; of one account, or of all for null. */
+/** Lists entries of one account, or of all for null, the newest first. */
 export async function auditEntries(
   database: Database,
   { account, before, limit }: { account: string | null; before: readonly [number, bigint] | null; limit: number },

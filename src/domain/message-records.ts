@@ -11,11 +11,10 @@ import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 
 /**
- * Single messages: received from a gateway, recorded as sent, their statuses, scheduled ones that
- * are cancelled.
+ * Single messages for the operator: received, sent, their statuses, and scheduled ones to cancel.
  */
 export interface NewReceived {
-  /** The gateway's own id, where it has one: the same one is stored once. */
+  /** The id that the gateway gave. A message with a known id is not stored again. */
   readonly gatewayId: string | null;
   readonly sender: string | null;
   readonly text: string;
@@ -34,7 +33,7 @@ export interface StatusChange {
   readonly at: number;
   readonly detail: string | null;
 }
-/** `message` is null where it was deleted since. */
+/** `message` is null if it was deleted meanwhile. */
 export interface Reception {
   readonly id: bigint;
   readonly isNew: boolean;
@@ -47,7 +46,7 @@ export interface ScheduledRecord extends ScheduledMessage {
   readonly heldParts: bigint;
 }
 
-/** No later report changes these. UNKNOWN is not one of them: a late receipt still counts. */
+/** A later report does not change these. UNKNOWN is not final: a late receipt still counts. */
 export const FINAL_STATUSES: readonly string[] = ['DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED'];
 
 export type MessageRecords = ReturnType<typeof createMessageRecords>;
@@ -63,7 +62,7 @@ export function createMessageRecords(database: Database, now: () => number) {
       return message;
     },
 
-    /** Marking a message as what it is already changes nothing. */
+    /** Setting the present state again changes nothing. */
     setRead: (account: AccountKey, id: bigint, read: boolean): Promise<InboxMessage> =>
       database.transaction(account, async (queries) => {
         const { generation } = await lockInbox(queries, account);
@@ -93,7 +92,7 @@ export function createMessageRecords(database: Database, now: () => number) {
 
     sent: (account: AccountKey, id: bigint): Promise<SentRecord> => sentOf(database, account, id),
 
-    /** The status that it has already is nothing new. A final one stays. */
+    /** The present status again changes nothing. A final status stays. */
     recordStatus: (account: AccountKey, id: bigint, change: StatusChange): Promise<SentRecord> =>
       database.transaction(account, async (queries) => {
         const message = await sentOf(queries, account, id);
@@ -113,9 +112,7 @@ export function createMessageRecords(database: Database, now: () => number) {
       return { ...toScheduled(row), heldParts: row.held_parts };
     },
 
-    /**
-     * Gone, and its credits are free again. A message that was sent already cannot be cancelled.
-     */
+    /** Deletes the message and releases its credits. A sent message cannot be cancelled. */
     cancel: (account: AccountKey, id: bigint): Promise<bigint> =>
       database.transaction(account, async (queries) => {
         const taken = await queries.all(outboxSql.deleteScheduled, { account, id });
@@ -126,7 +123,7 @@ export function createMessageRecords(database: Database, now: () => number) {
   };
 }
 
-/** The inbox that is current until the transaction ends, see schema/tally.ts. */
+/** Locks the current inbox until the transaction ends: see schema/tally.ts. */
 async function lockInbox(queries: Queries, account: AccountKey): Promise<{ generation: number }> {
   const row = await queries.first(sql.generation, { account });
   return { generation: Number(row?.generation ?? 0n) };
@@ -160,15 +157,12 @@ async function sentOf(queries: Queries, account: AccountKey, id: bigint): Promis
   const message = toSent(row);
   const rows = await queries.all(sql.history, { account, id });
   const history = rows.map(({ status, at, detail }) => ({ status, at: Number(at), detail }));
-  // An import sets a status without writing it down here.
+  // An import sets a status without a row of history.
   const imported = { status: message.status, at: message.updatedAt, detail: null };
   return { ...message, history: history.at(-1)?.status === message.status ? history : [...history, imported] };
 }
 
-/**
- * A report that is older than the last one still is the newest that we know of: `updatedAt` never
- * goes back.
- */
+/** Adds a status. `updatedAt` never goes back: an older report gets the time of the last one. */
 async function addStatus(
   queries: Queries,
   account: AccountKey,

@@ -3,7 +3,7 @@ import { denied, Problem } from '../../problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import type { Writing } from '../database.ts';
 import type { Migratable } from '../schema/migrations.ts';
-import { type Dialect, render, type Statement, type Value } from '../statement.ts';
+import { type Dialect, readRecords, render, type Statement, type Value } from '../statement.ts';
 import { identify } from '../statements/accounts.ts';
 import { unavailable } from '../unavailable.ts';
 import {
@@ -26,8 +26,23 @@ export const postgresDialect: Dialect = {
     ending: (text) => `right(${text}, 6)`,
     using: () => '',
     limit: (count) => `limit ${count}`,
+    lock: (table) => `for update of ${table}`,
+    locknew: (table) => `for update of ${table} skip locked`,
+    records: (argument) => {
+      const { rows, columns } = readRecords(argument);
+      const values = columns.map(({ name, type }, index) => `(value->>${index})::${type} as ${name}`);
+      return `(select ${values.join(', ')} from json_array_elements(${rows}::json))`;
+    },
     size: () => 'pg_database_size(current_database())',
   },
+};
+
+/** The rows as arrays of text: the ids are keys, and need not become numbers. */
+export const VERSIONS = {
+  name: 'versions',
+  text: 'select account_id, version from tally where account_id = any($1::bigint[])',
+  rowMode: 'array',
+  types: { getTypeParser: () => (text: string) => text },
 };
 
 // Rows of one insert: enough to hide the round trips. PostgreSQL takes at most 65,535 parameters.
@@ -75,6 +90,7 @@ export class Connection implements Migratable, Writing {
     const row = await this.first(identify, { hash: account.userIdHash });
     if (!isAdmitted(account.admits, row?.allowed_networks) || !row) throw denied();
     account.id = row.account_id;
+    if (row.allowed_networks === null) account.version = Number(row.version);
   }
 
   async first<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R | undefined> {
@@ -125,6 +141,13 @@ export class Connection implements Migratable, Writing {
     }
     await this.exec('commit');
     return result;
+  }
+
+  /** See version-questions.ts. */
+  async versions(accountIds: readonly string[]): Promise<Map<string, number>> {
+    const query = { ...VERSIONS, values: [`{${accountIds.join()}}`] };
+    const { rows } = await translateErrors(() => this.#query(query));
+    return new Map(rows.map(([account, version]) => [account, Number(version)]));
   }
 
   async exec(sql: string): Promise<void> {

@@ -5,10 +5,11 @@ import {
   type AccountRow,
   type AccountValues,
   accountColumns,
+  CALLER,
   DETAILS,
 } from './account-columns.ts';
 
-/** Accounts and the secrets that name them. */
+/** Accounts and their credentials. */
 export type { AccountRow };
 export interface CredentialRow {
   user_id_hash: string;
@@ -17,13 +18,25 @@ export interface CredentialRow {
 }
 type One = { account: AccountKey };
 
-// By name: a prepared `select *` breaks in PostgreSQL when a migration adds a column.
+// Columns are named, because a prepared `select *` fails in PostgreSQL after a migration adds a
+// column.
 const columns = `account_id, ${accountColumns.names}`;
 
-export const identify = statement<{ hash: string }, { account_id: bigint; allowed_networks: string | null }>(
+export interface IdentityRow {
+  account_id: bigint;
+  allowed_networks: string | null;
+  version: bigint;
+}
+export const identify = statement<{ hash: string }, IdentityRow>(
   'accounts.identify',
-  `select account.account_id, allowed_networks from credential join account on account.account_id = credential.account_id
-   where user_id_hash = :hash and revoked_at is null and disabled_at is null`,
+  `select account_id, allowed_networks,
+     (select version from tally where tally.account_id = caller.account_id) as version
+   from (${CALLER}) as caller`,
+);
+/** See schema/account-version.ts. */
+export const version = statement<One, { version: bigint }>(
+  'accounts.version',
+  'select version from tally where account_id = :account',
 );
 export const account = statement<One, AccountRow>(
   'accounts.account',
@@ -33,7 +46,7 @@ export const accountByName = statement<{ username: string }, AccountRow>(
   'accounts.accountByName',
   `select ${columns} from account where username = :username`,
 );
-/** In pages: the names after `after`. */
+/** A page: usernames after `after`. */
 export const accountsAfter = statement<{ after: string; limit: number }, AccountRow>(
   'accounts.accountsAfter',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
@@ -45,14 +58,12 @@ export const addAccount = statement<{ account: bigint } & AccountValues>(
 export const setDisabled = statement<{ account: bigint; disabledAt: number | null }>(
   'accounts.setDisabled',
   'update account set disabled_at = :disabledAt where account_id = :account',
-  { invalidatesIdentities: true },
 );
 export const setAllowedNetworks = statement<{ account: bigint; networks: string | null }>(
   'accounts.setAllowedNetworks',
   'update account set allowed_networks = :networks where account_id = :account',
-  { invalidatesIdentities: true },
 );
-/** Replaces the details that are given: null leaves a column as it is. */
+/** Replaces the given details. Null leaves a column as it is. */
 export const setDetails = statement<{ account: AccountKey } & AccountDetails>(
   'accounts.setDetails',
   `update account set ${DETAILS.map((field) => `${columnOf(field)} = coalesce(:${field}, ${columnOf(field)})`).join(', ')}
@@ -73,10 +84,9 @@ export const addCredential = statement<{ account: bigint; hash: string; createdA
   `insert into credential (account_id, user_id_hash, created_at, revoked_at)
    values (:account, :hash, :createdAt, :revokedAt)`,
 );
-/** All of an account's secrets whose hash starts with `prefix` and is not `keep`. */
+/** Revokes the credentials of an account whose hash starts with `prefix` and is not `keep`. */
 export const revokeCredentials = statement<{ account: bigint; prefix: string; keep: string; revokedAt: number }>(
   'accounts.revokeCredentials',
   `update credential set revoked_at = :revokedAt
    where account_id = :account and user_id_hash like :prefix || '%' and user_id_hash <> :keep and revoked_at is null`,
-  { invalidatesIdentities: true },
 );

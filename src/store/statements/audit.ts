@@ -1,6 +1,6 @@
 import { statement } from '../statement.ts';
 
-/** Who changed what. Rows are only added. */
+/** The audit: who changed what. Calls only add rows. */
 export interface AuditRow {
   audit_id: bigint;
   at: bigint;
@@ -38,7 +38,7 @@ interface Before {
   beforeId: bigint;
   limit: number;
 }
-/** The newest first. */
+/** Newest first. */
 export const auditBefore = statement<Before, AuditRow>(
   'audit.before',
   `select ${columns} from audit where (at, audit_id) < (:beforeAt, :beforeId)

@@ -1,7 +1,7 @@
 import { type AccountKey, statement } from '../statement.ts';
 
 /**
- * What is older than the operator wants to keep. Counted and deleted account by account, in bounded
+ * Rows that are older than their retention. They are counted and deleted by account, in bounded
  * batches.
  */
 export interface RetentionRow {
