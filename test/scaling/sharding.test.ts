@@ -10,6 +10,15 @@ import { type Index, type StatementText, strayingIndexes, strayings } from './lo
 
 const STORE = new URL('../../src/store/', import.meta.url);
 
+/** Operators sign in as well as holders of accounts. */
+const SIGN_IN = Object.fromEntries(
+  `addLink linkByHash deleteLink deleteLinksOf deleteOldLinks addSession sessionByHash sessionsOf
+   sessionSeen deleteSessionOf deleteSessionsOf deleteOldSessions factorOf setFactor factorUsed
+   deleteFactor addRecoveryCode useRecoveryCode deleteRecoveryCodes countRecoveryCodes failuresOf
+   addFailure clearFailures deleteOldFailures`
+    .split(/\s+/)
+    .map((name) => [`signIn.${name}`, 'operators sign in too']),
+);
 /** Statements that look beyond one account, each with the reason why it may. */
 const BEYOND: Readonly<Record<string, string>> = {
   'accounts.identify': 'a user_id names the account: nothing else is known yet',
@@ -83,30 +92,6 @@ const BEYOND: Readonly<Record<string, string>> = {
   'retention.settings': 'retention is a setting of the installation',
   'retention.take': 'retention is a setting of the installation',
   'retention.unset': 'retention is a setting of the installation',
-  'signIn.addLink': 'operators sign in as well as holders of accounts',
-  'signIn.linkByHash': 'operators sign in as well as holders of accounts',
-  'signIn.deleteLink': 'operators sign in as well as holders of accounts',
-  'signIn.deleteLinksOf': 'operators sign in as well as holders of accounts',
-  'signIn.deleteOldLinks': 'operators sign in as well as holders of accounts',
-  'signIn.addSession': 'operators sign in as well as holders of accounts',
-  'signIn.sessionByHash': 'operators sign in as well as holders of accounts',
-  'signIn.sessionsOf': 'operators sign in as well as holders of accounts',
-  'signIn.sessionSeen': 'operators sign in as well as holders of accounts',
-  'signIn.deleteSessionOf': 'operators sign in as well as holders of accounts',
-  'signIn.deleteSessionsOf': 'operators sign in as well as holders of accounts',
-  'signIn.deleteOldSessions': 'operators sign in as well as holders of accounts',
-  'signIn.factorOf': 'operators sign in as well as holders of accounts',
-  'signIn.setFactor': 'operators sign in as well as holders of accounts',
-  'signIn.factorUsed': 'operators sign in as well as holders of accounts',
-  'signIn.deleteFactor': 'operators sign in as well as holders of accounts',
-  'signIn.addRecoveryCode': 'operators sign in as well as holders of accounts',
-  'signIn.useRecoveryCode': 'operators sign in as well as holders of accounts',
-  'signIn.deleteRecoveryCodes': 'operators sign in as well as holders of accounts',
-  'signIn.countRecoveryCodes': 'operators sign in as well as holders of accounts',
-  'signIn.failuresOf': 'operators sign in as well as holders of accounts',
-  'signIn.addFailure': 'operators sign in as well as holders of accounts',
-  'signIn.clearFailures': 'operators sign in as well as holders of accounts',
-  'signIn.deleteOldFailures': 'operators sign in as well as holders of accounts',
   'operators.add': 'an operator belongs to no account',
   'operators.byName': 'an operator belongs to no account',
   'operators.byId': 'an operator belongs to no account',
@@ -129,6 +114,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'webhooks.resend': 'a webhook may be about all accounts',
   'webhooks.deleteOld': 'a webhook may be about all accounts',
   'events.emit': 'a webhook may be about all accounts',
+  ...SIGN_IN,
   'tokens.add': 'a token may belong to no account',
   'tokens.after': 'the operator lists all tokens',
   'tokens.any': 'the API exists once there is a token',
