@@ -173,7 +173,7 @@ export const settings = {
   keptBytesMax: setting(
     'COLUMBA_KEPT_BYTES_MAX',
     '33554432',
-    'SQLite: bytes of the response cache of a process. A response is cached until its account changes. 0 turns it off.',
+    'Bytes of the response cache of a process. A response is cached until its account changes. 0 turns it off.',
     wholeNumber(0, 2 ** 40),
   ),
   accountRate: setting(

@@ -32,7 +32,7 @@ const cacheOf = (bytesMax: number, isUnchanged = (_account: unknown) => true) =>
 const storeIn = (cache: ResponseCache, name: number | string, bytes = 1_000) =>
   cache.store(requestOf(name), NO_BYTES, responseOf(bytes));
 const findIn = (cache: ResponseCache, name: number | string, length?: number) =>
-  cache.find(requestOf(name, length), NO_BYTES);
+  cache.find(requestOf(name, length), NO_BYTES) as CachedResponse | undefined;
 const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, index) => from + index);
 
 setFlagsFromString('--expose-gc');

@@ -6,7 +6,7 @@ import { type Instruction, pairsOf, ROOT, read, readDockerfile, stagesOf } from 
 
 /** What can be said of the Dockerfiles without Docker. test/deploy/image.test.ts follows the lines of the first one. */
 
-const FILES = ['Dockerfile', 'examples/deploy/kannel/Dockerfile'];
+const FILES = ['Dockerfile', 'examples/kannel/Dockerfile'];
 
 const EXEC = /^\[("([^"\\]|\\.)*"(, )?)+\]$/;
 /** The instructions that are used, what may follow them, and their flags. */

@@ -126,10 +126,9 @@ onEveryEngine('answers that are kept and answers that are made anew', (engine) =
   const isEmbedded = engine === engines[0];
   test('they are the same, whatever is done in between', async (t) => {
     t.diagnostic(`SEED=${SEED}`);
-    const exchanges = await play(engine, isEmbedded ? 6_000 : 600);
+    const exchanges = await play(engine, isEmbedded ? 6_000 : 2_000);
     const kept = exchanges.filter(isKept);
     t.diagnostic(`${kept.length} of ${exchanges.length} answers were kept ones`);
-    if (!isEmbedded) return assert.equal(kept.length, 0);
     assert.ok(kept.length > exchanges.length / 20, 'too few to tell');
     const reads = CALLS.filter(([, operation]) => !changes(operation) && operation !== 'Read');
     assert.deepEqual(missing(CALLS, exchanges), [], 'never called with success');

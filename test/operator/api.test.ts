@@ -196,7 +196,6 @@ onEveryEngine("the operator's API", (engine) => {
         parameters: [],
         writes: false,
         affects: undefined,
-        invalidatesIdentities: false,
       } as never,
       {} as never,
     );
@@ -250,7 +249,6 @@ onEveryEngine("the operator's API without a token", (engine) => {
             parameters: [],
             writes: true,
             affects: 'none',
-            invalidatesIdentities: false,
           } as never,
           {} as never,
         );

@@ -176,7 +176,10 @@ describe('statements', () => {
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
     const nobodyWaits = /^(purge\.next|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
-    for (const { name, text } of calls) {
+    // The version is read from the row of the account that was found: from one node.
+    const ofCaller = '(select version from tally where tally.account_id = caller.account_id)';
+    for (const { name, text: whole } of calls) {
+      const text = whole.replace(ofCaller, '');
       assert.doesNotMatch(text, new RegExp(`\\b(from|join|into|update) (${spread.join('|')})\\b`), name);
     }
   });

@@ -1,6 +1,7 @@
 import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
+import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
@@ -148,7 +149,13 @@ export const migrations: readonly Migration[] = [
   { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
   { version: 10, name: 'sending', sql: sendingTables, own: { sqlite: sqliteSending, postgres: postgresSending } },
-  { version: 11, name: 'receiving', sql: receivingTables },
+  {
+    version: 11,
+    name: 'versions of accounts',
+    sql: accountVersionColumn,
+    own: { sqlite: sqliteAccountVersion, postgres: postgresAccountVersion },
+  },
+  { version: 12, name: 'receiving', sql: receivingTables },
 ];
 
 /**

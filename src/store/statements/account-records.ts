@@ -49,16 +49,12 @@ export const changeRecord = statement<{
      allowed_networks = :allowedNetworks, time_zone = :timeZone, quiet_hours = :quietHours,
      unsure_policy = :unsurePolicy, connector = :connector, stop_words = :stopWords
    where account_id = :account`,
-  { invalidatesIdentities: true },
 );
 export const setDisabledAt = statement<{ account: bigint; disabledAt: number | null }>(
   'accountRecords.setDisabledAt',
   'update account set disabled_at = :disabledAt where account_id = :account',
-  { invalidatesIdentities: true },
 );
-export const removeRecord = statement<One>('accountRecords.remove', 'delete from account where account_id = :account', {
-  invalidatesIdentities: true,
-});
+export const removeRecord = statement<One>('accountRecords.remove', 'delete from account where account_id = :account');
 
 export interface OwnedRow {
   user_ids: bigint;
@@ -104,5 +100,4 @@ export const revokeUserId = statement<{ account: bigint; hash: string; revokedAt
   'accountRecords.revokeUserId',
   `update credential set revoked_at = :revokedAt
    where account_id = :account and user_id_hash = :hash and revoked_at is null`,
-  { invalidatesIdentities: true },
 );

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { hashUserId } from '../../../src/domain/credentials.ts';
-import type { Caller } from '../../../src/store/database.ts';
-import { createIdentityCache } from '../../../src/store/sqlite/identity-cache.ts';
+import { createAccountVersions } from '../../../src/store/sqlite/account-versions.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
@@ -74,40 +73,43 @@ describe('user_ids that are remembered', () => {
     });
   }
 
-  test('a write that does not invalidate identities leaves the cache as it is', async (t) => {
-    const { setting, store } = await open(t);
-    await store.run(sql('update account set credits = credits + 1', { affects: 'all' }), {});
-    const acme = (await store.identify(hashUserId(ACME))) as Caller;
-    await store.run(sql(CHANGES['an account that is disabled'], { affects: 'all' }), {});
-    assert.equal(((await store.identify(hashUserId(ACME))) as Caller).id, acme.id, 'it comes from the cache');
-    const second = await openStore(setting);
-    t.after(() => second.close());
-    assert.equal(await second.identify(hashUserId(ACME)), undefined, 'the database knows better');
-  });
-
-  test('a write of 0 rows does not invalidate identities', async (t) => {
-    const { store } = await open(t);
-    await store.run(sql(CHANGES['an account that is disabled'], { affects: 'all' }), {});
-    const none = sql('update account set disabled_at = 1 where 1 = 0', { affects: 'all', invalidatesIdentities: true });
-    await store.run(none, {});
-    assert.ok(await store.identify(hashUserId(ACME)));
-  });
-
   test('only who is known is remembered, each once, and no more than there is room for', () => {
     const asked: string[] = [];
-    const cache = createIdentityCache((hash) => {
-      asked.push(hash);
-      return hash.startsWith('known') ? { id: 1n, networks: null } : undefined;
+    const { identify } = createAccountVersions({
+      dataVersion: () => 1,
+      version: () => 1,
+      identity(hash) {
+        asked.push(hash);
+        return hash.startsWith('known') ? { id: 1n, networks: null, version: 1 } : undefined;
+      },
     });
-    for (const hash of ['known', 'stranger', 'known', 'stranger']) cache.find(hash);
+    for (const hash of ['known', 'stranger', 'known', 'stranger']) identify(hash);
     assert.deepEqual(asked, ['known', 'stranger', 'stranger']);
-    for (let number = 0; number < 50_000; number++) cache.find(`known${number}`);
+    for (let number = 0; number < 50_000; number++) identify(`known${number}`);
     asked.length = 0;
-    cache.find('known');
-    cache.find('known49999');
+    identify('known');
+    identify('known49999');
     assert.deepEqual(asked, ['known']);
-    cache.clear();
-    cache.find('known49999');
-    assert.deepEqual(asked, ['known', 'known49999']);
+  });
+
+  test('an identity counts as long as the account has the same version', () => {
+    let version = 1;
+    let asked = 0;
+    const versions = createAccountVersions({
+      dataVersion: () => version,
+      version: () => version,
+      identity() {
+        asked += 1;
+        return { id: 1n, networks: null, version };
+      },
+    });
+    for (const _ of [1, 2]) versions.identify('known');
+    assert.equal(asked, 1);
+    version = 2;
+    versions.identify('known');
+    assert.equal(asked, 1, 'other processes were not polled');
+    versions.pollOtherProcesses();
+    assert.equal(versions.identify('known')?.version, 2);
+    assert.equal(asked, 2);
   });
 });
