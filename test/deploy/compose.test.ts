@@ -14,7 +14,7 @@ const service = (name: string): ComposeService => services[name] ?? assert.fail(
 const GATEWAY = ['bearerbox'];
 
 describe(`${FOLDER}/compose.yaml`, () => {
-  test('has Columba, PostgreSQL and, only with the profile gateway, Kannel', () => {
+  test('compose.yaml has Columba, PostgreSQL and, only with the profile gateway, Kannel', () => {
     assert.deepEqual(Object.keys(services), ['columba', 'postgres', ...GATEWAY]);
     for (const [name, { profiles = [] }] of Object.entries(services)) {
       assert.deepEqual(profiles, GATEWAY.includes(name) ? ['gateway'] : [], name);

@@ -57,7 +57,7 @@ onEveryEngine('retention', (engine) => {
     assert.deepEqual((await run('retention show')).older, { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0 });
   });
 
-  test('one process does it in an hour, in batches of 100, and stops after a batch', async (t) => {
+  test('one process applies retention in an hour, in batches of 100, and stops after a batch', async (t) => {
     const { database, clock, account } = await openActions(engine, t);
     const id = await account('acme');
     const addSent = sql<{ account: bigint; id: bigint }>(
@@ -126,7 +126,7 @@ test('a server applies the retention at its start and every hour, and stop waits
 });
 
 onEveryEngine('a server that starts', (engine) => {
-  test('removes what is too old', async (t) => {
+  test('the retention run of a server deletes rows that are too old', async (t) => {
     const setting = await engine.fresh('empty');
     const config = readConfig({ COLUMBA_DATABASE: setting, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' });
     const around = { now: () => 11 * DAY_MS, sleep: noPause, log: pino({ level: 'silent' }) };

@@ -13,7 +13,7 @@ onEveryEngine("the operator's API", (engine) => {
   });
   after(() => api.stop());
 
-  test('makes, shows, changes, disables and removes an account', async () => {
+  test('the API creates, shows, changes, disables and deletes an account', async () => {
     const body = {
       username: 'initech',
       company: 'Initech',
@@ -237,7 +237,7 @@ onEveryEngine("the operator's API", (engine) => {
 });
 
 onEveryEngine("the operator's API without a token", (engine) => {
-  test('answers 404 until a token exists', async () => {
+  test('the operator API answers 404 until a token exists', async () => {
     const api = await startOperatorApi(engine, 'empty');
     try {
       await api.services.database.transaction(null, async (queries) => {

@@ -4,7 +4,7 @@ import { type Columba, type ColumbaOptions, startColumba } from './columba.ts';
 import { memoryBytes, peakBytes, resetPeak } from './proc.ts';
 
 /** Columba, and what goes on inside while it works. */
-export interface Watched extends Columba {
+export interface ObservedColumba extends Columba {
   /** Does it, and says what that took: the longest that the event loop was held up, and how much memory grew at most. */
   during<T>(work: () => Promise<T>): Promise<{ result: T; heldUpMs: number; grownBytes: number }>;
 }
@@ -14,7 +14,7 @@ const SETTLE_MS = 10;
 
 const WATCH = new URL('servers/watch.ts', import.meta.url).href;
 
-export async function startWatched(options: ColumbaOptions): Promise<Watched> {
+export async function startObserved(options: ColumbaOptions): Promise<ObservedColumba> {
   const columba = await startColumba({ ...options, node: ['--import', WATCH], messages: true });
   const { child, pid } = columba;
   const heldUpMs = async (): Promise<number> => {
