@@ -22,9 +22,8 @@ async function carrierOf({ service: { app, clock } }: Client) {
   const now = () => clock.now;
   const id = (await database.first(idOf, { username: 'acme' }))?.account_id as bigint;
   const accepting = createAccepting(database, now);
-  const claiming = createClaiming(database, {
-    ...{ now, owner: 'test', newAttemptId, leaseMs: MINUTE, unsureMs: MINUTE },
-  });
+  const leases = { leaseMs: MINUTE, unsureMs: MINUTE };
+  const claiming = createClaiming(database, { now, owner: 'test', newAttemptId, ...leases });
   const settling = createSettling(database, now, heldReceiptsFor(now));
   const events = createCarrierEvents(database, now, 'ZA');
   return {
