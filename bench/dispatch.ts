@@ -11,6 +11,7 @@ import { createGateway } from '../src/gateway/gateway.ts';
 import type { Database } from '../src/store/database.ts';
 import { openPostgres } from '../src/store/postgres/database.ts';
 import { openSqlite } from '../src/store/sqlite/database.ts';
+import { print } from './report.ts';
 
 /**
  * Messages per second through the loopback, from the claim to the receipt on disk. SQLite runs with
@@ -77,11 +78,11 @@ async function measure(name: string, database: Database): Promise<void> {
   await gateway.stop();
   const rate = (ms: number) => Math.round((MESSAGES / ms) * 1_000).toLocaleString('en');
   const cost = Math.round((user + system) / MESSAGES);
-  console.log(`| ${name} | ${SCHEDULED.toLocaleString('en')} | ${rate(accepted)} | ${rate(sent)} | ${cost} |`);
+  print(`| ${name} | ${SCHEDULED.toLocaleString('en')} | ${rate(accepted)} | ${rate(sent)} | ${cost} |`);
 }
 
-console.log('| database | scheduled besides | accepted/s | sent with receipt/s | CPU of the process, µs each |');
-console.log('|---|---|---|---|---|');
+print('| database | scheduled besides | accepted/s | sent with receipt/s | CPU of the process, µs each |');
+print('|---|---|---|---|---|');
 const folder = mkdtempSync(join(tmpdir(), 'columba-bench-'));
 try {
   const sqlite = await openSqlite(join(folder, 'dispatch.db'), Date.now);

@@ -37,6 +37,13 @@ export const kinds: Readonly<Partial<Record<ConnectorKind, Kind>>> = {
     submissionsMax: 1_000,
     create: (name, config, { now }) => createLoopback(name, config, { now, setTimer: setTimeout }),
   }),
+  webhook: kindOf({
+    summary: 'Signed JSON in both directions, by Standard Webhooks.',
+    config: webhookConfig,
+    secrets: ['secret', 'oldSecret'],
+    submissionsMax: 100,
+    create: createWebhook,
+  }),
   'kannel-box': kindOf({
     summary: 'Kannel, as a box at the box port of bearerbox. The recommended way.',
     config: kannelBoxConfig,
@@ -50,13 +57,6 @@ export const kinds: Readonly<Partial<Record<ConnectorKind, Kind>>> = {
     secrets: ['password', 'callbackSecret', 'adminPassword'],
     submissionsMax: 100,
     create: (name, config, deps) => createKannelSendsms(name, config, forKannel(deps)),
-  }),
-  webhook: kindOf({
-    summary: 'Signed JSON in both directions, by Standard Webhooks.',
-    config: webhookConfig,
-    secrets: ['secret', 'oldSecret'],
-    submissionsMax: 100,
-    create: createWebhook,
   }),
 };
 
