@@ -83,7 +83,7 @@ const RULES: readonly Rule[] = [
     for (const submission of of(message, 'submitted')) {
       const { token, part } = submission;
       const earlier = taken.get(part);
-      const isAllowed = unsurePolicy === 'again' && earlier?.answered === false;
+      const isAllowed = unsurePolicy === 'submit-again' && earlier?.answered === false;
       if (earlier && !isAllowed) faults.push(`${token}, part ${part}, was submitted again after the carrier took it`);
       if (submission.taken === 'yes') taken.set(part, submission);
     }
