@@ -7,7 +7,7 @@ import type { SubmittedPart } from './protocol.ts';
 export type SubmittedEvent = Extract<Event, { kind: 'submitted' }>;
 
 export interface Carrier {
-  /** Null: the answer is lost. */
+  /** Null: the answer is lost. No event is answered yet. */
   submit(parts: readonly SubmittedPart[], onSubmitted: (event: SubmittedEvent) => void): Promise<SubmitResult[] | null>;
   /** Resolves when every receipt was acknowledged. */
   settled(): Promise<void>;
@@ -75,7 +75,7 @@ export function createCarrier({ random, sendReceipt, record }: CarrierParts): Ca
         const result = resultOf(random);
         const taken = result.kind === 'accepted' ? 'yes' : 'no';
         const { attemptId } = part;
-        onSubmitted({ kind: 'submitted', token, part: part.part, attemptId, taken, answered: !isLost });
+        onSubmitted({ kind: 'submitted', token, part: part.part, attemptId, taken, answered: false });
         if (taken === 'yes') await report(part, token);
         results.push(result);
       }

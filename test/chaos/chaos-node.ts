@@ -7,7 +7,9 @@ import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from 
 const FILE = fileURLToPath(new URL('node.ts', import.meta.url));
 
 /** Decides what becomes of parts that reach the carrier; null: the answer is lost. */
-export type OnSubmit = (parts: readonly SubmittedPart[]) => Promise<SubmitResult[] | null>;
+export type OnSubmit = (parts: readonly SubmittedPart[], onHeard: HeardHandler) => Promise<SubmitResult[] | null>;
+/** Takes what is to be done when the node has the answer. */
+type HeardHandler = (work: () => void) => void;
 
 /** One node of a chaos run, in a process of its own that may be killed at any moment. */
 export interface ChaosNode {
@@ -20,6 +22,7 @@ export interface ChaosNode {
 export async function startNode(settings: NodeSettings, onSubmit: OnSubmit): Promise<ChaosNode> {
   const child = fork(FILE, [JSON.stringify(settings)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const waiting = new Map<number, (answer: Answer | { kind: 'lost' }) => void>();
+  const unheard = new Map<number, () => void>();
   let calls = 0;
   let onServing = () => {};
   const serving = new Promise<void>((resolve) => {
@@ -30,8 +33,11 @@ export async function startNode(settings: NodeSettings, onSubmit: OnSubmit): Pro
     else if (message.kind === 'answer') {
       waiting.get(message.call)?.(message.answer);
       waiting.delete(message.call);
+    } else if (message.kind === 'heard') {
+      unheard.get(message.call)?.();
+      unheard.delete(message.call);
     } else {
-      const results = await onSubmit(message.parts);
+      const results = await onSubmit(message.parts, (work) => unheard.set(message.call, work));
       if (results) send(child, { kind: 'submitted', call: message.call, results });
     }
   });

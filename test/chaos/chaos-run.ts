@@ -39,7 +39,10 @@ const CREDITS = 1_000_000n;
 const TIMES = { unsureMs: 60_000, leaseMs: 20_000, submitTimeoutMs: 2_000 };
 const HOUR = 3_600_000;
 
-const sentRows = sql<Record<string, never>, { text: string; status: string }>('select text, status from sent');
+const sentRows = sql<Record<string, never>, { text: string; status: string; captured: bigint }>(
+  `select text, status, (select coalesce(sum(amount), 0) from movement where movement.account_id = sent.account_id
+     and movement.message_id = sent.message_id and kind = 'capture') as captured from sent`,
+);
 const scheduledRows = sql<Record<string, never>, { text: string }>('select text from scheduled');
 const movingRows = sql<Record<string, never>, { total: bigint }>(
   "select count(*) as total from dispatch where state <> 'undecided'",
@@ -51,6 +54,9 @@ interface Slot {
   submitted: SubmittedEvent[];
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+const setAnswered = (events: readonly SubmittedEvent[], answered: boolean): void => {
+  for (const event of events) (event as Mutable<SubmittedEvent>).answered = answered;
+};
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const run = await createRun(options);
@@ -94,11 +100,15 @@ async function createRun(options: ChaosOptions) {
 
   async function launch(): Promise<Slot> {
     const submitted: SubmittedEvent[] = [];
-    const onSubmitted = (event: SubmittedEvent) => {
-      submitted.push(event);
-      record(event);
-    };
-    const node = await startNode({ database, times: TIMES }, (parts) => carrier.submit(parts, onSubmitted));
+    const node = await startNode({ database, times: TIMES }, (parts, onHeard) => {
+      const own: SubmittedEvent[] = [];
+      onHeard(() => setAnswered(own, true));
+      return carrier.submit(parts, (event) => {
+        own.push(event);
+        submitted.push(event);
+        record(event);
+      });
+    });
     await node.ask({ kind: 'clock', offsetMs });
     return { node, submitted };
   }
@@ -171,7 +181,7 @@ async function createRun(options: ChaosOptions) {
       await slot.node.kill();
       record({ kind: 'killed', what: `node ${place}` });
       // Nobody knows which of its answers it has written down.
-      for (const event of slot.submitted) (event as Mutable<SubmittedEvent>).answered = false;
+      setAnswered(slot.submitted, false);
       slots[place] = await launch();
     },
 
@@ -221,8 +231,11 @@ async function outcomesOf({ database }: Services): Promise<Outcome[]> {
   const sent = await database.all(sentRows, {});
   const scheduled = await database.all(scheduledRows, {});
   return [
-    ...sent.map(({ text, status }) => ({ token: tokenOf(text), list: 'sent' as const, status })),
-    ...scheduled.map(({ text }) => ({ token: tokenOf(text), list: 'scheduled' as const, status: null })),
+    ...sent.map(({ text, status, captured }) => {
+      const token = tokenOf(text);
+      return { token, list: 'sent' as const, status, captured: Number(captured) };
+    }),
+    ...scheduled.map(({ text }) => ({ token: tokenOf(text), list: 'scheduled' as const, status: null, captured: 0 })),
   ];
 }
 

@@ -40,6 +40,8 @@ export interface Outcome {
   readonly list: 'scheduled' | 'sent';
   /** Null for a scheduled one. */
   readonly status: string | null;
+  /** Credits that were captured for it. */
+  readonly captured: number;
 }
 
 export interface History {

@@ -39,7 +39,9 @@ const carrier = (name: string): Connector => ({
     new Promise((resolve) => {
       const call = ++calls;
       submitting.set(call, resolve);
-      signal.addEventListener('abort', () => resolve(parts.map(() => ({ kind: 'unsure', reason: 'no answer' }))));
+      signal.addEventListener('abort', () => {
+        if (submitting.delete(call)) resolve(parts.map(() => ({ kind: 'unsure', reason: 'no answer' })));
+      });
       tell({ kind: 'submit', call, parts: parts.map(partOf) });
     }),
 });
@@ -114,8 +116,10 @@ async function answerOf(ask: Ask): Promise<Answer> {
 
 process.on('message', async (message: ToNode) => {
   if (message.kind === 'submitted') {
-    submitting.get(message.call)?.([...message.results]);
+    const resolve = submitting.get(message.call);
     submitting.delete(message.call);
+    if (resolve) tell({ kind: 'heard', call: message.call });
+    resolve?.([...message.results]);
     return;
   }
   tell({ kind: 'answer', call: message.call, answer: await answerOf(message.ask) });

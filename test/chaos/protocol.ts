@@ -27,7 +27,9 @@ export interface SubmittedPart {
 export type FromNode =
   | { readonly kind: 'serving' }
   | { readonly kind: 'answer'; readonly call: number; readonly answer: Answer }
-  | { readonly kind: 'submit'; readonly call: number; readonly parts: readonly SubmittedPart[] };
+  | { readonly kind: 'submit'; readonly call: number; readonly parts: readonly SubmittedPart[] }
+  /** The carrier's answer came in time. */
+  | { readonly kind: 'heard'; readonly call: number };
 
 /** refused: for good. failed: nobody knows whether it was done. */
 export type Answer =
