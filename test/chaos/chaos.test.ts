@@ -12,7 +12,7 @@ onEveryEngine('chaos', (engine) => {
         database,
         seed: SEED,
         nodes: 2,
-        kills: 3,
+        kills: 2,
         actsPerKill: 25,
         unsurePolicy,
       });
