@@ -7,11 +7,12 @@ import { runChaos } from './chaos-run.ts';
  * `npm run chaos`: kills by the hundred, on SQLite or on the PostgreSQL of DATABASE. It prints the
  * seed; SEED=… gives the same choices again. Exits with 1 where the checker finds a fault.
  */
+const print = (line: string) => void process.stdout.write(`${line}\n`);
 const KILLS = Number(process.env.KILLS ?? 100);
 const ROUND = 20;
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000_000);
 const folder = mkdtempSync(join(tmpdir(), 'columba-chaos-'));
-console.log(`SEED=${seed} KILLS=${KILLS}`);
+print(`SEED=${seed} KILLS=${KILLS}`);
 let kills = 0;
 for (let round = 0; kills < KILLS; round++) {
   const database = process.env.DATABASE ?? `sqlite:${join(folder, `${round}.db`)}`;
@@ -25,11 +26,11 @@ for (let round = 0; kills < KILLS; round++) {
     unsurePolicy,
   });
   kills += result.kills;
-  console.log(`round ${round}: ${result.messages} messages, ${result.kills} kills, ${result.faults.length} faults`);
-  for (const fault of result.faults.slice(0, 20)) console.log(`  ${fault}`);
+  print(`round ${round}: ${result.messages} messages, ${result.kills} kills, ${result.faults.length} faults`);
+  for (const fault of result.faults.slice(0, 20)) print(`  ${fault}`);
   if (result.faults.length > 0) {
     process.exitCode = 1;
     break;
   }
 }
-console.log(`${kills} kills`);
+print(`${kills} kills`);
