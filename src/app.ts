@@ -109,6 +109,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       const handler = recording.start(recordFile, handle);
       services.purge.wake(); // an earlier process may have left emptied inboxes
       services.retentionRuns.start();
+      services.upkeepRuns.start();
       await telemetry?.start();
       server = await listen(config, handler);
       if (config.healthPort > 0) await healthPort.start();

@@ -2,8 +2,10 @@ import type { Config } from './config/settings.ts';
 import { type AccountKey, createAccounts } from './domain/accounts.ts';
 import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
+import { createCarrierUpkeep, createUpkeepRuns } from './domain/carrier-upkeep.ts';
 import { createContacts } from './domain/contacts.ts';
 import { createInbox } from './domain/inbox.ts';
+import { createIncoming } from './domain/incoming.ts';
 import { createLedger } from './domain/ledger.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
@@ -43,6 +45,13 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const retentionRuns = createRetentionRuns(createRetention(database, now), sleep, (err) =>
     log.warn({ err }, 'what is older than the retention could not be removed'),
   );
+  const upkeep = createCarrierUpkeep(database, createIncoming(database, now, config.region || null), {
+    now,
+    receiptWaitMs: config.receiptWaitHours * 3_600_000,
+  });
+  const upkeepRuns = createUpkeepRuns(upkeep, (err) =>
+    log.warn({ err }, 'receipts and parts that wait could not be looked at'),
+  );
   return {
     database,
     engine,
@@ -56,12 +65,13 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     ledger: createLedger(database, now),
     purge,
     retentionRuns,
+    upkeepRuns,
     totals,
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
     /** Ends the purge and the retention, and closes the database. */
     async stop(): Promise<void> {
-      await Promise.all([purge.stop(), retentionRuns.stop()]);
+      await Promise.all([purge.stop(), retentionRuns.stop(), upkeepRuns.stop()]);
       await database.close();
     },
   };

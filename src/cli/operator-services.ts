@@ -7,6 +7,16 @@ import { version } from '../version.ts';
 /** What the operator's actions work with, for routes and for commands. */
 export const servicesOf = (
   { database, engine }: Pick<App, 'database' | 'engine'>,
-  { region }: Pick<Config, 'region'>,
+  { region, retryHours }: Pick<Config, 'region' | 'retryHours'>,
   now: () => number,
-): Services => ({ database, engine, now, version, defaultRegion: region || null, openapi: createOpenapi(version) });
+  changed: () => void = () => {},
+): Services => ({
+  database,
+  engine,
+  now,
+  version,
+  defaultRegion: region || null,
+  tryForMs: retryHours * 3_600_000,
+  changed,
+  openapi: createOpenapi(version),
+});

@@ -10,6 +10,7 @@ import { setFlagsFromString } from 'node:v8';
 import { type App, type AppDependencies, createApp } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
 import { createRateLimiter, type Lease, type RateLimiter } from '../domain/admission/rate-limiter.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { Problem } from '../problem.ts';
 import { createCluster } from '../server/process/cluster.ts';
 import { serveHealthOfWorkers } from '../server/process/health-thread.ts';
@@ -17,6 +18,7 @@ import { createAskPrimary } from '../server/process/worker-channel.ts';
 import { serveAggregatedMetrics } from '../server/telemetry/telemetry.ts';
 import { importFile } from '../transfer/import.ts';
 import type { WebServer } from '../web/server.ts';
+import { prepareDemo, SAMPLE_USER_ID, welcome } from './demo.ts';
 import { databaseName } from './session.ts';
 import { isWebProcess, serveWebProcess, startWebProcess, type WebProcess } from './web-process.ts';
 
@@ -78,13 +80,18 @@ async function serveHere(
 ): Promise<number> {
   const app = await createApp(config, deps);
   let web: WebServer | undefined;
+  let gateway: Gateway | undefined;
   // Before it serves: whoever reads that it does may send a signal at once.
   const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, and there are none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
+    if (!cluster.isWorker) {
+      const { startGateway } = await import('./gateway.ts');
+      gateway = await startGateway(app, config, deps);
+    }
     if (!cluster.isWorker && webPortOf(config) !== null) {
       const { startWeb } = await import('./web.ts');
-      web = await startWeb(app, config, deps).catch(takenPort(config));
+      web = await startWeb(app, config, deps, gateway).catch(takenPort(config));
     }
     deps.log.info({ address, pid: process.pid }, 'serving');
     await ready(address, app, web?.address);
@@ -92,6 +99,7 @@ async function serveHere(
   } finally {
     app.health.stopping();
     await web?.close();
+    await gateway?.stop();
     await app.stop();
     cluster.worker?.disconnect(); // its channel to the primary process would keep it alive
   }
@@ -149,7 +157,7 @@ async function superviseWorkers(config: Config, deps: AppDependencies, accounts:
   });
   try {
     const started = workers.start().then(async () => {
-      if (webPortOf(config) !== null) web = startWebProcess(deps.log);
+      if (webPortOf(config) !== null || config.dispatcher) web = startWebProcess(deps.log);
       const webAddress = (await web)?.address;
       deps.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
       const [, { address, port }] = await listening;
@@ -166,7 +174,6 @@ async function superviseWorkers(config: Config, deps: AppDependencies, accounts:
 }
 
 const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.url));
-const SAMPLE_USER_ID = '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11';
 
 async function serveDemo(given: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
@@ -176,10 +183,11 @@ async function serveDemo(given: Config, deps: AppDependencies, options: ServeOpt
   try {
     const app = await createApp(config, withoutTelemetry(deps));
     await importFile(SAMPLE, app.archive, deps.now);
+    const token = await prepareDemo(app.database, deps.now);
     await app.stop();
     const serving = { ...deps, pages: { ...deps.pages, demoUserId: SAMPLE_USER_ID } };
     return await serveHere(config, serving, options, (address, _app, web) =>
-      process.stdout.write(welcome(config.baseUrl || address, web)),
+      process.stdout.write(welcome(config.baseUrl || address, web, token)),
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -205,15 +213,6 @@ async function freePort(config: Config): Promise<Config['webPort']> {
     if (probe.listening) await new Promise((resolve) => probe.close(resolve));
   }
 }
-
-const welcome = (address: string, web: string | undefined): string => `
-Columba is serving an account of sample data, which is gone when it stops.
-
-  Pages   ${address}/
-${web === undefined ? '' : `  API     ${web}/operator/\n`}  Try     curl '${address}/api/inbox.asmx/Unread?user_id=${SAMPLE_USER_ID}&max_count=2'
-
-Stop it with Ctrl-C.
-`;
 
 const isOnTerminal = (): boolean => process.stdout.isTTY === true;
 

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { App, AppDependencies } from '../app.ts';
 import type { Config } from '../config/settings.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { Problem } from '../problem.ts';
 import type { Log } from '../server/telemetry/log.ts';
 
@@ -100,14 +101,18 @@ export async function serveWebProcess(
   for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
   const asked = Promise.race([once(process, 'SIGTERM'), once(process, 'disconnect')]);
   const { startWeb } = await import('./web.ts');
+  const { startGateway } = await import('./gateway.ts');
+  let gateway: Gateway | undefined;
   const app = await create(config, deps);
   try {
-    const server = await startWeb(app, config, deps).catch(taken);
+    gateway = await startGateway(app, config, deps);
+    const server = await startWeb(app, config, deps, gateway).catch(taken);
     process.send?.({ address: server?.address });
     await asked;
     app.health.stopping();
     await server?.close();
   } finally {
+    await gateway?.stop();
     await app.stop();
     if (process.connected) process.disconnect(); // the channel would keep the process alive
   }

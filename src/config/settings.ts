@@ -142,6 +142,12 @@ export const settings = {
     'Public URL of the service, with its path, for WSDL and pages behind a reverse proxy. Empty: from the Host of the request.',
     baseUrl,
   ),
+  receiptWaitHours: setting(
+    'COLUMBA_RECEIPT_WAIT_HOURS',
+    '72',
+    'A submitted message without a receipt becomes UNKNOWN after so many hours.',
+    wholeNumber(1, 8_760),
+  ),
   trustedProxies: setting(
     'COLUMBA_TRUSTED_PROXIES',
     '',
@@ -217,6 +223,31 @@ export const settings = {
     '5000',
     'Graceful shutdown: how long a process waits before it closes idle connections.',
     wholeNumber(0, 600_000),
+  ),
+  dispatcher: setting(
+    'COLUMBA_DISPATCHER',
+    'on',
+    'Whether this service sends messages; off where others on the same database do.',
+    (value: string): boolean => {
+      if (value !== 'on' && value !== 'off') throw new Error('expected on or off');
+      return value === 'on';
+    },
+  ),
+  connectors: {
+    ...setting('COLUMBA_CONNECTORS', '', 'JSON file of connectors to carriers; empty: those of the API.', text),
+    within: (value: string, folder: string) => (value === '' ? value : resolve(folder, value)),
+  },
+  retryHours: setting(
+    'COLUMBA_RETRY_HOURS',
+    '48',
+    'How long a message without notAfter is tried before it is EXPIRED.',
+    wholeNumber(1, 720),
+  ),
+  unsureMinutes: setting(
+    'COLUMBA_UNSURE_MINUTES',
+    '15',
+    'How long a submission without an answer waits for a receipt before the unsurePolicy of its account decides.',
+    wholeNumber(1, 1_440),
   ),
   logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Lowest level of log lines.', level),
   logKey: {

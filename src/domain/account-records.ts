@@ -40,6 +40,7 @@ export type AccountChange = Partial<
     | 'quietHours'
     | 'unsurePolicy'
     | 'connector'
+    | 'stopWords'
   >
 >;
 
@@ -137,6 +138,7 @@ const SETTABLE = {
   quietHours: null,
   unsurePolicy: null,
   connector: null,
+  stopWords: null,
 };
 const EMPTY = {
   ...SETTABLE,
@@ -172,9 +174,11 @@ export async function setEnabled(
 }
 
 const settingsOf = ({ contactName, contactSurname, company, email, tel, fax, mobile, ...others }: AccountRecord) => {
-  const { address, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector } = others;
+  const { address, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector, stopWords } =
+    others;
   const person = { contactName, contactSurname, company, email, tel, fax, mobile, address };
-  return { ...person, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector };
+  const sending = { timeZone, quietHours, unsurePolicy, connector, stopWords };
+  return { ...person, region, priority, tag, allowedNetworks, ...sending };
 };
 
 /** The number of rows of each kind that were deleted with an account. */

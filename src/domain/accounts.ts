@@ -208,8 +208,10 @@ export function checkUsername(username: string): void {
   }
 }
 
-export const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
-  account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
+export const effectiveRegion = (
+  account: Pick<Account, 'region' | 'mobile' | 'tel'>,
+  defaultRegion: string | null,
+): string | null => account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
 
 /** Creates the account and its credentials inside the caller's transaction. */
 export async function addAccount(queries: Queries, account: Account, credentials: Credential[]): Promise<bigint> {

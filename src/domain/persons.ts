@@ -14,8 +14,10 @@ import { type Contact, toContact } from './contacts.ts';
 import { pages } from './cursor.ts';
 import { findErasedEntry, newErasedEntry } from './erased-number.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
+import type { WholeMessage } from './incoming.ts';
 import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
 
 /** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */
 export interface PersonCounts {
@@ -34,6 +36,8 @@ export interface PersonCounts {
    * Movements whose reason or reference named the number. The movements stay without these texts.
    */
   movements: number;
+  /** Incoming messages that no account has: without a route, or with parts missing. */
+  unrouted: number;
   /** Accounts whose profile has the number. The profile stays: change or delete the account. */
   profiles: number;
 }
@@ -79,6 +83,11 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       yield await findIn(queries, row, region, sameNumber(number, region));
     }
   }
+  /** What no account has is nothing of a single account. */
+  const unroutedOf = async (queries: Queries, number: string, username: string | null): Promise<UnroutedOfPerson> =>
+    username === null
+      ? findUnrouted(queries, sameNumber(number, defaultRegion))
+      : { unrouted: [], held: [], messages: [] };
 
   return {
     count: (number: string, username: string | null): Promise<PersonCounts> => {
@@ -89,6 +98,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
           add(counts, each);
           for (const id of each.scheduled) counts.creditsReturned += await heldFor(queries, each.row.account_id, id);
         }
+        addUnrouted(counts, await unroutedOf(queries, number, username));
         return counts;
       });
     },
@@ -107,6 +117,11 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       });
     },
 
+    exportUnrouted: (number: string, username: string | null): Promise<readonly WholeMessage[]> => {
+      checkPerson(number, username);
+      return database.snapshot(async (queries) => (await unroutedOf(queries, number, username)).messages);
+    },
+
     /** Erases all data of the person in one transaction. */
     erase: (number: string, username: string | null): Promise<PersonCounts> => {
       checkPerson(number, username);
@@ -118,6 +133,9 @@ export function createPersons(database: Database, now: () => number, defaultRegi
           add(counts, each);
           if (!isEmpty(each)) counts.creditsReturned += await eraseFrom(queries, each, number, now());
         }
+        const unrouted = await unroutedOf(queries, number, username);
+        addUnrouted(counts, unrouted);
+        await eraseUnrouted(queries, unrouted);
         return counts;
       });
     },
@@ -144,6 +162,7 @@ const nothing = (): PersonCounts => ({
   creditsReturned: 0n,
   blacklist: 0,
   movements: 0,
+  unrouted: 0,
   profiles: 0,
 });
 
@@ -159,6 +178,10 @@ function add(counts: PersonCounts, found: Found): void {
   counts.blacklist += found.entries.length;
   counts.movements += found.movements.length;
   counts.profiles += found.profile ? 1 : 0;
+}
+
+function addUnrouted(counts: PersonCounts, { unrouted, held }: UnroutedOfPerson): void {
+  counts.unrouted += unrouted.length + held.length;
 }
 
 /** Reads all messages of the account, because they have no index by number. */

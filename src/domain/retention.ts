@@ -1,4 +1,5 @@
 import type { Database, Queries } from '../store/database.ts';
+import * as incomingSql from '../store/statements/incoming.ts';
 import * as ledgerSql from '../store/statements/ledger.ts';
 import * as sql from '../store/statements/retention.ts';
 import { allAccounts } from './accounts.ts';
@@ -8,7 +9,7 @@ import { carryForward } from './ledger.ts';
  * Deletes data that is older than its retention, in small batches. Other calls are served in the
  * pauses.
  */
-export const RETENTION_KINDS = ['inbox', 'sent', 'audit', 'ledger'] as const;
+export const RETENTION_KINDS = ['inbox', 'sent', 'unrouted', 'audit', 'ledger'] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
 /** Days; null means for ever. */
 export type RetentionDays = Readonly<Record<RetentionKind, number | null>>;
@@ -33,7 +34,8 @@ export function createRetention(database: Database, now: () => number) {
       const row = rows.find((each) => each.kind === kind);
       return row ? Number(row.days) : null;
     };
-    return { inbox: of('inbox'), sent: of('sent'), audit: of('audit'), ledger: of('ledger') };
+    const messages = { inbox: of('inbox'), sent: of('sent'), unrouted: of('unrouted') };
+    return { ...messages, audit: of('audit'), ledger: of('ledger') };
   }
 
   return {
@@ -41,7 +43,7 @@ export function createRetention(database: Database, now: () => number) {
 
     /** Counts the rows that a setting would delete now. */
     async preview(wanted: RetentionDays): Promise<RetentionCounts> {
-      const counts = { inbox: 0, sent: 0, audit: 0, ledger: 0 };
+      const counts = { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0 };
       for (const kind of RETENTION_KINDS) {
         const limit = wanted[kind];
         if (limit !== null) counts[kind] = Number(await countOlder(database, kind, cutoff(limit)));
@@ -126,6 +128,7 @@ const total = (row: { total: bigint } | undefined): bigint => row?.total ?? 0n;
 
 async function countOlder(database: Queries, kind: RetentionKind, before: number): Promise<bigint> {
   if (kind === 'audit') return total(await database.first(sql.countAudit, { before }));
+  if (kind === 'unrouted') return total(await database.first(incomingSql.countUnroutedBefore, { before }));
   const statement = { inbox: sql.countInbox, sent: sql.countSent, ledger: ledgerSql.countMovementsBefore }[kind];
   let sum = 0n;
   for await (const { account_id: account } of allAccounts(database)) {
@@ -136,8 +139,9 @@ async function countOlder(database: Queries, kind: RetentionKind, before: number
 
 /** Deletes older rows, one batch for each item that is requested. */
 async function* batches(database: Database, kind: RetentionKind, before: number): AsyncGenerator<number> {
-  if (kind === 'audit') {
-    yield* untilNone(() => database.run(sql.deleteAudit, { before, limit: BATCH }));
+  if (kind === 'audit' || kind === 'unrouted') {
+    const remove = kind === 'audit' ? sql.deleteAudit : incomingSql.deleteUnroutedBefore;
+    yield* untilNone(() => database.run(remove, { before, limit: BATCH }));
     return;
   }
   for await (const { account_id: account } of allAccounts(database)) {
@@ -152,7 +156,7 @@ async function* untilNone(remove: () => Promise<number>): AsyncGenerator<number>
 async function removeOf(
   database: Database,
   account: bigint,
-  kind: Exclude<RetentionKind, 'audit'>,
+  kind: Exclude<RetentionKind, 'audit' | 'unrouted'>,
   before: number,
 ): Promise<number> {
   const batch = { account, before, limit: BATCH };

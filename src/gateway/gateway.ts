@@ -6,7 +6,7 @@ import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
 import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
-import { createConnector } from './kinds.ts';
+import { type ConnectorDependencies, createConnector } from './kinds.ts';
 import { createSettler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 
@@ -18,8 +18,8 @@ export interface Gateway {
   start(): Promise<void>;
   /** Something may be due: messages were accepted or put back. */
   wake(): void;
-  /** Answers a carrier that calls below /carriers/{name}/; undefined where there is none. */
-  handlerOf(name: string): Connector['handle'];
+  /** A connector that runs in this process, as it was configured at a time. */
+  runningOf(name: string): { readonly updatedAt: number; readonly connector: Connector } | undefined;
   /** Claims nothing more, settles what is under way, closes the connectors. */
   stop(): Promise<void>;
 }
@@ -36,9 +36,12 @@ export interface GatewayParts {
   readonly failed: (thrown: unknown) => void;
   /** A connector is down, with its reason, or up again. */
   readonly connectorChanged?: (name: string, downReason: string | null) => void;
+  /** Nothing but the built-in loopback is there. */
+  readonly builtinUsed?: () => void;
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
+  readonly log?: NonNullable<ConnectorDependencies['log']>;
 }
 export interface GatewaySettings extends DispatcherSettings {
   readonly leaseMs: number;
@@ -70,6 +73,7 @@ interface Running {
 
 export function createGateway(parts: GatewayParts): Gateway {
   const { database, now, sleep, failed, ofFile } = parts;
+  const deps = parts.log ? { now, log: parts.log } : { now };
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
   const { leaseMs, unsureMs } = settings;
@@ -81,10 +85,12 @@ export function createGateway(parts: GatewayParts): Gateway {
   let timer: NodeJS.Timeout | undefined;
   let following: Promise<void> = Promise.resolve();
   let stopping = false;
+  let isPrepared = false;
+  let isTold = false;
 
   async function launch(record: ConnectorRecord): Promise<void> {
     const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
-    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, { now });
+    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
     await connector.start(parts.events);
     const dispatcher = createDispatcher({
       connector,
@@ -107,9 +113,19 @@ export function createGateway(parts: GatewayParts): Gateway {
     await connector.stop();
   }
 
+  /** Where the database does not answer at the start, it is tried again. */
+  async function prepare(): Promise<void> {
+    if (isPrepared) return;
+    await connectors.prepare(ofFile, BUILTIN);
+    isPrepared = true;
+  }
+
   /** As the table has it now. */
   async function follow(): Promise<void> {
+    await prepare();
     const records = await connectors.list();
+    if (!isTold && records.every(({ origin }) => origin === 'builtin')) parts.builtinUsed?.();
+    isTold = true;
     const names = new Set(records.map(({ name }) => name));
     for (const each of [...running.values()]) if (!names.has(each.record.name)) await end(each);
     for (const record of records) {
@@ -132,14 +148,16 @@ export function createGateway(parts: GatewayParts): Gateway {
 
   return {
     async start() {
-      await connectors.prepare(ofFile, BUILTIN);
-      await follow();
+      await follow().catch(failed);
       followLater();
     },
     wake() {
       for (const { dispatcher } of running.values()) dispatcher.wake();
     },
-    handlerOf: (name) => running.get(name)?.connector.handle,
+    runningOf(name) {
+      const found = running.get(name);
+      return found && { updatedAt: found.record.updatedAt, connector: found.connector };
+    },
     async stop() {
       stopping = true;
       clearTimeout(timer);

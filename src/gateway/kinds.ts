@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { badField, Problem } from '../problem.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
 import { createKannelBox } from './kannel/box.ts';
 import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';
 import { createKannelSendsms } from './kannel/sendsms.ts';
 import { createLoopback } from './loopback.ts';
+import { createWebhook, webhookConfig } from './webhook.ts';
 
 /** Every kind of connector in one place: what its configuration is, and how it is made. */
 export interface ConnectorDependencies {
@@ -34,6 +36,13 @@ export const kinds: Readonly<Partial<Record<ConnectorKind, Kind>>> = {
     secrets: [],
     submissionsMax: 1_000,
     create: (name, config, { now }) => createLoopback(name, config, { now, setTimer: setTimeout }),
+  }),
+  webhook: kindOf({
+    summary: 'Signed JSON in both directions, by Standard Webhooks.',
+    config: webhookConfig,
+    secrets: ['secret', 'oldSecret'],
+    submissionsMax: 100,
+    create: createWebhook,
   }),
   'kannel-box': kindOf({
     summary: 'Kannel, as a box at the box port of bearerbox. The recommended way.',
@@ -80,3 +89,17 @@ export const shownConfig = (kind: string, config: Readonly<Record<string, unknow
     Object.entries(config).map(([field, value]) => [field, secrets.includes(field) ? '…' : value]),
   );
 };
+
+/** The configuration with its defaults. Problem `bad-argument` names every field that is wrong. */
+export function checkConfig(kind: ConnectorKind, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const found = kinds[kind];
+  if (!found) throw badField('kind', `expected one of ${kindNames.join(', ')}`);
+  const parsed = found.config.safeParse(config);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.map(({ path, message }) => ({
+    pointer: `#/config${path.map((step) => `/${String(step)}`).join('')}`,
+    detail: message,
+  }));
+  const words = errors.map(({ pointer, detail }) => `${pointer.slice('#/'.length)}: ${detail}`);
+  throw new Problem('bad-argument', words.join('; '), { errors });
+}

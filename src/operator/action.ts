@@ -47,6 +47,10 @@ export interface Services {
   readonly now: () => number;
   /** COLUMBA_REGION, or null. */
   readonly defaultRegion: string | null;
+  /** COLUMBA_RETRY_HOURS: how long a message is tried. */
+  readonly tryForMs: number;
+  /** After a change is on disk. It wakes the dispatchers of this process. */
+  readonly changed: () => void;
   readonly version: string;
   readonly engine: 'sqlite' | 'postgres';
   /** The OpenAPI document of all actions. */

@@ -4,6 +4,7 @@ import type { AccountArchive, AccountReading } from '../domain/archive.ts';
 import { checkNumber } from '../domain/blacklist.ts';
 import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
+import { checkStopWords } from '../domain/stop-words.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
 import { readSomeNetworks } from '../networks.ts';
 import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
@@ -47,6 +48,7 @@ export async function readAccount(value: unknown, now: number, update = false): 
       lastLoginAt: fields.optionalInstant('datetimeLastLoggedIn'),
       disabledAt: fields.optionalInstant('datetimeDisabled'),
       allowedNetworks,
+      stopWords: readStopWords(fields),
     },
     ...readLists(fields, update),
   };
@@ -148,6 +150,7 @@ function headOf(reading: AccountReading): Record<string, unknown> {
     datetimeLastLoggedIn: optionalDate(account.lastLoginAt),
     datetimeDisabled: optionalDate(account.disabledAt),
     allowedNetworks: account.allowedNetworks,
+    stopWords: account.stopWords,
     groups: reading.groups.map(({ id, name }) => ({ id, name })),
     contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
       id,
@@ -186,6 +189,13 @@ const stringify = (value: unknown): string =>
   JSON.stringify(value, (_, field) => (typeof field === 'bigint' ? String(field) : (field ?? undefined)));
 
 const optionalDate = (at: number | null): string | null => (at === null ? null : formatDate(at));
+
+/** As one text, with commas. */
+function readStopWords(fields: Fields): string | null {
+  const words = fields.text('stopWords');
+  if (typeof words === 'string') about(fields, 'stopWords', () => checkStopWords(words));
+  return words;
+}
 
 function readPassword(fields: Fields): () => Promise<string | null> {
   const password = fields.text('password');

@@ -54,6 +54,8 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
     database,
     now: () => clock.now,
     defaultRegion: 'ZA',
+    tryForMs: 48 * 3_600_000,
+    changed: () => {},
     version: 'test',
     engine: engine.name === 'sqlite' ? 'sqlite' : 'postgres',
     openapi: () => ({}),

@@ -43,7 +43,7 @@ export function columba(args: readonly string[], options: CommandOptions = {}): 
 
 /** `columba account …` in this process. */
 export async function accountIn(app: App, args: readonly string[], print: (line: string) => void) {
-  const services = servicesOf(app, { region: '' }, Date.now);
+  const services = servicesOf(app, { region: '', retryHours: 48 }, Date.now);
   const dependencies = { withServices: (_: unknown, _options: unknown, work: Work) => work(services), print };
   const commands = operatorCommands({ ...dependencies, actor: commandActor() });
   const command = commands.find((each) => each.name() === 'account') as Command;

@@ -11,6 +11,7 @@ import {
 } from '../../domain/account-records.ts';
 import { isRegion } from '../../domain/accounts.ts';
 import { hashPassword } from '../../domain/credentials.ts';
+import { isStopWord } from '../../domain/stop-words.ts';
 import { readSomeNetworks } from '../../networks.ts';
 import { type Action, accountAction, action, listAction } from '../action.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
@@ -28,6 +29,16 @@ const allowedNetworks = z
     encode: (networks) => networks?.split(',') ?? [],
   })
   .describe('Addresses and networks from which it may be used; from everywhere where there are none.');
+
+const stopWord = z.string().max(50).refine(isStopWord, 'expected one word, without punctuation');
+
+/** A list outside; with commas inside, as the accounts keep it. */
+const stopWords = z
+  .codec(z.array(stopWord).max(20), z.string().nullable(), {
+    decode: (words) => words.join() || null,
+    encode: (words) => words?.split(',') ?? [],
+  })
+  .describe('A received message with nothing but one of these words puts its sender on the blacklist.');
 
 const settable = {
   company: text(200, 'Name of the company.'),
@@ -67,6 +78,7 @@ const settable = {
     .optional()
     .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
   connector: text(64, 'The connector that carries its messages; null for the default one.'),
+  stopWords: stopWords.optional(),
 };
 
 const accountOutput = z.strictObject({
@@ -88,6 +100,7 @@ const accountOutput = z.strictObject({
   quietHours: z.string().nullable(),
   unsurePolicy: z.enum(unsurePolicies),
   connector: z.string().nullable(),
+  stopWords,
   credits,
   usedCredits: credits,
   createdAt: instant,
@@ -120,6 +133,7 @@ const EXAMPLE = {
   quietHours: '22:00-06:00',
   unsurePolicy: 'never-twice',
   connector: null,
+  stopWords: ['STOP', 'UNSUBSCRIBE'],
   credits: '500',
   usedCredits: '0',
   createdAt: '2026-11-15T12:00:00.000Z',

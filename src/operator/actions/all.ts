@@ -1,6 +1,7 @@
 import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
 import { blacklistActions } from './blacklist.ts';
+import { connectorActions } from './connectors.ts';
 import { contactActions } from './contacts.ts';
 import { creditActions } from './credits.ts';
 import { fileActions } from './files.ts';
@@ -9,9 +10,12 @@ import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
 import { personActions } from './persons.ts';
 import { retentionActions } from './retention.ts';
+import { routeActions } from './routes.ts';
+import { sendingActions } from './sending.ts';
 import { serviceActions } from './service.ts';
 import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
+import { unroutedActions } from './unrouted.ts';
 import { userIdActions } from './user-ids.ts';
 
 /** Every action. The API, the reference, the commands and their tests go through this list. */
@@ -26,8 +30,12 @@ export const actions: readonly Action[] = [
   blacklistActions,
   inboxActions,
   messageActions,
+  sendingActions,
+  routeActions,
+  unroutedActions,
   personActions,
   retentionActions,
+  connectorActions,
   tokenActions,
   serviceActions,
 ].flat();

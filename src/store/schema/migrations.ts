@@ -5,6 +5,7 @@ import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } fr
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
+import { receivingTables } from './receiving.ts';
 import { resourceTables } from './resources.ts';
 import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
@@ -154,6 +155,7 @@ export const migrations: readonly Migration[] = [
     sql: accountVersionColumn,
     own: { sqlite: sqliteAccountVersion, postgres: postgresAccountVersion },
   },
+  { version: 12, name: 'receiving', sql: receivingTables },
 ];
 
 /**

@@ -26,6 +26,8 @@ const ACCOUNT_FIELDS = {
   disabledAt: 'number?',
   /** Addresses and networks from which the account may be used, separated by commas. Null: all. */
   allowedNetworks: 'text?',
+  /** Texts that put their sender on the blacklist, with commas. Null for none. */
+  stopWords: 'text?',
 } as const;
 
 /** Columns that describe an account and do not change its use. */

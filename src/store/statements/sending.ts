@@ -90,7 +90,7 @@ export const claim = statement<
 /** Leases that ran out, and unsure ones whose deadline is over. */
 export const overdue = statement<One & { now: number; limit: number }, DispatchRow>(
   'sending.overdue',
-  `select ${columns} from dispatch where account_id = :account and state in ('submitting', 'unsure') and due_at <= :now
+  `select ${columns} from dispatch {using dispatch_by_due} where account_id = :account and state in ('submitting', 'unsure') and due_at <= :now
    order by due_at, message_id {limit :limit}`,
 );
 const least = (state: DispatchState) =>
@@ -147,8 +147,8 @@ export const remove = statement<Some>(
 export const putBack = statement<One & { state: DispatchState; rows: string }>(
   'sending.putBack',
   `update dispatch set state = :state, due_at = changed.due_at, reason = changed.reason, lease_owner = null
-   from {records :rows message_id bigint, due_at bigint, reason text} as changed
-   where dispatch.account_id = :account and dispatch.message_id = changed.message_id`,
+   from {records :rows account_id bigint, message_id bigint, due_at bigint, reason text} as changed
+   where +dispatch.account_id = :account and dispatch.account_id = changed.account_id and dispatch.message_id = changed.message_id`,
   { affects: 'none' },
 );
 
@@ -187,4 +187,32 @@ export const addHistory = statement<One & { status: string; at: number; rows: st
      (select coalesce(max(position), 0) + 1 from history where account_id = :account and message_id = added.message_id),
      :status, :at, added.detail
    from {records :rows message_id bigint, detail text} as added`,
+);
+
+/** Submitted once more: it may take as long as a new one. */
+export const extend = statement<Message & { expiresAt: number }>(
+  'sending.extend',
+  'update dispatch set expires_at = :expiresAt where account_id = :account and message_id = :id and not_after is null',
+  { affects: 'none' },
+);
+interface UnarmedRow {
+  message_id: bigint;
+  recipient: string | null;
+  text: string | null;
+  held_parts: bigint;
+  scheduled_at: bigint;
+  is_sent: bigint;
+}
+/** Scheduled messages that are not armed, in pages: the ids from `from` up. */
+export const unarmed = statement<One & { from: bigint; limit: number }, UnarmedRow>(
+  'sending.unarmed',
+  `select message_id, recipient, text, held_parts, scheduled_at,
+     (select count(*) from sent where sent.account_id = :account and sent.message_id = scheduled.message_id) as is_sent
+   from scheduled where account_id = :account and message_id >= :from
+     and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id)
+   order by message_id {limit :limit}`,
+);
+export const setRecipient = statement<Message & { recipient: string }>(
+  'sending.setRecipient',
+  'update scheduled set recipient = :recipient where account_id = :account and message_id = :id',
 );
