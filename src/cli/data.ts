@@ -80,8 +80,8 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
     print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
     if (isOpenToOthers(path)) remark(`columba: Others may read the database. Run: chmod 600 ${path}*`);
   }
-  const isRight = withLedger ? await checkLedger(services) : true;
   const isReachable = await checkCarriers(services, config);
+  const isRight = withLedger ? await checkLedger(services) : true;
   print('The settings are right and the database can be used.');
   return isRight && isReachable ? 0 : 1;
 }
