@@ -44,7 +44,13 @@ export async function startWeb(
   });
   const { database } = app;
   const events = createCarrierEvents(database, now, config.region || null);
-  const callbacks = createCarrierCallbacks({ database, now, events, ofFile: readConnectorFile(config.connectors) });
+  const callbacks = createCarrierCallbacks({
+    database,
+    now,
+    events,
+    ofFile: readConnectorFile(config.connectors),
+    ...(gateway && { runningOf: gateway.runningOf }),
+  });
   const web = createWebApp({
     api,
     healthState: () => app.health.state(),

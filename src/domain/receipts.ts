@@ -119,7 +119,7 @@ const isBetter = (row: sql.MatchedRow, known: sql.MatchedRow): boolean =>
     ? Number(row.by_attempt_id) === 1
     : row.submitted_at > known.submitted_at;
 
-/** All accounts in one transaction. Each is locked, in an order in which nobody waits in a circle. */
+/** All accounts in one transaction. They are locked in one order, so no deadlock is possible. */
 async function applyMatched(database: Database, now: () => number, matched: ByAccount): Promise<void> {
   const accounts = [...matched.keys()].sort((one, other) => (one < other ? -1 : 1));
   const [first, ...others] = accounts;

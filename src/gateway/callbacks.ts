@@ -2,12 +2,13 @@ import { type ConnectorRecord, createConnectors, type NewConnector } from '../do
 import type { Database } from '../domain/transactions.ts';
 import { Problem } from '../problem.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
+import type { Gateway } from './gateway.ts';
 import { createConnector } from './kinds.ts';
 
 /**
- * Answers carriers that call the web listener. The process of that listener has connectors of its
- * own, which submit nothing: with workers it is another process than the dispatchers'. What a
- * carrier tells is on disk before it is acknowledged, because this process writes it itself.
+ * Answers carriers that call the web listener. Where the dispatchers run in this process, their
+ * connectors answer. Else this process makes connectors of its own, which submit nothing. Either
+ * way it writes what a carrier tells itself, so that is on disk before it is acknowledged.
  */
 export interface CarrierCallbacks {
   /** Undefined where there is no such connector, or where carriers do not call it. */
@@ -19,6 +20,8 @@ export interface CallbackParts {
   readonly database: Database;
   readonly now: () => number;
   readonly events: CarrierEvents;
+  /** Connectors of dispatchers in this process. */
+  readonly runningOf?: Gateway['runningOf'];
   /** Connectors of the file, with their configuration. */
   readonly ofFile: readonly NewConnector[];
   /** For tests: connectors of their own. */
@@ -39,6 +42,8 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
   /** The table is asked each time: a secret that was changed counts for the next request. */
   async function connectorOf(name: string): Promise<Connector | undefined> {
     const record = await connectors.show(name).catch(absent);
+    const running = record && parts.runningOf?.(name);
+    if (running && running.updatedAt === record.updatedAt) return running.connector;
     const before = known.get(name);
     const isSame = before && before.updatedAt === record?.updatedAt;
     const current = isSame ? before : record && launch(record);

@@ -18,8 +18,8 @@ export interface Gateway {
   start(): Promise<void>;
   /** Something may be due: messages were accepted or put back. */
   wake(): void;
-  /** Answers a carrier that calls below /carriers/{name}/; undefined where there is none. */
-  handlerOf(name: string): Connector['handle'];
+  /** A connector that runs in this process, as it was configured at a time. */
+  runningOf(name: string): { readonly updatedAt: number; readonly connector: Connector } | undefined;
   /** Claims nothing more, settles what is under way, closes the connectors. */
   stop(): Promise<void>;
 }
@@ -154,7 +154,10 @@ export function createGateway(parts: GatewayParts): Gateway {
     wake() {
       for (const { dispatcher } of running.values()) dispatcher.wake();
     },
-    handlerOf: (name) => running.get(name)?.connector.handle,
+    runningOf(name) {
+      const found = running.get(name);
+      return found && { updatedAt: found.record.updatedAt, connector: found.connector };
+    },
     async stop() {
       stopping = true;
       clearTimeout(timer);

@@ -46,7 +46,7 @@ export function createPoster({ url, timeoutMs, allowPrivate }: PosterSettings): 
   const agentOptions = { keepAlive: true, timeout: IDLE_MS, maxSockets: SOCKETS_MAX };
   const agent = isEncrypted ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
 
-  /** Checked at connect time, after the name was resolved: a name may lead elsewhere the next time. */
+  /** Checked at connect time, after the name was resolved: it may lead elsewhere the next time. */
   function check(address: string): void {
     if (allowPrivate) return;
     if (!isPublicAddress(address)) throw new Refused('the address is not public, and allowPrivate is off');

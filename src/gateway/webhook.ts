@@ -6,8 +6,8 @@ import { readCallback } from './webhook-callback.ts';
 import { createPoster, type Posted } from './webhook-request.ts';
 
 /**
- * A carrier behind signed JSON, by Standard Webhooks: each part is one POST to its URL, and it
- * posts receipts and incoming messages to us. See docs/GATEWAYS.md.
+ * A carrier behind signed JSON, by Standard Webhooks. Each part is one POST to its URL. It posts
+ * receipts and incoming messages to us. See docs/GATEWAYS.md.
  */
 const secret = z.string().max(200).refine(isWebhookSecret, 'expected whsec_ and 16 to 64 bytes in base64');
 

@@ -102,7 +102,7 @@ export const heldOf = statement<Some, HeldMatchRow>(
    where attempt.account_id = :account and attempt.message_id in ({elements :ids})
      and held_receipt.connector = attempt.connector and held_receipt.gateway_id = attempt.gateway_id`,
 );
-/** Messages that held receipts are about. Mostly none: whoever settles a submission asks for its receipts. */
+/** Messages that held receipts are about. Mostly none: a settlement asks for its receipts. */
 export const heldMatches = statement<{ limit: number }, { account_id: bigint; message_id: bigint }>(
   'receipts.heldMatches',
   `select distinct attempt.account_id, attempt.message_id from held_receipt cross join attempt
