@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { userIdOf } from './data.ts';
 import { fillSqlite } from './fill.ts';
 import { openConnection } from './load.ts';
+import { type ObservedColumba, startObserved } from './observed-columba.ts';
 import { endAll, temporaryFolder } from './processes.ts';
 import { heading, megabytes, milliseconds, print, printTable, say, whole } from './report.ts';
 import { type Call, PROTOCOLS, type Protocol, requestBytes } from './requests.ts';
 import { median, rounds } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 import { printSlowReaders } from './slow-readers.ts';
-import { startWatched, type Watched } from './watching.ts';
 
 /** The longest answers: how soon they come, and what others and the memory notice of them, one at a time and 50 at once. */
 const MESSAGES = numberFrom('MESSAGES', 10_000);
@@ -25,9 +25,9 @@ say('filling a database');
 const path = join(temporaryFolder(), 'bench.db');
 const filled = await fillSqlite(path, { accounts: 2, every: 2, messages: 10 * MESSAGES, others: 1_000 });
 await filled.close();
-const start = (flags: readonly string[] = []) => startWatched({ database: filled.database, flags });
+const start = (flags: readonly string[] = []) => startObserved({ database: filled.database, flags });
 
-async function ask(columba: Watched, operation: string, protocol: Protocol, count: number) {
+async function ask(columba: ObservedColumba, operation: string, protocol: Protocol, count: number) {
   const connections = await Promise.all(Array.from({ length: count }, () => openConnection(columba.port)));
   const request = requestBytes(protocol, callOf(operation));
   const { result, heldUpMs, grownBytes } = await columba.during(() =>
@@ -72,7 +72,7 @@ const memory = await rounds(
   ),
 );
 
-async function warmUp({ port }: Watched): Promise<void> {
+async function warmUp({ port }: ObservedColumba): Promise<void> {
   const connection = await openConnection(port);
   const args = { user_id: userIdOf(1), max_count: '20' };
   for (let call = 0; call < 500; call++) {

@@ -136,7 +136,13 @@ class RequestHandling {
   }
 
   #answer(protocol: Protocol, body: Uint8Array): Reply | Promise<Reply> {
-    const cached = this.#settings.responseCache?.find(this.#request, body);
+    const found = this.#settings.responseCache?.find(this.#request, body);
+    return found instanceof Promise
+      ? this.#after(found, (cached) => this.#answerWith(cached, protocol, body))
+      : this.#answerWith(found, protocol, body);
+  }
+
+  #answerWith(cached: CachedResponse | undefined, protocol: Protocol, body: Uint8Array): Reply | Promise<Reply> {
     if (cached) return this.#answerFromCache(cached);
     this.#settings.admitReading?.(this.#request.client, body.length);
     return this.#perform(protocol.receive(this.#request, this.#route.operationPath ?? '', body), body);

@@ -6,27 +6,24 @@ import { version } from '../version.ts';
 
 type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retryHours'>;
 
-export interface ServiceHooks {
-  /** Where the web listener is, for a process that has one. */
-  readonly address?: () => string | undefined;
-  /** Called after a change, so that dispatchers look for work. */
-  readonly changed?: () => void;
-}
-
-/** What the operator's actions work with, for routes and for commands. */
+/**
+ * What the operator's actions work with, for routes and for commands. `address` is where the web
+ * listener is, for a process that has one.
+ */
 export const servicesOf = (
   { database, engine }: Pick<App, 'database' | 'engine'>,
   config: WebConfig,
   now: () => number,
-  { address = () => undefined, changed = () => {} }: ServiceHooks = {},
+  changed: () => void = () => {},
+  address: () => string | undefined = () => undefined,
 ): Services => ({
   database,
   engine,
   now,
   version,
   defaultRegion: config.region || null,
-  webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
   tryForMs: config.retryHours * 3_600_000,
   changed,
+  webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
   openapi: createOpenapi(version),
 });

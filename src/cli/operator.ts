@@ -21,6 +21,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   audit: 'who changed what',
   operator: 'people who sign in to the console',
   token: 'bearer tokens of the JSON API',
+  webhook: 'addresses to which events are delivered',
   'user-id': 'user_ids of an account',
 };
 

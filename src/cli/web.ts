@@ -2,6 +2,9 @@ import type { HttpBindings } from '@hono/node-server';
 import type { App } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
 import { createConsole } from '../console/app.ts';
+import { createCarrierCallbacks } from '../gateway/callbacks.ts';
+import { createCarrierEvents } from '../gateway/carrier-events.ts';
+import { readConnectorFile } from '../gateway/connector-file.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { createApi } from '../operator/api.ts';
 import type { Problem } from '../problem.ts';
@@ -28,7 +31,13 @@ export async function startWeb(
   if (webPort === null) return undefined;
   const addresses = createAddresses({ ...config, baseUrl: config.webUrl });
   let address: string | undefined;
-  const services = servicesOf(app, config, now, { address: () => address, changed: () => gateway?.wake() });
+  const services = servicesOf(
+    app,
+    config,
+    now,
+    () => gateway?.wake(),
+    () => address,
+  );
   const admitClient = (client: string) => app.admission.admitClient(client);
   const report = ({ message, kind, details }: Problem, request_id: string) =>
     log.error({ err: describeError(details.cause), kind, request_id }, details.operator ?? message);
@@ -41,6 +50,15 @@ export async function startWeb(
   });
   const seen = ({ incoming: { socket, headers } }: HttpBindings) =>
     addresses.of({ headers, target: '/' } as unknown as RequestHead, addresses.peer(socket));
+  const { database } = app;
+  const events = createCarrierEvents(database, now, config.region || null);
+  const callbacks = createCarrierCallbacks({
+    database,
+    now,
+    events,
+    ofFile: readConnectorFile(config.connectors),
+    ...(gateway && { runningOf: gateway.runningOf }),
+  });
   const web = createWebApp({
     api,
     console: createConsole({ services, admitClient, report }),
@@ -48,7 +66,8 @@ export async function startWeb(
     clientOf: (bindings) => seen(bindings).client,
     baseOf: (bindings) => seen(bindings).base,
     requestIdOf,
-    carrierOf: (name) => gateway?.handlerOf(name),
+    carriers: callbacks.handle,
+    failed: (thrown) => log.error({ err: describeError(thrown) }, 'a callback of a carrier could not be answered'),
   });
   const server = await listenWeb({ ...config, webPort }, web).catch((thrown) => {
     if (config.webPort !== 'default' || thrown.code !== 'EADDRINUSE') throw thrown;

@@ -112,6 +112,12 @@ export const settings = {
     "Public URL of the operator's side, for sign-in links and for redirects of /console and /operator. Empty: the address that it listens on.",
     baseUrl,
   ),
+  webhookNetworks: setting(
+    'COLUMBA_WEBHOOK_NETWORKS',
+    '',
+    'Comma-separated addresses or networks that webhooks may lead to although they are private. Plain http is allowed only there.',
+    readNetworks,
+  ),
   database: {
     ...setting(
       'COLUMBA_DATABASE',
@@ -179,7 +185,7 @@ export const settings = {
   keptBytesMax: setting(
     'COLUMBA_KEPT_BYTES_MAX',
     '33554432',
-    'SQLite: bytes of the response cache of a process. A response is cached until its account changes. 0 turns it off.',
+    'Bytes of the response cache of a process. A response is cached until its account changes. 0 turns it off.',
     wholeNumber(0, 2 ** 40),
   ),
   accountRate: setting(

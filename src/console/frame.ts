@@ -98,13 +98,13 @@ const headerOf = ({ name, isOperator, viewed }: Viewer, current: string): Html =
 <a class="brand" href="/console/">${texts.product}</a>
 <div class="who"><span>${texts.signedInAs} <strong>${name}</strong></span>
 <form method="post" action="/console/sign-out"><button class="plain">${texts.signOut}</button></form></div>
-</header>
-${isOperator ? navigation('/console', OPERATOR_SCREENS, texts.operator, viewed ? 'accounts' : current) : ''}
 ${
   viewed
     ? html`<p class="note">${texts.viewing(viewed.username)} <a href="/console/accounts">${texts.back}</a></p>`
     : ''
 }
+</header>
+${isOperator ? navigation('/console', OPERATOR_SCREENS, texts.operator, viewed ? 'accounts' : current) : ''}
 ${isOperator && !viewed ? '' : navigation(viewed?.base ?? '/console', HOLDER_SCREENS, texts.holder, current)}`;
 
 /** Names of screens, and the action without which a screen would be empty. */

@@ -89,11 +89,14 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     },
 
     /**
-     * Whether the account is unchanged since the caller was identified. False if the engine cannot
-     * tell. Without `pollOthers`, writes of other processes count only as of the last poll.
+     * Whether the account has the version that it had when the caller was identified. Without
+     * `pollOthers`, SQLite counts writes of other processes as of the last poll.
      */
-    isUnchanged: (account: Caller, pollOthers: boolean, pollId?: number): boolean =>
-      account.version !== undefined && database.version(account, pollOthers, pollId) === account.version,
+    isUnchanged({ id, version }: Caller, pollOthers: boolean, pollId?: number): boolean | Promise<boolean> {
+      if (id === undefined || version === undefined) return false;
+      const current = database.version(id, pollOthers, pollId);
+      return current instanceof Promise ? current.then((answer) => answer === version) : current === version;
+    },
 
     async profile(account: AccountKey): Promise<Account> {
       const row = await database.first(sql.account, { account });

@@ -6,8 +6,8 @@ import type { Incoming } from './incoming.ts';
 import { applyHeldReceipts, applySilence } from './receipts.ts';
 
 /**
- * What has to be done about carriers from time to time: messages without a receipt, receipts without
- * a message, parts that never came. One process does it; the others see that it is done.
+ * What carriers leave open: messages without a receipt, receipts without a message, parts that
+ * never came. One process looks after them; the others see that it is done.
  */
 export interface UpkeepSettings {
   readonly now: () => number;
@@ -42,7 +42,7 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     return rows.length;
   }
 
-  /** Attempts are looked at once, in the order of their times, when the time for a receipt is over. */
+  /** Looks at each attempt once, in the order of their times, when its wait is over. */
   async function expireSilent(lookedTo: string): Promise<number> {
     const before = timeOfAttempts(now() - receiptWaitMs);
     let silent = 0;

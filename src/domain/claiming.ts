@@ -154,9 +154,9 @@ function claimedOf(
 }
 
 /**
- * Moves claimed messages from the schedule to the sent ones, and reads recipient and text of all.
- * One that is not there any more was deleted by the client: it is not submitted. Nor is one with
- * the id of a sent message: an import has brought it, so another server has sent it.
+ * Moves claimed messages from the schedule to the sent ones, and reads recipient and text of all. A
+ * missing one was deleted by the client, so it is not submitted. One with the id of a sent message
+ * came from an import: another server has sent it.
  */
 async function readTexts(
   queries: Writing,

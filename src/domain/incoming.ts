@@ -119,9 +119,9 @@ async function isRepeated(queries: Writing, message: ArrivedMessage, now: number
 }
 
 /**
- * Holds a part. The messages that are ready by it: mostly none, or the one that is whole now. Where
- * another part has the number already, the sender uses its reference again: what is held is then
- * ready as it is, and the new part begins another message.
+ * Holds a part. Returns the messages that are ready by it: mostly none, or the one that is whole
+ * now. Another part may have the number already: then the sender uses its reference again. What is
+ * held is then ready as it is, and the new part begins another message.
  */
 async function addPart(queries: Writing, message: ArrivedMessage, part: Part, now: number): Promise<WholeMessage[]> {
   const { connector, sender, destination, text, receivedAt } = message;

@@ -38,7 +38,7 @@ export interface PersonCounts {
   movements: number;
   /** Incoming messages that no account has: without a route, or with parts missing. */
   unrouted: number;
-  /** Accounts whose own profile has the number. It stays: change or remove the account. */
+  /** Accounts whose profile has the number. The profile stays: change or delete the account. */
   profiles: number;
 }
 
@@ -122,7 +122,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       return database.snapshot(async (queries) => (await unroutedOf(queries, number, username)).messages);
     },
 
-    /** All of it or nothing. */
+    /** Erases all data of the person in one transaction. */
     erase: (number: string, username: string | null): Promise<PersonCounts> => {
       checkPerson(number, username);
       return database.transaction(null, async (queries) => {
@@ -184,7 +184,7 @@ function addUnrouted(counts: PersonCounts, { unrouted, held }: UnroutedOfPerson)
   counts.unrouted += unrouted.length + held.length;
 }
 
-/** Received and sent messages have no index by number, so all of an account are looked at. */
+/** Reads all messages of the account, because they have no index by number. */
 async function findIn(queries: Queries, row: AccountRow, region: string | null, same: SameNumber): Promise<Found> {
   const account = row.account_id;
   // Parsing a number takes 20 times as long as comparing its last digits.

@@ -1,8 +1,8 @@
 import { FINAL_STATUSES } from './message-records.ts';
 
 /**
- * Which status follows from receipts. Receipts come in any order and more than once, and the result
- * must be the same: so it depends on what they say, and not on when they come.
+ * Which status follows from receipts. Receipts come in any order and more than once. So the result
+ * depends on what they say, and not on when they come.
  */
 export interface PartAttempt {
   readonly attempt: bigint;
@@ -32,8 +32,8 @@ export function tellsMore(
 }
 
 /**
- * The status of a message by the attempts of its parts: that of the worst part, and a final one
- * only when all parts have one. Null where a carrier does not have all parts yet.
+ * The status of a message by the attempts of its parts: that of the worst part. It is final only
+ * when all parts are. Null where a carrier does not have all parts yet.
  */
 export function statusOfParts(attempts: readonly PartAttempt[]): string | null {
   const statuses = [...Map.groupBy(attempts, ({ part }) => part).values()].map(statusOfPart);

@@ -1,6 +1,6 @@
 import { Problem } from '../problem.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
-import { elementsOf, recordsOf } from '../store/statements/json.ts';
+import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
 import { waitForAccounts } from '../store/statements/sending.ts';
 import { isFinal, type PartAttempt, statusOfParts, tellsMore } from './receipt-status.ts';
@@ -119,7 +119,7 @@ const isBetter = (row: sql.MatchedRow, known: sql.MatchedRow): boolean =>
     ? Number(row.by_attempt_id) === 1
     : row.submitted_at > known.submitted_at;
 
-/** All accounts in one transaction. Each is locked, in an order in which nobody waits in a circle. */
+/** All accounts in one transaction. They are locked in one order, so no deadlock is possible. */
 async function applyMatched(database: Database, now: () => number, matched: ByAccount): Promise<void> {
   const accounts = [...matched.keys()].sort((one, other) => (one < other ? -1 : 1));
   const [first, ...others] = accounts;
@@ -200,7 +200,9 @@ async function applyTo(
   for (const { messageId, attempt, part } of proofs) {
     await provePart(queries, account, now, { messageId, attempt, part });
   }
-  if (changed.size > 0) await queries.run(sql.setAttemptStatuses, { account, rows: recordsOf([...changed.values()]) });
+  if (changed.size > 0) {
+    await queries.run(sql.setAttemptStatuses, { account, rows: accountRecordsOf(account, [...changed.values()]) });
+  }
   await writeMessages(queries, account, messages, sent, now);
 }
 
@@ -252,7 +254,7 @@ async function writeMessages(
     for (const [index, line] of history.entries()) lines.push([id, index + 1, line.status, line.at, line.detail]);
     if (status !== before.status) statuses.push([id, status, Math.max(now, Number(before.updated_at))]);
   }
-  if (statuses.length > 0) await queries.run(sql.setStatuses, { account, rows: recordsOf(statuses) });
+  if (statuses.length > 0) await queries.run(sql.setStatuses, { account, rows: accountRecordsOf(account, statuses) });
   if (lines.length > 0) await queries.run(sql.addHistory, { account, rows: recordsOf(lines) });
 }
 

@@ -55,8 +55,8 @@ export function createRouting(database: Database, now: () => number) {
 }
 
 /**
- * The route of a message. Of several the one of the highest priority; then one for this very
- * destination, then one with a keyword; then the first by name. Numbers are compared as seen from
+ * The route of a message. Of several the one of the highest priority counts. Then one for this very
+ * destination, then one with a keyword, then the first by name. Numbers are compared as seen from
  * `region`.
  */
 export async function findRoute(

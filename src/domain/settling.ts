@@ -1,6 +1,6 @@
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
-import { elementsOf, recordsOf } from '../store/statements/json.ts';
+import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/sending.ts';
 import { move, releaseHeld } from './ledger.ts';
 
@@ -75,7 +75,7 @@ async function settleOf(
   const parts = settlements.flatMap(({ message, parts: own }) =>
     own.map((each) => [message.id, message.attempt, each.part, each.state, each.gatewayId]),
   );
-  await queries.run(attemptSql.settle, { account, rows: recordsOf(parts) });
+  await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, parts) });
   // Another claim has another fence: this answer comes too late for the message.
   const current = settlements.filter(({ message }) => rows.get(message.id)?.fence === message.fence);
   const heldOf = (id: bigint) => rows.get(id)?.held ?? 0n;
@@ -113,12 +113,12 @@ const acceptedCount = (message: Settlement['message'], parts: readonly PartResul
 /** Back to those that a dispatcher looks at later, each with its time and reason. */
 export async function putBack(
   queries: Queries,
-  account: AccountKey,
+  account: bigint,
   state: 'waiting' | 'unsure' | 'undecided',
   rows: readonly (readonly [id: bigint, dueAt: number, reason: string])[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await queries.run(sql.putBack, { account, state, rows: recordsOf(rows) });
+  await queries.run(sql.putBack, { account, state, rows: accountRecordsOf(account, rows) });
   if (state === 'undecided') return;
   await queries.run(sql.raiseWork, { account, dueAt: Math.min(...rows.map(([, dueAt]) => dueAt)) });
 }

@@ -83,7 +83,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
       const used = claimed.reduce((sum, message) => sum + message.parts.length, 0);
       await connectors.moveSlots(connector.name, record.ratePerSecond, used - room);
     }
-    for (const message of claimed) submitting.submit(message);
+    submitting.submit(claimed);
     if (claimed.length > 0) return 0;
     const nextAt = await claiming.nextDueAt(share);
     if (nextAt === null) return settings.pollMs;
@@ -212,18 +212,17 @@ function createSubmitting(parts: DispatcherParts, { onResult, onSettled }: Submi
   const underWay = new Set<Promise<void>>();
   const stopped = new AbortController();
 
-  async function submit(message: ClaimedMessage): Promise<void> {
-    const results = await resultsOf(message);
+  async function submit(message: ClaimedMessage, signal: AbortSignal): Promise<void> {
+    const results = await resultsOf(message, signal);
     for (const result of results) onResult(result);
     const times = { now: now(), random, unsureMs: settings.unsureMs };
     const outcome = outcomeOf(message, results, times);
     await settler.add({ message, parts: partResults(message, results), outcome });
   }
 
-  async function resultsOf(message: ClaimedMessage): Promise<SubmitResult[]> {
-    const timeout = AbortSignal.timeout(settings.submitTimeoutMs);
+  async function resultsOf(message: ClaimedMessage, signal: AbortSignal): Promise<SubmitResult[]> {
     try {
-      const results = await connector.submit(submissionsOf(message), AbortSignal.any([timeout, stopped.signal]));
+      const results = await connector.submit(submissionsOf(message), signal);
       return message.parts.map((_, index) => results[index] ?? NO_ANSWER);
     } catch (thrown) {
       failed(thrown); // a bug of the connector: what it has sent is not known
@@ -233,12 +232,16 @@ function createSubmitting(parts: DispatcherParts, { onResult, onSettled }: Submi
 
   return {
     count: () => underWay.size,
-    submit(message: ClaimedMessage): void {
-      const submitted = submit(message).finally(() => {
-        underWay.delete(submitted);
-        onSettled();
-      });
-      underWay.add(submitted);
+    /** Messages of one claim share a signal: one for each cost as much as the submission. */
+    submit(messages: readonly ClaimedMessage[]): void {
+      const signal = AbortSignal.any([AbortSignal.timeout(settings.submitTimeoutMs), stopped.signal]);
+      for (const message of messages) {
+        const submitted = submit(message, signal).finally(() => {
+          underWay.delete(submitted);
+          onSettled();
+        });
+        underWay.add(submitted);
+      }
     },
     async stop(): Promise<void> {
       const late = setTimeout(() => stopped.abort(), settings.stopTimeoutMs);

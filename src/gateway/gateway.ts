@@ -6,7 +6,7 @@ import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
 import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
-import { createConnector } from './kinds.ts';
+import { type ConnectorDependencies, createConnector } from './kinds.ts';
 import { createSettler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 
@@ -18,8 +18,8 @@ export interface Gateway {
   start(): Promise<void>;
   /** Something may be due: messages were accepted or put back. */
   wake(): void;
-  /** Answers a carrier that calls below /carriers/{name}/; undefined where there is none. */
-  handlerOf(name: string): Connector['handle'];
+  /** A connector that runs in this process, as it was configured at a time. */
+  runningOf(name: string): { readonly updatedAt: number; readonly connector: Connector } | undefined;
   /** Claims nothing more, settles what is under way, closes the connectors. */
   stop(): Promise<void>;
 }
@@ -41,6 +41,7 @@ export interface GatewayParts {
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
+  readonly log?: NonNullable<ConnectorDependencies['log']>;
 }
 export interface GatewaySettings extends DispatcherSettings {
   readonly leaseMs: number;
@@ -72,6 +73,7 @@ interface Running {
 
 export function createGateway(parts: GatewayParts): Gateway {
   const { database, now, sleep, failed, ofFile } = parts;
+  const deps = parts.log ? { now, log: parts.log } : { now };
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
   const { leaseMs, unsureMs } = settings;
@@ -88,7 +90,7 @@ export function createGateway(parts: GatewayParts): Gateway {
 
   async function launch(record: ConnectorRecord): Promise<void> {
     const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
-    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, { now });
+    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
     await connector.start(parts.events);
     const dispatcher = createDispatcher({
       connector,
@@ -152,7 +154,10 @@ export function createGateway(parts: GatewayParts): Gateway {
     wake() {
       for (const { dispatcher } of running.values()) dispatcher.wake();
     },
-    handlerOf: (name) => running.get(name)?.connector.handle,
+    runningOf(name) {
+      const found = running.get(name);
+      return found && { updatedAt: found.record.updatedAt, connector: found.connector };
+    },
     async stop() {
       stopping = true;
       clearTimeout(timer);

@@ -1,11 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { badField, Problem } from '../problem.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
+import { createKannelBox } from './kannel/box.ts';
+import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';
+import { createKannelSendsms } from './kannel/sendsms.ts';
 import { createLoopback } from './loopback.ts';
+import { createWebhook, webhookConfig } from './webhook.ts';
 
 /** Every kind of connector in one place: what its configuration is, and how it is made. */
 export interface ConnectorDependencies {
   readonly now: () => number;
+  readonly log?: KannelDependencies['log'];
 }
 
 interface KindOf<S extends z.ZodObject> {
@@ -31,7 +37,36 @@ export const kinds: Readonly<Partial<Record<ConnectorKind, Kind>>> = {
     submissionsMax: 1_000,
     create: (name, config, { now }) => createLoopback(name, config, { now, setTimer: setTimeout }),
   }),
+  webhook: kindOf({
+    summary: 'Signed JSON in both directions, by Standard Webhooks.',
+    config: webhookConfig,
+    secrets: ['secret', 'oldSecret'],
+    submissionsMax: 100,
+    create: createWebhook,
+  }),
+  'kannel-box': kindOf({
+    summary: 'Kannel, as a box at the box port of bearerbox. The recommended way.',
+    config: kannelBoxConfig,
+    secrets: ['adminPassword'],
+    submissionsMax: 200,
+    create: (name, config, deps) => createKannelBox(name, config, forKannel(deps)),
+  }),
+  'kannel-sendsms': kindOf({
+    summary: 'Kannel, by requests to sendsms of smsbox, and callbacks of smsbox.',
+    config: kannelSendsmsConfig,
+    secrets: ['password', 'callbackSecret', 'adminPassword'],
+    submissionsMax: 100,
+    create: (name, config, deps) => createKannelSendsms(name, config, forKannel(deps)),
+  }),
 };
+
+const SILENT: KannelDependencies['log'] = { info: () => {}, warn: () => {} };
+
+const forKannel = ({ now, log = SILENT }: ConnectorDependencies): KannelDependencies => ({
+  now,
+  log,
+  sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}).catch(() => {}), // aborted
+});
 
 export const kindNames = Object.keys(kinds) as ConnectorKind[];
 

@@ -12,10 +12,10 @@ export class Caller {
   /** Undefined until the database has answered. */
   id: bigint | undefined;
   /**
-   * The version of the account before it was identified, where the engine has one: see
-   * Database.version.
+   * The version of the account when it was identified: see Database.version. Undefined where its
+   * answers are not cached: it is restricted to networks, or was identified by a write.
    */
-  readonly version: number | undefined;
+  version: number | undefined;
 
   constructor(userIdHash: string, admits: Caller['admits'] = admitsNone, id?: bigint, version?: number) {
     this.userIdHash = userIdHash;

@@ -29,11 +29,12 @@ export interface Database extends Queries {
     pollId?: number,
   ): Caller | undefined | Promise<Caller | undefined>;
   /**
-   * A number that is new after each change of the account, by any process. An answer is still right
-   * as long as the number is the same. Undefined on PostgreSQL. Without `poll`, writes of other
-   * processes since the last poll are not seen. Calls with the same `pollId` share one poll.
+   * The version of the account: a number that is new after each change of it, by any process. Every
+   * write that was acknowledged before the call of this function is seen. Undefined where the
+   * account does not exist. SQLite answers at once, and calls with the same `pollId` share one poll
+   * of other processes. Without `poll`, SQLite sees their writes as of the last poll.
    */
-  version(account: Caller, poll?: boolean, pollId?: number): number | undefined;
+  version(account: bigint, poll?: boolean, pollId?: number): number | undefined | Promise<number | undefined>;
   /** Identifies the account now, where no statement has. */
   confirm(account: AccountKey): Promise<void> | undefined;
   /**

@@ -16,8 +16,6 @@ export interface Statement<P = never, R = unknown> {
   readonly writes: boolean;
   /** Which accounts see other answers after it has changed a row. Undefined for a read. */
   readonly affects: Affected | undefined;
-  /** It may change which account a user_id names, or from where: the identity cache is cleared. */
-  readonly invalidatesIdentities: boolean;
   readonly row?: R;
 }
 
@@ -30,7 +28,6 @@ export type Affected = 'own' | 'returned' | 'none' | 'all';
 export interface StatementOptions {
   /** Needed for a write without the parameter `:account`. */
   readonly affects?: Exclude<Affected, 'own'>;
-  readonly invalidatesIdentities?: boolean;
 }
 
 export type Value = string | bigint | number | null | Caller;
@@ -74,13 +71,13 @@ export type Fragment =
 export function statement<P extends Record<keyof P, Value>, R = never>(
   name: string,
   text: string,
-  { affects, invalidatesIdentities = false }: StatementOptions = {},
+  { affects }: StatementOptions = {},
 ): Statement<P, R> {
   const parameters = [...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as keyof P & string))];
   const writes = !/^\s*select\b/i.test(text);
   const affected = affects ?? ((parameters as string[]).includes('account') ? 'own' : undefined);
   if (writes && affected === undefined) throw new TypeError(`${name} writes and does not declare whom it affects`);
-  return { name, text, parameters, writes, affects: writes ? affected : undefined, invalidatesIdentities };
+  return { name, text, parameters, writes, affects: writes ? affected : undefined };
 }
 
 // Not the :: of a cast.

@@ -17,8 +17,10 @@ export interface WebParts {
   /** `https://host` as the client sees it, through trusted proxies. */
   readonly baseOf: (bindings: HttpBindings) => string;
   readonly requestIdOf: (given: string | undefined) => string;
-  /** What answers the carrier of a connector, where it calls us. */
-  readonly carrierOf?: (name: string) => ((request: Request) => Promise<Response>) | undefined;
+  /** Answers a carrier; undefined where there is no such connector. */
+  readonly carriers: (name: string, request: Request) => Promise<Response | undefined>;
+  /** Called for an error that nothing expected. Never with a body. */
+  readonly failed: (thrown: unknown) => void;
 }
 
 type Environment = { Bindings: HttpBindings };
@@ -34,10 +36,8 @@ export function createWebApp(parts: WebParts): Hono<Environment> {
     return plain(state === 'ready' ? 200 : 503, state);
   });
   app.all(`${API}/*`, (call) => answer(parts, call));
-  app.all('/carriers/:name/*', async (call) => {
-    const handle = parts.carrierOf?.(call.req.param('name'));
-    return handle ? handle(call.req.raw) : plain(404, 'There is no such connector.');
-  });
+  app.all('/carriers/:name', (call) => answerCarrier(parts, call, call.req.param('name')));
+  app.all('/carriers/:name/*', (call) => answerCarrier(parts, call, call.req.param('name')));
   const console = (call: Call) => consoleAnswer(parts, call);
   app.all('/console', console);
   app.all('/console/*', console);
@@ -81,6 +81,29 @@ async function answer({ api, clientOf, requestIdOf }: WebParts, call: Call): Pro
     id,
   });
   return responseOf(reply, id);
+}
+
+/** A receipt or a message is short, and a carrier may send some hundred at once. */
+const CARRIER_BODY_BYTES_MAX = 1_048_576;
+
+/** The connector gets the whole body, which has a limit. Its answer is sent as it is. */
+async function answerCarrier({ carriers, failed }: WebParts, call: Call, name: string): Promise<Response> {
+  try {
+    const { method, url, headers } = call.req.raw;
+    const body = await bodyOf(call.req.raw, CARRIER_BODY_BYTES_MAX);
+    const hasBody = method !== 'GET' && method !== 'HEAD';
+    const request = new Request(url, { method, headers, ...(hasBody && { body: Buffer.from(body) }) });
+    return (await carriers(name, request)) ?? plain(404, 'There is nothing here.');
+  } catch (thrown) {
+    const kind = thrown instanceof Problem ? thrown.kind : 'internal';
+    if (kind === 'too-large') return plain(413, 'The body is too large.');
+    if (kind === 'unsupported-media') return plain(415, 'The body is to be sent without Content-Encoding.');
+    failed(thrown);
+    const status = kind === 'unavailable' ? 503 : 500;
+    const answered = plain(status, status === 503 ? 'The database is not available.' : 'Internal error.');
+    if (status === 503) answered.headers.set('Retry-After', '5');
+    return answered;
+  }
 }
 
 function responseOf({ status, headers, body }: ApiReply, id: string): Response {

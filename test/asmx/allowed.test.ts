@@ -47,7 +47,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
     ['unknown', false],
     ['10.1.2.3, 192.0.2.1', false],
   ];
-  test('are served inside and denied outside, whatever the notation', () =>
+  test('an account with allowed networks is served inside them and denied outside, in any notation of the address', () =>
     withService(async (service) => {
       for (const [client, served] of ADDRESSES) {
         assert.equal(await count(service, client), served ? 200 : 403, client);

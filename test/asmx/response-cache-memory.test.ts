@@ -32,7 +32,7 @@ const cacheOf = (bytesMax: number, isUnchanged = (_account: unknown) => true) =>
 const storeIn = (cache: ResponseCache, name: number | string, bytes = 1_000) =>
   cache.store(requestOf(name), NO_BYTES, responseOf(bytes));
 const findIn = (cache: ResponseCache, name: number | string, length?: number) =>
-  cache.find(requestOf(name, length), NO_BYTES);
+  cache.find(requestOf(name, length), NO_BYTES) as CachedResponse | undefined;
 const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, index) => from + index);
 
 setFlagsFromString('--expose-gc');
@@ -140,7 +140,7 @@ describe('memory of the response cache', () => {
     assert.ok(findIn(cache, 'other'));
   });
 
-  test('with 0 bytes nothing is cached', () => {
+  test('a response cache of 0 bytes stores no response', () => {
     const cache = cacheOf(0);
     for (const name of numbers(100)) storeIn(cache, name, 0);
     assert.deepEqual(

@@ -68,7 +68,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.equal((await send('get', ACME, '198.51.100.7')).status, 429, 'nor does another address help');
     }));
 
-  test('answers that are given again are counted too', () =>
+  test('a cached response counts as a call in the rate limit', () =>
     withService({ accountRate: 1, accountBurst: 50, keptBytesMax: 2 ** 20 }, async (service) => {
       const send = sender(service);
       const refused = await spend(() => send('soap11', ACME), 50);
@@ -100,7 +100,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.equal((await spend(() => send('get', ACME), 1)).status, 429);
     }));
 
-  test('both limits hold together: the lower one is the one that is told', () =>
+  test('with limits of account and address, the lower one refuses the call', () =>
     withService({ accountRate: 1, accountBurst: 2, addressRate: 1, addressBurst: 4 }, async (service) => {
       const send = sender(service);
       assert.match((await spend(() => send('get', ACME), 2)).text, /^There are too many calls of this account/);
@@ -157,7 +157,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.deepEqual(await held('nobody', '192.0.3.1'), []);
     }));
 
-  test('without the settings there is no limit', () =>
+  test('without COLUMBA_ACCOUNT_RATE and COLUMBA_ADDRESS_RATE no call gets 429', () =>
     withService({}, async (service) => {
       const send = sender(service);
       for (let call = 0; call < 300; call++) assert.equal((await send('get', ACME)).status, 200);

@@ -64,7 +64,7 @@ describe('calls.ts', () => {
     assert.deepEqual(readdirSync(folder), []);
   });
 
-  test('leaves nothing behind when it is interrupted', async () => {
+  test('an interrupted benchmark leaves no process and no file', async () => {
     const { code, stdout } = await run((progress, interrupt) => {
       if (progress.includes('starting the servers')) setTimeout(interrupt, 300);
     });

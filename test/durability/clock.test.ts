@@ -17,7 +17,7 @@ const JUMPS: Readonly<Record<string, number>> = {
 const DELAY_MAX_MS = 2_000;
 
 onEveryEngine('a clock that jumps', (engine) => {
-  test('changes no answer, and nothing fails', async (t) => {
+  test('a clock that jumps changes no answer, and no call fails', async (t) => {
     const { app, ask, clock, logged } = await serve(await engine.fresh('sample'));
     t.after(() => app.stop());
     const answers = async () => {

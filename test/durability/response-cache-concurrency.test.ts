@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
+import { test } from 'node:test';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import type { Database } from '../../src/store/database.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { adopt, readResult } from '../support/contract-client.ts';
-import { engines } from '../support/engines.ts';
+import { onEveryEngine } from '../support/engines.ts';
 import { requestOf } from '../support/protocols.ts';
 import { textOf } from '../support/service.ts';
 import { contactFields, contacts, templates } from './contacts-model.ts';
@@ -25,7 +25,6 @@ import { type Serving, serve } from './service.ts';
 const SEED = Number(process.env.SEED ?? (process.env.CI ? 20_261_115 : Date.now() % 1_000_000_000));
 const WRITES = 0.15;
 const things: Readonly<Record<string, Thing>> = { inbox, sent, contacts, templates, scheduled };
-const sqlite = engines[0] as (typeof engines)[number];
 
 const accountOf = (username: string) => ({
   username,
@@ -107,9 +106,9 @@ function callerOf({ app }: Serving, userId: string): Pick<Caller, 'ask'> {
   };
 }
 
-describe('kept answers while others write', () => {
+onEveryEngine('kept answers while others write', (engine) => {
   test('in two that have one database open, each answer is right at some moment while it was made', async (t) => {
-    const database = await sqlite.fresh('empty');
+    const database = await engine.fresh('empty');
     let kept = 0;
     const observe = ({ kind, call }: Exchange) => {
       if (kind === 'ok' && call === undefined) kept += 1;
@@ -120,7 +119,7 @@ describe('kept answers while others write', () => {
     t.diagnostic(`SEED=${SEED}`);
     let calls = 0;
     try {
-      for (let number = 0; number < 15; number++) {
+      for (let number = 0; number < (engine.name === 'sqlite' ? 15 : 6); number++) {
         await adopt(one.app, accountOf(`round-${number}`));
         const callers = [one, one, one, one, other, other].map((each) => callerOf(each, `user_id of round-${number}`));
         calls += await round(callers, `round-${number}`, 40);
@@ -133,22 +132,26 @@ describe('kept answers while others write', () => {
     assert.ok(kept > calls / 20, 'too few to tell');
   });
 
-  test('in several processes, each answer is right at some moment while it was made', async (t) => {
-    const database = await sqlite.fresh('empty');
-    const names = Array.from({ length: 6 }, (_, number) => `round-${number}`);
+  test('in two nodes with two workers each, each answer is right at some moment while it was made', async (t) => {
+    const database = await engine.fresh('empty');
+    const names = Array.from({ length: engine.name === 'sqlite' ? 6 : 4 }, (_, number) => `round-${number}`);
     const file = freshPath('json');
     writeFileSync(file, JSON.stringify({ accounts: names.map(accountOf) }));
     assert.equal((await columba(['import', file, '--database', database])).code, 0);
-    const program = await startProgram(database, 3);
+    const nodes = [await startProgram(database, 2), await startProgram(database, 2)] as const;
     t.diagnostic(`SEED=${SEED}`);
     for (const name of names) {
-      const callers = Array.from({ length: 6 }, () => createCaller(program.address, `user_id of ${name}`));
+      const callers = Array.from({ length: 8 }, (_, client) =>
+        createCaller((client % 2 === 0 ? nodes[0] : nodes[1]).address, `user_id of ${name}`),
+      );
       await round(callers, name, 40);
       for (const caller of callers) caller.close();
     }
-    program.kill('SIGTERM');
-    const { code, stderr } = await within('the end of the program', program.ended);
-    assert.equal(code, 0, stderr);
-    assert.doesNotMatch(stderr, /"level":[456]0/);
+    for (const node of nodes) {
+      node.kill('SIGTERM');
+      const { code, stderr } = await within('the end of the program', node.ended);
+      assert.equal(code, 0, stderr);
+      assert.doesNotMatch(stderr, /"level":[456]0/);
+    }
   });
 });

@@ -72,7 +72,10 @@ async function operate(twins: Twins, people: People, random: Random): Promise<vo
   }
 }
 
-/** Every operation in every protocol, twice, and with something to do for it. */
+// A purge of an emptied inbox may change the account between two calls.
+const TRIES_MAX = 20;
+
+/** Every operation in every protocol, until its answer is a cached one, at least twice. */
 async function tour(twins: Twins): Promise<Exchange[]> {
   const exchanges: Exchange[] = [];
   for (const protocol of PROTOCOLS) {
@@ -85,7 +88,12 @@ async function tour(twins: Twins): Promise<Exchange[]> {
       spelling: Infinity,
     };
     for (const [group, operation, args] of CALLS) {
-      for (const _ of [1, 2]) exchanges.push(await twins.call({ ...common, group, operation, args }));
+      const isRead = !changes(operation) && operation !== 'Read';
+      for (let tries = 1; tries <= TRIES_MAX; tries++) {
+        const exchange = await twins.call({ ...common, group, operation, args });
+        exchanges.push(exchange);
+        if (tries > 1 && (!isRead || isKept(exchange))) break;
+      }
     }
   }
   return exchanges;
@@ -124,12 +132,11 @@ async function play(engine: Engine, count: number) {
 
 onEveryEngine('answers that are kept and answers that are made anew', (engine) => {
   const isEmbedded = engine === engines[0];
-  test('they are the same, whatever is done in between', async (t) => {
+  test('cached and fresh responses are the same after any calls', async (t) => {
     t.diagnostic(`SEED=${SEED}`);
-    const exchanges = await play(engine, isEmbedded ? 6_000 : 600);
+    const exchanges = await play(engine, isEmbedded ? 6_000 : 2_000);
     const kept = exchanges.filter(isKept);
     t.diagnostic(`${kept.length} of ${exchanges.length} answers were kept ones`);
-    if (!isEmbedded) return assert.equal(kept.length, 0);
     assert.ok(kept.length > exchanges.length / 20, 'too few to tell');
     const reads = CALLS.filter(([, operation]) => !changes(operation) && operation !== 'Read');
     assert.deepEqual(missing(CALLS, exchanges), [], 'never called with success');

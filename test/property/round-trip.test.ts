@@ -59,7 +59,7 @@ onEveryEngine('round trips', (engine) => {
       await fc.assert(save, runs(150));
     }));
 
-  test('it does not matter how a client writes the characters of a text', () =>
+  test('every spelling of the characters of a text gives the same text', () =>
     withService(async (service) => {
       const save = fc.asyncProperty(xmlText().filter(Boolean), async (message) => {
         const { userID: user_id } = await adopt(service);

@@ -74,7 +74,7 @@ onEveryEngine('the progress of an import', (engine) => {
     assert.equal(stdout.split('\n').length, 3, 'the database, one line and its end');
   });
 
-  test('is not written where nobody looks', async () => {
+  test('an import writes no progress where its output is no terminal', async () => {
     const outcome = await columba(['import', file(), '--database', await engine.fresh('empty')]);
     assert.deepEqual(outcome, { code: 0, stdout: 'Imported 2 accounts with 1,234 messages.\n', stderr: '' });
   });

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { postgresDialect } from '../../src/store/postgres/connection.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
-import { type Dialect, render, type Statement, type StatementOptions, statement } from '../../src/store/statement.ts';
-import * as accounts from '../../src/store/statements/accounts.ts';
-import * as ledger from '../../src/store/statements/ledger.ts';
+import { type Dialect, render, type StatementOptions, statement } from '../../src/store/statement.ts';
 
 const rendered = (text: string, dialect: Dialect) => {
   const { parameters } = statement<Record<string, string>>('test', text, { affects: 'all' });
@@ -41,18 +39,6 @@ test('a write affects its :account, or declares whom it affects, or is refused a
   assert.equal(affected('delete from t returning account_id', { affects: 'returned' }), 'returned');
   assert.equal(affected('select 1 from t where account_id = :account'), undefined);
   assert.throws(() => affected('update t set a = 1'), /^TypeError: test writes and does not declare whom it affects$/);
-});
-
-/** Columns that decide whom a user_id names, and from where. */
-const IDENTITY = /\bset\b[^;]*\b(?:disabled_at|allowed_networks|revoked_at) =|\bdelete from (?:account|credential)\b/;
-
-test('every statement that changes whom a user_id names declares that it invalidates identities', () => {
-  const writes = Object.values(accounts as Record<string, Statement>).filter((each) => each.writes);
-  assert.deepEqual(
-    writes.filter(({ invalidatesIdentities }) => invalidatesIdentities).map(({ name }) => name),
-    writes.filter(({ text }) => IDENTITY.test(text)).map(({ name }) => name),
-  );
-  assert.equal(ledger.setBalances.invalidatesIdentities, false);
 });
 
 test('parameters are rendered by number, the same name as the same number', () => {

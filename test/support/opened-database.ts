@@ -15,7 +15,7 @@ export const pathOf = (setting: string): string => setting.replace(/^sqlite:/, '
 
 /** The tables in an order in which they can be dropped. */
 export const TABLES =
-  'sign_in_failure recovery_code second_factor session sign_in_link operator route unrouted incoming_once held_incoming held_receipt carrier_connector attempt dispatch dispatch_account retention idempotency audit operator_token history gateway_message movement ledger id_counter unread_message tally scheduled sent received blocked_number template contact contact_group credential account'.split(
+  'webhook_attempt webhook_delivery webhook sign_in_failure recovery_code second_factor session sign_in_link operator route unrouted incoming_once held_incoming held_receipt receipt_watch carrier_connector attempt dispatch dispatch_account retention idempotency audit operator_token history gateway_message movement ledger id_counter unread_message tally scheduled sent received blocked_number template contact contact_group credential account'.split(
     ' ',
   );
 
@@ -40,5 +40,5 @@ let count = 0;
 /** SQL of a test. Each statement has a name of its own, because statements are prepared by name. */
 export const sql = <P extends Record<keyof P, Value> = Record<string, never>, R = never>(
   text: string,
-  options: StatementOptions = /:account\b/.test(text) ? {} : { affects: 'all', invalidatesIdentities: true },
+  options: StatementOptions = /:account\b/.test(text) ? {} : { affects: 'all' },
 ): Statement<P, R> => statement<P, R>(`test.${++count}`, text, options);

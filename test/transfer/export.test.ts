@@ -104,7 +104,7 @@ onEveryEngine('export', (engine) => {
       }));
   }
 
-  test('both forms hold the same accounts, by username, one a line', () =>
+  test('JSON and NDJSON exports hold the same accounts by username, one per line', () =>
     withService(engine, async ({ app }) => {
       await importText(app, document(account('b'), account('a'), account('C'), account('ä')));
       const text = await exportText(app, true);

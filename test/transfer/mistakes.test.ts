@@ -117,7 +117,7 @@ onEveryEngine('an import with mistakes', (engine) => {
       );
     }));
 
-  test('tells at most 100 of them and counts the others, of one account as of many', () =>
+  test('an import reports at most 100 mistakes and counts the others', () =>
     withService(engine, async ({ app }) => {
       const many = (name: string) => account(name, { inbox: Array.from({ length: 150 }, () => ({ colour: 1 })) });
       for (const text of [document(many('a')), lines(...['a', 'b', 'c'].map(many))]) {

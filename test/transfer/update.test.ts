@@ -75,7 +75,7 @@ onEveryEngine('import --update', (engine) => {
   );
 
   test(
-    'the same file a second time changes nothing',
+    'importing the same file again with --update changes nothing',
     started(async (service) => {
       const before = await exportText(service.app, true, 'one');
       const { mistakes, updated } = await importText(service.app, lines(BEFORE), true);
@@ -289,7 +289,7 @@ onEveryEngine('import --update', (engine) => {
 });
 
 describe('columba import --update', () => {
-  test('it prints how many accounts existed before', async () => {
+  test('columba import --update prints how many accounts existed before', async () => {
     const [file, database] = [freshPath('json'), `sqlite:${freshPath('db')}`];
     writeFileSync(file, lines(BEFORE, account('two')));
     const first = await columba(['import', '--update', file, '--database', database]);

@@ -36,7 +36,7 @@ export const pieceDecoder = (decoder: TextDecoder): DecodePiece =>
 
 /**
  * For a query. Some old programs send raw bytes above 0x7F. If such a text is no UTF-8, each run of
- * %XX and each run of raw bytes is decoded by itself. A run is UTF-8 if valid, else Windows-1252.
+ * %XX or of raw bytes is decoded by itself. A run is UTF-8 if valid, else Windows-1252.
  */
 export const queryDecoder = (query: string): DecodePiece => (RAW_BYTE.test(query) ? decodeQueryPiece : null);
 

@@ -78,6 +78,7 @@ const settable = {
     .enum(unsurePolicies)
     .optional()
     .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
+  lowCredits: amount.nullable().optional().describe('Below so many free credits, the event credits.low tells it.'),
   connector: text(64, 'The connector that carries its messages; null for the default one.'),
   stopWords: stopWords.optional(),
 };
@@ -101,6 +102,7 @@ const accountOutput = z.strictObject({
   quietHours: z.string().nullable(),
   unsurePolicy: z.enum(unsurePolicies),
   connector: z.string().nullable(),
+  lowCredits: amount.nullable(),
   stopWords,
   credits,
   usedCredits: credits,
@@ -134,6 +136,7 @@ const EXAMPLE = {
   quietHours: '22:00-06:00',
   unsurePolicy: 'never-twice',
   connector: null,
+  lowCredits: '50',
   stopWords: ['STOP', 'UNSUBSCRIBE'],
   credits: '500',
   usedCredits: '0',

@@ -20,6 +20,7 @@ import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
 import { unroutedActions } from './unrouted.ts';
 import { userIdActions } from './user-ids.ts';
+import { webhookActions } from './webhooks.ts';
 
 /** Every action. The API, the reference, the commands and their tests go through this list. */
 export const actions: readonly Action[] = [
@@ -39,9 +40,10 @@ export const actions: readonly Action[] = [
   unroutedActions,
   personActions,
   retentionActions,
+  operatorActions,
   connectorActions,
   queueActions,
-  operatorActions,
   tokenActions,
+  webhookActions,
   serviceActions,
 ].flat();

@@ -1,7 +1,7 @@
 import { denied } from '../../problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import { type Dialect, render, type Statement } from '../statement.ts';
-import { identify } from '../statements/accounts.ts';
+import { CALLER } from '../statements/account-columns.ts';
 
 /**
  * A statement that identifies the caller as well, so that identification takes no round trip of its
@@ -19,7 +19,7 @@ const HASH = 'callerHash';
  * A caller restricted to networks is found too. The statement then does nothing: the networks are
  * checked first.
  */
-const callerOf = (hash: string) => `with caller as (${identify.text.replaceAll(':hash', hash)})`;
+const callerOf = (hash: string) => `with caller as (${CALLER.replaceAll(':hash', hash)})`;
 const caller = callerOf(`:${HASH}`);
 const UNRESTRICTED = '(select account_id from caller where allowed_networks is null)';
 const ACCOUNT = /(?<!:):account\b/g;
@@ -37,7 +37,8 @@ export function withCaller(statement: Statement<never>, dialect: Dialect): Calle
 }
 
 const combineRead = (text: string): string =>
-  `${caller} select caller.account_id as caller_id, caller.allowed_networks as caller_networks, answer.*
+  `${caller} select caller.account_id as caller_id, caller.allowed_networks as caller_networks,
+     (select version from tally where tally.account_id = caller.account_id) as caller_version, answer.*
    from caller left join lateral (
      select true as caller_found, found.* from (${text.replace(ACCOUNT, 'caller.account_id')}) as found
      where caller.allowed_networks is null
@@ -68,9 +69,11 @@ export function identifyFrom(
 
 /**
  * The rows of the statement itself. Undefined where the caller is restricted and nothing was read.
+ * The rows and the version are of one moment.
  */
 export function foundRows<R extends Record<string, unknown>>(rows: R[], account: Caller): R[] | undefined {
   if (identifyFrom(rows[0], account) === 'restricted') return undefined;
+  account.version = Number(rows[0]?.caller_version);
   return rows[0]?.caller_found === null ? [] : rows;
 }
 

@@ -37,6 +37,14 @@ export const postgresDialect: Dialect = {
   },
 };
 
+/** The rows as arrays of text: the ids are keys, and need not become numbers. */
+export const VERSIONS = {
+  name: 'versions',
+  text: 'select account_id, version from tally where account_id = any($1::bigint[])',
+  rowMode: 'array',
+  types: { getTypeParser: () => (text: string) => text },
+};
+
 // Rows of one insert: enough to hide the round trips. PostgreSQL takes at most 65,535 parameters.
 const ROWS_PER_INSERT = 500;
 
@@ -82,6 +90,7 @@ export class Connection implements Migratable, Writing {
     const row = await this.first(identify, { hash: account.userIdHash });
     if (!isAdmitted(account.admits, row?.allowed_networks) || !row) throw denied();
     account.id = row.account_id;
+    if (row.allowed_networks === null) account.version = Number(row.version);
   }
 
   async first<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R | undefined> {
@@ -132,6 +141,13 @@ export class Connection implements Migratable, Writing {
     }
     await this.exec('commit');
     return result;
+  }
+
+  /** See version-questions.ts. */
+  async versions(accountIds: readonly string[]): Promise<Map<string, number>> {
+    const query = { ...VERSIONS, values: [`{${accountIds.join()}}`] };
+    const { rows } = await translateErrors(() => this.#query(query));
+    return new Map(rows.map(([account, version]) => [account, Number(version)]));
   }
 
   async exec(sql: string): Promise<void> {

@@ -7,6 +7,7 @@ import { unavailable } from '../unavailable.ts';
 import { Connection, postgresDialect, translateErrors } from './connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
 import { createFailoverPool, type FailoverPool, type PostgresSettings } from './pool.ts';
+import { createVersionQuestions } from './version-questions.ts';
 
 /**
  * The large database. A connection prepares each statement once; what can be sent together takes
@@ -33,7 +34,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
       account instanceof Caller && account.id === undefined
         ? withConnection((connection) => connection.identify(account))
         : undefined,
-    version: () => undefined, // it would take a round trip: in that time the answer is read again
+    version: createVersionQuestions((accountIds) => withConnection((connection) => connection.versions(accountIds))),
     all: (statement, parameters) => withConnection((connection) => connection.all(statement, parameters)),
     first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
     run: (statement, parameters) => withConnection((connection) => connection.run(statement, parameters)),

@@ -1,6 +1,7 @@
 import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
+import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
@@ -10,6 +11,7 @@ import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
+import { webhookTables } from './webhooks.ts';
 
 /**
  * The tables. Every key starts with the account, so that data can be partitioned by account.
@@ -149,8 +151,15 @@ export const migrations: readonly Migration[] = [
   { version: 8, name: 'ledger', sql: ledgerTables, own: { sqlite: sqliteLedger, postgres: postgresLedger } },
   { version: 9, name: 'history, gateway ids, retention', sql: resourceTables },
   { version: 10, name: 'sending', sql: sendingTables, own: { sqlite: sqliteSending, postgres: postgresSending } },
-  { version: 11, name: 'receiving', sql: receivingTables },
-  { version: 12, name: 'sign-in', sql: signInTables },
+  {
+    version: 11,
+    name: 'versions of accounts',
+    sql: accountVersionColumn,
+    own: { sqlite: sqliteAccountVersion, postgres: postgresAccountVersion },
+  },
+  { version: 12, name: 'receiving', sql: receivingTables },
+  { version: 13, name: 'sign-in', sql: signInTables },
+  { version: 14, name: 'webhooks', sql: webhookTables },
 ];
 
 /**

@@ -2,7 +2,7 @@
  * route: which account gets what is sent to a number or short code. unrouted: messages for which
  * there was no route; the operator decides. incoming_once: SHA-256 of what has come already, so
  * that a carrier that repeats itself brings nothing twice. held_incoming: parts of a long message
- * whose other parts have not come yet; `parts` is a JSON object of texts by number.
+ * whose other parts have not come yet. `parts` is a JSON object of texts by number.
  *
  * held_receipt: receipts whose submission is not known. The answer to a submission may come after
  * its receipt, so they are kept for some time. An id that a receipt does not have is ''.

@@ -10,9 +10,9 @@ import { postgresTrigger } from './tally.ts';
  * the lease has run out. unsure: the account's policy decides. undecided: never; an operator or a
  * receipt decides.
  *
- * dispatch_account: when an account has its next work, and when it was served last. Claims look
- * there first, so one account does not starve another, and their cost does not depend on how many
- * messages wait.
+ * dispatch_account: when an account has its next work, and when it was served last. Claims read it
+ * first. So one account does not starve another, and a claim costs the same for any number of
+ * waiting messages.
  *
  * carrier_connector: ways to carriers. Those of a file have a row too, for their state; their
  * configuration stays in the file. The counts are of parts.

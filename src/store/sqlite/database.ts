@@ -4,13 +4,12 @@ import { Problem } from '../../problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';
-import { identify } from '../statements/accounts.ts';
+import * as sql from '../statements/accounts.ts';
 import { unavailable } from '../unavailable.ts';
-import { type ChangeTracker, createChangeTracker } from './change-tracker.ts';
+import { type AccountVersions, createAccountVersions } from './account-versions.ts';
 import { createCheckpointer } from './checkpointer.ts';
 import { Connection, isLocked, sqliteDialect } from './connection.ts';
 import { fileFault, folderFault } from './faults.ts';
-import { createIdentityCache, type IdentityCache } from './identity-cache.ts';
 import { createWriteQueue } from './write-queue.ts';
 
 /**
@@ -26,24 +25,27 @@ export async function openSqlite(
   const writer = await openWriter(path, now);
   const secondReader = new Connection(path);
   const read = createRead(writer, secondReader);
-  const identityCache = createIdentityCache((hash) => {
-    const found = read((connection) => connection.getSync(identify, { hash }));
-    return found && { id: found.account_id, networks: found.allowed_networks };
-  });
-  const changes = createChangeTracker({
+  const versions = createAccountVersions({
     dataVersion: () => writer.dataVersion(),
-    identitiesChanged: identityCache.clear,
+    version: (account) => {
+      const row = read((connection) => connection.getSync(sql.version, { account }));
+      return row && Number(row.version);
+    },
+    identity: (hash) => {
+      const row = read((connection) => connection.getSync(sql.identify, { hash }));
+      return row && { id: row.account_id, networks: row.allowed_networks, version: Number(row.version) };
+    },
   });
-  writer.onWrite = changes.markChanged;
+  writer.onWrite = versions.markChanged;
   const checkpointer = createCheckpointer(path, checkpointerDied);
   const writes = createWriteQueue(writer, {
-    onSettled: changes.settle,
+    onSettled: versions.settle,
     onAnswered: () => checkpointer.rowsWritten(writer.rowsChanged),
   });
   const single = { single: true };
 
   return {
-    ...createIdentification(identityCache, changes),
+    ...createIdentification(versions),
     all: async (statement, parameters) =>
       statement.writes
         ? writes.add(() => writer.allSync(statement, parameters), single)
@@ -94,29 +96,23 @@ const createRead =
     }
   };
 
-/** Which account calls, and whether it has changed. */
-function createIdentification(
-  identityCache: IdentityCache,
-  changes: ChangeTracker,
-): Pick<Database, 'identify' | 'confirm' | 'version'> {
-  return {
-    // Nothing is awaited between the poll and the version: the version is the one before the call.
-    identify: (userIdHash, admits, pollId) => {
-      changes.pollOtherProcesses(pollId);
-      const found = identityCache.find(userIdHash, admits);
-      if (!found) return undefined;
-      const { id, networks } = found;
-      // A restricted account has no version: its answers depend on the caller's address.
-      return new Caller(userIdHash, admits, id, networks === null ? changes.versionOf(id) : undefined);
-    },
-    confirm: () => undefined,
-    version: ({ id, version }, poll = true, pollId) => {
-      if (id === undefined) return undefined;
-      if (poll && changes.versionOf(id) === version) changes.pollOtherProcesses(pollId); // else it is new anyway
-      return changes.versionOf(id);
-    },
-  };
-}
+/** Which account calls, and its version. */
+const createIdentification = (versions: AccountVersions): Pick<Database, 'identify' | 'confirm' | 'version'> => ({
+  // Nothing is awaited between the poll and the version: the version is the one before the call.
+  identify: (userIdHash, admits, pollId) => {
+    versions.pollOtherProcesses(pollId);
+    const found = versions.identify(userIdHash, admits);
+    if (!found) return undefined;
+    const { id, networks, version } = found;
+    // A restricted account has no version: its answers depend on the caller's address.
+    return new Caller(userIdHash, admits, id, networks === null ? version : undefined);
+  },
+  confirm: () => undefined,
+  version: (account, poll = true, pollId) => {
+    if (poll) versions.pollOtherProcesses(pollId);
+    return versions.versionOf(account);
+  },
+});
 
 async function withConnection<T>(path: string, work: (connection: Connection) => T | Promise<T>): Promise<T> {
   const connection = new Connection(path);

@@ -49,3 +49,8 @@ export type AccountRow = RowOf<typeof ACCOUNT_FIELDS> & { account_id: bigint };
 export type AccountDetails = Pick<AccountValues, (typeof DETAILS)[number]>;
 
 export const accountColumns = defineColumns(ACCOUNT_FIELDS);
+
+/** The account that a user_id names, where it may call. */
+export const CALLER = `select account.account_id, allowed_networks
+  from credential join account on account.account_id = credential.account_id
+  where user_id_hash = :hash and revoked_at is null and disabled_at is null`;

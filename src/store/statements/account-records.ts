@@ -7,12 +7,13 @@ export interface AccountRecordRow extends AccountRow {
   quiet_hours: string | null;
   unsure_policy: string | null;
   connector: string | null;
+  low_credits: bigint | null;
 }
 type One = { account: bigint };
 
 const columns = `account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax, mobile, address,
   region, credits, used_credits, priority, tag, created_at, last_login_at, disabled_at, allowed_networks,
-  stop_words, time_zone, quiet_hours, unsure_policy, connector`;
+  stop_words, time_zone, quiet_hours, unsure_policy, connector, low_credits`;
 
 export const recordByName = statement<{ username: string }, AccountRecordRow>(
   'accountRecords.byName',
@@ -41,24 +42,21 @@ export const changeRecord = statement<{
   quietHours: string | null;
   unsurePolicy: string | null;
   connector: string | null;
+  lowCredits: bigint | null;
   stopWords: string | null;
 }>(
   'accountRecords.change',
   `update account set contact_name = :contactName, contact_surname = :contactSurname, company = :company, email = :email,
      tel = :tel, fax = :fax, mobile = :mobile, address = :address, region = :region, priority = :priority, tag = :tag,
      allowed_networks = :allowedNetworks, time_zone = :timeZone, quiet_hours = :quietHours,
-     unsure_policy = :unsurePolicy, connector = :connector, stop_words = :stopWords
+     unsure_policy = :unsurePolicy, connector = :connector, stop_words = :stopWords, low_credits = :lowCredits
    where account_id = :account`,
-  { invalidatesIdentities: true },
 );
 export const setDisabledAt = statement<{ account: bigint; disabledAt: number | null }>(
   'accountRecords.setDisabledAt',
   'update account set disabled_at = :disabledAt where account_id = :account',
-  { invalidatesIdentities: true },
 );
-export const removeRecord = statement<One>('accountRecords.remove', 'delete from account where account_id = :account', {
-  invalidatesIdentities: true,
-});
+export const removeRecord = statement<One>('accountRecords.remove', 'delete from account where account_id = :account');
 
 export interface OwnedRow {
   user_ids: bigint;
@@ -104,5 +102,4 @@ export const revokeUserId = statement<{ account: bigint; hash: string; revokedAt
   'accountRecords.revokeUserId',
   `update credential set revoked_at = :revokedAt
    where account_id = :account and user_id_hash = :hash and revoked_at is null`,
-  { invalidatesIdentities: true },
 );

@@ -5,6 +5,7 @@ import {
   type AccountRow,
   type AccountValues,
   accountColumns,
+  CALLER,
   DETAILS,
 } from './account-columns.ts';
 
@@ -21,10 +22,21 @@ type One = { account: AccountKey };
 // column.
 const columns = `account_id, ${accountColumns.names}`;
 
-export const identify = statement<{ hash: string }, { account_id: bigint; allowed_networks: string | null }>(
+export interface IdentityRow {
+  account_id: bigint;
+  allowed_networks: string | null;
+  version: bigint;
+}
+export const identify = statement<{ hash: string }, IdentityRow>(
   'accounts.identify',
-  `select account.account_id, allowed_networks from credential join account on account.account_id = credential.account_id
-   where user_id_hash = :hash and revoked_at is null and disabled_at is null`,
+  `select account_id, allowed_networks,
+     (select version from tally where tally.account_id = caller.account_id) as version
+   from (${CALLER}) as caller`,
+);
+/** See schema/account-version.ts. */
+export const version = statement<One, { version: bigint }>(
+  'accounts.version',
+  'select version from tally where account_id = :account',
 );
 export const account = statement<One, AccountRow>(
   'accounts.account',
@@ -46,12 +58,10 @@ export const addAccount = statement<{ account: bigint } & AccountValues>(
 export const setDisabled = statement<{ account: bigint; disabledAt: number | null }>(
   'accounts.setDisabled',
   'update account set disabled_at = :disabledAt where account_id = :account',
-  { invalidatesIdentities: true },
 );
 export const setAllowedNetworks = statement<{ account: bigint; networks: string | null }>(
   'accounts.setAllowedNetworks',
   'update account set allowed_networks = :networks where account_id = :account',
-  { invalidatesIdentities: true },
 );
 /** Replaces the given details. Null leaves a column as it is. */
 export const setDetails = statement<{ account: AccountKey } & AccountDetails>(
@@ -79,5 +89,4 @@ export const revokeCredentials = statement<{ account: bigint; prefix: string; ke
   'accounts.revokeCredentials',
   `update credential set revoked_at = :revokedAt
    where account_id = :account and user_id_hash like :prefix || '%' and user_id_hash <> :keep and revoked_at is null`,
-  { invalidatesIdentities: true },
 );

@@ -52,14 +52,14 @@ export const matched = statement<{ rows: string }, MatchedRow>(
 );
 export const attemptsOf = statement<Some, AttemptStateRow>(
   'receipts.attemptsOf',
-  `select message_id, attempt, part, state, status, status_at from attempt
-   where account_id = :account and message_id in ({elements :ids}) order by message_id, attempt, part`,
+  `select message_id, attempt.attempt, part, state, status, status_at from attempt
+   where account_id = :account and message_id in ({elements :ids}) order by message_id, attempt.attempt, part`,
 );
 export const setAttemptStatuses = statement<One & { rows: string }>(
   'receipts.setAttemptStatuses',
   `update attempt set status = changed.status, status_at = changed.status_at
-   from {records :rows message_id bigint, attempt bigint, part bigint, status text, status_at bigint} as changed
-   where attempt.account_id = :account and attempt.message_id = changed.message_id
+   from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, status text, status_at bigint} as changed
+   where +attempt.account_id = :account and attempt.account_id = changed.account_id and attempt.message_id = changed.message_id
      and attempt.attempt = changed.attempt and attempt.part = changed.part`,
   { affects: 'none' },
 );
@@ -71,8 +71,8 @@ export const statusesOf = statement<Some, { message_id: bigint; status: string; 
 export const setStatuses = statement<One & { rows: string }>(
   'receipts.setStatuses',
   `update sent set status = changed.status, updated_at = changed.updated_at, is_marked = 0
-   from {records :rows message_id bigint, status text, updated_at bigint} as changed
-   where sent.account_id = :account and sent.message_id = changed.message_id`,
+   from {records :rows account_id bigint, message_id bigint, status text, updated_at bigint} as changed
+   where +sent.account_id = :account and sent.account_id = changed.account_id and sent.message_id = changed.message_id`,
 );
 /** `ahead` counts the new lines of a message from 1. */
 export const addHistory = statement<One & { rows: string }>(
@@ -102,7 +102,7 @@ export const heldOf = statement<Some, HeldMatchRow>(
    where attempt.account_id = :account and attempt.message_id in ({elements :ids})
      and held_receipt.connector = attempt.connector and held_receipt.gateway_id = attempt.gateway_id`,
 );
-/** Messages that held receipts are about. Mostly none: whoever settles a submission asks for its receipts. */
+/** Messages that held receipts are about. Mostly none: a settlement asks for its receipts. */
 export const heldMatches = statement<{ limit: number }, { account_id: bigint; message_id: bigint }>(
   'receipts.heldMatches',
   `select distinct attempt.account_id, attempt.message_id from held_receipt cross join attempt

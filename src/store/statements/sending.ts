@@ -90,7 +90,7 @@ export const claim = statement<
 /** Leases that ran out, and unsure ones whose deadline is over. */
 export const overdue = statement<One & { now: number; limit: number }, DispatchRow>(
   'sending.overdue',
-  `select ${columns} from dispatch where account_id = :account and state in ('submitting', 'unsure') and due_at <= :now
+  `select ${columns} from dispatch {using dispatch_by_due} where account_id = :account and state in ('submitting', 'unsure') and due_at <= :now
    order by due_at, message_id {limit :limit}`,
 );
 const least = (state: DispatchState) =>
@@ -147,8 +147,8 @@ export const remove = statement<Some>(
 export const putBack = statement<One & { state: DispatchState; rows: string }>(
   'sending.putBack',
   `update dispatch set state = :state, due_at = changed.due_at, reason = changed.reason, lease_owner = null
-   from {records :rows message_id bigint, due_at bigint, reason text} as changed
-   where dispatch.account_id = :account and dispatch.message_id = changed.message_id`,
+   from {records :rows account_id bigint, message_id bigint, due_at bigint, reason text} as changed
+   where +dispatch.account_id = :account and dispatch.account_id = changed.account_id and dispatch.message_id = changed.message_id`,
   { affects: 'none' },
 );
 

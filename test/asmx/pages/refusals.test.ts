@@ -79,7 +79,7 @@ onEveryEngine('refusals as pages', (engine) => {
     }
   });
 
-  test('what the page says is text, whatever the address says', async () => {
+  test('an error page escapes the path and the query of its request', async () => {
     const { text } = await service.send({ path: '/api/inbox.asmx/Unread"><script>x</script>', headers: NAVIGATION });
     assert.equal(text.match(/<script>/g)?.length, 1);
     assert.doesNotMatch(text, /<script>x/);

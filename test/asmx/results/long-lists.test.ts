@@ -96,7 +96,7 @@ onEveryEngine('long lists', (engine) => {
     });
   }
 
-  test('what is read, marked or in another group is left out on every page', async () => {
+  test('every page of a long list leaves out rows that are read, marked or in another group', async () => {
     for (const question of QUESTIONS) await agree(service, 'get', question, others.mixed);
     for (const max of [500, 501]) {
       for (const question of QUESTIONS.filter(({ cap }) => cap))

@@ -109,7 +109,7 @@ describe('memory', () => {
       assert.ok(grown < GROWTH_MAX_MIB, `${grown.toFixed(1)} MiB more`);
     }));
 
-  test('of a body without end no more is held than it may have', () =>
+  test('an endless body holds no more memory than the limit of a body', () =>
     scene(engine, {}, async ({ address }) => {
       // One that does not mind being told that it has had its answer.
       const socket = connect({ port: portOf(address), host: '127.0.0.1', allowHalfOpen: true });

@@ -46,7 +46,7 @@ describe('what is unsent', () => {
     assert.equal(unsent.refused, 6);
   });
 
-  test('what is made beyond 192 KiB counts, and all of it is given back once', () => {
+  test('bytes beyond 192 KiB of a response count as unsent and are released once', () => {
     const unsent = createUnsent(64 * MIB);
     const [holding, other] = [unsent.hold(1n, false), unsent.hold(1n, false)];
     holding.add(100 * KIB);

@@ -129,7 +129,7 @@ describe('readiness', () => {
     assert.equal(ends.length, 2);
   });
 
-  test('after it was told to stop, no probe asks the database', async () => {
+  test('after stopping() no probe queries the database', async () => {
     const { ends, check } = heldChecks();
     const health = createHealth(check);
     health.stopping();

@@ -188,7 +188,7 @@ onEveryEngine('the line of a call', (engine) => {
     assert.notDeepEqual(accounts[0], accounts[1]);
   });
 
-  test('is there for every operation in every form, with the bytes of its answer', async () => {
+  test('every operation in every protocol has a line in the access log, with the bytes of its response', async () => {
     const sizes: number[] = [];
     const lines = await logged(engine, async (address) => {
       for (const form of PROTOCOLS) {
@@ -212,7 +212,7 @@ onEveryEngine('the line of a call', (engine) => {
     assert.equal(new Set(lines.map(({ account }) => account)).size, 1);
   });
 
-  test('is not there for health checks', async () => {
+  test('health checks have no line in the access log', async () => {
     const lines = await logged(engine, async (address) => {
       for (const target of ['/health/live', '/health/ready']) await ask(address, target);
     });

@@ -201,7 +201,7 @@ describe('columba serve --trace', () => {
     }
   });
 
-  test('ends at once, with one sentence, where the file cannot be written', async () => {
+  test('columba serve --trace ends with one sentence if the file cannot be written', async () => {
     const child = start(join(folder, 'nowhere', 'trace.txt'));
     let complaint = '';
     child.stderr.on('data', (piece) => {

@@ -85,7 +85,7 @@ onEveryEngine('log lines', (engine) => {
 describe('standard error', () => {
   const start = async () => startObserved((await engines[0]?.fresh('sample')) as string);
 
-  test('that nobody reads does not hold up the service, nor its end', async () => {
+  test('a standard error that nobody reads delays neither the service nor its end', async () => {
     const program = await start();
     program.child.stderr?.removeAllListeners('data').pause();
     const caller = createCaller(program.address, ACME);
@@ -97,7 +97,7 @@ describe('standard error', () => {
     assert.equal(code, 0);
   });
 
-  test('that is closed does not hold up the service, nor its end', async () => {
+  test('a closed standard error delays neither the service nor its end', async () => {
     const program = await start();
     program.child.stderr?.destroy();
     const caller = createCaller(program.address, ACME);
@@ -112,7 +112,7 @@ describe('standard error', () => {
 describe('an output', () => {
   const line = (number: number) => `${JSON.stringify({ number, text: 'x'.repeat(200) })}\n`;
 
-  test('writes lines in their order, those that wait before one that does not', async () => {
+  test('the log stream writes buffered lines before a line that is written at once', async () => {
     const file = freshPath('log');
     const output = createLogStream(false, openSync(file, 'w'));
     for (let number = 0; number < 1_000; number++) output.writeLater(line(number));

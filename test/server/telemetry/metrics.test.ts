@@ -212,7 +212,7 @@ onEveryEngine('metrics', (engine) => {
     );
   });
 
-  test('they are at /metrics of their own port and nowhere else', async () => {
+  test('metrics are at /metrics of the metrics port and nowhere else', async () => {
     await withMetrics(engine, async ({ address, lines }, port) => {
       const own = `http://127.0.0.1:${port}`;
       assert.equal(lines().find(({ msg }) => msg === 'serving metrics')?.metrics, `${own}/metrics`);

@@ -164,7 +164,7 @@ onEveryEngine('spans', (engine) => {
 
 describe('the variables of OpenTelemetry', () => {
   const engine = engines[0] as Engine;
-  test('say what the service is called', async () => {
+  test('spans have the name of the service', async () => {
     const plain = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}));
     assert.match(plain.collector.bodies[0] ?? '', /"service\.name","value":\{"stringValue":"columba"\}/);
     const named = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}), {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Caller } from '../../../src/store/caller.ts';
 import { lockQuery, withCaller } from '../../../src/store/postgres/caller-statement.ts';
-import { postgresDialect } from '../../../src/store/postgres/connection.ts';
+import { postgresDialect, VERSIONS } from '../../../src/store/postgres/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import * as accounts from '../../../src/store/statements/accounts.ts';
 import * as contacts from '../../../src/store/statements/contacts.ts';
@@ -67,8 +67,9 @@ onPostgres('query plans of PostgreSQL', () => {
 
   const indexesIn = (plan: string) =>
     [...plan.matchAll(/(?:using|Bitmap Index Scan on) (\w+)/g)].map(([, name]) => name);
-  /** Of finding out who calls. */
+  /** Of finding out who calls, and of the account's version, which comes with what is read. */
   const CALLER = ['credential_user_id_hash_key', 'account_pkey'];
+  const VERSION = 'tally_pkey';
 
   const about = statements.filter((each) => (each.parameters as readonly string[]).includes('account'));
   const asked = about.flatMap((statement) => {
@@ -91,7 +92,8 @@ onPostgres('query plans of PostgreSQL', () => {
           assert.match(first ?? '', /^(account_id|user_id_hash)$/, plan);
         }
       }
-      assert.deepEqual(indexesIn(called), [...CALLER, ...indexesIn(own)], called);
+      const version = statement.writes ? [] : [VERSION];
+      assert.deepEqual(indexesIn(called).toSorted(), [...CALLER, ...version, ...indexesIn(own)].toSorted(), called);
     });
   }
 
@@ -127,6 +129,11 @@ onPostgres('query plans of PostgreSQL', () => {
       assert.doesNotMatch(plan, /Seq Scan/);
       assert.match(plan, /Index Scan using account_pkey on account/);
     }
+  });
+
+  test('versions are read by the key of the tally', async () => {
+    const plan = await planOf({ text: VERSIONS.text, parameters: ['accounts'] });
+    assert.match(plan, /Index Scan (using|on) tally_pkey/);
   });
 
   test('what is to be purged is found in an index of its own, and its rows by their generation', async () => {

@@ -51,7 +51,7 @@ async function answersOf({ ask }: Serving, which: (operation: string) => boolean
 }
 
 onEveryEngine('the migration to a tally', (engine) => {
-  test('counts what is there for every account, in the first generation', async (t) => {
+  test('the migration to tallies counts the messages of every account in the first generation', async (t) => {
     const setting = await firstVersion(engine);
     const outside = await openOutside(setting);
     t.after(() => outside.close());

@@ -123,7 +123,7 @@ describe('the log of the embedded database', () => {
     for (const each of [reader, checkpoints, writer]) each.close();
   });
 
-  test('what a process that was killed has left in it is moved at the start', async () => {
+  test('the start checkpoints the WAL of a killed process', async () => {
     const setting = await sqlite.fresh('sample');
     const store = await openStore(setting);
     const changed = await store.run(mark, { text: TEXT });
