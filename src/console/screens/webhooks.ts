@@ -1,3 +1,4 @@
+import { EVENT_TYPES } from '../../domain/events.ts';
 import { html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
 import { confirmation, empty, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
@@ -27,7 +28,6 @@ interface AttemptOutput {
 
 const texts = peopleTexts.webhooks;
 const HERE = '/console/webhooks';
-const EVENTS = ['message.received', 'message.status'] as const;
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, query, form } = visit;
@@ -51,7 +51,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     rows.length > 0
       ? table({ caption: texts.title, columns: texts.columns, rows })
       : empty(texts.empty, texts.emptyHint);
-  const choices = EVENTS.map(
+  const choices = EVENT_TYPES.map(
     (event) =>
       html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${event}</label>`,
   );
