@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { createConsole } from '../../src/console/app.ts';
 import { createSlots } from '../../src/console/slots.ts';
 import { accountId } from '../../src/domain/account-records.ts';
+import { createInbox } from '../../src/domain/inbox.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { issueLink } from '../../src/domain/sign-in.ts';
 import { type Database, joined } from '../../src/domain/transactions.ts';
@@ -98,6 +99,41 @@ onEveryEngine('cost of pages', (engine) => {
     }
   });
 });
+
+describe('acting on all that match', () => {
+  test('stops with the batch under way when its page is left', async (t) => {
+    const api = await startOperatorApi(engines[0] as (typeof engines)[number], 'empty');
+    t.after(() => api.stop());
+    await act(api, 'account add', { body: { username: 'acme' } });
+    await fill(api, 'acme', 1_600);
+    const { database, now } = api.services;
+    const console = createConsole({ services: api.services, admitClient: () => {}, report: () => {} });
+    const owner = { kind: 'account', id: await accountId(database, 'acme'), name: 'acme' } as const;
+    const { token } = await issueLink(database, owner, now());
+    const post = (path: string, cookie: string, fields: Record<string, string> = {}) => {
+      const headers = { 'Sec-Fetch-Site': 'same-origin', cookie };
+      const request = new Request(`http://localhost${path}`, {
+        method: 'POST',
+        body: new URLSearchParams(fields),
+        headers,
+      });
+      return console({ request, client: '127.0.0.1', base: 'http://localhost', id: '1' });
+    };
+    const cookie = (await post(`/console/sign-in/${token}`, '')).headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    const reply = await post('/console/inbox', cookie, { act: 'read', scope: 'all', snapshot: '1000000' });
+    const reader = (reply.body ?? assert.fail('no body')).getReader();
+    const decoder = new TextDecoder();
+    for (let text = ''; !text.includes('500 of 1,600 done'); ) text += decoder.decode((await reader.read()).value);
+    await reader.cancel();
+    const { unread } = await unreadOf(api);
+    assert.ok(unread === 1_100 || unread === 600, String(unread));
+  });
+});
+
+async function unreadOf({ services: { database } }: OperatorApi): Promise<{ unread: number }> {
+  const inbox = createInbox(database, { wake() {} });
+  return { unread: Number(await inbox.countUnread(await accountId(database, 'acme'))) };
+}
 
 describe('pages at a time', () => {
   test('are bounded; those beyond the queue are refused, and every slot comes back', async () => {
