@@ -8,6 +8,7 @@ import type { Discrepancy } from '../domain/ledger.ts';
 import type { Services } from '../services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
+import { checkConnectors } from './connector-check.ts';
 import { formatBytes, isDevice, isOpenToOthers, print, refuseDatabase, remark, writeWhole } from './output.ts';
 import { databaseName, type Session, sqlitePath } from './session.ts';
 
@@ -59,7 +60,10 @@ export async function runBackup({ services, config }: Session, path: string, for
   print(`Wrote ${path}.`);
 }
 
-/** Settings and database, without serving. The exit code: 1 where credits do not add up. */
+/**
+ * Settings, database and connectors, without serving. The exit code: 1 where credits do not add up,
+ * or where a connector has a mistake.
+ */
 export async function runCheck({ services, config }: Session, withLedger: boolean): Promise<number> {
   for (const [name, setting] of Object.entries<Setting<unknown>>(settings)) {
     print(`${setting.variable}=${shownValue(setting, String(config[name as keyof Config]))}`);
@@ -75,9 +79,10 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
     print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
     if (isOpenToOthers(path)) remark(`columba: Others may read the database. Run: chmod 600 ${path}*`);
   }
+  const isConnected = await checkConnectors(services, config);
   const isRight = withLedger ? await checkLedger(services) : true;
   print('The settings are right and the database can be used.');
-  return isRight ? 0 : 1;
+  return isRight && isConnected ? 0 : 1;
 }
 
 /** Whether the credits of every account are the sums of their movements. */
