@@ -14,6 +14,7 @@ import { type Smsc, startSmsc } from '../../support/smsc.ts';
 const peer = kannel();
 const SECRET = 'secret-of-the-callbacks';
 const SHORT_CODE = '12345';
+const RECEIPTS_LOST_MAX = 3;
 
 interface Installation {
   readonly smsc: Smsc;
@@ -194,9 +195,9 @@ for (const way of ['box', 'sendsms'] as const) {
         const isMissing = (number: string) => !sentTo(own, batch).includes(number) && !own.undecided(batch).has(number);
         await until('the carrier has the rest', () => ![...batch.keys()].some(isMissing));
         if (way === 'sendsms') return; // with smsbox the callbacks that it had begun are gone
-        await until('receipts', async () =>
-          (await openIn(own, batch)).every((number) => own.undecided(batch).has(number)),
-        );
+        // Kannel forgets a receipt where it dies between finding its message and storing the receipt.
+        const lost = async () => (await openIn(own, batch)).filter((number) => !own.undecided(batch).has(number));
+        await until('receipts', async () => (await lost()).length <= RECEIPTS_LOST_MAX);
       },
     );
 
