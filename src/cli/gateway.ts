@@ -23,6 +23,7 @@ export async function startGateway(
     database,
     now,
     sleep,
+    log,
     ofFile,
     log,
     events: createCarrierEvents(database, now, config.region || null),
