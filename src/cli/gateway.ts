@@ -25,7 +25,6 @@ export async function startGateway(
     sleep,
     log,
     ofFile,
-    log,
     events: createCarrierEvents(database, now, config.region || null),
     onGatewayIds: heldReceiptsFor(now),
     settings: { unsureMs: config.unsureMinutes * 60_000 },
