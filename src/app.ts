@@ -55,6 +55,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
         log,
         isWorker: cluster.isWorker,
         totals: () => services.totals(),
+        sendingTotals: () => services.sendingTotals(),
         sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
       }));
     const observer = telemetry?.observeStatement;

@@ -134,7 +134,8 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
   try {
     if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
     if (config.metricsPort > 0) {
-      ports.push(await serveAggregatedMetrics(config, deps.log, app.totals).catch(takenPort(config)));
+      const serving = serveAggregatedMetrics(config, deps.log, app.totals, app.sendingTotals);
+      ports.push(await serving.catch(takenPort(config)));
     }
     return await superviseWorkers(config, deps, accounts);
   } finally {

@@ -88,8 +88,8 @@ export function inEveryProtocol(
 }
 
 /**
- * All forms on the first engine, and one after the other on the next ones: what a protocol makes of a call has nothing to do
- * with where the data is.
+ * All protocols on the first engine, and one after the other on the next engines. The protocol of a
+ * call does not depend on where the data is.
  */
 export const protocolsFor = (engine: Engine): readonly Protocol[] =>
   engine === engines[0] ? PROTOCOLS : [PROTOCOLS[turn++ % PROTOCOLS.length] as Protocol];

@@ -8,8 +8,9 @@ import { contract } from '../../src/contract/contract.ts';
 export const NAMESPACE = 'http://sms.example/api';
 
 /**
- * A DataSet's type refers to the schema of schemas and to "anything", which must be declared somewhere: these two say that
- * it is an xs:schema and a diffgram, whatever is in them. The rows are then held against the schema in the reply.
+ * The type of a DataSet refers to the schema of schemas and to "anything", which must be declared.
+ * These two declare an xs:schema and a diffgram with any content. The rows are then held against
+ * the schema in the reply.
  */
 const lax = (namespace: string, element: string) => `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
   targetNamespace="${namespace}" elementFormDefault="qualified"><xs:element name="${element}"><xs:complexType><xs:sequence>

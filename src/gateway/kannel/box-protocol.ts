@@ -1,6 +1,6 @@
 /**
- * The protocol of bearerbox's box port, as Kannel 1.4.5 speaks it. A frame is its length and its
- * type, 4 octets each, then the fields of that type in a fixed order. Integers are signed,
+ * The protocol of bearerbox's box port, as Kannel 1.4.5 speaks it. A frame has its length and its
+ * type, 4 octets each. The fields of that type follow in a fixed order. Integers are signed,
  * big-endian, 4 octets; −1 stands for an absent one. A string is its length and its octets; the
  * length −1 stands for an absent one.
  */
