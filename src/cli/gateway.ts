@@ -23,7 +23,6 @@ export async function startGateway(
     database,
     now,
     sleep,
-    log,
     ofFile,
     events: createCarrierEvents(database, now, config.region || null),
     onGatewayIds: heldReceiptsFor(now),
