@@ -10,6 +10,7 @@ import { createLedger } from './domain/ledger.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createRetention, createRetentionRuns } from './domain/retention.ts';
+import { createSendingTotals } from './domain/sending-totals.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createTotals, readStatus } from './domain/totals.ts';
 import type { Log } from './server/telemetry/log.ts';
@@ -67,6 +68,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     retentionRuns,
     upkeepRuns,
     totals,
+    sendingTotals: createSendingTotals(unobserved, now),
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
     /** Ends the purge and the retention, and closes the database. */

@@ -5,10 +5,11 @@ import { dirname } from 'node:path';
 import type { Setting } from '../config/setting.ts';
 import { type Config, settings, shownValue } from '../config/settings.ts';
 import type { Discrepancy } from '../domain/ledger.ts';
+import { checkConnectors } from '../gateway/connector-check.ts';
+import { readConnectorFile } from '../gateway/connector-file.ts';
 import type { Services } from '../services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
-import { checkConnectors } from './connector-check.ts';
 import { formatBytes, isDevice, isOpenToOthers, print, refuseDatabase, remark, writeWhole } from './output.ts';
 import { databaseName, type Session, sqlitePath } from './session.ts';
 
@@ -79,10 +80,21 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
     print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
     if (isOpenToOthers(path)) remark(`columba: Others may read the database. Run: chmod 600 ${path}*`);
   }
-  const isConnected = await checkConnectors(services, config);
+  const isReachable = await checkCarriers(services, config);
   const isRight = withLedger ? await checkLedger(services) : true;
   print('The settings are right and the database can be used.');
-  return isRight && isConnected ? 0 : 1;
+  return isRight && isReachable ? 0 : 1;
+}
+
+/** Whether no connector has a mistake. */
+async function checkCarriers({ database }: Services, config: Config): Promise<boolean> {
+  const checked = await checkConnectors(database, readConnectorFile(config.connectors), { now: Date.now });
+  for (const { name, mistakes } of checked) {
+    for (const mistake of mistakes) remark(`columba: connector ${name}: ${mistake}`);
+  }
+  const names = checked.map(({ name, kind }) => `${name} (${kind})`);
+  print(`Connectors: ${names.join(', ') || 'none yet, so the loopback, which brings messages to nobody'}`);
+  return checked.every(({ mistakes }) => mistakes.length === 0);
 }
 
 /** Whether the credits of every account are the sums of their movements. */

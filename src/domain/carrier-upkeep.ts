@@ -42,7 +42,7 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     return rows.length;
   }
 
-  /** Looks at each attempt once, in the order of time, when the wait for a receipt is over. */
+  /** Looks at each attempt once, in the order of their times, when its wait is over. */
   async function expireSilent(lookedTo: string): Promise<number> {
     const before = timeOfAttempts(now() - receiptWaitMs);
     let silent = 0;

@@ -26,8 +26,8 @@ interface InFlight {
 }
 
 /**
- * Submissions of this process by their attempt, which is unique for ever. They are kept here and
- * not in a connector: in one process one instance of it submits, and another one is called back.
+ * Submissions of this process by their attempt, which is unique for ever. A connector does not keep
+ * them: in one process, one instance of it submits and another one is called back.
  */
 const inFlight = new Map<string, InFlight>();
 const known = new BoundedMap<string, 'refused' | 'not refused'>(REMEMBERED_MAX);
