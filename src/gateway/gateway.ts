@@ -38,6 +38,7 @@ export interface GatewayParts {
   readonly connectorChanged?: (name: string, downReason: string | null) => void;
   /** Nothing but the built-in loopback is there. */
   readonly builtinUsed?: () => void;
+  readonly log?: NonNullable<ConnectorDependencies['log']>;
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
