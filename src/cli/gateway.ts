@@ -9,8 +9,8 @@ import type { Log } from '../server/telemetry/log.ts';
 
 /**
  * Starts the dispatchers of this service. With workers they are in the process of the operator's
- * side: messages are accepted and carriers call there, and workers go on serving calls. Undefined
- * where they are switched off.
+ * side. Messages are accepted there, and workers go on serving calls. Undefined where they are
+ * switched off.
  */
 export async function startGateway(
   { database }: Pick<App, 'database'>,
