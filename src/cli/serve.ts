@@ -49,27 +49,30 @@ export async function serve(config: Config, deps: AppDependencies, options: Serv
   if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, deps);
   return serveHere(
     config,
-    cluster.isWorker ? { ...deps, rateLimiter: primaryRateLimiter() } : deps,
+    cluster.isWorker ? workerDependencies(deps) : deps,
     options,
     cluster.isWorker ? undefined : async (address, app, web) => showBanner(address, web, config, await accountsOf(app)),
   );
 }
 
-type Question = { take: Parameters<RateLimiter['take']> } | { failed: string };
+type Question = { take: Parameters<RateLimiter['take']> } | { failed: string } | { web: true };
 
-/** The primary process counts the rates of all workers. */
-const answerQuestion = (rateLimiter: RateLimiter) => (content: unknown) => {
+/** The primary process counts the rates of all workers, and knows where the web process listens. */
+const answerQuestion = (rateLimiter: RateLimiter, webAddress: () => string | undefined) => (content: unknown) => {
   const question = content as Question;
+  if ('web' in question) return webAddress();
   return 'take' in question ? rateLimiter.take(...question.take) : rateLimiter.failed(question.failed);
 };
 
-function primaryRateLimiter(): RateLimiter {
+function workerDependencies(deps: AppDependencies): AppDependencies {
   const askPrimary = createAskPrimary();
-  return {
+  const rateLimiter: RateLimiter = {
     remote: true,
     take: async (...take) => ((await askPrimary({ take } satisfies Question)) as Lease) ?? { granted: 1, waitMs: 0 },
     failed: async (failed) => ((await askPrimary({ failed } satisfies Question)) as number) ?? 0,
   };
+  const webAddress = async () => (await askPrimary({ web: true } satisfies Question)) as string | undefined;
+  return { ...deps, rateLimiter, webAddress };
 }
 
 async function serveHere(
@@ -78,8 +81,8 @@ async function serveHere(
   { trace }: ServeOptions,
   ready: (address: string, app: App, web: string | undefined) => unknown = () => {},
 ): Promise<number> {
-  const app = await createApp(config, deps);
   let web: WebServer | undefined;
+  const app = await createApp(config, { webAddress: () => web?.address, ...deps });
   let gateway: Gateway | undefined;
   // Before it serves: whoever reads that it does may send a signal at once.
   const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, and there are none'));
@@ -146,9 +149,15 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
 
 async function superviseWorkers(config: Config, deps: AppDependencies, accounts: number): Promise<number> {
   let web: Promise<WebProcess> | undefined;
+  let webProcess: WebProcess | undefined;
   const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
-  const workers = createCluster(config.workers, deps.log, deps.now, answerQuestion(createRateLimiter(deps.now)));
+  const workers = createCluster(
+    config.workers,
+    deps.log,
+    deps.now,
+    answerQuestion(createRateLimiter(deps.now), () => webProcess?.address),
+  );
   const signal = firstSignal(() => {
     deps.log.info('restarting the workers');
     Promise.all([workers.restart(), web?.then((each) => each.restart())]).then(
@@ -159,11 +168,11 @@ async function superviseWorkers(config: Config, deps: AppDependencies, accounts:
   try {
     const started = workers.start().then(async () => {
       if (webPortOf(config) !== null || config.dispatcher) web = startWebProcess(deps.log);
-      const webAddress = (await web)?.address;
+      webProcess = await web;
       deps.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
       const [, { address, port }] = await listening;
       const served = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
-      showBanner(served, webAddress, config, accounts);
+      showBanner(served, webProcess?.address, config, accounts);
       return signal;
     });
     deps.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');

@@ -11,7 +11,8 @@ import type { Log } from '../server/telemetry/log.ts';
  * The primary process starts it, and starts it again when it dies.
  */
 export interface WebProcess {
-  readonly address: string;
+  /** Undefined where it serves nothing, because its port is taken. */
+  readonly address: string | undefined;
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -28,27 +29,28 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
   let backoffMs = BACKOFF_FIRST_MS;
   let replacement: NodeJS.Timeout | undefined;
   let current: ChildProcess | undefined;
+  let served: string | undefined;
 
-  async function launch(): Promise<string> {
+  async function launch(): Promise<void> {
     const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
     const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
     const how = async () => {
       const [code, signal] = await ended;
       return signal ?? `code ${code}`;
     };
-    const serving = once(child, 'message') as Promise<[{ address: string }]>;
+    const serving = once(child, 'message') as Promise<[{ address?: string }]>;
     current = child;
     const early = how().then((told): never => {
       throw new Problem('unavailable', `The process of the operator's side ended with ${told} before it served.`);
     });
     early.catch(() => {});
     const [{ address }] = await Promise.race([serving, early]);
+    served = address;
     how().then((told) => {
       if (stopping || current !== child) return;
       log.error({ pid: child.pid, how: told, backoffMs }, "the process of the operator's side died and is replaced");
       replaceLater();
     });
-    return address;
   }
 
   function replaceLater(): void {
@@ -76,8 +78,11 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
     await ended;
   }
 
+  await launch();
   return {
-    address: await launch(),
+    get address() {
+      return served;
+    },
     async restart() {
       await end();
       if (!stopping) await launch();

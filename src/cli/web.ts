@@ -27,8 +27,15 @@ export async function startWeb(
   const webPort = webPortOf(config);
   if (webPort === null) return undefined;
   const addresses = createAddresses(config);
+  let address: string | undefined;
   const api = createApi({
-    services: servicesOf(app, config, now, () => gateway?.wake()),
+    services: servicesOf(
+      app,
+      config,
+      now,
+      () => gateway?.wake(),
+      () => address,
+    ),
     bodyBytesMax: config.bodyBytesMax,
     admitClient: (client) => app.admission.admitClient(client),
     authenticationFailed: (client) => app.admission.failed(client),
@@ -61,6 +68,7 @@ export async function startWeb(
     log.warn(`port ${webPort} is taken, so the operator's side is not served: choose one with COLUMBA_WEB_PORT`);
     return undefined;
   }
+  address = server.address;
   log.info({ web: server.address, pid: process.pid }, "serving the operator's side");
   return server;
 }

@@ -106,6 +106,18 @@ export const settings = {
       return value === 'off' ? value : wholeNumber(0, 65_535)(value);
     },
   ),
+  webUrl: setting(
+    'COLUMBA_WEB_URL',
+    '',
+    "Public URL of the operator's side, for sign-in links and for redirects of /console and /operator. Empty: the address that it listens on.",
+    baseUrl,
+  ),
+  webhookNetworks: setting(
+    'COLUMBA_WEBHOOK_NETWORKS',
+    '',
+    'Comma-separated addresses or networks that webhooks may lead to although they are private. Plain http is allowed only there.',
+    readNetworks,
+  ),
   database: {
     ...setting(
       'COLUMBA_DATABASE',
@@ -283,6 +295,19 @@ const WEB_PORT = 8_081;
 export function webPortOf({ port, webPort }: Pick<Config, 'port' | 'webPort'>): number | null {
   if (webPort === 'default') return port === 0 ? 0 : WEB_PORT;
   return webPort === 'off' ? null : webPort;
+}
+
+/**
+ * The public URL of the operator's side; undefined where it is off, or where its port is any free
+ * one that is not known yet. An address for all interfaces is no address to go to.
+ */
+export function webUrlOf(config: Pick<Config, 'port' | 'webHost' | 'webPort' | 'webUrl'>): string | undefined {
+  const port = webPortOf(config);
+  if (port === null) return undefined;
+  if (config.webUrl !== '') return config.webUrl;
+  if (port === 0) return undefined;
+  const host = ['0.0.0.0', '::'].includes(config.webHost) ? 'localhost' : config.webHost;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** The value of a setting as it is printed. */

@@ -16,6 +16,8 @@ export interface AccountRecord extends Omit<Account, 'passwordHash'> {
   readonly unsurePolicy: UnsurePolicy;
   /** The connector that carries its messages; null for the default one. */
   readonly connector: string | null;
+  /** Below so many free credits an event tells it; null for never. */
+  readonly lowCredits: bigint | null;
 }
 export const unsurePolicies = ['never-twice', 'submit-again'] as const;
 export type UnsurePolicy = (typeof unsurePolicies)[number];
@@ -40,6 +42,7 @@ export type AccountChange = Partial<
     | 'quietHours'
     | 'unsurePolicy'
     | 'connector'
+    | 'lowCredits'
     | 'stopWords'
   >
 >;
@@ -138,6 +141,7 @@ const SETTABLE = {
   quietHours: null,
   unsurePolicy: null,
   connector: null,
+  lowCredits: null,
   stopWords: null,
 };
 const EMPTY = {
@@ -174,11 +178,10 @@ export async function setEnabled(
 }
 
 const settingsOf = ({ contactName, contactSurname, company, email, tel, fax, mobile, ...others }: AccountRecord) => {
-  const { address, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector, stopWords } =
-    others;
+  const { address, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector } = others;
   const person = { contactName, contactSurname, company, email, tel, fax, mobile, address };
-  const sending = { timeZone, quietHours, unsurePolicy, connector, stopWords };
-  return { ...person, region, priority, tag, allowedNetworks, ...sending };
+  const sending = { timeZone, quietHours, unsurePolicy, connector, stopWords: others.stopWords };
+  return { ...person, region, priority, tag, allowedNetworks, ...sending, lowCredits: others.lowCredits };
 };
 
 /** The number of rows of each kind that were deleted with an account. */
@@ -283,5 +286,6 @@ function toRecord(row: sql.AccountRecordRow): AccountRecord {
     quietHours: row.quiet_hours,
     unsurePolicy: unsurePolicies.find((policy) => policy === row.unsure_policy) ?? 'never-twice',
     connector: row.connector,
+    lowCredits: row.low_credits,
   };
 }

@@ -22,8 +22,22 @@ export interface AuditEntry {
 
 export async function addAuditEntry(database: Database, entry: AuditEntry): Promise<void> {
   const { tokenId: token, fields, ...rest } = entry;
-  const id = randomBytes(8).readBigUInt64BE() >> 2n; // random: several processes write without a common counter
-  await database.run(sql.addAudit, { ...rest, id, token, fields: fields.join() });
+  // Several processes write without a common counter, so an id may be taken.
+  for (let written = 0; written === 0; ) {
+    written = await database.run(sql.addAudit, { ...rest, id: nextId(entry.at), token, fields: fields.join() });
+  }
+}
+
+const RANDOM_BITS = 20n;
+let lastId = 0n;
+
+/** Ids of one process go up with time, so that entries of one millisecond are in their order. */
+function nextId(at: number): bigint {
+  const random = BigInt(randomBytes(4).readUInt32BE() % 2 ** Number(RANDOM_BITS));
+  const byTime = (BigInt(Math.max(0, Math.trunc(at))) << (RANDOM_BITS + 1n)) + random;
+  const isSameMoment = lastId >> (RANDOM_BITS + 1n) === byTime >> (RANDOM_BITS + 1n);
+  lastId = isSameMoment ? lastId + 1n : byTime;
+  return lastId;
 }
 
 /** Lists entries of one account, or of all for null, the newest first. */

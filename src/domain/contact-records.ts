@@ -101,6 +101,13 @@ export function createContactRecords(database: Database, region: (account: Accou
           throw notFound('contact with this id');
       }),
 
+    ...createGroupRecords(database),
+  };
+}
+
+/** The groups of contacts. */
+function createGroupRecords(database: Database) {
+  return {
     async groups(account: AccountKey, limit: number, after: bigint | null): Promise<ContactGroup[]> {
       if (after === LAST_ID) return [];
       const from = after === null ? FIRST_ID : after + 1n;

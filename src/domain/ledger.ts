@@ -3,6 +3,7 @@ import type { AccountKey, Database, Queries, Writing } from '../store/database.t
 import * as sql from '../store/statements/ledger.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
 import { cursorBefore, LAST, pages } from './cursor.ts';
+import { emitEvent } from './events.ts';
 
 /**
  * Credits by double entry. Every change of a balance is a movement between two sides, written in
@@ -18,6 +19,8 @@ export interface Balances {
   readonly free: bigint;
   readonly held: bigint;
   readonly used: bigint;
+  /** Below it, free credits are low; null for no limit. */
+  readonly low?: bigint | null;
 }
 export interface NewMovement {
   readonly kind: MovementKind;
@@ -82,6 +85,10 @@ export async function move(
     }),
   );
   await queries.runAll(sql.addMovement, rows);
+  const threshold = found.low ?? null;
+  if (threshold !== null && found.free >= threshold && free < threshold) {
+    await emitEvent(queries, { type: 'credits.low', account, at, free, threshold });
+  }
   return { balances, ids: rows.map(({ id }) => id) };
 }
 

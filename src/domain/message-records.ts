@@ -4,6 +4,7 @@ import type { AccountKey, Database, Queries, Writing } from '../store/database.t
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/message-records.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
+import { emitEvent } from './events.ts';
 import { takeIds } from './ids.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { releaseHeld } from './ledger.ts';
@@ -53,7 +54,7 @@ export type MessageRecords = ReturnType<typeof createMessageRecords>;
 export function createMessageRecords(database: Database, now: () => number) {
   return {
     receive: (account: AccountKey, message: NewReceived): Promise<Reception> =>
-      database.transaction(account, (queries) => receive(queries, account, message)),
+      database.transaction(account, (queries) => receive(queries, account, message, now())),
 
     async received(account: AccountKey, id: bigint): Promise<InboxMessage> {
       const message = await receivedOf(database, account, id);
@@ -100,6 +101,8 @@ export function createMessageRecords(database: Database, now: () => number) {
           throw conflict(`The status ${message.status} is final: no later one changes it.`);
         }
         await addStatus(queries, account, message, change);
+        const { status } = change;
+        await emitEvent(queries, { type: 'message.status', account, at: now(), messageId: id, status });
         return sentOf(queries, account, id);
       }),
 
@@ -126,7 +129,7 @@ async function lockInbox(queries: Queries, account: AccountKey): Promise<{ gener
   return { generation: Number(row?.generation ?? 0n) };
 }
 
-async function receive(queries: Writing, account: AccountKey, message: NewReceived): Promise<Reception> {
+async function receive(queries: Writing, account: AccountKey, message: NewReceived, at: number): Promise<Reception> {
   const { gatewayId, sender, text, shortCode, receivedAt } = message;
   const hash = gatewayId === null ? null : createHash('sha256').update(gatewayId, 'utf8').digest('hex');
   const { generation } = await lockInbox(queries, account);
@@ -139,6 +142,7 @@ async function receive(queries: Writing, account: AccountKey, message: NewReceiv
   await queries.run(inboxSql.addReceived, { account, id, sender, text, shortCode, receivedAt, generation });
   await queries.run(inboxSql.addUnread, { account, id, receivedAt, generation });
   if (hash !== null) await queries.run(sql.addGatewayMessage, { account, hash, id, receivedAt });
+  await emitEvent(queries, { type: 'message.received', account, at, messageId: id });
   return { id, isNew: true, message: { id, sender, text, shortCode, receivedAt, read: false } };
 }
 

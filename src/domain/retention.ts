@@ -20,8 +20,14 @@ const DAY_MS = 24 * 3_600_000;
 // A batch delays other calls by about 1 ms on SQLite, as in purge.ts.
 const BATCH = 100;
 const PAUSE_MS = 5;
-/** How often a server applies retention. */
-export const LOOK_EVERY_MS = 3_600_000;
+/** How often what has become too old is removed. */
+export const APPLY_EVERY_MS = 3_600_000;
+/**
+ * How often a server looks whether that is due. A run that was cut off is due again after as long,
+ * because its process renews its claim only while it works.
+ */
+export const LOOK_EVERY_MS = 300_000;
+const RENEW_EVERY_MS = 60_000;
 
 export type Retention = ReturnType<typeof createRetention>;
 
@@ -36,6 +42,33 @@ export function createRetention(database: Database, now: () => number) {
     };
     const messages = { inbox: of('inbox'), sent: of('sent'), unrouted: of('unrouted') };
     return { ...messages, audit: of('audit'), ledger: of('ledger') };
+  }
+
+  /** A time of application with which it is due again after LOOK_EVERY_MS. */
+  const claimed = (): number => now() - APPLY_EVERY_MS + LOOK_EVERY_MS;
+
+  async function applyOne(
+    kind: RetentionKind,
+    before: number,
+    sleep: (ms: number) => Promise<void>,
+    isStopping: () => boolean,
+  ): Promise<number> {
+    let removed = 0;
+    let renewedAt = now();
+    for await (const gone of batches(database, kind, before)) {
+      removed += gone;
+      if (isStopping()) {
+        await database.run(sql.hold, { kind, at: now() - APPLY_EVERY_MS }); // the next process goes on at once
+        return removed;
+      }
+      if (now() - renewedAt >= RENEW_EVERY_MS) {
+        renewedAt = now();
+        await database.run(sql.hold, { kind, at: claimed() });
+      }
+      await sleep(PAUSE_MS);
+    }
+    await database.run(sql.hold, { kind, at: now() });
+    return removed;
   }
 
   return {
@@ -67,20 +100,16 @@ export function createRetention(database: Database, now: () => number) {
       let removed = 0;
       for (const [kind, limit] of Object.entries(await days()) as [RetentionKind, number | null][]) {
         if (limit === null || isStopping()) continue;
-        const taken = await database.run(sql.take, { kind, now: now(), due: now() - LOOK_EVERY_MS + 1 });
-        if (taken === 0) continue;
-        for await (const gone of batches(database, kind, cutoff(limit))) {
-          removed += gone;
-          if (isStopping()) break;
-          await sleep(PAUSE_MS);
-        }
+        const taken = { kind, at: claimed(), due: now() - APPLY_EVERY_MS + 1 };
+        if ((await database.run(sql.take, taken)) === 0) continue;
+        removed += await applyOne(kind, cutoff(limit), sleep, isStopping);
       }
       return removed;
     },
   };
 }
 
-/** Applies retention while a server runs: at its start, and then every hour. */
+/** Applies retention while a server runs: looks at its start, and then every five minutes. */
 export interface RetentionRuns {
   start(): void;
   /** Resolves when the present run has ended. */
@@ -103,7 +132,7 @@ export function createRetentionRuns(
     try {
       await retention.applyDue(sleep, () => stopping);
     } catch (thrown) {
-      failed(thrown); // the next hour or the next start continues it
+      failed(thrown); // the next look goes on with it
     }
     running = undefined;
   }

@@ -53,6 +53,8 @@ export interface Services {
   readonly changed: () => void;
   readonly version: string;
   readonly engine: 'sqlite' | 'postgres';
+  /** The public URL of the web listener, without a slash at its end. */
+  readonly webUrl: () => string;
   /** The OpenAPI document of all actions. */
   readonly openapi: () => Readonly<Record<string, unknown>>;
 }

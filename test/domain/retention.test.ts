@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createLedger } from '../../src/domain/ledger.ts';
-import { createRetention, createRetentionRuns, LOOK_EVERY_MS } from '../../src/domain/retention.ts';
+import { APPLY_EVERY_MS, createRetention, createRetentionRuns, LOOK_EVERY_MS } from '../../src/domain/retention.ts';
 import type { Database } from '../../src/store/database.ts';
 import { deleteSent } from '../../src/store/statements/retention.ts';
 import { openActions } from '../support/actions.ts';
@@ -78,13 +78,36 @@ onEveryEngine('retention', (engine) => {
     const retention = createRetention(watched, () => clock.now);
     await retention.set({ sent: 1 });
     assert.equal(await retention.applyDue(noPause, () => sizes.length > 0), 100, 'stopped after a batch');
-    assert.equal(await retention.applyDue(noPause, never), 0, 'taken this hour');
-    clock.now += LOOK_EVERY_MS;
     const both = [retention, createRetention(watched, () => clock.now)];
     const removed = await Promise.all(both.map((each) => each.applyDue(noPause, never)));
     assert.deepEqual(removed.sort(), [0, 150]);
     assert.deepEqual(sizes, [100, 100, 50, 0]);
     assert.equal(await count(database, 'sent'), 0);
+    await database.transaction(id, (queries) => queries.runAll(addSent, rows));
+    assert.equal(await retention.applyDue(noPause, never), 0, 'done this hour');
+    clock.now += APPLY_EVERY_MS;
+    assert.equal(await retention.applyDue(noPause, never), 250);
+  });
+
+  test('a run that is cut off goes on after five minutes, not after an hour', async (t) => {
+    const { database, clock, account, of } = await openActions(engine, t);
+    await account('acme');
+    await of('acme', 'message record', { body: { recipient: '0825550201', text: 'old' } });
+    clock.now += 2 * DAY_MS;
+    const retention = createRetention(database, () => clock.now);
+    await retention.set({ sent: 1 });
+    const dead: Database = {
+      ...database,
+      run: async (statement, parameters) => {
+        if (statement.name === deleteSent.name) throw new Error('the process died');
+        return database.run(statement, parameters);
+      },
+    };
+    await assert.rejects(createRetention(dead, () => clock.now).applyDue(noPause, never), /died/);
+    clock.now += LOOK_EVERY_MS - 1;
+    assert.equal(await retention.applyDue(noPause, never), 0, 'another one may still work at it');
+    clock.now += 1;
+    assert.equal(await retention.applyDue(noPause, never), 1);
   });
 });
 

@@ -263,4 +263,17 @@ onEveryEngine("the operator's API without a token", (engine) => {
       await api.stop();
     }
   });
+
+  test('audit entries of one millisecond are listed in the order in which they were made', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    for (let count = 0; count < 20; count++) {
+      await api.call('POST', '/tokens', { body: { name: `order ${count}`, scope: ['audit'] } });
+    }
+    const { items } = (await api.call('GET', '/audit?limit=20')).json;
+    assert.deepEqual(
+      items.map(({ target }: { target: string }) => target),
+      Array.from({ length: 20 }, (_, index) => `order ${19 - index}`),
+    );
+  });
 });

@@ -10,6 +10,15 @@ import { type Index, type StatementText, strayingIndexes, strayings } from './lo
 
 const STORE = new URL('../../src/store/', import.meta.url);
 
+/** Operators sign in as well as holders of accounts. */
+const SIGN_IN = Object.fromEntries(
+  `addLink linkByHash deleteLink deleteLinksOf deleteOldLinks addSession sessionByHash sessionsOf
+   sessionSeen deleteSessionOf deleteSessionsOf deleteOldSessions factorOf setFactor factorUsed
+   deleteFactor addRecoveryCode useRecoveryCode deleteRecoveryCodes countRecoveryCodes failuresOf
+   addFailure clearFailures deleteOldFailures`
+    .split(/\s+/)
+    .map((name) => [`signIn.${name}`, 'operators sign in too']),
+);
 /** Statements that look beyond one account, each with the reason why it may. */
 const BEYOND: Readonly<Record<string, string>> = {
   'accounts.identify': 'a user_id names the account: nothing else is known yet',
@@ -78,10 +87,34 @@ const BEYOND: Readonly<Record<string, string>> = {
   'routes.remove': 'a route names the account: nothing else is known yet',
   'retention.countAudit': 'the audit is of all accounts',
   'retention.deleteAudit': 'the audit is of all accounts',
+  'retention.hold': 'retention is a setting of the installation',
   'retention.set': 'retention is a setting of the installation',
   'retention.settings': 'retention is a setting of the installation',
   'retention.take': 'retention is a setting of the installation',
   'retention.unset': 'retention is a setting of the installation',
+  'operators.add': 'an operator belongs to no account',
+  'operators.byName': 'an operator belongs to no account',
+  'operators.byId': 'an operator belongs to no account',
+  'operators.after': 'an operator belongs to no account',
+  'operators.setDisabled': 'an operator belongs to no account',
+  'operators.setPassword': 'an operator belongs to no account',
+  'operators.signedIn': 'an operator belongs to no account',
+  'webhooks.add': 'a webhook may be about all accounts',
+  'webhooks.count': 'a webhook may be about all accounts',
+  'webhooks.byId': 'a webhook may be about all accounts',
+  'webhooks.after': 'a webhook may be about all accounts',
+  'webhooks.remove': 'a webhook may be about all accounts',
+  'webhooks.rotate': 'a webhook may be about all accounts',
+  'webhooks.setDisabled': 'a webhook may be about all accounts',
+  'webhooks.due': 'a webhook may be about all accounts',
+  'webhooks.claim': 'a webhook may be about all accounts',
+  'webhooks.settle': 'a webhook may be about all accounts',
+  'webhooks.addAttempt': 'a webhook may be about all accounts',
+  'webhooks.attemptsBefore': 'a webhook may be about all accounts',
+  'webhooks.resend': 'a webhook may be about all accounts',
+  'webhooks.deleteOld': 'a webhook may be about all accounts',
+  'events.emit': 'a webhook may be about all accounts',
+  ...SIGN_IN,
   'tokens.add': 'a token may belong to no account',
   'tokens.after': 'the operator lists all tokens',
   'tokens.any': 'the API exists once there is a token',
@@ -114,15 +147,44 @@ const EVERYWHERE = [
   'idempotency: primary key (key_hash)',
   'incoming_once: index (forget_at)',
   'incoming_once: primary key (key_hash)',
+  'operator: primary key (operator_id)',
+  'operator: unique (name)',
   'operator_token: index (created_at, token_id)',
   'operator_token: primary key (token_id)',
   'operator_token: unique (token_hash)',
   'receipt_watch: primary key (watch_id)',
+  'recovery_code: foreign key (operator_id)',
+  'recovery_code: index (operator_id)',
+  'recovery_code: primary key (owner, code_hash)',
   'retention: primary key (kind)',
   'route: index (destination_end)',
   'route: primary key (name)',
+  'second_factor: foreign key (operator_id)',
+  'second_factor: index (operator_id)',
+  'second_factor: primary key (owner)',
+  'session: foreign key (operator_id)',
+  'session: index (expires_at)',
+  'session: index (operator_id)',
+  'session: index (owner, created_at, session_id)',
+  'session: primary key (session_hash)',
+  'sign_in_failure: index (failed_at)',
+  'sign_in_failure: primary key (key_hash)',
+  'sign_in_link: foreign key (operator_id)',
+  'sign_in_link: index (expires_at)',
+  'sign_in_link: index (operator_id)',
+  'sign_in_link: index (owner)',
+  'sign_in_link: primary key (link_hash)',
   'unrouted: index (received_at, unrouted_id)',
   'unrouted: primary key (unrouted_id)',
+  'webhook: index (created_at, webhook_id)',
+  'webhook: primary key (webhook_id)',
+  'webhook_attempt: foreign key (webhook_id, event_id)',
+  'webhook_attempt: index (webhook_id, at, event_id, number)',
+  'webhook_attempt: primary key (webhook_id, event_id, number)',
+  'webhook_delivery: foreign key (webhook_id)',
+  'webhook_delivery: index (at)',
+  'webhook_delivery: index (webhook_id, due_at)',
+  'webhook_delivery: primary key (webhook_id, event_id)',
 ];
 /**
  * Indexes of spread tables, each node has its own: nobody who calls waits for a search over all

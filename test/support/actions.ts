@@ -58,6 +58,7 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
     changed: () => {},
     version: 'test',
     engine: engine.name === 'sqlite' ? 'sqlite' : 'postgres',
+    webUrl: () => 'https://operator.example',
     openapi: () => ({}),
   };
   const performed = (name: string, { params = {}, query = {}, body, upload = '' }: Given = {}) => {

@@ -15,6 +15,7 @@ import { isStopWord } from '../../domain/stop-words.ts';
 import { readSomeNetworks } from '../../networks.ts';
 import { type Action, accountAction, action, listAction } from '../action.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
+import { accountLink } from './operators.ts';
 
 /** Accounts: make, show, change, switch off, remove. */
 
@@ -77,6 +78,7 @@ const settable = {
     .enum(unsurePolicies)
     .optional()
     .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
+  lowCredits: amount.nullable().optional().describe('Below so many free credits, the event credits.low tells it.'),
   connector: text(64, 'The connector that carries its messages; null for the default one.'),
   stopWords: stopWords.optional(),
 };
@@ -100,6 +102,7 @@ const accountOutput = z.strictObject({
   quietHours: z.string().nullable(),
   unsurePolicy: z.enum(unsurePolicies),
   connector: z.string().nullable(),
+  lowCredits: amount.nullable(),
   stopWords,
   credits,
   usedCredits: credits,
@@ -133,6 +136,7 @@ const EXAMPLE = {
   quietHours: '22:00-06:00',
   unsurePolicy: 'never-twice',
   connector: null,
+  lowCredits: '50',
   stopWords: ['STOP', 'UNSUBSCRIBE'],
   credits: '500',
   usedCredits: '0',
@@ -332,7 +336,7 @@ const disable = switching(
   (name) => `Disabled ${name}: its calls are denied until it is enabled again.`,
 );
 
-export const accountActions: readonly Action[] = [list, add, show, change, remove, enable, disable];
+export const accountActions: readonly Action[] = [list, add, show, change, remove, enable, disable, accountLink];
 
 function isNetwork(value: string): boolean {
   try {

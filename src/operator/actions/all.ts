@@ -8,6 +8,7 @@ import { fileActions } from './files.ts';
 import { groupActions } from './groups.ts';
 import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
+import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
 import { retentionActions } from './retention.ts';
 import { routeActions } from './routes.ts';
@@ -17,6 +18,7 @@ import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
 import { unroutedActions } from './unrouted.ts';
 import { userIdActions } from './user-ids.ts';
+import { webhookActions } from './webhooks.ts';
 
 /** Every action. The API, the reference, the commands and their tests go through this list. */
 export const actions: readonly Action[] = [
@@ -35,7 +37,9 @@ export const actions: readonly Action[] = [
   unroutedActions,
   personActions,
   retentionActions,
+  operatorActions,
   connectorActions,
   tokenActions,
+  webhookActions,
   serviceActions,
 ].flat();

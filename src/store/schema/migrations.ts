@@ -8,8 +8,10 @@ import { operatorTables } from './operator.ts';
 import { receivingTables } from './receiving.ts';
 import { resourceTables } from './resources.ts';
 import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
+import { signInTables } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
+import { webhookTables } from './webhooks.ts';
 
 /**
  * The tables. Every key starts with the account, so that data can be partitioned by account.
@@ -156,6 +158,8 @@ export const migrations: readonly Migration[] = [
     own: { sqlite: sqliteAccountVersion, postgres: postgresAccountVersion },
   },
   { version: 12, name: 'receiving', sql: receivingTables },
+  { version: 13, name: 'sign-in', sql: signInTables },
+  { version: 14, name: 'webhooks', sql: webhookTables },
 ];
 
 /**

@@ -7,12 +7,13 @@ export interface AccountRecordRow extends AccountRow {
   quiet_hours: string | null;
   unsure_policy: string | null;
   connector: string | null;
+  low_credits: bigint | null;
 }
 type One = { account: bigint };
 
 const columns = `account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax, mobile, address,
   region, credits, used_credits, priority, tag, created_at, last_login_at, disabled_at, allowed_networks,
-  stop_words, time_zone, quiet_hours, unsure_policy, connector`;
+  stop_words, time_zone, quiet_hours, unsure_policy, connector, low_credits`;
 
 export const recordByName = statement<{ username: string }, AccountRecordRow>(
   'accountRecords.byName',
@@ -41,13 +42,14 @@ export const changeRecord = statement<{
   quietHours: string | null;
   unsurePolicy: string | null;
   connector: string | null;
+  lowCredits: bigint | null;
   stopWords: string | null;
 }>(
   'accountRecords.change',
   `update account set contact_name = :contactName, contact_surname = :contactSurname, company = :company, email = :email,
      tel = :tel, fax = :fax, mobile = :mobile, address = :address, region = :region, priority = :priority, tag = :tag,
      allowed_networks = :allowedNetworks, time_zone = :timeZone, quiet_hours = :quietHours,
-     unsure_policy = :unsurePolicy, connector = :connector, stop_words = :stopWords
+     unsure_policy = :unsurePolicy, connector = :connector, stop_words = :stopWords, low_credits = :lowCredits
    where account_id = :account`,
 );
 export const setDisabledAt = statement<{ account: bigint; disabledAt: number | null }>(

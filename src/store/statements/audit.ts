@@ -29,7 +29,8 @@ export const addAudit = statement<{
 }>(
   'audit.add',
   `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
-   values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields)`,
+   values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields)
+   on conflict (audit_id) do nothing`,
   { affects: 'none' },
 );
 interface Before {

@@ -5,6 +5,8 @@ export interface BalanceRow {
   free: bigint;
   used: bigint;
   held: bigint;
+  /** Below it credits are low; null where the account has no such limit. */
+  low: bigint | null;
 }
 export interface MovementRow {
   movement_id: bigint;
@@ -24,7 +26,7 @@ const columns = 'movement_id, kind, from_side, to_side, amount, moved_at, messag
 
 export const balances = statement<One, BalanceRow>(
   'ledger.balances',
-  `select credits as free, used_credits as used, held from account join ledger on ledger.account_id = account.account_id
+  `select credits as free, used_credits as used, held, low_credits as low from account join ledger on ledger.account_id = account.account_id
    where account.account_id = :account`,
 );
 /** Takes `count` numbers for movements and returns the last one. */

@@ -27,10 +27,16 @@ export const set = statement<{ kind: string; days: number }>(
 export const unset = statement<{ kind: string }>('retention.unset', 'delete from retention where kind = :kind', {
   affects: 'none',
 });
-/** One process takes the work. For the others this changes no row. */
-export const take = statement<{ kind: string; now: number; due: number }>(
+/** When it was applied; while it is under way, a time at which it is soon due again. */
+export const hold = statement<{ kind: string; at: number }>(
+  'retention.hold',
+  'update retention set applied_at = :at where kind = :kind',
+  { affects: 'none' },
+);
+/** One process takes it; the others see that it was taken. */
+export const take = statement<{ kind: string; at: number; due: number }>(
   'retention.take',
-  `update retention set applied_at = :now where kind = :kind and (applied_at is null or applied_at < :due)`,
+  `update retention set applied_at = :at where kind = :kind and (applied_at is null or applied_at < :due)`,
   { affects: 'none' },
 );
 
