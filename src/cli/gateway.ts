@@ -9,13 +9,8 @@ import type { Log } from '../server/telemetry/log.ts';
 
 /**
  * Starts the dispatchers of this service. With workers they are in the process of the operator's
-<<<<<<< HEAD
- * side. Messages are accepted there, and workers go on serving calls. Undefined where they are
- * switched off.
-=======
  * side, where messages are accepted and carriers call. Workers go on serving calls. Undefined where
  * they are switched off.
->>>>>>> main
  */
 export async function startGateway(
   { database }: Pick<App, 'database'>,
@@ -29,6 +24,7 @@ export async function startGateway(
     now,
     sleep,
     ofFile,
+    log,
     events: createCarrierEvents(database, now, config.region || null),
     onGatewayIds: heldReceiptsFor(now),
     settings: { unsureMs: config.unsureMinutes * 60_000 },

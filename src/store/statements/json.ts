@@ -9,13 +9,8 @@ export const recordsOf = (rows: readonly (readonly Cell[])[]): string =>
   `[${rows.map((row) => `[${row.map(jsonOf).join()}]`).join()}]`;
 
 /**
-<<<<<<< HEAD
- * Records whose first column is the account. Joined by the account too,
- * SQLite looks up one row for each record. Else it reads every row of the account each time.
-=======
  * Records whose first column is the account. Without statistics SQLite would read every row of the
  * account for each record. Joined by the account too, it looks up one row for each.
->>>>>>> main
  */
 export const accountRecordsOf = (account: bigint, rows: readonly (readonly Cell[])[]): string =>
   recordsOf(rows.map((row) => [account, ...row]));
