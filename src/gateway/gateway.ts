@@ -38,7 +38,6 @@ export interface GatewayParts {
   readonly connectorChanged?: (name: string, downReason: string | null) => void;
   /** Nothing but the built-in loopback is there. */
   readonly builtinUsed?: () => void;
-  readonly log?: NonNullable<ConnectorDependencies['log']>;
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
@@ -82,7 +81,6 @@ export function createGateway(parts: GatewayParts): Gateway {
   const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs });
   const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed);
   const running = new Map<string, Running>();
-  const deps: ConnectorDependencies = parts.log ? { now, log: parts.log } : { now };
   const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
   let timer: NodeJS.Timeout | undefined;
   let following: Promise<void> = Promise.resolve();
