@@ -11,9 +11,11 @@ import {
   callerValues,
   foundRows,
   identifyFrom,
+  lockManyQuery,
   lockQuery,
   withCaller,
 } from './caller-statement.ts';
+import type { Write } from './write-batches.ts';
 
 export const postgresDialect: Dialect = {
   engine: 'postgres',
@@ -141,6 +143,38 @@ export class Connection implements Migratable, Writing {
     const query = { ...VERSIONS, values: [`{${accountIds.join()}}`] };
     const { rows } = await translateErrors(() => this.#query(query));
     return new Map(rows.map(([account, version]) => [account, Number(version)]));
+  }
+
+  /** See WriteRunner: undefined for a write that was not done. */
+  async together(writes: readonly Write[]): Promise<readonly (number | undefined)[]> {
+    const hashes = new Set(writes.map(({ parameters: { account } }) => account.userIdHash));
+    const locked = await this.#lockMany([...hashes]);
+    const running = writes.map(({ statement, parameters: { account }, parameters }) => {
+      const id = locked.get(account.userIdHash);
+      if (id === undefined) return undefined;
+      account.id = id;
+      return this.#execute(statement, parameters as never);
+    });
+    const [ended, ...results] = await Promise.allSettled([
+      translateErrors(() => this.#query({ text: 'commit' })),
+      ...running,
+    ]);
+    if (ended.status === 'rejected') throw ended.reason;
+    // PostgreSQL answers so to the commit of a transaction in which a statement has failed.
+    if (ended.value.command === 'ROLLBACK') return writes.map(() => undefined);
+    return results.map((each) => (each.status === 'fulfilled' && each.value ? (each.value.rowCount ?? 0) : undefined));
+  }
+
+  /** Begins a transaction. The ids of the accounts that it has locked, by the hash of a user_id. */
+  async #lockMany(hashes: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
+    try {
+      const begun = [this.#query({ text: 'begin' }), this.#query(lockManyQuery(hashes))];
+      const [, { rows = [] } = {}] = await translateErrors(() => Promise.all(begun));
+      return new Map(rows.map((row) => [row.user_id_hash, row.account_id]));
+    } catch (thrown) {
+      await this.#client.query('rollback').catch(() => {}); // a lost connection has rolled back already
+      throw thrown;
+    }
   }
 
   async exec(sql: string): Promise<void> {
