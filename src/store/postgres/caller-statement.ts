@@ -85,7 +85,7 @@ export function foundRows<R extends Record<string, unknown>>(rows: R[], account:
 export const lockManyQuery = (hashes: readonly string[]): { name: string; text: string; values: unknown[] } => ({
   name: 'lockCallers',
   text: `with caller as (${CALLER.replace('select', 'select user_id_hash,').replace('= :hash', '= any($1::text[])')} and allowed_networks is null),
-    locked as (select account_id from account where account_id in (select account_id from caller)
+    locked as (select account_id from account where account_id = any(array(select account_id from caller))
       order by account_id for no key update skip locked)
     select user_id_hash, caller.account_id from caller join locked on locked.account_id = caller.account_id`,
   values: [hashes],

@@ -61,6 +61,33 @@ onPostgres('writes of one turn', () => {
     assert.deepEqual(await tags(), [102, ...all.slice(1).map(() => 101)]);
   });
 
+  test('marks of one turn each tell whether there was something to mark', async (t) => {
+    const { setting, app, outside } = await open(t);
+    const { ask } = await serve(setting);
+    const message = (id: number) => ({ id, timestamp: '2026-05-01T00:00:00Z', read: false });
+    for (const name of ['one', 'two']) {
+      await adopt(app, { userID: name, username: name, inbox: [message(1), message(2), message(3)] });
+    }
+    const mark = (user_id: string, message_id: string) => ask('inbox', 'MarkMessageAsRead', { user_id, message_id });
+    const asked = [
+      ['one', '1', true],
+      ['one', '1', true],
+      ['two', '1', true],
+      ['two', '2', true],
+      ['one', '9', false],
+      ['two', '9', false],
+    ] as const;
+    const answers = await Promise.all(asked.map(([user, id]) => mark(user, id)));
+    for (const [index, answer] of answers.entries()) assert.match(answer, new RegExp(`>${asked[index]?.[2]}<`));
+    const counts = await outside.query(
+      "select unread, read from tally join account using (account_id) where username in ('one', 'two') order by username",
+    );
+    assert.deepEqual(counts, [
+      { unread: 2n, read: 1n },
+      { unread: 1n, read: 2n },
+    ]);
+  });
+
   test('one that fails is undone alone', async (t) => {
     const { store, tags } = await open(t);
     const outcomes = await Promise.allSettled(
