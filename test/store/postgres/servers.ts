@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, chownSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pino } from 'pino';
@@ -88,9 +88,11 @@ export async function until(question: () => Promise<boolean>, intervalMs = 50): 
 
 /** A standby from a copy of the primary's data, which has to be stopped for that. */
 export async function createStandby(primary: PostgresServer): Promise<PostgresServer> {
-  const conninfo = `primary_conninfo=host=127.0.0.1 port=${primary.port} user=columba application_name=standby`;
-  const standby = await createPostgresServer([conninfo], primary.folder);
+  const standby = await createPostgresServer([], primary.folder);
   const data = join(standby.folder, 'data');
+  // In the file, so that a test can change it.
+  const conninfo = `host=127.0.0.1 port=${primary.port} user=columba application_name=standby`;
+  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${conninfo}'\n`);
   chmodSync(data, 0o700); // a copy is readable by others, which PostgreSQL refuses
   const { uid, gid } = statSync(data);
   writeFileSync(join(data, 'standby.signal'), '');
