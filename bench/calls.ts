@@ -6,7 +6,7 @@ import { CONNECTIONS, callOf, driveOperation, NAMES, type Name } from './operati
 import { type Peer, startPeers } from './peers.ts';
 import { endAll, type Running, temporaryFolder } from './processes.ts';
 import { heading, print, printTable, say } from './report.ts';
-import { type Form, requestBytes } from './requests.ts';
+import { type Protocol, requestBytes } from './requests.ts';
 import { comparison, mean, median, type Results, ratios, rounds, withSpread } from './rounds.ts';
 import { startServer } from './servers.ts';
 import { numberFrom, ROUNDS, WITH_PEERS } from './settings.ts';
@@ -43,11 +43,11 @@ const npmSoap = await startServer('npm-soap.ts');
 const peers = WITH_PEERS ? await startPeers() : [];
 if (2 * REQUESTS * (ROUNDS + 1) > ACCOUNTS * MESSAGES) say('there are too few messages: some are marked again');
 
-const measures = (server: Running, form: Form) =>
+const measures = (server: Running, protocol: Protocol) =>
   Object.fromEntries(
     NAMES.map((operation) => [
       operation,
-      async () => (await driveOperation({ server, form, operation, requests: SLICE })).cpuUs,
+      async () => (await driveOperation({ server, protocol, operation, requests: SLICE })).cpuUs,
     ]),
   );
 
@@ -61,7 +61,7 @@ async function floorMeasures() {
     const own = await bare.ask(requestBytes('SOAP 1.1', call, `/${bytes}`));
     const path = `/${bytes + headBytes - own.headBytes}`;
     measured[operation] = async () =>
-      (await driveOperation({ server: floor, form: 'SOAP 1.1', operation, requests: SLICE, path })).cpuUs;
+      (await driveOperation({ server: floor, protocol: 'SOAP 1.1', operation, requests: SLICE, path })).cpuUs;
   }
   for (const connection of [ours, bare]) connection.close();
   return measured;

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { userIdOf } from './data.ts';
 import { fillSqlite } from './fill.ts';
 import { openConnection } from './load.ts';
+import { type ObservedColumba, startObserved } from './observed-columba.ts';
 import { endAll, temporaryFolder } from './processes.ts';
 import { heading, megabytes, milliseconds, print, printTable, say, whole } from './report.ts';
-import { type Call, FORMS, type Form, requestBytes } from './requests.ts';
+import { type Call, PROTOCOLS, type Protocol, requestBytes } from './requests.ts';
 import { median, rounds } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 import { printSlowReaders } from './slow-readers.ts';
-import { startWatched, type Watched } from './watching.ts';
 
 /** The longest answers: how soon they come, and what others and the memory notice of them, one at a time and 50 at once. */
 const MESSAGES = numberFrom('MESSAGES', 10_000);
@@ -18,18 +18,18 @@ const AT_ONCE = numberFrom('AT_ONCE', 50);
 const callOf = (operation: string): Call => ({
   ...{ group: 'inbox', operation, args: { user_id: userIdOf(0), max_count: String(MESSAGES) } },
 });
-const CASES = ['Unread', 'InboxDS'].flatMap((operation) => FORMS.map((form) => ({ operation, form })));
-const nameOf = ({ operation, form }: (typeof CASES)[number]) => `${operation}, ${form}`;
+const CASES = ['Unread', 'InboxDS'].flatMap((operation) => PROTOCOLS.map((protocol) => ({ operation, protocol })));
+const nameOf = ({ operation, protocol }: (typeof CASES)[number]) => `${operation}, ${protocol}`;
 
 say('filling a database');
 const path = join(temporaryFolder(), 'bench.db');
 const filled = await fillSqlite(path, { accounts: 2, every: 2, messages: 10 * MESSAGES, others: 1_000 });
 await filled.close();
-const start = (flags: readonly string[] = []) => startWatched({ database: filled.database, flags });
+const start = (flags: readonly string[] = []) => startObserved({ database: filled.database, flags });
 
-async function ask(columba: Watched, operation: string, form: Form, count: number) {
+async function ask(columba: ObservedColumba, operation: string, protocol: Protocol, count: number) {
   const connections = await Promise.all(Array.from({ length: count }, () => openConnection(columba.port)));
-  const request = requestBytes(form, callOf(operation));
+  const request = requestBytes(protocol, callOf(operation));
   const { result, heldUpMs, grownBytes } = await columba.during(() =>
     Promise.all(connections.map((connection) => connection.ask(request))),
   );
@@ -48,22 +48,22 @@ const timing = await rounds(await timings());
 async function timings() {
   const columba = await start();
   return Object.fromEntries(
-    CASES.map((each) => [nameOf(each), { one: () => ask(columba, each.operation, each.form, 1) }]),
+    CASES.map((each) => [nameOf(each), { one: () => ask(columba, each.operation, each.protocol, 1) }]),
   );
 }
 
 /** A fresh process each time: memory that has grown once does not shrink. Small calls before, since these let it grow too. */
 const memory = await rounds(
   Object.fromEntries(
-    CASES.map(({ operation, form }) => [
-      nameOf({ operation, form }),
+    CASES.map(({ operation, protocol }) => [
+      nameOf({ operation, protocol }),
       {
         one: async () => {
           const columba = await start();
           await warmUp(columba);
-          const one = await ask(columba, operation, form, 1);
+          const one = await ask(columba, operation, protocol, 1);
           await sleep(200);
-          const many = await ask(columba, operation, form, AT_ONCE);
+          const many = await ask(columba, operation, protocol, AT_ONCE);
           await columba.stop();
           return { one, many };
         },
@@ -72,7 +72,7 @@ const memory = await rounds(
   ),
 );
 
-async function warmUp({ port }: Watched): Promise<void> {
+async function warmUp({ port }: ObservedColumba): Promise<void> {
   const connection = await openConnection(port);
   const args = { user_id: userIdOf(1), max_count: '20' };
   for (let call = 0; call < 500; call++) {

@@ -1,7 +1,7 @@
 import { ACCOUNTS, MESSAGES, messageIdOf, userIdOf } from './data.ts';
 import { type Driven, drive } from './load.ts';
 import type { Running } from './processes.ts';
-import { type Call, type Form, requestBytes } from './requests.ts';
+import { type Call, type Protocol, requestBytes } from './requests.ts';
 
 /** The four operations that are measured everywhere: reading one row, twenty rows and a number, and a change. */
 export type Name = 'Profile' | 'Unread' | 'CountUnread' | 'MarkMessageAsRead';
@@ -38,7 +38,7 @@ export function take(server: object, operation: Name, requests: number): number 
 export interface OperationLoad {
   readonly server: Running;
   readonly behind?: () => number[];
-  readonly form: Form;
+  readonly protocol: Protocol;
   readonly operation: Name;
   readonly requests: number;
   readonly connections?: number;
@@ -47,8 +47,8 @@ export interface OperationLoad {
 }
 
 export function driveOperation(load: OperationLoad): Promise<Driven> {
-  const { server, behind, form, operation, requests, connections = CONNECTIONS, path } = load;
+  const { server, behind, protocol, operation, requests, connections = CONNECTIONS, path } = load;
   const first = take(server, operation, requests);
-  const request = (number: number) => requestBytes(form, callOf(operation, first + number), path);
+  const request = (number: number) => requestBytes(protocol, callOf(operation, first + number), path);
   return drive({ server, connections, requests, request, ...(behind && { behind }) });
 }

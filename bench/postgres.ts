@@ -1,4 +1,4 @@
-import { createTurns } from '../test/store/postgres/turns.ts';
+import { countRoundTrips } from '../test/store/postgres/round-trips.ts';
 import { startColumba } from './columba.ts';
 import { ACCOUNTS, MESSAGES } from './data.ts';
 import { startDatabaseServer } from './database-server.ts';
@@ -42,7 +42,7 @@ interface Figures {
 
 const measures = NAMES.map((operation) => ({
   [operation]: async (): Promise<Figures> => {
-    const load = { server: columba, behind: server.pids, form: 'SOAP 1.1', operation, requests: REQUESTS } as const;
+    const load = { server: columba, behind: server.pids, protocol: 'SOAP 1.1', operation, requests: REQUESTS } as const;
     const { perSecond, cpuUs, behindUs } = await driveOperation(load);
     return { perSecond, columbaUs: cpuUs, postgresUs: behindUs };
   },
@@ -97,7 +97,7 @@ print('The clients took CPU on the same machine.');
 
 /** Over a network that counts, one call after the other; the first ones open connections and prepare statements. */
 async function countTurns(): Promise<Map<string, string>> {
-  const network = await createTurns('127.0.0.1', server?.port as number);
+  const network = await countRoundTrips('127.0.0.1', server?.port as number);
   const database = url.replace(/:\d+\//, `:${network.port}/`);
   const near: Running = await startColumba({ database, flags: ['--database-connections', '1'] });
   const connection = await openConnection(near.port);

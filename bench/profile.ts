@@ -63,7 +63,7 @@ async function profiled(operation: Name, flags: readonly string[]): Promise<Self
   const into = join(temporaryFolder(), 'profile');
   const node = ['--cpu-prof', `--cpu-prof-dir=${into}`, `--cpu-prof-interval=${INTERVAL_US}`];
   const columba = await startColumba({ database, flags, node });
-  const load = { server: columba, form: 'SOAP 1.1', operation, requests: REQUESTS } as const;
+  const load = { server: columba, protocol: 'SOAP 1.1', operation, requests: REQUESTS } as const;
   await driveOperation(load);
   const from = nowUs();
   await driveOperation(load);

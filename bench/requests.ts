@@ -1,6 +1,6 @@
 /** Requests in the four forms, as clients made with .NET phrase them. */
-export type Form = 'SOAP 1.1' | 'SOAP 1.2' | 'GET' | 'POST';
-export const FORMS: readonly Form[] = ['SOAP 1.1', 'SOAP 1.2', 'GET', 'POST'];
+export type Protocol = 'SOAP 1.1' | 'SOAP 1.2' | 'GET' | 'POST';
+export const PROTOCOLS: readonly Protocol[] = ['SOAP 1.1', 'SOAP 1.2', 'GET', 'POST'];
 
 export interface Call {
   readonly group: string;
@@ -10,19 +10,19 @@ export interface Call {
 
 export const NAMESPACE = 'http://sms.example/api';
 
-export function requestBytes(form: Form, call: Call, path = pathOf(form, call)): Buffer {
+export function requestBytes(protocol: Protocol, call: Call, path = pathOf(protocol, call)): Buffer {
   const { operation, args } = call;
-  if (form === 'GET') return message(`GET ${path}?${new URLSearchParams(args)}`);
-  if (form === 'POST') {
+  if (protocol === 'GET') return message(`GET ${path}?${new URLSearchParams(args)}`);
+  if (protocol === 'POST') {
     return message(`POST ${path}`, 'application/x-www-form-urlencoded', String(new URLSearchParams(args)));
   }
-  const body = envelope(form, call);
-  if (form === 'SOAP 1.2') return message(`POST ${path}`, 'application/soap+xml; charset=utf-8', body);
+  const body = envelope(protocol, call);
+  if (protocol === 'SOAP 1.2') return message(`POST ${path}`, 'application/soap+xml; charset=utf-8', body);
   return message(`POST ${path}`, `text/xml; charset=utf-8\r\nSOAPAction: "${NAMESPACE}/${operation}"`, body);
 }
 
-const pathOf = (form: Form, { group, operation }: Call): string =>
-  form.startsWith('SOAP') ? `/api/${group}.asmx` : `/api/${group}.asmx/${operation}`;
+const pathOf = (protocol: Protocol, { group, operation }: Call): string =>
+  protocol.startsWith('SOAP') ? `/api/${group}.asmx` : `/api/${group}.asmx/${operation}`;
 
 function message(start: string, type?: string, body = ''): Buffer {
   const about = type === undefined ? '' : `Content-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
@@ -34,8 +34,8 @@ const ENVELOPES = {
   'SOAP 1.2': ['soap12', 'http://www.w3.org/2003/05/soap-envelope'],
 } as const;
 
-function envelope(form: keyof typeof ENVELOPES, { operation, args }: Call): string {
-  const [prefix, namespace] = ENVELOPES[form];
+function envelope(protocol: keyof typeof ENVELOPES, { operation, args }: Call): string {
+  const [prefix, namespace] = ENVELOPES[protocol];
   const parameters = Object.entries(args).map(([name, value]) => `<${name}>${value}</${name}>`);
   return `<?xml version="1.0" encoding="utf-8"?><${prefix}:Envelope xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:${prefix}="${namespace}"><${prefix}:Body><${operation} xmlns="${NAMESPACE}">${parameters.join('')}</${operation}></${prefix}:Body></${prefix}:Envelope>`;
 }

@@ -2,12 +2,12 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { userIdOf } from './data.ts';
 import { type Connection, openConnection } from './load.ts';
+import type { ObservedColumba } from './observed-columba.ts';
 import { socketsOf } from './proc.ts';
 import { heading, megabytes, milliseconds, print, printTable, say, whole } from './report.ts';
 import { requestBytes } from './requests.ts';
 import { median, quantile, withSpread } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
-import type { Watched } from './watching.ts';
 
 /** Clients that ask for much and take 1 KB a second: the memory that they hold, what others notice, when they are cut off. */
 const READERS = numberFrom('READERS', 50);
@@ -26,7 +26,7 @@ interface Slow {
 }
 
 export async function printSlowReaders(
-  start: (flags: readonly string[]) => Promise<Watched>,
+  start: (flags: readonly string[]) => Promise<ObservedColumba>,
   messages: number,
 ): Promise<void> {
   const runs: Slow[] = [];
@@ -71,7 +71,7 @@ export async function printSlowReaders(
   print('Of CountUnread: the median, 99 % and the longest.');
 }
 
-async function measure(columba: Watched, messages: number): Promise<Slow> {
+async function measure(columba: ObservedColumba, messages: number): Promise<Slow> {
   const other = await openConnection(columba.port);
   await callUntil(other, after(200)); // warms up
   const before = await callUntil(other, after(BEFORE_MS));

@@ -37,7 +37,7 @@ if (library) servers.set(SLOW, await start('slow', { LD_PRELOAD: library }));
 else say(`no C compiler (cc), so there is no slow disk: ${SLOW} is left out`);
 
 const writers = (server: Columba, connections: number, requests: number) => () =>
-  driveOperation({ server, form: 'SOAP 1.1', operation: 'MarkMessageAsRead', requests, connections });
+  driveOperation({ server, protocol: 'SOAP 1.1', operation: 'MarkMessageAsRead', requests, connections });
 const results = pick(
   await rounds(
     Object.fromEntries(

@@ -8,6 +8,8 @@ import type { Caller } from './domain/accounts.ts';
 import { createAdmission } from './domain/admission/admission.ts';
 import { createRateLimiter, type RateLimiter } from './domain/admission/rate-limiter.ts';
 import type { Handler, Request } from './exchange.ts';
+import { ANSWER_TIMEOUT_MS, createEventDeliverer } from './gateway/event-deliverer.ts';
+import { createEventSender } from './gateway/event-sender.ts';
 import { createOperations } from './operations/handlers.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth, type Health } from './server/process/health.ts';
@@ -22,16 +24,16 @@ import { createObserved } from './store/observed.ts';
 
 type Observe = NonNullable<EndpointSettings['observe']>;
 
-/** What the program takes from its environment; tests bring their own. */
+/** What the server needs from outside. Tests pass their own. */
 export interface AppDependencies extends ServiceDependencies {
   /** Called for every request, besides log, metrics and spans. */
   readonly observe?: Observe;
-  /** For a process that serves: where log lines and spans go. */
+  /** Where a serving process writes log lines and spans. */
   readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
-  /** What pages show: the program's version and, with sample data, its user_id. */
+  /** The version that pages show and, in the demo, its user_id. */
   readonly pages?: PageSettings;
-  /** The public URL of the web listener, without a slash at its end: /console redirects to it. */
-  readonly webUrl?: string;
+  /** Where the web listener is, such as http://127.0.0.1:8081; undefined while there is none. */
+  readonly webAddress?: () => string | undefined | Promise<string | undefined>;
   /** The rate limiter of another process, which counts for all workers. */
   readonly rateLimiter?: RateLimiter;
 }
@@ -55,6 +57,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
         log,
         isWorker: cluster.isWorker,
         totals: () => services.totals(),
+        sendingTotals: () => services.sendingTotals(),
         sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
       }));
     const observer = telemetry?.observeStatement;
@@ -93,9 +96,10 @@ export async function createApp(config: Config, deps: AppDependencies) {
     (wait) => server?.holdBack(wait) ?? wait(),
   );
   const healthPort = createHealthReporting(config, health, deps);
+  const deliverer = createDeliverer(config, deps, services);
   const handle = createRouter({
     paths: health.paths,
-    prefixes: webRedirects(deps.webUrl),
+    prefixes: webRedirects(config.webUrl, deps.webAddress, endpoint),
     otherwise: endpoint,
   });
 
@@ -104,17 +108,19 @@ export async function createApp(config: Config, deps: AppDependencies) {
     admission,
     health,
     endpoint,
-    /** Serves, and returns its URL. With a file, records every exchange to it. */
+    /** Starts to serve and returns the URL. With a file, it records every exchange. */
     async start(recordFile?: string): Promise<string> {
       const handler = recording.start(recordFile, handle);
       services.purge.wake(); // an earlier process may have left emptied inboxes
       services.retentionRuns.start();
+      deliverer.start();
+      services.upkeepRuns.start();
       await telemetry?.start();
       server = await listen(config, handler);
       if (config.healthPort > 0) await healthPort.start();
       return server.address;
     },
-    /** Answers what was accepted, then closes everything. */
+    /** Answers the accepted requests, then closes everything. */
     async stop(): Promise<void> {
       health.stopping();
       healthPort.stopping();
@@ -122,10 +128,21 @@ export async function createApp(config: Config, deps: AppDependencies) {
       await healthPort.close();
       await recording.recorder?.close();
       await telemetry?.stop();
+      await deliverer.stop();
       await services.stop();
     },
   };
 }
+
+/** Delivers events to webhooks. */
+const createDeliverer = (config: Config, { now, log }: AppDependencies, { database }: Services) =>
+  createEventDeliverer({
+    database,
+    now,
+    random: Math.random,
+    send: createEventSender({ allowedNetworks: config.webhookNetworks, timeoutMs: ANSWER_TIMEOUT_MS }),
+    failed: (err) => log.warn({ err }, 'events could not be delivered to webhooks'),
+  });
 
 type Admission = ReturnType<typeof createAdmission>;
 
@@ -155,12 +172,29 @@ function createEndpointSettings(
   };
 }
 
-const webRedirects = (webUrl: string | undefined): Record<string, Handler> =>
-  webUrl ? Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirectTo(webUrl)])) : {};
+/**
+ * To the public URL of the operator's side. Where none is set, that is the address it listens on;
+ * for all interfaces, the host by which the client reaches us.
+ */
+function webRedirects(
+  webUrl: string,
+  webAddress: AppDependencies['webAddress'],
+  otherwise: Handler,
+): Record<string, Handler> {
+  if (!webAddress) return {};
+  const redirect: Handler = async (request) => {
+    const address = await webAddress();
+    if (address === undefined) return otherwise(request);
+    return redirectTo(webUrl || address.replace(/\/\/(?:0\.0\.0\.0|\[::\])/, `//${hostOf(request.base)}`))(request);
+  };
+  return Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirect]));
+}
 
-/** Records exchanges to a file, where that is wanted. */
+const hostOf = (base: string): string => URL.parse(base)?.hostname ?? 'localhost';
+
+/** Records exchanges to a file if one is given. */
 function createRecording({ now, log }: AppDependencies) {
-  /** Of successful calls: the recorder masks them. */
+  /** The user_ids of successful calls, which the recorder masks. */
   const userIds = new WeakMap<Request, string>();
   let recorder: ExchangeRecorder | undefined;
   return {
@@ -197,7 +231,7 @@ function contractNames(): string[] {
   ];
 }
 
-/** Health on a port of its own. A worker reports to the primary process, which has that port. */
+/** The health port. A worker reports to the primary process, which has the port. */
 function createHealthReporting(config: Config, health: Health, { log }: AppDependencies) {
   let thread: HealthThread | undefined;
   let beating: ReturnType<typeof startBeating> | undefined;

@@ -1,5 +1,5 @@
 /**
- * A Map of limited size, for caches. When it is full, the next new key empties it: reads cost no
+ * A Map of limited size, for caches. When it is full, the next new key empties it. So reads need no
  * bookkeeping, and a cache full of an attacker's keys recovers at once.
  */
 export class BoundedMap<K, V> extends Map<K, V> {

@@ -1,7 +1,7 @@
 /**
- * A copy of a text, for whatever outlives its request. V8 makes a part of a text, or a join of
- * texts, point into what it was made of: a key of 40 characters kept the 50 KB of the head that it
- * was cut from.
+ * A copy of a text, for a value that outlives its request. In V8 a slice or a concatenation points
+ * into the texts that it was made of. So a key of 40 characters kept a request head of 50 KB in
+ * memory.
  */
 export function detached(text: string): string {
   const copy = Buffer.from(text, 'latin1').toString('latin1');

@@ -1,7 +1,7 @@
 /**
  * Turns of the event loop. One turn runs timers, then the poll phase with all socket events, then
- * the setImmediate callbacks. So a setImmediate callback set during the poll phase runs after all
- * socket events of that poll, and before the next poll.
+ * the setImmediate callbacks. A setImmediate callback set during the poll phase runs after all
+ * socket events of that poll. It runs before the next poll.
  */
 
 let turn = 0;

@@ -16,8 +16,8 @@ export interface Request {
   /** A valid W3C Trace Context `traceparent` of the client. */
   readonly traceparent?: string | undefined;
   /**
-   * The poll batch: all requests of one batch had begun to arrive before the first is handled, so
-   * a look at the database for one is recent enough for all. Undefined: a batch of its own.
+   * The poll batch. All its requests had begun to arrive before the first one is handled. So one
+   * look at the database is recent enough for all. Undefined: a batch of its own.
    */
   readonly pollId?: number | undefined;
   /** A Problem that rejects the request before any handler reads it, e.g. for its Host. */

@@ -6,7 +6,7 @@ import { withoutPassword } from './url-password.ts';
 import { version } from './version.ts';
 
 /**
- * argv → one command. 0: done. 1: it was refused or failed. 2: it was not understood. 3: the
+ * Runs the command of argv. Exit codes: 0 done, 1 refused or failed, 2 not understood, 3 the
  * database does not answer.
  */
 const program = createProgram(version);

@@ -32,8 +32,8 @@ export interface ProblemDetails {
   /** The bug or failure behind it: for the log, never for the client. */
   cause?: unknown;
   /**
-   * What is wrong and what to do, with paths and hosts but no secret: for the operator, never for
-   * the client.
+   * The cause and the remedy for the operator, never for the client. It has paths and hosts but no
+   * secret.
    */
   operator?: string | undefined;
   /** The connection is closed after the response: what follows on it cannot be trusted. */
@@ -49,8 +49,8 @@ export interface ProblemDetails {
 }
 
 /**
- * `message` is sent to the client: it names what was wrong, and never holds a secret, a path, SQL
- * or a stack.
+ * `message` is sent to the client. It names the mistake and never holds a secret, a path, SQL or a
+ * stack.
  */
 export class Problem extends Error {
   readonly kind: ProblemKind;

@@ -2,19 +2,22 @@ import type { Config } from './config/settings.ts';
 import { type AccountKey, createAccounts } from './domain/accounts.ts';
 import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
+import { createCarrierUpkeep, createUpkeepRuns } from './domain/carrier-upkeep.ts';
 import { createContacts } from './domain/contacts.ts';
 import { createInbox } from './domain/inbox.ts';
+import { createIncoming } from './domain/incoming.ts';
 import { createLedger } from './domain/ledger.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createRetention, createRetentionRuns } from './domain/retention.ts';
+import { createSendingTotals } from './domain/sending-totals.ts';
 import { createTemplates } from './domain/templates.ts';
 import { createTotals, readStatus } from './domain/totals.ts';
 import type { Log } from './server/telemetry/log.ts';
 import type { Database } from './store/database.ts';
 import { openSqlite } from './store/sqlite/database.ts';
 
-/** What the services take from their environment; tests bring their own. */
+/** What the services need from outside. Tests pass their own. */
 export interface ServiceDependencies {
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
@@ -43,6 +46,13 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const retentionRuns = createRetentionRuns(createRetention(database, now), sleep, (err) =>
     log.warn({ err }, 'what is older than the retention could not be removed'),
   );
+  const upkeep = createCarrierUpkeep(database, createIncoming(database, now, config.region || null), {
+    now,
+    receiptWaitMs: config.receiptWaitHours * 3_600_000,
+  });
+  const upkeepRuns = createUpkeepRuns(upkeep, (err) =>
+    log.warn({ err }, 'receipts and parts that wait could not be looked at'),
+  );
   return {
     database,
     engine,
@@ -56,12 +66,14 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     ledger: createLedger(database, now),
     purge,
     retentionRuns,
+    upkeepRuns,
     totals,
+    sendingTotals: createSendingTotals(unobserved, now),
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
     /** Ends the purge and the retention, and closes the database. */
     async stop(): Promise<void> {
-      await Promise.all([purge.stop(), retentionRuns.stop()]);
+      await Promise.all([purge.stop(), retentionRuns.stop(), upkeepRuns.stop()]);
       await database.close();
     },
   };

@@ -155,7 +155,7 @@ describe('the README', () => {
     assert.deepEqual(await ended, [0, null]);
   });
 
-  test('its test command is the one that .ci/run runs', () => {
+  test('the test command of the documents is the one of .ci/run', () => {
     assert.ok(read('.ci/run').includes(block('sh', 'npm test')));
   });
 });

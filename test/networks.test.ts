@@ -98,7 +98,7 @@ describe('lists of networks', () => {
     });
   }
 
-  test('one that must name something is refused where it does not', () => {
+  test('an empty list of networks is refused where one is required', () => {
     for (const nothing of ['', ' ', ',', ' , ,'])
       assert.throws(() => readSomeNetworks(nothing), { message: /^expected/ });
     assert.deepEqual(readSomeNetworks(' ::1 ,'), ['::1']);

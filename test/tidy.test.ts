@@ -239,7 +239,7 @@ describe('the map of docs/ARCHITECTURE.md', () => {
   const [rows = ''] = map.split(/^## /m);
   const mapped = [...rows.matchAll(/^\| `(src\/[\w./-]+)` \| \S/gm)].map((row) => row[1] as string);
 
-  test('has one line for every file of the program', () => {
+  test('the map of docs/ARCHITECTURE.md has one line for every file of the program', () => {
     assert.deepEqual(mapped.toSorted(), source);
   });
 });

@@ -95,8 +95,8 @@ export class ResponseCache {
   }
 
   /**
-   * Stores the response. Not one that is too long or depends on the clock, nor one whose account
-   * has changed since it was identified.
+   * Stores the response, unless it is too long or depends on the clock. An account that changed
+   * since it was identified is not stored either.
    */
   store(request: Request, body: Uint8Array, response: CachedResponse): void {
     const { reply, group, operation, account } = response;

@@ -5,6 +5,8 @@ import { dirname } from 'node:path';
 import type { Setting } from '../config/setting.ts';
 import { type Config, settings, shownValue } from '../config/settings.ts';
 import type { Discrepancy } from '../domain/ledger.ts';
+import { checkConnectors } from '../gateway/connector-check.ts';
+import { readConnectorFile } from '../gateway/connector-file.ts';
 import type { Services } from '../services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
@@ -59,7 +61,10 @@ export async function runBackup({ services, config }: Session, path: string, for
   print(`Wrote ${path}.`);
 }
 
-/** Settings and database, without serving. The exit code: 1 where credits do not add up. */
+/**
+ * Settings, database and connectors, without serving. The exit code: 1 where credits do not add up,
+ * or where a connector has a mistake.
+ */
 export async function runCheck({ services, config }: Session, withLedger: boolean): Promise<number> {
   for (const [name, setting] of Object.entries<Setting<unknown>>(settings)) {
     print(`${setting.variable}=${shownValue(setting, String(config[name as keyof Config]))}`);
@@ -75,9 +80,21 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
     print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
     if (isOpenToOthers(path)) remark(`columba: Others may read the database. Run: chmod 600 ${path}*`);
   }
+  const isReachable = await checkCarriers(services, config);
   const isRight = withLedger ? await checkLedger(services) : true;
   print('The settings are right and the database can be used.');
-  return isRight ? 0 : 1;
+  return isRight && isReachable ? 0 : 1;
+}
+
+/** Whether no connector has a mistake. */
+async function checkCarriers({ database }: Services, config: Config): Promise<boolean> {
+  const checked = await checkConnectors(database, readConnectorFile(config.connectors), { now: Date.now });
+  for (const { name, mistakes } of checked) {
+    for (const mistake of mistakes) remark(`columba: connector ${name}: ${mistake}`);
+  }
+  const names = checked.map(({ name, kind }) => `${name} (${kind})`);
+  print(`Connectors: ${names.join(', ') || 'none yet, so the loopback, which brings messages to nobody'}`);
+  return checked.every(({ mistakes }) => mistakes.length === 0);
 }
 
 /** Whether the credits of every account are the sums of their movements. */

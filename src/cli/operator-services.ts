@@ -1,12 +1,29 @@
 import type { App } from '../app.ts';
-import type { Config } from '../config/settings.ts';
+import { type Config, webUrlOf } from '../config/settings.ts';
 import type { Services } from '../operator/action.ts';
 import { createOpenapi } from '../operator/openapi.ts';
 import { version } from '../version.ts';
 
-/** What the operator's actions work with, for routes and for commands. */
+type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retryHours'>;
+
+/**
+ * What the operator's actions work with, for routes and for commands. `address` is where the web
+ * listener is, for a process that has one.
+ */
 export const servicesOf = (
   { database, engine }: Pick<App, 'database' | 'engine'>,
-  { region }: Pick<Config, 'region'>,
+  config: WebConfig,
   now: () => number,
-): Services => ({ database, engine, now, version, defaultRegion: region || null, openapi: createOpenapi(version) });
+  changed: () => void = () => {},
+  address: () => string | undefined = () => undefined,
+): Services => ({
+  database,
+  engine,
+  now,
+  version,
+  defaultRegion: config.region || null,
+  tryForMs: config.retryHours * 3_600_000,
+  changed,
+  webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
+  openapi: createOpenapi(version),
+});

@@ -18,7 +18,9 @@ import { withSession } from './session.ts';
 const MEANINGS: Readonly<Record<string, string>> = {
   account: 'make, show and change accounts',
   audit: 'who changed what',
+  operator: 'people who sign in to the console',
   token: 'bearer tokens of the JSON API',
+  webhook: 'addresses to which events are delivered',
   'user-id': 'user_ids of an account',
 };
 

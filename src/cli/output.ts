@@ -10,10 +10,7 @@ import { Problem } from '../problem.ts';
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
 export const remark = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/**
- * A value of somebody's: it must not move the cursor, make a line of its own, or turn the text
- * around.
- */
+/** Escapes a value: it must not move the cursor, start a line, or reverse the direction of text. */
 export const harmless = (value: string): string =>
   value.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 
@@ -22,8 +19,7 @@ export function remarkOnTerminal(line: string): void {
   if (process.stderr.isTTY) remark(line);
 }
 
-// 128 and SIGPIPE, as of a program that the signal has ended: what was to be written is not all
-// there.
+// 128 + SIGPIPE, as for a program that the signal ended: the output is incomplete.
 const CLOSED_PIPE_EXIT_CODE = 141;
 
 /** `columba export | head`: nobody reads any more, which is no error. */
@@ -48,9 +44,9 @@ function isSameFile(one: string, other: string): boolean {
 }
 
 /**
- * Writes a file under another name in the same folder, and gives it its name when it is whole and
- * on disk. Until then, and after a failure, whatever was there before is there still. `write` makes
- * the file, open to nobody else.
+ * Writes a file under a temporary name in the same folder. Renames it when it is complete and on
+ * disk. Until then, and after a failure, the old file is unchanged. `write` creates the file with
+ * access for its owner only.
  */
 export async function writeWhole(
   path: string,

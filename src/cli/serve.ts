@@ -10,6 +10,7 @@ import { setFlagsFromString } from 'node:v8';
 import { type App, type AppDependencies, createApp } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
 import { createRateLimiter, type Lease, type RateLimiter } from '../domain/admission/rate-limiter.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { Problem } from '../problem.ts';
 import { createCluster } from '../server/process/cluster.ts';
 import { serveHealthOfWorkers } from '../server/process/health-thread.ts';
@@ -17,6 +18,7 @@ import { createAskPrimary } from '../server/process/worker-channel.ts';
 import { serveAggregatedMetrics } from '../server/telemetry/telemetry.ts';
 import { importFile } from '../transfer/import.ts';
 import type { WebServer } from '../web/server.ts';
+import { prepareDemo, SAMPLE_USER_ID, welcome } from './demo.ts';
 import { databaseName } from './session.ts';
 import { isWebProcess, serveWebProcess, startWebProcess, type WebProcess } from './web-process.ts';
 
@@ -47,27 +49,30 @@ export async function serve(config: Config, deps: AppDependencies, options: Serv
   if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, deps);
   return serveHere(
     config,
-    cluster.isWorker ? { ...deps, rateLimiter: primaryRateLimiter() } : deps,
+    cluster.isWorker ? workerDependencies(deps) : deps,
     options,
     cluster.isWorker ? undefined : async (address, app, web) => showBanner(address, web, config, await accountsOf(app)),
   );
 }
 
-type Question = { take: Parameters<RateLimiter['take']> } | { failed: string };
+type Question = { take: Parameters<RateLimiter['take']> } | { failed: string } | { web: true };
 
-/** The primary process counts the rates of all workers. */
-const answerQuestion = (rateLimiter: RateLimiter) => (content: unknown) => {
+/** The primary process counts the rates of all workers, and knows where the web process listens. */
+const answerQuestion = (rateLimiter: RateLimiter, webAddress: () => string | undefined) => (content: unknown) => {
   const question = content as Question;
+  if ('web' in question) return webAddress();
   return 'take' in question ? rateLimiter.take(...question.take) : rateLimiter.failed(question.failed);
 };
 
-function primaryRateLimiter(): RateLimiter {
+function workerDependencies(deps: AppDependencies): AppDependencies {
   const askPrimary = createAskPrimary();
-  return {
+  const rateLimiter: RateLimiter = {
     remote: true,
     take: async (...take) => ((await askPrimary({ take } satisfies Question)) as Lease) ?? { granted: 1, waitMs: 0 },
     failed: async (failed) => ((await askPrimary({ failed } satisfies Question)) as number) ?? 0,
   };
+  const webAddress = async () => (await askPrimary({ web: true } satisfies Question)) as string | undefined;
+  return { ...deps, rateLimiter, webAddress };
 }
 
 async function serveHere(
@@ -76,15 +81,20 @@ async function serveHere(
   { trace }: ServeOptions,
   ready: (address: string, app: App, web: string | undefined) => unknown = () => {},
 ): Promise<number> {
-  const app = await createApp(config, deps);
   let web: WebServer | undefined;
+  const app = await createApp(config, { webAddress: () => web?.address, ...deps });
+  let gateway: Gateway | undefined;
   // Before it serves: whoever reads that it does may send a signal at once.
   const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, and there are none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
+    if (!cluster.isWorker) {
+      const { startGateway } = await import('./gateway.ts');
+      gateway = await startGateway(app, config, deps);
+    }
     if (!cluster.isWorker && webPortOf(config) !== null) {
       const { startWeb } = await import('./web.ts');
-      web = await startWeb(app, config, deps).catch(takenPort(config));
+      web = await startWeb(app, config, deps, gateway).catch(takenPort(config));
     }
     deps.log.info({ address, pid: process.pid }, 'serving');
     await ready(address, app, web?.address);
@@ -92,6 +102,7 @@ async function serveHere(
   } finally {
     app.health.stopping();
     await web?.close();
+    await gateway?.stop();
     await app.stop();
     cluster.worker?.disconnect(); // its channel to the primary process would keep it alive
   }
@@ -126,7 +137,8 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
   try {
     if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
     if (config.metricsPort > 0) {
-      ports.push(await serveAggregatedMetrics(config, deps.log, app.totals).catch(takenPort(config)));
+      const serving = serveAggregatedMetrics(config, deps.log, app.totals, app.sendingTotals);
+      ports.push(await serving.catch(takenPort(config)));
     }
     return await superviseWorkers(config, deps, accounts);
   } finally {
@@ -137,9 +149,15 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
 
 async function superviseWorkers(config: Config, deps: AppDependencies, accounts: number): Promise<number> {
   let web: Promise<WebProcess> | undefined;
+  let webProcess: WebProcess | undefined;
   const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
-  const workers = createCluster(config.workers, deps.log, deps.now, answerQuestion(createRateLimiter(deps.now)));
+  const workers = createCluster(
+    config.workers,
+    deps.log,
+    deps.now,
+    answerQuestion(createRateLimiter(deps.now), () => webProcess?.address),
+  );
   const signal = firstSignal(() => {
     deps.log.info('restarting the workers');
     Promise.all([workers.restart(), web?.then((each) => each.restart())]).then(
@@ -149,12 +167,12 @@ async function superviseWorkers(config: Config, deps: AppDependencies, accounts:
   });
   try {
     const started = workers.start().then(async () => {
-      if (webPortOf(config) !== null) web = startWebProcess(deps.log);
-      const webAddress = (await web)?.address;
+      if (webPortOf(config) !== null || config.dispatcher) web = startWebProcess(deps.log);
+      webProcess = await web;
       deps.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
       const [, { address, port }] = await listening;
       const served = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
-      showBanner(served, webAddress, config, accounts);
+      showBanner(served, webProcess?.address, config, accounts);
       return signal;
     });
     deps.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
@@ -166,7 +184,6 @@ async function superviseWorkers(config: Config, deps: AppDependencies, accounts:
 }
 
 const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.url));
-const SAMPLE_USER_ID = '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11';
 
 async function serveDemo(given: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
@@ -176,10 +193,11 @@ async function serveDemo(given: Config, deps: AppDependencies, options: ServeOpt
   try {
     const app = await createApp(config, withoutTelemetry(deps));
     await importFile(SAMPLE, app.archive, deps.now);
+    const token = await prepareDemo(app.database, deps.now);
     await app.stop();
     const serving = { ...deps, pages: { ...deps.pages, demoUserId: SAMPLE_USER_ID } };
     return await serveHere(config, serving, options, (address, _app, web) =>
-      process.stdout.write(welcome(config.baseUrl || address, web)),
+      process.stdout.write(welcome(config.baseUrl || address, web, token)),
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -205,15 +223,6 @@ async function freePort(config: Config): Promise<Config['webPort']> {
     if (probe.listening) await new Promise((resolve) => probe.close(resolve));
   }
 }
-
-const welcome = (address: string, web: string | undefined): string => `
-Columba is serving an account of sample data, which is gone when it stops.
-
-  Pages   ${address}/
-${web === undefined ? '' : `  API     ${web}/operator/\n`}  Try     curl '${address}/api/inbox.asmx/Unread?user_id=${SAMPLE_USER_ID}&max_count=2'
-
-Stop it with Ctrl-C.
-`;
 
 const isOnTerminal = (): boolean => process.stdout.isTTY === true;
 

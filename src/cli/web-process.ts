@@ -2,15 +2,17 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { App, AppDependencies } from '../app.ts';
 import type { Config } from '../config/settings.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { Problem } from '../problem.ts';
 import type { Log } from '../server/telemetry/log.ts';
 
 /**
- * With workers the operator's side is a process of its own, so that a long list there keeps no call
- * waiting. The primary process starts it, and starts it again when it dies.
+ * With workers the operator's side has its own process, so that a long list there delays no call.
+ * The primary process starts it, and starts it again when it dies.
  */
 export interface WebProcess {
-  readonly address: string;
+  /** Undefined where it serves nothing, because its port is taken. */
+  readonly address: string | undefined;
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -27,27 +29,28 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
   let backoffMs = BACKOFF_FIRST_MS;
   let replacement: NodeJS.Timeout | undefined;
   let current: ChildProcess | undefined;
+  let served: string | undefined;
 
-  async function launch(): Promise<string> {
+  async function launch(): Promise<void> {
     const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
     const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
     const how = async () => {
       const [code, signal] = await ended;
       return signal ?? `code ${code}`;
     };
-    const serving = once(child, 'message') as Promise<[{ address: string }]>;
+    const serving = once(child, 'message') as Promise<[{ address?: string }]>;
     current = child;
     const early = how().then((told): never => {
       throw new Problem('unavailable', `The process of the operator's side ended with ${told} before it served.`);
     });
     early.catch(() => {});
     const [{ address }] = await Promise.race([serving, early]);
+    served = address;
     how().then((told) => {
       if (stopping || current !== child) return;
       log.error({ pid: child.pid, how: told, backoffMs }, "the process of the operator's side died and is replaced");
       replaceLater();
     });
-    return address;
   }
 
   function replaceLater(): void {
@@ -75,8 +78,11 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
     await ended;
   }
 
+  await launch();
   return {
-    address: await launch(),
+    get address() {
+      return served;
+    },
     async restart() {
       await end();
       if (!stopping) await launch();
@@ -100,14 +106,18 @@ export async function serveWebProcess(
   for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
   const asked = Promise.race([once(process, 'SIGTERM'), once(process, 'disconnect')]);
   const { startWeb } = await import('./web.ts');
+  const { startGateway } = await import('./gateway.ts');
+  let gateway: Gateway | undefined;
   const app = await create(config, deps);
   try {
-    const server = await startWeb(app, config, deps).catch(taken);
+    gateway = await startGateway(app, config, deps);
+    const server = await startWeb(app, config, deps, gateway).catch(taken);
     process.send?.({ address: server?.address });
     await asked;
     app.health.stopping();
     await server?.close();
   } finally {
+    await gateway?.stop();
     await app.stop();
     if (process.connected) process.disconnect(); // the channel would keep the process alive
   }

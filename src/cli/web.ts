@@ -1,5 +1,9 @@
 import type { App } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
+import { createCarrierCallbacks } from '../gateway/callbacks.ts';
+import { createCarrierEvents } from '../gateway/carrier-events.ts';
+import { readConnectorFile } from '../gateway/connector-file.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { createApi } from '../operator/api.ts';
 import { createAddresses } from '../server/http/client-address.ts';
 import type { RequestHead } from '../server/http/request-head.ts';
@@ -11,24 +15,41 @@ import { listenWeb, type WebServer } from '../web/server.ts';
 import { servicesOf } from './operator-services.ts';
 
 /**
- * Serves the operator's side on a port of its own. Undefined where it is switched off, or where
- * nobody chose a port and the default is taken: a second service on a machine serves its calls.
+ * Serves the operator's side on its own port. Undefined if it is switched off. Also undefined if
+ * the default port is taken and no port was configured, so that a second service can start.
  */
 export async function startWeb(
   app: App,
   config: Config,
   { log, now }: { readonly log: Log; readonly now: () => number },
+  gateway?: Gateway,
 ): Promise<WebServer | undefined> {
   const webPort = webPortOf(config);
   if (webPort === null) return undefined;
   const addresses = createAddresses(config);
+  let address: string | undefined;
   const api = createApi({
-    services: servicesOf(app, config, now),
+    services: servicesOf(
+      app,
+      config,
+      now,
+      () => gateway?.wake(),
+      () => address,
+    ),
     bodyBytesMax: config.bodyBytesMax,
     admitClient: (client) => app.admission.admitClient(client),
     authenticationFailed: (client) => app.admission.failed(client),
     report: ({ message, kind, details }, request_id) =>
       log.error({ err: describeError(details.cause), kind, request_id }, details.operator ?? message),
+  });
+  const { database } = app;
+  const events = createCarrierEvents(database, now, config.region || null);
+  const callbacks = createCarrierCallbacks({
+    database,
+    now,
+    events,
+    ofFile: readConnectorFile(config.connectors),
+    ...(gateway && { runningOf: gateway.runningOf }),
   });
   const web = createWebApp({
     api,
@@ -36,6 +57,8 @@ export async function startWeb(
     clientOf: ({ incoming: { socket, headers } }) =>
       addresses.of({ headers, target: '/' } as unknown as RequestHead, addresses.peer(socket)).client,
     requestIdOf,
+    carriers: callbacks.handle,
+    failed: (thrown) => log.error({ err: describeError(thrown) }, 'a callback of a carrier could not be answered'),
   });
   const server = await listenWeb({ ...config, webPort }, web).catch((thrown) => {
     if (config.webPort !== 'default' || thrown.code !== 'EADDRINUSE') throw thrown;
@@ -45,6 +68,7 @@ export async function startWeb(
     log.warn(`port ${webPort} is taken, so the operator's side is not served: choose one with COLUMBA_WEB_PORT`);
     return undefined;
   }
+  address = server.address;
   log.info({ web: server.address, pid: process.pid }, "serving the operator's side");
   return server;
 }

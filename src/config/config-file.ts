@@ -2,9 +2,8 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 /**
- * A file of settings: lines of `KEY=value`, with the names of the environment variables. It has the
- * syntax of systemd's EnvironmentFile without continued lines: `#` and `;` begin a comment line,
- * and a value may be quoted.
+ * A file of settings with the syntax of systemd's EnvironmentFile, without continued lines. `#` and
+ * `;` begin a comment line. A value may be quoted.
  */
 export interface ConfigFile {
   readonly path: string;

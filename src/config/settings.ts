@@ -106,6 +106,18 @@ export const settings = {
       return value === 'off' ? value : wholeNumber(0, 65_535)(value);
     },
   ),
+  webUrl: setting(
+    'COLUMBA_WEB_URL',
+    '',
+    "Public URL of the operator's side, for sign-in links and for redirects of /console and /operator. Empty: the address that it listens on.",
+    baseUrl,
+  ),
+  webhookNetworks: setting(
+    'COLUMBA_WEBHOOK_NETWORKS',
+    '',
+    'Comma-separated addresses or networks that webhooks may lead to although they are private. Plain http is allowed only there.',
+    readNetworks,
+  ),
   database: {
     ...setting(
       'COLUMBA_DATABASE',
@@ -141,6 +153,12 @@ export const settings = {
     '',
     'Public URL of the service, with its path, for WSDL and pages behind a reverse proxy. Empty: from the Host of the request.',
     baseUrl,
+  ),
+  receiptWaitHours: setting(
+    'COLUMBA_RECEIPT_WAIT_HOURS',
+    '72',
+    'A submitted message without a receipt becomes UNKNOWN after so many hours.',
+    wholeNumber(1, 8_760),
   ),
   trustedProxies: setting(
     'COLUMBA_TRUSTED_PROXIES',
@@ -218,6 +236,31 @@ export const settings = {
     'Graceful shutdown: how long a process waits before it closes idle connections.',
     wholeNumber(0, 600_000),
   ),
+  dispatcher: setting(
+    'COLUMBA_DISPATCHER',
+    'on',
+    'Whether this service sends messages; off where others on the same database do.',
+    (value: string): boolean => {
+      if (value !== 'on' && value !== 'off') throw new Error('expected on or off');
+      return value === 'on';
+    },
+  ),
+  connectors: {
+    ...setting('COLUMBA_CONNECTORS', '', 'JSON file of connectors to carriers; empty: those of the API.', text),
+    within: (value: string, folder: string) => (value === '' ? value : resolve(folder, value)),
+  },
+  retryHours: setting(
+    'COLUMBA_RETRY_HOURS',
+    '48',
+    'How long a message without notAfter is tried before it is EXPIRED.',
+    wholeNumber(1, 720),
+  ),
+  unsureMinutes: setting(
+    'COLUMBA_UNSURE_MINUTES',
+    '15',
+    'How long a submission without an answer waits for a receipt before the unsurePolicy of its account decides.',
+    wholeNumber(1, 1_440),
+  ),
   logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Lowest level of log lines.', level),
   logKey: {
     ...setting(
@@ -252,6 +295,19 @@ const WEB_PORT = 8_081;
 export function webPortOf({ port, webPort }: Pick<Config, 'port' | 'webPort'>): number | null {
   if (webPort === 'default') return port === 0 ? 0 : WEB_PORT;
   return webPort === 'off' ? null : webPort;
+}
+
+/**
+ * The public URL of the operator's side; undefined where it is off, or where its port is any free
+ * one that is not known yet. An address for all interfaces is no address to go to.
+ */
+export function webUrlOf(config: Pick<Config, 'port' | 'webHost' | 'webPort' | 'webUrl'>): string | undefined {
+  const port = webPortOf(config);
+  if (port === null) return undefined;
+  if (config.webUrl !== '') return config.webUrl;
+  if (port === 0) return undefined;
+  const host = ['0.0.0.0', '::'].includes(config.webHost) ? 'localhost' : config.webHost;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** The value of a setting as it is printed. */

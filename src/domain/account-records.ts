@@ -5,22 +5,24 @@ import { type Account, addAccount, toAccount } from './accounts.ts';
 import { hashUserId, newUserId } from './credentials.ts';
 import type { Database } from './transactions.ts';
 
-/** Accounts as an operator sees them: with all that an operator may set. */
+/** An account with all fields that an operator may see and set. */
 export interface AccountRecord extends Omit<Account, 'passwordHash'> {
   readonly id: bigint;
   readonly hasPassword: boolean;
   readonly timeZone: string | null;
-  /** When nothing is sent, in the account's zone: `22:00-06:00`. */
+  /** Hours in the account's time zone in which nothing is sent: `22:00-06:00`. */
   readonly quietHours: string | null;
-  /** What happens to a message of which nobody knows whether it was submitted. */
+  /** What happens to a message whose submission is unsure. */
   readonly unsurePolicy: UnsurePolicy;
   /** The connector that carries its messages; null for the default one. */
   readonly connector: string | null;
+  /** Below so many free credits an event tells it; null for never. */
+  readonly lowCredits: bigint | null;
 }
 export const unsurePolicies = ['never-twice', 'submit-again'] as const;
 export type UnsurePolicy = (typeof unsurePolicies)[number];
 
-/** What an operator may change. */
+/** The fields that an operator may change. */
 export type AccountChange = Partial<
   Pick<
     AccountRecord,
@@ -40,6 +42,8 @@ export type AccountChange = Partial<
     | 'quietHours'
     | 'unsurePolicy'
     | 'connector'
+    | 'lowCredits'
+    | 'stopWords'
   >
 >;
 
@@ -69,18 +73,18 @@ export async function accountId(database: Database, username: string): Promise<b
 }
 
 const SLICE = 500;
-// A filter that few accounts pass reads at most so many of them for one page.
+// One page reads at most so many slices, however few accounts pass the filter.
 const SLICES_MAX = 20;
 
 export interface AccountPage {
   readonly items: AccountRecord[];
-  /** The name after which the next page begins; null at the end. */
+  /** The username after which the next page starts; null on the last page. */
   readonly next: string | null;
 }
 
 /**
- * Accounts that are wanted, by username, after a name. A page may have fewer than `limit` although
- * more follow.
+ * Lists accounts that pass the filter, ordered by username. A page may have fewer than `limit`
+ * accounts although more follow.
  */
 export async function accountRecords(
   database: Database,
@@ -102,7 +106,7 @@ export async function accountRecords(
   return { items, next: from };
 }
 
-/** Makes an account and its first user_id. */
+/** Creates an account and its first user_id. */
 export async function addRecord(database: Database, given: NewAccount, now: number): Promise<{ userId: string }> {
   const userId = newUserId();
   const { username, passwordHash, credits, ...change } = given;
@@ -137,6 +141,8 @@ const SETTABLE = {
   quietHours: null,
   unsurePolicy: null,
   connector: null,
+  lowCredits: null,
+  stopWords: null,
 };
 const EMPTY = {
   ...SETTABLE,
@@ -145,7 +151,7 @@ const EMPTY = {
   disabledAt: null,
 };
 
-/** Changes the fields that are given, and leaves the others as they are. */
+/** Changes the given fields and no others. */
 export async function changeRecord(
   database: Database,
   account: bigint,
@@ -174,10 +180,11 @@ export async function setEnabled(
 const settingsOf = ({ contactName, contactSurname, company, email, tel, fax, mobile, ...others }: AccountRecord) => {
   const { address, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector } = others;
   const person = { contactName, contactSurname, company, email, tel, fax, mobile, address };
-  return { ...person, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector };
+  const sending = { timeZone, quietHours, unsurePolicy, connector, stopWords: others.stopWords };
+  return { ...person, region, priority, tag, allowedNetworks, ...sending, lowCredits: others.lowCredits };
 };
 
-/** What went with an account: how many of each. */
+/** The number of rows of each kind that were deleted with an account. */
 export interface RemovedAccount {
   readonly userIds: number;
   readonly groups: number;
@@ -190,7 +197,10 @@ export interface RemovedAccount {
   readonly credits: bigint;
 }
 
-/** Only a disabled one: nobody loses an account that is in use by a slip of the hand. */
+/**
+ * Deletes a disabled account. An enabled one is refused, so that a mistake deletes no account in
+ * use.
+ */
 export async function removeRecord(database: Database, account: bigint, username: string): Promise<RemovedAccount> {
   return database.transaction(account, async (queries) => {
     const row = await queries.first(sql.recordByName, { username });
@@ -215,7 +225,7 @@ export async function removeRecord(database: Database, account: bigint, username
 
 const FIRST_AT = -(2 ** 53 - 1);
 
-/** By the time they were made. */
+/** Lists user_ids, the oldest first. */
 export async function userIdsOf(
   database: Database,
   account: bigint,
@@ -226,8 +236,8 @@ export async function userIdsOf(
 }
 
 /**
- * A further user_id: a new one, or one that the account had elsewhere. The ones before go on
- * working, unless they are to be revoked.
+ * Adds a user_id: a new one, or one that the account had on another system. The earlier ones stay
+ * valid, unless they are to be revoked.
  */
 export async function addUserId(
   database: Database,
@@ -249,7 +259,7 @@ export async function addUserId(
   });
 }
 
-/** Revokes the one user_id whose hash starts so. Again is no error: it is revoked. */
+/** Revokes the user_id whose hash starts with the prefix. Revoking it again is no error. */
 export async function revokeUserId(database: Database, account: bigint, prefix: string, now: number): Promise<UserId> {
   return database.transaction(account, async (queries) => {
     const [found, another] = await queries.all(sql.userIdByPrefix, { account, prefix });
@@ -276,5 +286,6 @@ function toRecord(row: sql.AccountRecordRow): AccountRecord {
     quietHours: row.quiet_hours,
     unsurePolicy: unsurePolicies.find((policy) => policy === row.unsure_policy) ?? 'never-twice',
     connector: row.connector,
+    lowCredits: row.low_credits,
   };
 }

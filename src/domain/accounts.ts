@@ -8,7 +8,7 @@ import { type AccountValues, accountColumns } from '../store/statements/account-
 import * as sql from '../store/statements/accounts.ts';
 import { hashUserId, newUserId, USER_ID_LENGTH_MAX } from './credentials.ts';
 
-/** Who an account is: see the list in store/statements/account-columns.ts. */
+/** The columns of an account: see store/statements/account-columns.ts. */
 export type Account = AccountValues;
 
 export interface Credential {
@@ -58,10 +58,12 @@ export function createAccounts(database: Database, now: () => number, defaultReg
   return {
     /**
      * Identifies the caller by its user_id, does the work, and confirms the identity before the
-     * result is returned. Unknown, empty, too long, revoked and disabled user_ids all end in
-     * `denied`, after the same work. PostgreSQL identifies with the first statement; an unknown
-     * caller learns neither a value nor a bad argument. With `admit`, the identity is confirmed
-     * before `admit` counts the call and before any work.
+     * result is returned.
+     * Unknown, empty, too long, revoked and disabled user_ids all end in `denied`, after the same
+     * work.
+     * PostgreSQL identifies with the first statement. An unknown caller gets `denied`, never a
+     * value or a bad argument.
+     * With `admit`, the identity is confirmed before `admit` counts the call and before any work.
      */
     async asCaller<T>(
       userId: string | null,
@@ -98,13 +100,12 @@ export function createAccounts(database: Database, now: () => number, defaultReg
 
     async profile(account: AccountKey): Promise<Account> {
       const row = await database.first(sql.account, { account });
-      if (!row) throw denied(); // deleted since it was identified
+      if (!row) throw denied(); // deleted after it was identified
       return toAccount(row);
     },
 
     /**
-     * The country in which an account's local numbers are read: its own, else that of its numbers,
-     * else the setting.
+     * The region for local numbers: the account's own, else that of its numbers, else the setting.
      */
     async region(account: AccountKey): Promise<string | null> {
       return effectiveRegion(await this.profile(account), defaultRegion);
@@ -118,7 +119,7 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       return { userId };
     },
 
-    /** All accounts whose numbers are wanted, by username, some at a time. */
+    /** Lists the wanted accounts by username, page by page. */
     async *list(isWanted: (id: bigint) => boolean = () => true): AsyncGenerator<Account> {
       for await (const row of allAccounts(database)) if (isWanted(row.account_id)) yield toAccount(row);
     },
@@ -134,13 +135,13 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       await database.run(sql.setDisabled, { account, disabledAt: enabled ? null : now() });
     },
 
-    /** From which addresses it may be used; from everywhere for none. */
+    /** Sets the networks from which the account may be used. An empty list allows all. */
     async allow(username: string, networks: readonly string[]): Promise<void> {
       const { account_id: account } = await named(username);
       await database.run(sql.setAllowedNetworks, { account, networks: networks.join() || null });
     },
 
-    /** A further user_id; the ones before go on working, unless they are to be revoked. */
+    /** Adds a user_id. The earlier ones stay valid, unless they are to be revoked. */
     async rotateUserId(username: string, revokeOthers: boolean): Promise<{ userId: string; revoked: number }> {
       const { account_id: account } = await named(username);
       const userId = newUserId();
@@ -154,8 +155,8 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     },
 
     /**
-     * Revokes the user_id whose hash starts so; at least 8 characters, that it cannot be another by
-     * accident.
+     * Revokes the user_id whose hash starts with the prefix. The prefix has at least 8 digits, so
+     * that it cannot match another one by accident.
      */
     async revokeUserId(username: string, hashPrefix: string): Promise<void> {
       if (!/^[0-9a-f]{8,64}$/.test(hashPrefix)) {
@@ -186,7 +187,7 @@ export async function accountNamed(queries: Queries, username: string): Promise<
 
 const PAGE = 500;
 
-/** By username, some at a time. */
+/** Lists all accounts by username, page by page. */
 export async function* allAccounts(queries: Queries): AsyncGenerator<sql.AccountRow> {
   for (let after = ''; ; ) {
     const rows = await queries.all(sql.accountsAfter, { after, limit: PAGE });
@@ -207,24 +208,26 @@ export function checkUsername(username: string): void {
   }
 }
 
-export const effectiveRegion = (account: Account, defaultRegion: string | null): string | null =>
-  account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
+export const effectiveRegion = (
+  account: Pick<Account, 'region' | 'mobile' | 'tel'>,
+  defaultRegion: string | null,
+): string | null => account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
 
-/** Makes the account and its credentials, inside the caller's transaction. */
+/** Creates the account and its credentials inside the caller's transaction. */
 export async function addAccount(queries: Queries, account: Account, credentials: Credential[]): Promise<bigint> {
   checkUsername(account.username);
   if (await queries.first(sql.accountByName, { username: account.username })) {
     throw conflict(`username: there is already an account with the username ${account.username}`);
   }
-  // Random, so that accounts made on several machines need no common counter. 62 bits: positive in
-  // 64.
+  // A random id, so that several machines need no common counter. It has 62 bits, so it is
+  // positive.
   const id = randomBytes(8).readBigUInt64BE() >> 2n;
   await queries.run(sql.addAccount, { account: id, ...account });
   await addCredentials(queries, id, credentials);
   return id;
 }
 
-/** Those that the account has stay as they are: a revoked one stays revoked. */
+/** Adds the missing credentials. Existing ones do not change: a revoked one stays revoked. */
 export async function addCredentials(
   queries: Queries,
   account: bigint,

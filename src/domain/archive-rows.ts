@@ -7,7 +7,7 @@ import { reserveIds } from './ids.ts';
 import type { InboxMessage } from './inbox.ts';
 import type { ScheduledMessage, SentMessage } from './outbox.ts';
 
-/** A whole account, for moving it between installations. */
+/** A whole account, for moving it to another installation. */
 export interface AccountArchive {
   readonly account: Account;
   readonly credentials: Credential[];
@@ -27,7 +27,9 @@ export interface BlockedNumber {
 
 export type ArchiveRows = ReturnType<typeof archiveRows>;
 
-/** The rows of an archive. They are made before the transaction, for which others may wait. */
+/**
+ * Converts an archive to rows, before the transaction: other calls may wait for the transaction.
+ */
 export function archiveRows({ groups, contacts, blocked, received, sent, scheduled }: AccountArchive) {
   const keyOf = (number: string | null) => (number === null ? null : writtenKey(number));
   return {
@@ -44,7 +46,7 @@ export function archiveRows({ groups, contacts, blocked, received, sent, schedul
   };
 }
 
-/** New ids begin above those of the archive. */
+/** Moves the id counters above the ids of the archive. */
 export async function reserveArchiveIds(queries: Queries, account: bigint, rows: ArchiveRows): Promise<void> {
   const idOf = ({ id }: { id: bigint }) => id;
   const groupIds = rows.groups.map(({ group }) => group);
@@ -54,6 +56,6 @@ export async function reserveArchiveIds(queries: Queries, account: bigint, rows:
   await reserveIds(queries, account, 'message', messageIds);
 }
 
-/** The account stands in front of each row. */
+/** Adds the account to each row. */
 export const withAccount = <T>(account: bigint, rows: readonly T[]): (T & { account: bigint })[] =>
   rows.map((row) => ({ account, ...row }));

@@ -12,9 +12,9 @@ import { balancesOf, move, type NewMovement } from './ledger.ts';
 import { addTemplates } from './templates.ts';
 
 /**
- * Adds an archive to an account that exists: what it has by the same id is changed, nothing is
- * removed. Credits, password, state, networks and old user_ids stay as they are. Runs in a
- * transaction of the account.
+ * Adds an archive to an existing account. Rows with the same id are changed. No row is removed.
+ * Credits, password, state, networks and old user_ids stay as they are. Runs in a transaction of
+ * the account.
  */
 export async function updateAccount(
   queries: Writing,
@@ -38,7 +38,7 @@ export async function updateAccount(
   await reserveArchiveIds(queries, account, rows);
 }
 
-/** Throws where a contact is in a group that is neither in the archive nor in the account. */
+/** Throws if a contact is in a group that is neither in the archive nor in the account. */
 export async function checkGroups(
   { groups, contacts }: AccountArchive,
   isInAccount: (group: bigint) => Promise<boolean> = async () => false,
@@ -53,7 +53,7 @@ export async function checkGroups(
   }
 }
 
-// Ids of one statement.
+// The largest number of ids in one statement.
 const CHUNK = 1_000;
 
 function* chunksOf<T>(rows: readonly T[]): Generator<readonly T[]> {
@@ -62,7 +62,7 @@ function* chunksOf<T>(rows: readonly T[]): Generator<readonly T[]> {
 
 const idsOf = (rows: readonly { id: bigint }[]): string => `[${rows.map(({ id }) => id).join()}]`;
 
-/** A message that was read here stays read: no client gets it a second time. */
+/** A message that is read in the account stays read, so that no client gets it twice. */
 async function putReceived(queries: Writing, account: bigint, rows: ArchiveRows['received']): Promise<void> {
   const generation = Number((await queries.first(inboxSql.currentGeneration, { account }))?.generation ?? 0n);
   for (const chunk of chunksOf(rows)) {
@@ -75,7 +75,7 @@ async function putReceived(queries: Writing, account: bigint, rows: ArchiveRows[
   }
 }
 
-/** Of these messages `unread` are unread. */
+/** Adds received messages, of which `unread` are unread. */
 export async function addReceived(
   queries: Writing,
   account: bigint,
@@ -90,8 +90,8 @@ export async function addReceived(
 }
 
 /**
- * The account pays for the parts that are held in addition, and gets back those that are not held
- * any more. The movements bear the date of the newest of these messages.
+ * Holds credits for added parts and releases those of removed parts. The movements have the date of
+ * the newest of these messages.
  */
 async function putScheduled(queries: Writing, account: bigint, rows: ArchiveRows['scheduled']): Promise<void> {
   const at = rows.reduce((newest, { createdAt }) => Math.max(newest, createdAt), 0);

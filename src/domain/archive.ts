@@ -20,7 +20,8 @@ import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './
 import { addTemplates } from './templates.ts';
 
 /**
- * What is read out of an account: the messages in pages, since an inbox can be larger than memory.
+ * An account as it is exported. Its messages come in pages, because an inbox can be larger than
+ * memory.
  */
 export interface AccountReading extends Omit<AccountArchive, 'received' | 'sent' | 'scheduled'> {
   readonly received: AsyncIterable<InboxMessage>;
@@ -33,16 +34,16 @@ export type Archive = ReturnType<typeof createArchive>;
 
 export function createArchive(database: Database) {
   return {
-    /** The whole account or nothing of it. */
+    /** Loads the whole account or nothing. */
     load: (archive: AccountArchive): Promise<void> => load(database, archive),
 
     /**
-     * Adds to an account of this username: by id rows are added or changed, never removed. Else
-     * loads it.
+     * Adds to the account of this username: rows are added or changed by id, never removed. Loads
+     * the account if it does not exist.
      */
     update: (archive: AccountArchive): Promise<'added' | 'updated'> => update(database, archive),
 
-    /** All accounts as they are at one moment, by username, or the one that is named. */
+    /** Reads all accounts, or the named one, in one snapshot, ordered by username. */
     read: (username: string | null, take: (reading: AccountReading) => Promise<void>): Promise<number> =>
       database.snapshot(async (queries) => {
         let count = 0;

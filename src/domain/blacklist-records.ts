@@ -4,15 +4,15 @@ import * as sql from '../store/statements/blacklist.ts';
 import { type BlacklistOrigin, entriesOf } from './blacklist.ts';
 import { findErasedEntry, isErasedEntry } from './erased-number.ts';
 
-/** The blacklist as the operator sees it. */
+/** A blacklist entry with all fields that an operator sees. */
 export interface BlacklistEntry {
-  /** Null where the person was erased: only a hash is left. */
+  /** Null if the person was erased: then only a hash is stored. */
   readonly number: string | null;
   readonly origin: BlacklistOrigin;
-  /** The message that asked for it, where there was one. */
+  /** The message that asked for the entry, if there was one. */
   readonly evidence: string | null;
   readonly blockedAt: number;
-  /** Where the list goes on. */
+  /** The position after which the next page starts. */
   readonly position: string;
 }
 
@@ -24,7 +24,7 @@ export function createBlacklistRecords(database: Database, region: (account: Acc
       return (await database.all(sql.listed, { account, after: after ?? '', limit })).map(toEntry);
     },
 
-    /** In whatever notation it is there. How many entries are gone. */
+    /** Removes the number in any notation. Returns the number of removed entries. */
     async remove(account: AccountKey, number: string): Promise<number> {
       const seenFrom = await region(account);
       return database.transaction(account, async (queries) => {
@@ -38,7 +38,7 @@ export function createBlacklistRecords(database: Database, region: (account: Acc
   };
 }
 
-/** What has no origin came before origins were written down, by an import or a call. */
+/** An entry without origin is older than the column; it came from an import or a call. */
 const toEntry = ({ number, sample, blocked_at, origin }: sql.BlacklistRow): BlacklistEntry => ({
   number: isErasedEntry(number) ? null : number,
   origin: (origin ?? 'import') as BlacklistOrigin,

@@ -1,21 +1,19 @@
 import { Problem } from '../problem.ts';
-import { hasDigit, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
+import { hasDigit, numberKey, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
-import { block } from '../store/statements/blacklist.ts';
+import { block, byEnds } from '../store/statements/blacklist.ts';
 import * as sql from '../store/statements/contacts.ts';
+import { recordsOf } from '../store/statements/json.ts';
 import * as outbox from '../store/statements/outbox.ts';
 import { pages } from './cursor.ts';
-import { findErasedEntry } from './erased-number.ts';
+import { findErasedEntry, findErasedNumbers } from './erased-number.ts';
 import { type HeldMessage, releaseHeld } from './ledger.ts';
 
-/**
- * Who put a number there: the account through a call or the operator for it, a STOP word, or an
- * import.
- */
+/** The origin of an entry: `user` is a call of the account or an action of the operator. */
 export const BLACKLIST_ORIGINS = ['user', 'STOP', 'import'] as const;
 export type BlacklistOrigin = (typeof BLACKLIST_ORIGINS)[number];
 
-/** Numbers to which nothing is sent any more. */
+/** Numbers to which nothing is sent. */
 export type Blacklist = ReturnType<typeof createBlacklist>;
 
 export function createBlacklist(
@@ -25,8 +23,8 @@ export function createBlacklist(
 ) {
   return {
     /**
-     * Also cancels what is scheduled for the number and returns the credits held for it. `isNew` is
-     * false where it was there.
+     * Adds the number, cancels messages scheduled for it and returns their credits. `isNew` is
+     * false if the number was on the blacklist.
      */
     async add(account: AccountKey, number: string, sample: string | null, origin: BlacklistOrigin = 'user') {
       checkNumber(number);
@@ -48,7 +46,7 @@ export function createBlacklist(
 
 const PAGE = 1_000;
 
-/** The entries that name this number, in whatever notation. */
+/** The entries of this number in any notation. */
 export async function entriesOf(
   queries: Queries,
   account: AccountKey,
@@ -65,7 +63,22 @@ export async function entriesOf(
   return entries;
 }
 
-/** Those that are gone, with what was held for each. */
+/** Those of the numbers, in E.164, that are on the blacklist. */
+export async function blacklistedOf(
+  queries: Queries,
+  account: AccountKey,
+  numbers: readonly string[],
+  region: string | null,
+): Promise<Set<string>> {
+  if (numbers.length === 0) return new Set();
+  const ends = new Set(numbers.flatMap((number) => sameNumber(number, region).ends));
+  const rows = await queries.all(byEnds, { account, ends: recordsOf([...ends].map((end) => [end])) });
+  const keys = new Set(rows.map(({ number }) => numberKey(number, region)));
+  const erased = await findErasedNumbers(queries, account, numbers, region);
+  return new Set(numbers.filter((number) => keys.has(number) || erased.has(number)));
+}
+
+/** Deletes messages scheduled for the number. Returns them with the credits held for each. */
 export async function cancelScheduled(
   queries: Queries,
   account: AccountKey,
@@ -83,7 +96,7 @@ export async function cancelScheduled(
   return cancelled;
 }
 
-// As given, in whatever notation; it is part of a key.
+// The number is stored as given and is part of a key.
 const NUMBER_LENGTH_MAX = 200;
 
 export function checkNumber(number: string): void {

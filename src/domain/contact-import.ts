@@ -9,24 +9,23 @@ import { pages } from './cursor.ts';
 import { takeIds } from './ids.ts';
 
 /**
- * Many contacts at once, from a file. A row finds its contact by the number, and by the group where
- * it names one.
+ * Imports contacts from a file. A row matches a contact by number, and by group if it names one.
  */
 export interface ImportRow {
   readonly row: number;
   readonly name: string;
   readonly surname: string;
   readonly mobile: string;
-  /** No spreadsheet has changed the number. */
+  /** Whether the cell was text, so that no spreadsheet has changed the number. */
   readonly isText: boolean;
-  /** The name of a group; it is made where there is none. Empty: no group is named. */
+  /** The name of a group, which is created if it does not exist. Empty: no group. */
   readonly group: string;
 }
 export interface RowFault {
   readonly row: number;
   readonly field: 'name' | 'surname' | 'mobile' | 'group';
   readonly detail: string;
-  /** What it probably was. */
+  /** The number that was probably meant. */
   readonly proposal: string | null;
 }
 export interface ContactImport {
@@ -34,19 +33,19 @@ export interface ContactImport {
   readonly added: number;
   readonly changed: number;
   readonly unchanged: number;
-  /** Rows with the number and the group of a row before. The first one counts. */
+  /** Rows with the number and the group of an earlier row. The earliest row is imported. */
   readonly duplicates: number;
   readonly bad: number;
   readonly groupsAdded: number;
-  /** The first ones. */
+  /** The first faults. */
   readonly faults: readonly RowFault[];
   readonly faultsLeftOut: number;
 }
 export interface ImportOptions {
   readonly dryRun: boolean;
-  /** Imports the other rows; else one bad row refuses them all. */
+  /** Whether good rows are imported although other rows are bad. */
   readonly skipBad: boolean;
-  /** For the rows that name none. */
+  /** The group of rows that name none. */
   readonly group: bigint | null;
   readonly region: string | null;
 }
@@ -56,7 +55,7 @@ export const FAULTS_MAX = 1_000;
 interface Wanted {
   readonly row: ImportRow;
   readonly key: string;
-  /** Null: whatever group it is in. */
+  /** Null matches a contact in any group. */
   readonly group: string | bigint | null;
 }
 interface Plan {
@@ -67,7 +66,7 @@ interface Plan {
   readonly change: readonly { readonly contact: Contact; readonly wanted: Wanted }[];
 }
 
-/** A dry run makes the same plan, and does not carry it out. */
+/** A dry run computes the same plan and writes nothing. */
 export async function importContacts(
   database: Database,
   account: AccountKey,
@@ -161,19 +160,19 @@ function faultsOf({ row, name, surname, mobile, isText, group }: ImportRow, regi
   return faults;
 }
 
-/** Of contacts with the number the one in the group that is asked for; the oldest of several. */
+/** The contact in the wanted group; the oldest if there are several. */
 const matching = ({ group }: Wanted, contacts: readonly Contact[]): Contact | undefined =>
   group === null ? contacts[0] : contacts.find(({ groupId }) => groupId === group);
 
-/** An empty cell says nothing: it does not clear what is there. */
+/** An empty cell does not clear the field. */
 const isOther = (contact: Contact, { name, surname }: ImportRow): boolean =>
   (name !== '' && name !== contact.name) || (surname !== '' && surname !== contact.surname);
 
 const PAGE = 1_000;
-// With more numbers than this, reading all contacts of the account is faster than asking for each.
+// With more numbers than this, one scan of all contacts is faster than a query for each.
 const ASK_EACH_MAX = 500;
 
-/** The contacts that have one of these numbers, by id. */
+/** The contacts with one of these numbers, ordered by id. */
 async function contactsByKey(
   queries: Queries,
   account: AccountKey,

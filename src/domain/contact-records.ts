@@ -8,7 +8,7 @@ import { type Contact, type ContactGroup, toContact } from './contacts.ts';
 import { FIRST_ID, LAST_ID, pages } from './cursor.ts';
 import { takeIds } from './ids.ts';
 
-/** Contacts and groups one by one, as the operator makes, changes and deletes them. */
+/** Contacts and groups for the operator: create, change and delete single ones. */
 export interface ContactFields {
   readonly name: string | null;
   readonly surname: string | null;
@@ -24,8 +24,8 @@ export interface ContactFilter {
 export const CONTACT_TEXT_LENGTH_MAX = 200;
 
 /**
- * How many rows one page may look at. A filter that few rows meet answers short pages, each with a
- * next one.
+ * The largest number of rows that one page scans. A filter that few rows pass gets short pages,
+ * each with a next one.
  */
 const LOOKED_AT_MAX = 20_000;
 const PAGE = 1_000;
@@ -33,7 +33,7 @@ const PAGE = 1_000;
 export type ContactRecords = ReturnType<typeof createContactRecords>;
 
 export function createContactRecords(database: Database, region: (account: AccountKey) => Promise<string | null>) {
-  /** By id, behind the id `after`. `next` is null behind the last one. */
+  /** Lists contacts by id, after the id `after`. `next` is null on the last page. */
   async function list(account: AccountKey, filter: ContactFilter, limit: number, after: bigint | null) {
     const items: Contact[] = [];
     const isWanted = await filterOf(account, filter);
@@ -69,7 +69,7 @@ export function createContactRecords(database: Database, region: (account: Accou
       part === undefined || [name, surname, number].some((text) => text?.toLowerCase().includes(part));
     if (mobile === undefined) return holds;
     const { ends, matches } = sameNumber(mobile, await region(account));
-    // Reading a number takes 20 times as long as looking at its end.
+    // Parsing a number takes 20 times as long as comparing its last digits.
     return (contact) =>
       contact.mobile !== null && ends.includes(numberEnd(contact.mobile)) && matches(contact.mobile) && holds(contact);
   }
@@ -101,13 +101,20 @@ export function createContactRecords(database: Database, region: (account: Accou
           throw notFound('contact with this id');
       }),
 
+    ...createGroupRecords(database),
+  };
+}
+
+/** The groups of contacts. */
+function createGroupRecords(database: Database) {
+  return {
     async groups(account: AccountKey, limit: number, after: bigint | null): Promise<ContactGroup[]> {
       if (after === LAST_ID) return [];
       const from = after === null ? FIRST_ID : after + 1n;
       return (await database.all(listSql.groups, { account, from, limit })).map(toGroup);
     },
 
-    /** Of groups that have one. */
+    /** The names of groups that have a name. */
     async groupNames(account: AccountKey): Promise<Map<bigint, string>> {
       const names = new Map<bigint, string>();
       const page = (from: bigint) => database.all(sql.groupNames, { account, from, limit: PAGE });
@@ -133,7 +140,7 @@ export function createContactRecords(database: Database, region: (account: Accou
         return { ...found, name };
       }),
 
-    /** Its contacts stay, without a group; how many they were. */
+    /** Deletes the group and keeps its contacts. Returns the number of its contacts. */
     deleteGroup: (account: AccountKey, group: bigint): Promise<number> =>
       database.transaction(account, async (queries) => {
         const { total } = await groupOf(queries, account, group);
@@ -150,7 +157,7 @@ export async function addGroup(queries: Queries, account: AccountKey, name: stri
   return group;
 }
 
-/** The groups of an account by their names; of two with one name the older one. */
+/** The groups of an account by name. If two have one name, the older one counts. */
 export async function groupsByName(queries: Queries, account: AccountKey): Promise<Map<string, bigint>> {
   const byName = new Map<string, bigint>();
   const page = (from: bigint) => queries.all(sql.groupNames, { account, from, limit: PAGE });
@@ -179,7 +186,7 @@ function checkMobile(mobile: string): void {
   }
 }
 
-/** Two groups of one name could not be told apart in a file. */
+/** Names are unique, because a file names groups by them. */
 async function checkName(queries: Queries, account: AccountKey, name: string, own: bigint | null): Promise<void> {
   const other = (await groupsByName(queries, account)).get(name);
   if (other !== undefined && other !== own) throw badField('name', 'another group has this name');

@@ -19,7 +19,7 @@ export interface ContactGroup {
 export type Contacts = ReturnType<typeof createContacts>;
 
 export function createContacts(database: Database, regionOfAccount: (account: AccountKey) => Promise<string | null>) {
-  /** Of the contacts whose number ends so the one with the lowest id that matches. */
+  /** The matching contact with the lowest id, among those whose number has this ending. */
   async function firstMatch(
     account: AccountKey,
     end: string,
@@ -33,7 +33,7 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
     return null;
   }
 
-  /** Changes all of the contacts, or none where `count` does not find each of them. */
+  /** Changes all of the contacts, or none if `count` does not find each of them. */
   async function changeAll(
     account: AccountKey,
     given: readonly bigint[],
@@ -51,7 +51,7 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
   }
 
   return {
-    /** By id. Both lists go on behind the contact `after`. */
+    /** Lists contacts by id. Both lists start after the contact `after`. */
     async all(account: AccountKey, limit: number, after?: Contact): Promise<Contact[]> {
       if (after?.id === LAST_ID) return [];
       return (await database.all(sql.contacts, { account, from: fromOf(after), limit })).map(toContact);
@@ -68,11 +68,11 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       const exact = number.trim();
       const found = await firstMatch(account, numberEnd(number), (mobile) => mobile?.trim() === exact);
       if (found || !/^ \d/.test(number)) return found;
-      // In a query a plus sign that was not escaped arrives as a blank.
+      // A plus sign that was not percent-encoded in a query arrives as a space.
       return firstMatch(account, numberEnd(number), (mobile) => mobile?.trim() === `+${exact}`);
     },
 
-    /** The contact with this number in whatever notation; of several the one with the lowest id. */
+    /** The contact with this number in any notation. The lowest id wins. */
     async withSameNumber(account: AccountKey, number: string): Promise<Contact | null> {
       if (!hasDigit(number)) return null;
       const { ends, matches } = sameNumber(number, await regionOfAccount(account));
@@ -84,7 +84,7 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       return first;
     },
 
-    /** By id, behind the group `after`. */
+    /** Lists groups by id, after the group `after`. */
     async groups(account: AccountKey, limit: number, after?: ContactGroup): Promise<ContactGroup[]> {
       const from = after ? BigInt(after.id) + 1n : FIRST_ID;
       const rows = await database.all(sql.groups, { account, from, limit });
@@ -92,7 +92,8 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
     },
 
     /**
-     * The contacts stay, without a group. False, and nothing done, unless all of them are in it.
+     * Removes the contacts from the group and keeps them. Returns false, and changes nothing,
+     * unless all of them are in it.
      */
     removeFromGroup: (account: AccountKey, contacts: readonly bigint[], group: bigint): Promise<boolean> =>
       changeAll(
@@ -121,7 +122,7 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
   };
 }
 
-// In an account of a million contacts one or two end in the same 6 digits.
+// Of a million contacts, one or two have the same last 6 digits.
 const CANDIDATES = 100;
 
 const fromOf = (after: Contact | undefined): bigint => (after ? after.id + 1n : FIRST_ID);

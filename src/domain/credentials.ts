@@ -2,8 +2,8 @@ import { argon2, hash, randomBytes, randomUUID, timingSafeEqual } from 'node:cry
 import { promisify } from 'node:util';
 
 /**
- * A user_id is a bearer secret and a password a human one: the first is stored as SHA-256, the
- * second as argon2id.
+ * A user_id is a random secret and is stored as SHA-256. A password is chosen by a person and is
+ * stored as argon2id.
  */
 
 export const USER_ID_LENGTH_MAX = 128;
@@ -12,11 +12,11 @@ export const newUserId = (): string => randomUUID();
 
 export const hashUserId = (userId: string): string => hash('sha256', userId);
 
-// OWASP's first choice for argon2id: 19 MiB, 2 passes, 1 lane.
+// The first choice of OWASP for argon2id: 19 MiB, 2 passes, 1 lane.
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
 const derive = promisify(argon2);
 
-/** In the PHC string format, so that the cost can change without invalidating what is stored. */
+/** Hashes in the PHC string format, so that the cost can change while old hashes stay valid. */
 export async function hashPassword(password: string): Promise<string> {
   const nonce = randomBytes(16);
   const tag = await derive('argon2id', { message: password, nonce, ...COST });

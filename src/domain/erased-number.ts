@@ -2,11 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { numberKey } from '../sms/numbers.ts';
 import type { AccountKey, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/blacklist.ts';
+import { recordsOf } from '../store/statements/json.ts';
 
 /**
- * A number on the blacklist whose person was erased: `erased:SALT:SHA-256`. The number itself is
- * gone, and nothing is sent to it all the same. All entries of an account share one salt, so that a
- * number is found by one look. The salt stands in the entry, so that an export takes it along.
+ * A blacklist entry of an erased person: `erased:SALT:SHA-256`. The number is not stored, and still
+ * nothing is sent to it. All entries of an account share one salt, so that one query finds a
+ * number. The salt is part of the entry, so that an export contains it.
  */
 const PREFIX = 'erased:';
 const ENTRY = /^erased:([0-9a-f]{32}):[0-9a-f]{64}$/;
@@ -24,7 +25,7 @@ async function saltOf(queries: Queries, account: AccountKey): Promise<string | u
   return first && ENTRY.exec(first.number)?.[1];
 }
 
-/** The entry of a number, where it was erased and is still on the blacklist. */
+/** Finds the entry of a number that was erased and is still on the blacklist. */
 export async function findErasedEntry(
   queries: Queries,
   account: AccountKey,
@@ -34,6 +35,21 @@ export async function findErasedEntry(
   const salt = await saltOf(queries, account);
   if (salt === undefined) return undefined;
   return queries.first(sql.entry, { account, number: entryOf(salt, number, region) });
+}
+
+/** Those of the numbers that were erased and are still on the blacklist. */
+export async function findErasedNumbers(
+  queries: Queries,
+  account: AccountKey,
+  numbers: readonly string[],
+  region: string | null,
+): Promise<Set<string>> {
+  const salt = await saltOf(queries, account);
+  if (salt === undefined) return new Set();
+  const numberOf = new Map(numbers.map((number) => [entryOf(salt, number, region), number]));
+  const wanted = recordsOf([...numberOf.keys()].map((entry) => [entry]));
+  const rows = await queries.all(sql.entries, { account, numbers: wanted });
+  return new Set(rows.map(({ number }) => numberOf.get(number) ?? number));
 }
 
 export async function newErasedEntry(

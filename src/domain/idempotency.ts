@@ -3,27 +3,27 @@ import { conflict, Problem } from '../problem.ts';
 import * as sql from '../store/statements/idempotency.ts';
 import type { Database } from './transactions.ts';
 
-/** Answers that are given again to a request with the same key: for 24 hours. */
+/** A stored answer, which is sent again to a request with the same key for 24 hours. */
 export interface KeptAnswer {
   readonly status: number;
-  /** Whatever the caller made of it; it may be encrypted. */
+  /** The text that the caller stored; it may be encrypted. */
   readonly answer: string;
 }
 
-/** The right to do the work of a key, until its answer is kept or it is released. */
+/** The right to do the work of a key, until its answer is stored or the claim is released. */
 export interface Claim {
   readonly key: string;
   readonly claim: string;
 }
 
 const KEPT_MS = 24 * 3_600_000;
-// A process that dies leaves its claim behind. None works longer on a request.
+// A process that dies leaves its claim. No request takes longer than this.
 const CLAIM_MS = 120_000;
 const FORGOTTEN_AT_ONCE = 100;
 
 /**
- * A claim on the key, or the answer that it has. Throws where it is claimed, or was used for
- * something else.
+ * Claims the key, or returns its stored answer. Throws if another request holds the claim, or if
+ * the key was used with another body.
  */
 export async function claimKey(
   database: Database,
@@ -35,7 +35,7 @@ export async function claimKey(
   await database.run(sql.forgetAnswers, { before: now - KEPT_MS, limit: FORGOTTEN_AT_ONCE });
   if ((await database.run(sql.claimKey, { key, fingerprint, claim, claimedAt: now })) > 0) return { key, claim };
   const found = await database.first(sql.answerOf, { key });
-  if (!found) throw inProgress(); // released this moment
+  if (!found) throw inProgress(); // released meanwhile
   const age = now - Number(found.claimed_at);
   if (age >= KEPT_MS || (found.status === null && age >= CLAIM_MS)) {
     const change = { key, fingerprint, claim, claimedAt: now, oldClaim: found.claim };
@@ -50,7 +50,8 @@ export async function claimKey(
 }
 
 /**
- * Inside the transaction of the change: it is undone where another process has taken the key over.
+ * Stores the answer inside the transaction of the change. The change is rolled back if another
+ * process has taken over the key.
  */
 export async function keepAnswer(database: Database, claim: Claim, kept: KeptAnswer): Promise<void> {
   if ((await database.run(sql.keepAnswer, { ...claim, ...kept })) === 0) throw inProgress();

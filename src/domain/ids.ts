@@ -9,9 +9,9 @@ import * as sql from '../store/statements/ids.ts';
 export type IdKind = 'contact' | 'group' | 'message' | 'template';
 
 /**
- * Counters use the lower half of what clients can read: 32 bits for contacts and groups, else 64.
- * The upper half is left to imported ids. So an imported id of 2147483647 does not use up the
- * counter.
+ * Counters use the lower half of the range that clients can read: 32 bits for contacts and groups,
+ * else 64. The upper half is left for imported ids. So an imported id of 2147483647 does not use up
+ * the counter.
  */
 const LAST_COUNTED: Readonly<Record<IdKind, bigint>> = {
   contact: 2n ** 30n,
@@ -20,9 +20,7 @@ const LAST_COUNTED: Readonly<Record<IdKind, bigint>> = {
   template: 2n ** 62n,
 };
 
-/**
- * Takes `count` new ids and returns the first of them. Belongs into a transaction of the account.
- */
+/** Takes `count` new ids and returns the first one. Call it in a transaction of the account. */
 export async function takeIds(queries: Queries, account: AccountKey, kind: IdKind, count = 1): Promise<bigint> {
   const row = await queries.first(sql.takeIds, { account, kind, count: BigInt(count) });
   const last = row?.last_id ?? 0n;
@@ -30,7 +28,7 @@ export async function takeIds(queries: Queries, account: AccountKey, kind: IdKin
   return last - BigInt(count) + 1n;
 }
 
-/** Moves the counter above ids that came from elsewhere, such as an import. */
+/** Moves the counter above ids that came from another system, such as an import. */
 export async function reserveIds(
   queries: Queries,
   account: AccountKey,

@@ -16,20 +16,20 @@ export interface InboxMessage extends ReceivedMessage {
 
 export type Inbox = ReturnType<typeof createInbox>;
 
-/** Looking at messages never marks them. */
+/** The received messages of an account. Reading them never marks them. */
 export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
   return {
-    /** Oldest first, both ends included. All lists go on behind the message `after`. */
+    /** Oldest first, both ends included. All lists start after the message `after`. */
     async between(account: AccountKey, from: number, to: number, limit: number, after?: ReceivedMessage) {
       const cursor = after ? cursorAfter(after.receivedAt, after.id) : { at: from, id: FIRST_ID };
       return (await database.all(sql.receivedBetween, { account, ...cursor, to, limit })).map(toReceived);
     },
-    /** Oldest first, so that a client that polls always gets on. */
+    /** Oldest first, so that a client that polls and marks sees every message. */
     async unread(account: AccountKey, limit: number, after?: ReceivedMessage) {
       const cursor = after ? cursorAfter(after.receivedAt, after.id) : FIRST;
       return (await database.all(sql.unread, { account, ...cursor, limit })).map(toReceived);
     },
-    /** Newest first: with nothing but a cap, the newest are the ones that matter. */
+    /** Newest first, because the caller gives a limit and no range. */
     async newest(account: AccountKey, limit: number, after?: ReceivedMessage) {
       const cursor = after ? cursorBefore(after.receivedAt, after.id) : LAST;
       return (await database.all(sql.newest, { account, ...cursor, limit })).map(toInboxMessage);
@@ -41,14 +41,14 @@ export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
       return (await database.first(sql.counts, { account }))?.unread ?? 0n;
     },
 
-    /** False where there is no such message: one that is read already can be marked again. */
+    /** Returns false if there is no such message. A read message can be marked again. */
     markRead: (account: AccountKey, id: bigint): Promise<boolean> =>
       database
         .run(sql.markRead, { account, id })
         .then((marked) => marked > 0 || database.first(sql.find, { account, id }).then((found) => found !== undefined)),
     delete: (account: AccountKey, id: bigint): Promise<boolean> =>
       database.run(sql.deleteReceived, { account, id }).then(isAny),
-    /** At once, however many they are: what is left of them on disk goes later. */
+    /** Empties the inbox at once, whatever its size. The purge removes the rows later. */
     async deleteAll(account: AccountKey): Promise<void> {
       await database.run(sql.deleteAllReceived, { account });
       purge.wake();

@@ -3,6 +3,7 @@ import type { AccountKey, Database, Queries, Writing } from '../store/database.t
 import * as sql from '../store/statements/ledger.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
 import { cursorBefore, LAST, pages } from './cursor.ts';
+import { emitEvent } from './events.ts';
 
 /**
  * Credits by double entry. Every change of a balance is a movement between two sides, written in
@@ -13,11 +14,13 @@ export type Side = (typeof SIDES)[number];
 export const MOVEMENT_KINDS = ['grant', 'hold', 'release', 'capture', 'adjust'] as const;
 export type MovementKind = (typeof MOVEMENT_KINDS)[number];
 
-/** The operator's side has no limit, and so no balance. */
+/** The balances of an account. The operator's side has no limit, so it has no balance. */
 export interface Balances {
   readonly free: bigint;
   readonly held: bigint;
   readonly used: bigint;
+  /** Below it, free credits are low; null for no limit. */
+  readonly low?: bigint | null;
 }
 export interface NewMovement {
   readonly kind: MovementKind;
@@ -54,8 +57,8 @@ export async function balancesOf(queries: Queries, account: AccountKey): Promise
 }
 
 /**
- * Writes movements and the sums that follow from them. The transaction is the account's own, so
- * nobody else moves credits.
+ * Writes movements and updates the balances. The transaction belongs to the account, so no other
+ * call moves its credits.
  */
 export async function move(
   queries: Writing,
@@ -82,13 +85,14 @@ export async function move(
     }),
   );
   await queries.runAll(sql.addMovement, rows);
+  const threshold = found.low ?? null;
+  if (threshold !== null && found.free >= threshold && free < threshold) {
+    await emitEvent(queries, { type: 'credits.low', account, at, free, threshold });
+  }
   return { balances, ids: rows.map(({ id }) => id) };
 }
 
-/**
- * An imported balance may be negative. Then a movement may bring it nearer to 0, and not further
- * away.
- */
+/** An imported balance may be negative. Then a movement may only bring it nearer to 0. */
 function checkBalances(old: Balances, changed: Balances): void {
   for (const side of ['free', 'held', 'used'] as const) {
     if (changed[side] > CREDITS_MAX || changed[side] < CREDITS_MIN) {
@@ -101,8 +105,8 @@ function checkBalances(old: Balances, changed: Balances): void {
 }
 
 /**
- * Gives back what is held for scheduled messages that are gone, each with a movement of its own. A
- * balance at the largest number takes no more: what does not fit goes back to the operator.
+ * Releases the credits of deleted scheduled messages, with one movement each. A balance at the
+ * largest number takes no more: the rest goes back to the operator.
  */
 export async function releaseHeld(
   queries: Writing,
@@ -128,8 +132,8 @@ export async function releaseHeld(
 }
 
 /**
- * What the scheduled messages of an account that is being imported hold. Its other balances open by
- * themselves.
+ * Holds the credits of the scheduled messages of an imported account. Triggers open its other
+ * balances.
  */
 export async function openHeld(queries: Queries, account: bigint, at: number, held: bigint): Promise<void> {
   if (held === 0n) return;
@@ -139,7 +143,7 @@ export async function openHeld(queries: Queries, account: bigint, at: number, he
   await queries.run(sql.addMovement, { account, id: OPENING_HELD, ...sides, amount: held, at, ...words });
 }
 
-// The third: schema/ledger.ts keeps 1 to 3 for openings.
+// schema/ledger.ts reserves the movements 1 to 3 for openings.
 const OPENING_HELD = 3n;
 const OPENING = 'opening';
 const CARRIED = 'carried forward';
@@ -147,7 +151,7 @@ const CARRIED = 'carried forward';
 export interface Discrepancy {
   readonly username: string;
   readonly side: 'free' | 'held' | 'used' | 'messages';
-  /** What is kept as the running sum; for `messages` what is held. */
+  /** The stored balance; for `messages` the held credits. */
   readonly kept: bigint;
   /** The sum of movements; for `messages` the parts of the messages that hold credits. */
   readonly counted: bigint;
@@ -168,19 +172,17 @@ export function createLedger(database: Database, now: () => number) {
       return { free, held, used };
     },
 
-    /** Newest first, behind the movement `after`. */
+    /** Newest first, after the movement `after`. */
     async movements(account: AccountKey, limit: number, after?: { at: number; id: bigint }): Promise<Movement[]> {
       const cursor = after ? cursorBefore(after.at, after.id) : LAST;
       return (await database.all(sql.newestMovements, { account, ...cursor, limit })).map(toMovement);
     },
 
-    /**
-     * A positive amount grants credits, a negative one takes free credits back. Never below 0 free.
-     */
+    /** A positive amount grants credits; a negative one takes free credits back, never below 0. */
     adjust: (account: AccountKey, change: Adjustment): Promise<{ movement: Movement; balances: Balances }> =>
       database.transaction(account, (queries) => adjustBalance(queries, account, now(), change)),
 
-    /** Recomputes every balance, or those of one account, and names what does not add up. */
+    /** Recomputes the balances of all accounts, or of one, and returns the differences. */
     check: (username: string | null = null): Promise<{ accounts: number; discrepancies: Discrepancy[] }> =>
       database.snapshot(async (queries) => {
         const discrepancies: Discrepancy[] = [];
@@ -236,9 +238,9 @@ async function discrepanciesOf(queries: Queries, account: bigint, username: stri
 }
 
 /**
- * Replaces the oldest movements by their sum, so that the balances still add up. One batch; how
- * many single ones are gone. A carried sum has at most one row for each side, with its sign, and is
- * taken into the next sum.
+ * Replaces one batch of the oldest movements by their sum, so that the balances still add up.
+ * Returns the number of replaced movements. A carried sum has at most one row for each side. The
+ * next sum includes it.
  */
 export async function carryForward(
   queries: Writing,

@@ -4,17 +4,17 @@ import type { AccountKey, Database, Queries, Writing } from '../store/database.t
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/message-records.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
+import { emitEvent } from './events.ts';
 import { takeIds } from './ids.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 
 /**
- * Single messages: received from a gateway, recorded as sent, their statuses, scheduled ones that
- * are cancelled.
+ * Single messages for the operator: received, sent, their statuses, and scheduled ones to cancel.
  */
 export interface NewReceived {
-  /** The gateway's own id, where it has one: the same one is stored once. */
+  /** The id that the gateway gave. A message with a known id is not stored again. */
   readonly gatewayId: string | null;
   readonly sender: string | null;
   readonly text: string;
@@ -33,7 +33,7 @@ export interface StatusChange {
   readonly at: number;
   readonly detail: string | null;
 }
-/** `message` is null where it was deleted since. */
+/** `message` is null if it was deleted meanwhile. */
 export interface Reception {
   readonly id: bigint;
   readonly isNew: boolean;
@@ -46,7 +46,7 @@ export interface ScheduledRecord extends ScheduledMessage {
   readonly heldParts: bigint;
 }
 
-/** No later report changes these. UNKNOWN is not one of them: a late receipt still counts. */
+/** A later report does not change these. UNKNOWN is not final: a late receipt still counts. */
 export const FINAL_STATUSES: readonly string[] = ['DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED'];
 
 export type MessageRecords = ReturnType<typeof createMessageRecords>;
@@ -54,7 +54,7 @@ export type MessageRecords = ReturnType<typeof createMessageRecords>;
 export function createMessageRecords(database: Database, now: () => number) {
   return {
     receive: (account: AccountKey, message: NewReceived): Promise<Reception> =>
-      database.transaction(account, (queries) => receive(queries, account, message)),
+      database.transaction(account, (queries) => receive(queries, account, message, now())),
 
     async received(account: AccountKey, id: bigint): Promise<InboxMessage> {
       const message = await receivedOf(database, account, id);
@@ -62,7 +62,7 @@ export function createMessageRecords(database: Database, now: () => number) {
       return message;
     },
 
-    /** Marking a message as what it is already changes nothing. */
+    /** Setting the present state again changes nothing. */
     setRead: (account: AccountKey, id: bigint, read: boolean): Promise<InboxMessage> =>
       database.transaction(account, async (queries) => {
         const { generation } = await lockInbox(queries, account);
@@ -92,7 +92,7 @@ export function createMessageRecords(database: Database, now: () => number) {
 
     sent: (account: AccountKey, id: bigint): Promise<SentRecord> => sentOf(database, account, id),
 
-    /** The status that it has already is nothing new. A final one stays. */
+    /** The present status again changes nothing. A final status stays. */
     recordStatus: (account: AccountKey, id: bigint, change: StatusChange): Promise<SentRecord> =>
       database.transaction(account, async (queries) => {
         const message = await sentOf(queries, account, id);
@@ -101,6 +101,8 @@ export function createMessageRecords(database: Database, now: () => number) {
           throw conflict(`The status ${message.status} is final: no later one changes it.`);
         }
         await addStatus(queries, account, message, change);
+        const { status } = change;
+        await emitEvent(queries, { type: 'message.status', account, at: now(), messageId: id, status });
         return sentOf(queries, account, id);
       }),
 
@@ -110,9 +112,7 @@ export function createMessageRecords(database: Database, now: () => number) {
       return { ...toScheduled(row), heldParts: row.held_parts };
     },
 
-    /**
-     * Gone, and its credits are free again. A message that was sent already cannot be cancelled.
-     */
+    /** Deletes the message and releases its credits. A sent message cannot be cancelled. */
     cancel: (account: AccountKey, id: bigint): Promise<bigint> =>
       database.transaction(account, async (queries) => {
         const taken = await queries.all(outboxSql.deleteScheduled, { account, id });
@@ -123,13 +123,13 @@ export function createMessageRecords(database: Database, now: () => number) {
   };
 }
 
-/** The inbox that is current until the transaction ends, see schema/tally.ts. */
+/** Locks the current inbox until the transaction ends: see schema/tally.ts. */
 async function lockInbox(queries: Queries, account: AccountKey): Promise<{ generation: number }> {
   const row = await queries.first(sql.generation, { account });
   return { generation: Number(row?.generation ?? 0n) };
 }
 
-async function receive(queries: Writing, account: AccountKey, message: NewReceived): Promise<Reception> {
+async function receive(queries: Writing, account: AccountKey, message: NewReceived, at: number): Promise<Reception> {
   const { gatewayId, sender, text, shortCode, receivedAt } = message;
   const hash = gatewayId === null ? null : createHash('sha256').update(gatewayId, 'utf8').digest('hex');
   const { generation } = await lockInbox(queries, account);
@@ -142,6 +142,7 @@ async function receive(queries: Writing, account: AccountKey, message: NewReceiv
   await queries.run(inboxSql.addReceived, { account, id, sender, text, shortCode, receivedAt, generation });
   await queries.run(inboxSql.addUnread, { account, id, receivedAt, generation });
   if (hash !== null) await queries.run(sql.addGatewayMessage, { account, hash, id, receivedAt });
+  await emitEvent(queries, { type: 'message.received', account, at, messageId: id });
   return { id, isNew: true, message: { id, sender, text, shortCode, receivedAt, read: false } };
 }
 
@@ -156,15 +157,12 @@ async function sentOf(queries: Queries, account: AccountKey, id: bigint): Promis
   const message = toSent(row);
   const rows = await queries.all(sql.history, { account, id });
   const history = rows.map(({ status, at, detail }) => ({ status, at: Number(at), detail }));
-  // An import sets a status without writing it down here.
+  // An import sets a status without a row of history.
   const imported = { status: message.status, at: message.updatedAt, detail: null };
   return { ...message, history: history.at(-1)?.status === message.status ? history : [...history, imported] };
 }
 
-/**
- * A report that is older than the last one still is the newest that we know of: `updatedAt` never
- * goes back.
- */
+/** Adds a status. `updatedAt` never goes back: an older report gets the time of the last one. */
 async function addStatus(
   queries: Queries,
   account: AccountKey,

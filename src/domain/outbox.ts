@@ -3,7 +3,7 @@ import * as sql from '../store/statements/outbox.ts';
 import { cursorAfter, cursorBefore, FIRST, LAST } from './cursor.ts';
 import { type HeldMessage, releaseHeld } from './ledger.ts';
 
-/** QUEUED and SUBMITTED are ours; the others are SMPP's names for what carriers report. */
+/** QUEUED and SUBMITTED are ours. The others are the names of SMPP for receipts of carriers. */
 export const DELIVERY_STATUSES = [
   'QUEUED',
   'SUBMITTED',
@@ -19,7 +19,7 @@ export const DELIVERY_STATUSES = [
 
 export interface SentMessage {
   readonly id: bigint;
-  /** The sender's own reference, where one was given. */
+  /** The reference that the sender gave. */
   readonly reference: string | null;
   readonly recipient: string | null;
   readonly text: string | null;
@@ -51,8 +51,8 @@ export function createOutbox(database: Database, now: () => number) {
 
   return {
     /**
-     * Oldest change first, so that a client that polls always gets on. All lists go on behind the
-     * message `after`.
+     * Oldest change first, so that a client that polls and marks sees every change. All lists start
+     * after the message `after`.
      */
     async unmarked(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
       const cursor = after ? cursorAfter(after.updatedAt, after.id) : FIRST;
@@ -65,7 +65,7 @@ export function createOutbox(database: Database, now: () => number) {
       const cursor = after ? cursorBefore(after.sentAt, after.id) : LAST;
       return (await database.all(sql.newestSent, { account, ...cursor, limit })).map(toSent);
     },
-    /** False where there is no such message. */
+    /** Returns false if there is no such message. */
     async mark(account: AccountKey, id: bigint): Promise<boolean> {
       return (await database.run(sql.mark, { account, id })) > 0;
     },

@@ -14,32 +14,31 @@ import { type Contact, toContact } from './contacts.ts';
 import { pages } from './cursor.ts';
 import { findErasedEntry, newErasedEntry } from './erased-number.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
+import type { WholeMessage } from './incoming.ts';
 import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
 
-/**
- * A person is a phone number. What all accounts know about it, or one does: to be handed out, or to
- * be erased.
- */
+/** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */
 export interface PersonCounts {
   accounts: number;
   contacts: number;
   inbox: number;
   sent: number;
   scheduled: number;
-  /** Credits that were held for scheduled messages, and are free again. */
+  /** Credits held for scheduled messages, which are released. */
   creditsReturned: bigint;
   /**
-   * Blacklist entries of which a hash stays: nothing is sent to the number, and nobody can read it
-   * there.
+   * Blacklist entries that become a hash: nothing is sent to the number, and nobody can read it.
    */
   blacklist: number;
   /**
-   * Movements of credits whose reason or reference named the number. The movements stay, without
-   * these words.
+   * Movements whose reason or reference named the number. The movements stay without these texts.
    */
   movements: number;
-  /** Accounts whose own profile has the number. It stays: change or remove the account. */
+  /** Incoming messages that no account has: without a route, or with parts missing. */
+  unrouted: number;
+  /** Accounts whose profile has the number. The profile stays: change or delete the account. */
   profiles: number;
 }
 
@@ -50,11 +49,11 @@ export interface PersonOfAccount {
   readonly sent: readonly SentMessage[];
   readonly scheduled: readonly ScheduledMessage[];
   readonly blacklist: readonly { number: string; evidence: string | null; blockedAt: number }[];
-  /** It was erased, and a hash keeps it on the blacklist. */
+  /** The number was erased, and a hash keeps it on the blacklist. */
   readonly erasedFromBlacklist: boolean;
   /** The account's own profile has the number. */
   readonly profile: boolean;
-  /** Messages and contacts beyond the first 10,000 of each kind. */
+  /** The number of messages and contacts beyond the first 10,000 of each kind. */
   readonly leftOut: number;
 }
 
@@ -71,7 +70,7 @@ interface Found {
 }
 
 const PAGE = 1_000;
-/** Of each kind in an export, which is made in memory. */
+/** The largest number of each kind in an export, which is built in memory. */
 const EXPORTED_MAX = 10_000;
 
 export type Persons = ReturnType<typeof createPersons>;
@@ -84,6 +83,11 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       yield await findIn(queries, row, region, sameNumber(number, region));
     }
   }
+  /** What no account has is nothing of a single account. */
+  const unroutedOf = async (queries: Queries, number: string, username: string | null): Promise<UnroutedOfPerson> =>
+    username === null
+      ? findUnrouted(queries, sameNumber(number, defaultRegion))
+      : { unrouted: [], held: [], messages: [] };
 
   return {
     count: (number: string, username: string | null): Promise<PersonCounts> => {
@@ -94,11 +98,12 @@ export function createPersons(database: Database, now: () => number, defaultRegi
           add(counts, each);
           for (const id of each.scheduled) counts.creditsReturned += await heldFor(queries, each.row.account_id, id);
         }
+        addUnrouted(counts, await unroutedOf(queries, number, username));
         return counts;
       });
     },
 
-    /** Accounts that know nothing about the person are left out. */
+    /** Returns only accounts that have data of the person. */
     export: (number: string, username: string | null): Promise<PersonOfAccount[]> => {
       checkPerson(number, username);
       return database.snapshot(async (queries) => {
@@ -112,7 +117,12 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       });
     },
 
-    /** All of it or nothing. */
+    exportUnrouted: (number: string, username: string | null): Promise<readonly WholeMessage[]> => {
+      checkPerson(number, username);
+      return database.snapshot(async (queries) => (await unroutedOf(queries, number, username)).messages);
+    },
+
+    /** Erases all data of the person in one transaction. */
     erase: (number: string, username: string | null): Promise<PersonCounts> => {
       checkPerson(number, username);
       return database.transaction(null, async (queries) => {
@@ -123,13 +133,16 @@ export function createPersons(database: Database, now: () => number, defaultRegi
           add(counts, each);
           if (!isEmpty(each)) counts.creditsReturned += await eraseFrom(queries, each, number, now());
         }
+        const unrouted = await unroutedOf(queries, number, username);
+        addUnrouted(counts, unrouted);
+        await eraseUnrouted(queries, unrouted);
         return counts;
       });
     },
   };
 }
 
-/** Local numbers name another person in each country. */
+/** A local number names another person in each country, so it needs an account. */
 function checkPerson(number: string, username: string | null): void {
   if (!/\d.*\d.*\d/.test(number)) throw refusal('expected a phone number');
   if (username === null && !/^\s*\+/.test(number)) {
@@ -149,6 +162,7 @@ const nothing = (): PersonCounts => ({
   creditsReturned: 0n,
   blacklist: 0,
   movements: 0,
+  unrouted: 0,
   profiles: 0,
 });
 
@@ -166,10 +180,14 @@ function add(counts: PersonCounts, found: Found): void {
   counts.profiles += found.profile ? 1 : 0;
 }
 
-/** Received and sent messages have no index by number, so all of an account are looked at. */
+function addUnrouted(counts: PersonCounts, { unrouted, held }: UnroutedOfPerson): void {
+  counts.unrouted += unrouted.length + held.length;
+}
+
+/** Reads all messages of the account, because they have no index by number. */
 async function findIn(queries: Queries, row: AccountRow, region: string | null, same: SameNumber): Promise<Found> {
   const account = row.account_id;
-  // Reading a number takes 20 times as long as looking at its end.
+  // Parsing a number takes 20 times as long as comparing its last digits.
   const isSame = (text: string | null): boolean =>
     text !== null && same.ends.includes(numberEnd(text)) && same.matches(text);
   const contacts: Contact[] = [];
@@ -230,7 +248,7 @@ async function heldFor(queries: Queries, account: bigint, id: bigint): Promise<b
   return (await queries.first(messageSql.scheduled, { account, id }))?.held_parts ?? 0n;
 }
 
-/** The credits that were returned. */
+/** Returns the released credits. */
 async function eraseFrom(queries: Writing, found: Found, number: string, at: number): Promise<bigint> {
   const { contacts, received, sent, scheduled, entries, movements, region } = found;
   const account = found.row.account_id;
@@ -253,7 +271,8 @@ async function eraseFrom(queries: Writing, found: Found, number: string, at: num
 }
 
 /**
- * One entry without number and evidence takes their place, with the earliest time and its origin.
+ * Replaces the entries by one without number and evidence. It has the earliest time and the origin
+ * of that entry.
  */
 async function eraseEntries(
   queries: Queries,
@@ -282,7 +301,7 @@ async function eraseEntries(
   });
 }
 
-// Of the hash: entries of erased persons are found by the whole entry, never by this key.
+// The length of the key. Entries of erased persons are found by the whole entry, not by this key.
 const KEY_LENGTH = 16;
 
 async function read(queries: Queries, found: Found, erasedFromBlacklist: boolean): Promise<PersonOfAccount> {

@@ -1,19 +1,15 @@
 import type { Database } from '../store/database.ts';
 import * as sql from '../store/statements/purge.ts';
 
-/**
- * Takes away what emptied inboxes have left on disk: in small batches, with pauses in which others
- * are served.
- */
+/** Deletes the rows of emptied inboxes in small batches. Other calls are served in the pauses. */
 export interface Purge {
-  /** There is something to take away, or may be. */
+  /** Starts the purge, because there may be rows to delete. */
   wake(): void;
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when the purge has ended. */
   stop(): Promise<void>;
 }
 
-// A batch holds up others for about 1 ms in the embedded database; a million messages are gone
-// after about a minute.
+// A batch delays other calls by about 1 ms on SQLite. A million messages take about a minute.
 const BATCH = 100;
 const PAUSE_MS = 5;
 
@@ -37,14 +33,11 @@ export function createPurge(
     }
   }
 
-  /**
-   * Woken once more while it runs, it looks once more: the inbox may have been emptied after it
-   * looked.
-   */
+  /** A wake during a run starts another run, because an inbox may have been emptied meanwhile. */
   async function run(): Promise<void> {
     while (woken && !stopping) {
       woken = false;
-      await purgeAll().catch(failed); // a later wake, or the next start, goes on with it
+      await purgeAll().catch(failed); // the next wake or the next start continues it
     }
     running = undefined;
   }

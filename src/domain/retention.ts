@@ -1,26 +1,33 @@
 import type { Database, Queries } from '../store/database.ts';
+import * as incomingSql from '../store/statements/incoming.ts';
 import * as ledgerSql from '../store/statements/ledger.ts';
 import * as sql from '../store/statements/retention.ts';
 import { allAccounts } from './accounts.ts';
 import { carryForward } from './ledger.ts';
 
 /**
- * For how long data is kept. What is older goes in small batches, with pauses in which others are
- * served.
+ * Deletes data that is older than its retention, in small batches. Other calls are served in the
+ * pauses.
  */
-export const RETENTION_KINDS = ['inbox', 'sent', 'audit', 'ledger'] as const;
+export const RETENTION_KINDS = ['inbox', 'sent', 'unrouted', 'audit', 'ledger'] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
-/** Days; null keeps for ever. */
+/** Days; null means for ever. */
 export type RetentionDays = Readonly<Record<RetentionKind, number | null>>;
 export type RetentionCounts = Readonly<Record<RetentionKind, number>>;
 
 export const DAYS_MAX = 36_500;
 const DAY_MS = 24 * 3_600_000;
-// A batch holds up others for about 1 ms in the embedded database, as those of purge.ts.
+// A batch delays other calls by about 1 ms on SQLite, as in purge.ts.
 const BATCH = 100;
 const PAUSE_MS = 5;
-/** How often a server looks for what has become too old. */
-export const LOOK_EVERY_MS = 3_600_000;
+/** How often what has become too old is removed. */
+export const APPLY_EVERY_MS = 3_600_000;
+/**
+ * How often a server looks whether that is due. A run that was cut off is due again after as long,
+ * because its process renews its claim only while it works.
+ */
+export const LOOK_EVERY_MS = 300_000;
+const RENEW_EVERY_MS = 60_000;
 
 export type Retention = ReturnType<typeof createRetention>;
 
@@ -33,15 +40,43 @@ export function createRetention(database: Database, now: () => number) {
       const row = rows.find((each) => each.kind === kind);
       return row ? Number(row.days) : null;
     };
-    return { inbox: of('inbox'), sent: of('sent'), audit: of('audit'), ledger: of('ledger') };
+    const messages = { inbox: of('inbox'), sent: of('sent'), unrouted: of('unrouted') };
+    return { ...messages, audit: of('audit'), ledger: of('ledger') };
+  }
+
+  /** A time of application with which it is due again after LOOK_EVERY_MS. */
+  const claimed = (): number => now() - APPLY_EVERY_MS + LOOK_EVERY_MS;
+
+  async function applyOne(
+    kind: RetentionKind,
+    before: number,
+    sleep: (ms: number) => Promise<void>,
+    isStopping: () => boolean,
+  ): Promise<number> {
+    let removed = 0;
+    let renewedAt = now();
+    for await (const gone of batches(database, kind, before)) {
+      removed += gone;
+      if (isStopping()) {
+        await database.run(sql.hold, { kind, at: now() - APPLY_EVERY_MS }); // the next process goes on at once
+        return removed;
+      }
+      if (now() - renewedAt >= RENEW_EVERY_MS) {
+        renewedAt = now();
+        await database.run(sql.hold, { kind, at: claimed() });
+      }
+      await sleep(PAUSE_MS);
+    }
+    await database.run(sql.hold, { kind, at: now() });
+    return removed;
   }
 
   return {
     days,
 
-    /** What a setting would remove now. */
+    /** Counts the rows that a setting would delete now. */
     async preview(wanted: RetentionDays): Promise<RetentionCounts> {
-      const counts = { inbox: 0, sent: 0, audit: 0, ledger: 0 };
+      const counts = { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0 };
       for (const kind of RETENTION_KINDS) {
         const limit = wanted[kind];
         if (limit !== null) counts[kind] = Number(await countOlder(database, kind, cutoff(limit)));
@@ -58,36 +93,31 @@ export function createRetention(database: Database, now: () => number) {
     },
 
     /**
-     * All that is too old, unless another process does it this hour. `isStopping` ends it after a
-     * batch.
+     * Deletes all rows that are too old, unless another process does so in this hour. `isStopping`
+     * ends it after a batch.
      */
     async applyDue(sleep: (ms: number) => Promise<void>, isStopping: () => boolean): Promise<number> {
       let removed = 0;
       for (const [kind, limit] of Object.entries(await days()) as [RetentionKind, number | null][]) {
         if (limit === null || isStopping()) continue;
-        const taken = await database.run(sql.take, { kind, now: now(), due: now() - LOOK_EVERY_MS + 1 });
-        if (taken === 0) continue;
-        for await (const gone of batches(database, kind, cutoff(limit))) {
-          removed += gone;
-          if (isStopping()) break;
-          await sleep(PAUSE_MS);
-        }
+        const taken = { kind, at: claimed(), due: now() - APPLY_EVERY_MS + 1 };
+        if ((await database.run(sql.take, taken)) === 0) continue;
+        removed += await applyOne(kind, cutoff(limit), sleep, isStopping);
       }
       return removed;
     },
   };
 }
 
-/** Applies retention while a server runs: at its start, and then every hour. */
+/** Applies retention while a server runs: looks at its start, and then every five minutes. */
 export interface RetentionRuns {
   start(): void;
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when the present run has ended. */
   stop(): Promise<void>;
 }
 
 /**
- * Each serving process has one. A process that finds the work taken by another only reads the
- * settings.
+ * Each serving process has one. If another process has taken the work, it only reads the settings.
  */
 export function createRetentionRuns(
   retention: Pick<Retention, 'applyDue'>,
@@ -102,7 +132,7 @@ export function createRetentionRuns(
     try {
       await retention.applyDue(sleep, () => stopping);
     } catch (thrown) {
-      failed(thrown); // the next hour, or the next start, goes on with it
+      failed(thrown); // the next look goes on with it
     }
     running = undefined;
   }
@@ -127,6 +157,7 @@ const total = (row: { total: bigint } | undefined): bigint => row?.total ?? 0n;
 
 async function countOlder(database: Queries, kind: RetentionKind, before: number): Promise<bigint> {
   if (kind === 'audit') return total(await database.first(sql.countAudit, { before }));
+  if (kind === 'unrouted') return total(await database.first(incomingSql.countUnroutedBefore, { before }));
   const statement = { inbox: sql.countInbox, sent: sql.countSent, ledger: ledgerSql.countMovementsBefore }[kind];
   let sum = 0n;
   for await (const { account_id: account } of allAccounts(database)) {
@@ -135,10 +166,11 @@ async function countOlder(database: Queries, kind: RetentionKind, before: number
   return sum;
 }
 
-/** Removes what is older, batch by batch, as they are asked for. */
+/** Deletes older rows, one batch for each item that is requested. */
 async function* batches(database: Database, kind: RetentionKind, before: number): AsyncGenerator<number> {
-  if (kind === 'audit') {
-    yield* untilNone(() => database.run(sql.deleteAudit, { before, limit: BATCH }));
+  if (kind === 'audit' || kind === 'unrouted') {
+    const remove = kind === 'audit' ? sql.deleteAudit : incomingSql.deleteUnroutedBefore;
+    yield* untilNone(() => database.run(remove, { before, limit: BATCH }));
     return;
   }
   for await (const { account_id: account } of allAccounts(database)) {
@@ -153,7 +185,7 @@ async function* untilNone(remove: () => Promise<number>): AsyncGenerator<number>
 async function removeOf(
   database: Database,
   account: bigint,
-  kind: Exclude<RetentionKind, 'audit'>,
+  kind: Exclude<RetentionKind, 'audit' | 'unrouted'>,
   before: number,
 ): Promise<number> {
   const batch = { account, before, limit: BATCH };

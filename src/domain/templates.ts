@@ -5,7 +5,7 @@ import * as sql from '../store/statements/contacts.ts';
 import { FIRST_ID } from './cursor.ts';
 import { takeIds } from './ids.ts';
 
-/** Saved message templates: a template is its text, exactly. */
+/** Saved message templates. A template is identified by its exact text. */
 export const TEMPLATE_LENGTH_MAX = 2_000;
 export const TEMPLATES_MAX = 1_000;
 
@@ -18,11 +18,11 @@ export type Templates = ReturnType<typeof createTemplates>;
 
 export function createTemplates(database: Database) {
   return {
-    /** In the order in which they were saved, behind the template `after`. */
+    /** In the order in which they were saved, after the template `after`. */
     all: (account: AccountKey, limit: number, after?: Template): Promise<Template[]> =>
       database.all(sql.templates, { account, from: after ? after.position + 1n : FIRST_ID, limit }),
 
-    /** Saving one that is there already changes nothing. */
+    /** Saving an existing template changes nothing. */
     save: (account: AccountKey, text: string): Promise<void> =>
       database.transaction(account, async (queries) => {
         const hash = textHash(text);
@@ -31,7 +31,7 @@ export function createTemplates(database: Database) {
         await insertTemplates(queries, account, Number(present?.total ?? 0n), [{ hash, text }]);
       }),
 
-    /** The one that is there, where it is there already. */
+    /** Returns the existing template if there is one. */
     add: (account: AccountKey, text: string): Promise<{ template: Template; isNew: boolean }> =>
       database.transaction(account, async (queries) => {
         const hash = textHash(text);
@@ -58,7 +58,7 @@ export function checkTemplate(text: string): void {
   }
 }
 
-/** Adds those that are missing, in this order. Belongs into a transaction of the account. */
+/** Adds the missing templates in this order. Call it in a transaction of the account. */
 export async function addTemplates(queries: Writing, account: AccountKey, texts: readonly string[]): Promise<void> {
   if (texts.length === 0) return;
   const rows = await queries.all(sql.templateHashes, { account });
@@ -83,5 +83,5 @@ async function insertTemplates(
   await queries.runAll(sql.addTemplate, rows);
 }
 
-/** Texts are found by their hash, since they are longer than an index takes. */
+/** An index holds the hash, because the text is too long for an index. */
 const textHash = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');

@@ -3,7 +3,7 @@ import { notFound } from '../problem.ts';
 import * as sql from '../store/statements/tokens.ts';
 import type { Database } from './transactions.ts';
 
-/** Bearer tokens: shown once, kept as SHA-256, which is enough for 256 random bits. */
+/** A bearer token. It is shown once and stored as SHA-256, which is enough for 256 random bits. */
 export interface Token {
   readonly id: bigint;
   readonly kind: 'operator' | 'account';
@@ -17,7 +17,7 @@ export interface Token {
   readonly revokedAt: number | null;
 }
 
-/** A token that is valid now, and what it is bound to. */
+/** A token that is valid now, with the account to which it is bound. */
 export interface Bearer extends Token {
   readonly account: { readonly id: bigint; readonly username: string; readonly networks: string | null } | null;
 }
@@ -46,7 +46,7 @@ async function tokenWithId(database: Database, token: bigint): Promise<Token> {
   return toToken(row);
 }
 
-/** By the time they were made. */
+/** Lists tokens, the oldest first. */
 export async function tokensAfter(
   database: Database,
   after: readonly [at: number, id: bigint] | null,
@@ -56,16 +56,13 @@ export async function tokensAfter(
   return (await database.all(sql.tokensAfter, { afterAt, afterId, limit })).map(toToken);
 }
 
-/** Again is no error: it is revoked. */
+/** Revokes a token. Revoking it again is no error. */
 export async function revokeToken(database: Database, id: bigint, now: number): Promise<Token> {
   await database.run(sql.revokeToken, { token: id, revokedAt: now });
   return tokenWithId(database, id);
 }
 
-/**
- * Asked of the database each time: a revocation counts for the next request, whichever process did
- * it.
- */
+/** Reads the database each time, so that every process sees a revocation at the next request. */
 export async function bearerOf(database: Database, secret: string, now: number): Promise<Bearer | null> {
   const row = SECRET.test(secret) ? await database.first(sql.tokenByHash, { hash: hash('sha256', secret) }) : undefined;
   if (!row || row.revoked_at !== null || row.disabled_at !== null) return null;

@@ -46,7 +46,7 @@ export interface DatabaseStatus {
   readonly accounts: number;
 }
 
-/** For `columba check`: it counts every account. */
+/** Reads the status for `columba check`. It counts every account. */
 export async function readStatus(database: Database): Promise<DatabaseStatus> {
   const row = await database.first(sql.status, {});
   return { bytes: Number(row?.bytes), schemaVersion: Number(row?.version), accounts: Number(row?.accounts) };

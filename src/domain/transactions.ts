@@ -2,9 +2,7 @@ import type { Database, Writing } from '../store/database.ts';
 
 export type { Database, Writing };
 
-/**
- * A database whose transactions are all part of one that is open: what they did is undone with it.
- */
+/** A database whose transactions join one open transaction. They are rolled back with it. */
 export const joined = (database: Database, queries: Writing): Database => ({
   identify: (...parameters) => database.identify(...parameters),
   version: (...parameters) => database.version(...parameters),

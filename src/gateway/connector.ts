@@ -27,9 +27,9 @@ export interface Submission {
 }
 
 /**
- * accepted: the carrier has it. temporary: it does not have it, and may take it later; with
- * `connectorDown` the refusal is no verdict on the message. permanent: it will never take it.
- * unsure: nobody knows whether it has it.
+ * accepted: the carrier has the message. temporary: it does not have it and may take it later. With
+ * `connectorDown` the refusal says nothing about the message. permanent: the carrier will never
+ * take it. unsure: nobody knows whether the carrier has it.
  */
 export type SubmitResult =
   | { readonly kind: 'accepted'; readonly gatewayId: string | null }

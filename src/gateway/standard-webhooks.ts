@@ -41,8 +41,8 @@ export function webhookKey(secret: string): Buffer | null {
 export const isWebhookSecret = (secret: string): boolean => webhookKey(secret) !== null;
 
 /**
- * The header fields of a signed request: one signature for each secret, so that both the old and
- * the new one are valid while a secret is rotated. Throws a TypeError where a secret is none.
+ * The header fields of a signed request. It has one signature for each secret, so that two secrets
+ * are valid during a rotation. Throws a TypeError if a secret is none.
  */
 export function signedFields(secrets: readonly string[], { id, at, body }: WebhookMessage): Record<string, string> {
   const timestamp = String(Math.floor(at / 1_000));

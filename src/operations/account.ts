@@ -3,7 +3,7 @@ import type { Contact, ContactGroup } from '../domain/contacts.ts';
 import type { Template } from '../domain/templates.ts';
 import { about, idOf, idsOf } from './arguments.ts';
 import { paged } from './paging.ts';
-import type { Handlers, Services } from './services.ts';
+import type { Handlers, OperationServices } from './services.ts';
 
 export function accountHandlers({
   accounts,
@@ -11,7 +11,7 @@ export function accountHandlers({
   templates,
   blacklist,
   listItemsMax,
-}: Services): Handlers<'account'> {
+}: OperationServices): Handlers<'account'> {
   const all = (account: AccountKey) =>
     paged(Infinity, (limit, after?: Contact) => contacts.all(account, limit, after), toContact);
   const ofGroup = (account: AccountKey, group: number) =>

@@ -2,9 +2,9 @@ import type { ScheduledMessage } from '../domain/outbox.ts';
 import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import { referenceOf } from './sent.ts';
-import type { Handlers, Services } from './services.ts';
+import type { Handlers, OperationServices } from './services.ts';
 
-export function composeHandlers({ outbox, listLimit }: Services): Handlers<'compose'> {
+export function composeHandlers({ outbox, listLimit }: OperationServices): Handlers<'compose'> {
   return {
     FetchScheduledDS: async (account, { max }) =>
       paged(

@@ -6,7 +6,7 @@ import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';
 import { inboxHandlers } from './inbox.ts';
 import { sentHandlers } from './sent.ts';
-import type { Handlers, Services } from './services.ts';
+import type { Handlers, OperationServices } from './services.ts';
 
 type Contract = typeof contract;
 
@@ -19,7 +19,7 @@ export type Operations = (
   },
 ) => Promise<{ value: unknown; account: Caller }>;
 
-export function createOperations(services: Services): Operations {
+export function createOperations(services: OperationServices): Operations {
   const { accounts, admission } = services;
   const handlers: { readonly [G in keyof Contract]: Handlers<G> } = {
     account: accountHandlers(services),

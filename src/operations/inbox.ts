@@ -1,9 +1,9 @@
 import type { InboxMessage, ReceivedMessage } from '../domain/inbox.ts';
 import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
-import type { Handlers, Services } from './services.ts';
+import type { Handlers, OperationServices } from './services.ts';
 
-export function inboxHandlers({ inbox, listLimit }: Services): Handlers<'inbox'> {
+export function inboxHandlers({ inbox, listLimit }: OperationServices): Handlers<'inbox'> {
   const wanted = (max_count: number) => cap('max_count', max_count, listLimit);
   return {
     Read: (account, { from, to, max_count }) =>

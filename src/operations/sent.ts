@@ -1,9 +1,9 @@
 import type { SentMessage } from '../domain/outbox.ts';
 import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
-import type { Handlers, Services } from './services.ts';
+import type { Handlers, OperationServices } from './services.ts';
 
-export function sentHandlers({ outbox, listLimit }: Services): Handlers<'sent'> {
+export function sentHandlers({ outbox, listLimit }: OperationServices): Handlers<'sent'> {
   const wanted = (max: number) => cap('max', max, listLimit);
   return {
     FetchUnmarkedDeliveryStatus: (account, { max }) =>

@@ -9,7 +9,7 @@ import type { Outbox } from '../domain/outbox.ts';
 import type { Templates } from '../domain/templates.ts';
 
 /** The parts of the domain that operations use. */
-export interface Services {
+export interface OperationServices {
   readonly accounts: Accounts;
   readonly contacts: Contacts;
   readonly templates: Templates;
@@ -24,10 +24,12 @@ export interface Services {
 }
 
 type Contract = typeof contract;
-type Handler<O> =
+type OperationHandler<O> =
   O extends Operation<infer P, infer R>
     ? (account: AccountKey, call: Arguments<P>) => ResultValue<R> | Promise<ResultValue<R>>
     : never;
 
 /** One handler for each operation of the contract, with the types of its row. */
-export type Handlers<G extends keyof Contract> = { readonly [O in keyof Contract[G]]: Handler<Contract[G][O]> };
+export type Handlers<G extends keyof Contract> = {
+  readonly [O in keyof Contract[G]]: OperationHandler<Contract[G][O]>;
+};

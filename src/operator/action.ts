@@ -47,8 +47,14 @@ export interface Services {
   readonly now: () => number;
   /** COLUMBA_REGION, or null. */
   readonly defaultRegion: string | null;
+  /** COLUMBA_RETRY_HOURS: how long a message is tried. */
+  readonly tryForMs: number;
+  /** After a change is on disk. It wakes the dispatchers of this process. */
+  readonly changed: () => void;
   readonly version: string;
   readonly engine: 'sqlite' | 'postgres';
+  /** The public URL of the web listener, without a slash at its end. */
+  readonly webUrl: () => string;
   /** The OpenAPI document of all actions. */
   readonly openapi: () => Readonly<Record<string, unknown>>;
 }
@@ -255,9 +261,7 @@ export const accountListAction = <I extends z.ZodType, T extends z.ZodType, P ex
   declaration: Listing<P, Q, I, T, AccountServices>,
 ): Action => listed(declaration, true);
 
-/**
- * Rows that were asked for with `limit + 1`, as a page: the row too many says that there are more.
- */
+/** Makes a page of rows that were read with `limit + 1`. The extra row tells that more follow. */
 export function pageOf<R, I, T>(
   rows: readonly R[],
   limit: number,

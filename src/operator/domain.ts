@@ -8,7 +8,9 @@ import { createMessageRecords } from '../domain/message-records.ts';
 import { createOutbox } from '../domain/outbox.ts';
 import { createPersons } from '../domain/persons.ts';
 import { createRetention } from '../domain/retention.ts';
+import { createRouting } from '../domain/routing.ts';
 import { createTemplates } from '../domain/templates.ts';
+import { createUnrouted } from '../domain/unrouted.ts';
 import type { Services } from './action.ts';
 
 /**
@@ -31,5 +33,7 @@ export function domainOf({ database, now, defaultRegion }: Services) {
     ledger: createLedger(database, now),
     retention: createRetention(database, now),
     persons: createPersons(database, now, defaultRegion),
+    routing: createRouting(database, now),
+    unrouted: createUnrouted(database, now, defaultRegion),
   };
 }

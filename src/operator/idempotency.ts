@@ -2,9 +2,8 @@ import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'n
 import { Problem } from '../problem.ts';
 
 /**
- * The Idempotency-Key of a request, and the answer that is kept for it. An answer may hold a secret
- * that is shown once, so it is kept encrypted, with a key that only the bearer of the token can
- * make again.
+ * The Idempotency-Key of a request, and the stored answer. An answer may hold a secret that is
+ * shown once, so it is encrypted. Only the bearer of the token can derive the key.
  */
 
 const KEY_LENGTH_MAX = 128;

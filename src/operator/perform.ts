@@ -50,7 +50,7 @@ export async function perform(
     await finish(database, performed);
     return performed;
   }
-  return database.transaction(id, async (queries) => {
+  const performed = await database.transaction(id, async (queries) => {
     const inside = joined(database, queries);
     // It may have been removed before the transaction began.
     if (username !== null && (await accountId(inside, username)) !== id) throw unknownAccount(username);
@@ -58,6 +58,8 @@ export async function perform(
     await finish(inside, performed);
     return performed;
   });
+  services.changed();
+  return performed;
 }
 
 const unknownAccount = (username: string | null) => notFound(`account with the username ${username ?? ''}`);

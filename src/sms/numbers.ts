@@ -42,6 +42,12 @@ export function numberKey(text: string, region: string | null): string {
   return readNumber(own, asCountry(region))?.number ?? own.key;
 }
 
+/** E.164 of a number that can exist, seen from `region`; else null. */
+export function e164(text: string, region: string | null): string | null {
+  const number = readNumber(written(text), asCountry(region));
+  return number?.isPossible() ? number.number : null;
+}
+
 /** What is stored of a number to find it by: its digits, or the trimmed text where it has none. */
 export const writtenKey = (text: string): string => written(text).key;
 
@@ -106,9 +112,9 @@ const PLUS = /[+\uff0b][^\p{L}\p{N}]*$/u;
 const READ_LENGTH_MAX = 250;
 
 /**
- * What says that it is international is read so. Then the country that it is seen from comes first:
- * a local number must not become one of another country. Numbering plans change, so what they do
- * not know is told by its length, and at last by how it is written.
+ * Reads a number with an international prefix as international. Else the given country comes first:
+ * a local number must not become one of another country. Numbering plans change. So a number that
+ * they do not know is judged by its length, then by its notation.
  */
 function readNumber({ digits, sign }: Written, country: CountryCode | undefined): PhoneNumber | undefined {
   if (digits === '' || digits.length > READ_DIGITS_MAX) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The columns of a table, declared once: the types of its rows and its values, its SQL and its
- * conversion follow. A field in camelCase has the column of that name in snake_case.
+ * The columns of a table, declared once. The types of rows and values, the SQL and the conversion
+ * follow.
  */
 type Kind = 'text' | 'text?' | 'long' | 'number' | 'number?';
 

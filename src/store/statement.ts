@@ -45,11 +45,25 @@ export interface Dialect {
  * elements: the numbers of a JSON array, as rows.
  * ending: the last 6 characters of a text.
  * limit: at most so many rows.
+ * lock: the rows of a table, named, are locked until the transaction ends. SQLite locks all anyway.
+ * locknew: the same for rows that nobody else has locked; the others are left out.
+ * records: the arrays of a JSON array, as rows: `{records :rows id bigint, state text}`.
  * rare: few rows of an account meet this condition, so its own index is the best.
  * size: the bytes of the database.
  * using: the index to use, where the engine does not choose it.
  */
-export type Fragment = 'binary' | 'clustered' | 'elements' | 'ending' | 'limit' | 'rare' | 'size' | 'using';
+export type Fragment =
+  | 'binary'
+  | 'clustered'
+  | 'elements'
+  | 'ending'
+  | 'limit'
+  | 'lock'
+  | 'locknew'
+  | 'rare'
+  | 'records'
+  | 'size'
+  | 'using';
 
 /**
  * Throws where a write does not tell which accounts it affects: cached answers would outlive it.
@@ -75,4 +89,16 @@ export function render(text: string, parameters: readonly string[], dialect: Dia
   return text
     .replace(FRAGMENT, (_, name: Fragment, argument: string) => dialect.fragments[name](argument))
     .replace(PARAMETER, (_, name: string) => dialect.parameter(parameters.indexOf(name) + 1));
+}
+
+/** Names and types of the columns of `{records …}`, and its parameter. */
+export function readRecords(argument: string): { rows: string; columns: { name: string; type: string }[] } {
+  const [, rows = '', columns = ''] = /^(\S+) (.*)$/s.exec(argument) ?? [];
+  return {
+    rows,
+    columns: columns.split(',').map((column) => {
+      const [name = '', type = ''] = column.trim().split(/\s+/);
+      return { name, type };
+    }),
+  };
 }

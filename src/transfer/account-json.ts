@@ -4,15 +4,16 @@ import type { AccountArchive, AccountReading } from '../domain/archive.ts';
 import { checkNumber } from '../domain/blacklist.ts';
 import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
+import { checkStopWords } from '../domain/stop-words.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
 import { readSomeNetworks } from '../networks.ts';
 import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
-/** The file format of import and export: an account with everything in it, as one JSON object. */
+/** The format of import and export: one JSON object holds a whole account. */
 
 /**
- * Throws InvalidAccount with all mistakes. With `update` a contact's group may be one that the
- * account has.
+ * Throws InvalidAccount with all mistakes. With `update`, a contact's group may be one of the
+ * account.
  */
 export async function readAccount(value: unknown, now: number, update = false): Promise<AccountArchive> {
   const mistakes = new Mistakes();
@@ -47,12 +48,14 @@ export async function readAccount(value: unknown, now: number, update = false): 
       lastLoginAt: fields.optionalInstant('datetimeLastLoggedIn'),
       disabledAt: fields.optionalInstant('datetimeDisabled'),
       allowedNetworks,
+      stopWords: readStopWords(fields),
     },
     ...readLists(fields, update),
   };
   fields.end();
   if (mistakes.told.length > 0) throw new InvalidAccount(mistakes);
-  // Last, since it is slow on purpose: a file with a mistake is refused before it.
+  // Hashing a password is slow on purpose, so it comes last. A file with a mistake is refused
+  // before.
   return { ...archive, account: { ...archive.account, passwordHash: await password() } };
 }
 
@@ -78,14 +81,16 @@ function readLists(fields: Fields, update: boolean) {
   if (update) return lists;
   const groups = new Set(lists.groups.map(({ id }) => String(id)));
   for (const [index, { groupId }] of lists.contacts.entries()) {
-    // It may be the group whose id is wrong, which is told already.
+    // A group with a wrong id was reported already.
     if (typeof groupId === 'bigint' && !groups.has(String(groupId)) && !groups.has('undefined'))
       fields.refuse(`contacts[${index}].groupid`, 'there is no such group');
   }
   return lists;
 }
 
-/** The JSON of an account, piece by piece, on one line. Its secrets leave as their hashes only. */
+/**
+ * Writes the JSON of an account on one line, piece by piece. Secrets are written as hashes only.
+ */
 export async function* writeAccount(reading: AccountReading): AsyncGenerator<string> {
   yield stringify(headOf(reading)).slice(0, -1);
   yield* writeList('inbox', reading.received, ({ id, sender, text, shortCode, receivedAt, read }) => ({
@@ -117,7 +122,7 @@ export async function* writeAccount(reading: AccountReading): AsyncGenerator<str
   yield '}';
 }
 
-/** Everything of an account but its messages. */
+/** All fields of an account except its messages. */
 function headOf(reading: AccountReading): Record<string, unknown> {
   const { account, credentials } = reading;
   return {
@@ -145,6 +150,7 @@ function headOf(reading: AccountReading): Record<string, unknown> {
     datetimeLastLoggedIn: optionalDate(account.lastLoginAt),
     datetimeDisabled: optionalDate(account.disabledAt),
     allowedNetworks: account.allowedNetworks,
+    stopWords: account.stopWords,
     groups: reading.groups.map(({ id, name }) => ({ id, name })),
     contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
       id,
@@ -175,11 +181,21 @@ async function* writeList<T>(
   yield separator === ',' ? ']' : `${separator}]`;
 }
 
-/** 64-bit numbers as texts, which every reader takes exactly; what is absent is left out. */
+/**
+ * Writes 64-bit numbers as texts, which every JSON parser reads exactly. Absent values are left
+ * out.
+ */
 const stringify = (value: unknown): string =>
   JSON.stringify(value, (_, field) => (typeof field === 'bigint' ? String(field) : (field ?? undefined)));
 
 const optionalDate = (at: number | null): string | null => (at === null ? null : formatDate(at));
+
+/** As one text, with commas. */
+function readStopWords(fields: Fields): string | null {
+  const words = fields.text('stopWords');
+  if (typeof words === 'string') about(fields, 'stopWords', () => checkStopWords(words));
+  return words;
+}
 
 function readPassword(fields: Fields): () => Promise<string | null> {
   const password = fields.text('password');
@@ -226,7 +242,7 @@ function readTemplate(value: unknown, path: string, mistakes: Mistakes): string 
   return text;
 }
 
-/** Names the field in what the domain has against its value. */
+/** Adds the name of the field to an error of the domain. */
 function about<T>(fields: Fields, name: string, check: () => T): T {
   try {
     return check();

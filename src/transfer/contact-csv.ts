@@ -4,7 +4,7 @@ import type { InboxMessage } from '../domain/inbox.ts';
 import type { SentMessage } from '../domain/outbox.ts';
 import { CSV_START, type CsvColumn, csvLine, readCsv } from './csv.ts';
 
-/** Contacts and messages as CSV. */
+/** Reads and writes contacts as CSV, and writes messages as CSV. */
 
 const CONTACT_COLUMNS: readonly CsvColumn[] = [
   {
@@ -17,7 +17,7 @@ const CONTACT_COLUMNS: readonly CsvColumn[] = [
   { name: 'group', required: false, aliases: ['group name'] },
 ];
 
-/** `columns` says which header a column has: `mobile:Cell,name:First name`. */
+/** `columns` names the header of a column: `mobile:Cell,name:First name`. */
 export async function readContactRows(bytes: Uint8Array, columns: string | null): Promise<ImportRow[]> {
   const rows: ImportRow[] = [];
   for await (const { row, cells } of readCsv(bytes, CONTACT_COLUMNS, columns)) {
@@ -33,7 +33,7 @@ export async function readContactRows(bytes: Uint8Array, columns: string | null)
   return rows;
 }
 
-/** What `readContactRows` reads again. `groups` has the names of groups. */
+/** Writes what `readContactRows` reads. `groups` has the names of groups. */
 export async function* contactsCsv(
   contacts: AsyncIterable<readonly Contact[]>,
   groups: ReadonlyMap<bigint, string>,
@@ -73,7 +73,7 @@ export async function* sentCsv(messages: AsyncIterable<readonly SentMessage[]>):
   ]);
 }
 
-/** A page of rows is one piece of text. */
+/** Writes each page of rows as one piece of text. */
 async function* lines<T>(pages: AsyncIterable<readonly T[]>, cellsOf: (row: T) => string[]): AsyncGenerator<string> {
   for await (const rows of pages) if (rows.length > 0) yield rows.map((row) => csvLine(cellsOf(row))).join('');
 }

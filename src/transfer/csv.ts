@@ -2,19 +2,19 @@ import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { type FieldError, Problem } from '../problem.ts';
 
-/** Tables as text: RFC 4180, and what spreadsheets make of it. */
+/** CSV by RFC 4180, with the deviations of spreadsheets. */
 
 export const CSV_BYTES_MAX = 10 * 1024 * 1024;
 export const CSV_ROWS_MAX = 100_000;
 
-/** A cell as it was meant. */
+/** A cell without the apostrophe that a spreadsheet adds. */
 export interface Cell {
   readonly text: string;
-  /** It began with an apostrophe that says: this is text. So no spreadsheet has changed it. */
+  /** The cell began with an apostrophe, which marks text. So no spreadsheet has changed it. */
   readonly isText: boolean;
 }
 export interface CsvRow {
-  /** The number that a spreadsheet shows: the header is row 1, empty rows count. */
+  /** The row number of a spreadsheet: the header is row 1, and empty rows count. */
   readonly row: number;
   readonly cells: Readonly<Record<string, Cell>>;
 }
@@ -22,12 +22,12 @@ export interface CsvRow {
 export interface CsvColumn {
   readonly name: string;
   readonly required: boolean;
-  /** Other names that files give it, in small letters. */
+  /** Other headers of this column, in lower case. */
   readonly aliases: readonly string[];
 }
 
 /**
- * The rows of a file. `named` says which header a column has in it: `mobile:Cell,name:First name`.
+ * Reads the rows of a file. `named` gives the header of a column: `mobile:Cell,name:First name`.
  */
 export async function* readCsv(
   bytes: Uint8Array,
@@ -54,7 +54,7 @@ export async function* readCsv(
   if (!header) throw refusal('file', '#', 'it is empty');
 }
 
-// 64 KiB at a time: a file of 10 MiB must not hold up others for a second.
+// Parses 64 KiB at a time, because 10 MiB at once would delay other calls by a second.
 const PIECE = 65_536;
 const RECORD_LENGTH_MAX = 65_536;
 
@@ -88,12 +88,12 @@ async function* recordsOf(text: string, delimiter: string): AsyncGenerator<strin
 }
 
 /**
- * By its byte order mark, else by its bytes: Excel writes Windows-1252, UTF-8 or UTF-16 by the item
- * of its menu.
+ * Decodes by the byte order mark, else by the bytes. Excel writes Windows-1252, UTF-8 or UTF-16, as
+ * its user chooses.
  */
 export function decode(bytes: Uint8Array): string {
   const [first, second, third] = bytes;
-  // A byte order mark decides, whatever follows: a text may have a NUL.
+  // A byte order mark decides, because a text may contain NUL.
   if (first === 0xef && second === 0xbb && third === 0xbf) return new TextDecoder('utf-8').decode(bytes);
   if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
   if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
@@ -109,13 +109,13 @@ export function decode(bytes: Uint8Array): string {
 
 const DELIMITERS = [',', ';', '\t'] as const;
 
-/** Excel reads and hides a first line such as `sep=;`. It is no row. */
+/** Excel writes a first line such as `sep=;`, which is no row. */
 function withoutHint(text: string): { text: string; delimiter: string | undefined } {
   const [hint, delimiter] = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i.exec(text) ?? [];
   return { text: text.slice(hint?.length ?? 0), delimiter };
 }
 
-/** The one that stands most often in the first line that has any, outside of quotes. */
+/** The most frequent delimiter outside quotes, in the first line that has one. */
 function delimiterOf(text: string): string {
   const line = /^[\s,;]*([^\r\n]*)/.exec(text.slice(0, RECORD_LENGTH_MAX))?.[0] ?? '';
   const plain = line.replace(/"[^"]*"/g, '');
@@ -123,7 +123,7 @@ function delimiterOf(text: string): string {
   return DELIMITERS[counts.indexOf(Math.max(...counts))] as string;
 }
 
-/** `mobile:Cell,name:First name`, as pairs. */
+/** Parses `mobile:Cell,name:First name` to pairs. */
 function readNames(named: string | null, columns: readonly CsvColumn[]): ReadonlyMap<string, string> {
   const pairs = (named ?? '').split(',').filter((pair) => pair.trim() !== '');
   return new Map(
@@ -175,8 +175,8 @@ function headerOf(
 }
 
 /**
- * What a spreadsheet would take for a formula or a number gets an apostrophe before it. So does
- * what begins with one, or has blanks around it: reading takes exactly one away again.
+ * A cell that a spreadsheet would read as a formula or a number gets an apostrophe. So does a cell
+ * that begins with one, or has spaces at its ends. Reading removes exactly one.
  */
 const GUARDED = /^[=+\-@'\s]|\s$|^\d[\d.,E+\s]*$/i;
 
@@ -188,10 +188,10 @@ function unguarded(cell: string): Cell {
   return { text: cell.trim(), isText: false };
 }
 
-/** The mark makes spreadsheets read UTF-8. */
+/** The byte order mark makes spreadsheets read UTF-8. */
 export const CSV_START = '\uFEFF';
 
-/** A line of RFC 4180, every cell guarded. */
+/** A line by RFC 4180. Cells get an apostrophe where they need one. */
 export const csvLine = (cells: readonly string[]): string => `${cells.map((cell) => quoted(guarded(cell))).join()}\r\n`;
 
 const quoted = (cell: string): string => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);

@@ -4,21 +4,21 @@ import { Problem } from '../problem.ts';
 import { writeAccount } from './account-json.ts';
 
 export interface ExportOptions {
-  /** One account a line, instead of one JSON document. */
+  /** One account per line (NDJSON), instead of one JSON document. */
   readonly ndjson: boolean;
-  /** Only this one. */
+  /** Exports only this account. */
   readonly username: string | null;
-  /** How long whoever reads the export may take nothing of it. */
+  /** The longest time in which the reader of the export may take nothing. */
   readonly unreadMaxMs?: number;
 }
 
-// Larger pieces make fewer writes; 64 KiB is what a pipe takes at once.
+// Larger pieces make fewer writes. A pipe takes 64 KiB at once.
 const PIECE_CHARACTERS = 64 * 1024;
-// The snapshot that is read keeps SQLite from starting its log again, and PostgreSQL from removing
+// The snapshot stops SQLite from restarting its write-ahead log. It stops PostgreSQL from removing
 // dead rows.
 const UNREAD_MAX_MS = 60_000;
 
-/** Writes accounts as they are at one moment, in bounded memory; how many there were. */
+/** Writes accounts of one snapshot in bounded memory. Returns their number. */
 export async function exportAccounts(
   archive: Archive,
   { ndjson, username, unreadMaxMs = UNREAD_MAX_MS }: ExportOptions,

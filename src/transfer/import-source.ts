@@ -2,20 +2,20 @@ import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { Problem } from '../problem.ts';
 
-/** The bytes of a file that is to be imported, as UTF-8, and where they are none. */
+/** Reads the bytes of an import as UTF-8, and finds bytes that are not UTF-8. */
 
 export interface Line {
   readonly bytes: Buffer;
-  /** From 1. */
+  /** The first line has number 1. */
   readonly number: number;
-  /** Bytes before it. */
+  /** The number of bytes before the line. */
   readonly offset: number;
 }
 
 /** `-` is standard input. */
 export const sourceName = (path: string): string => (path === '-' ? 'standard input' : path);
 
-/** What is written in another encoding comes as UTF-8. */
+/** Converts other encodings to UTF-8. */
 export async function* readSource(path: string, encoding: string): AsyncGenerator<Buffer> {
   const chunks: AsyncIterable<Buffer> = path === '-' ? process.stdin : createReadStream(path);
   if (encoding === 'utf-8') {
@@ -34,9 +34,7 @@ export async function* readSource(path: string, encoding: string): AsyncGenerato
 
 const LINE_FEED = 0x0a;
 
-/**
- * At line feeds only: readline would also split at U+2028, which JSON leaves bare inside its texts.
- */
+/** Splits at line feeds only. readline would also split at U+2028, which JSON texts may contain. */
 export async function* linesOf(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Line> {
   let pending: Buffer[] = [];
   let pendingBytes = 0;
@@ -66,7 +64,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>, bytesMax: number):
   yield line(Buffer.alloc(0));
 }
 
-/** The first byte that is not UTF-8, counted from 0 as of `bytes`; line and column from 1. */
+/** The first byte that is not UTF-8. Bytes count from 0; lines and columns count from 1. */
 export function invalidUtf8(bytes: Buffer): { byte: number; line: number; column: number } | undefined {
   if (isUtf8(bytes)) return undefined;
   for (let start = 0, line = 1; ; line++) {
@@ -82,7 +80,7 @@ export function invalidUtf8(bytes: Buffer): { byte: number; line: number; column
 
 const REPLACEMENT = Buffer.from('\uFFFD');
 
-/** A replacement character that stands for something else than itself. */
+/** Finds a replacement character that the bytes do not contain. */
 function invalidInLine(bytes: Buffer): { byte: number; column: number } {
   const text = bytes.toString('utf8');
   let byte = 0;

@@ -2,29 +2,29 @@ import type { Archive } from '../domain/archive.ts';
 import { Problem } from '../problem.ts';
 import { readAccount } from './account-json.ts';
 import { invalidUtf8, linesOf, readSource, sourceName } from './import-source.ts';
-import { jsonErrorAt, placeOf } from './json-error.ts';
+import { jsonErrorAt, locationOf } from './json-error.ts';
 import { InvalidAccount, Mistakes, parseJson } from './json-fields.ts';
 
 /**
- * Import of accounts from a file: each whole or not at all, and the mistakes of one do not stop the
- * others.
+ * Imports accounts from a file. Each account is imported whole or not at all. Mistakes in one
+ * account do not stop the others.
  */
 export interface ImportResult {
   accounts: number;
-  /** Of these accounts, how many existed before. */
+  /** The number of imported accounts that existed before. */
   updated: number;
   messages: number;
   /** Accounts that were not imported. */
   refused: number;
-  /** Which account, which field, what is wrong: the first ones, and how many more there are. */
+  /** The first mistakes, each with its account and field, and the number of the others. */
   readonly mistakes: readonly string[];
   mistakesLeftOut: number;
 }
 
 export interface ImportOptions {
-  /** A label of the WHATWG's encodings. */
+  /** A label of the WHATWG Encoding Standard. */
   readonly encoding?: string;
-  /** Adds to accounts that exist, instead of refusing them. */
+  /** Adds to existing accounts instead of refusing them. */
   readonly update?: boolean;
   readonly progress?: (result: ImportResult) => void;
 }
@@ -75,11 +75,11 @@ const nameOf = (value: unknown): string => {
   return typeof name === 'string' ? ` (${name})` : '';
 };
 
-// V8 has no texts of more than 512 MiB, and a tree takes several times its text.
+// V8 strings have at most 512 MiB, and the parsed tree takes several times its text.
 const JSON_BYTES_MAX = 256 * 1024 * 1024;
 const FIRST_BYTES = 64 * 1024;
 
-/** A JSON file is parsed whole; of NDJSON only one account at a time is in memory. */
+/** A JSON file is parsed whole. Of NDJSON only one account at a time is in memory. */
 async function* accountsOf(path: string, encoding: string): AsyncGenerator<Candidate> {
   const chunks = readSource(path, encoding);
   const first: Buffer[] = [];
@@ -98,7 +98,7 @@ async function* chained(first: Iterable<Buffer>, rest: AsyncIterable<Buffer>): A
   yield* rest;
 }
 
-/** One account a line: the file starts with an object that is no list of accounts. */
+/** NDJSON: the file starts with an object that has no list of accounts. */
 function isNdjson(path: string, first: Buffer): boolean {
   const start = withoutMark(first.toString('utf8')).trimStart();
   if (start === '') throw new Problem('bad-argument', `${sourceName(path)}: the file is empty`);
@@ -148,13 +148,13 @@ async function* accountsOfLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<C
 
 const HINT = '; save the file as UTF-8, or name its encoding: --encoding windows-1252';
 
-/** What the text says, or that it says nothing. */
+/** Parses the text, or returns a Problem. */
 function parsed(text: string, tell: (location: { line: number; column: number }) => string): unknown {
   try {
     return parseJson(text);
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown;
     if (thrown.cause) return new Problem('bad-argument', `not JSON: ${thrown.message}`);
-    return new Problem('bad-argument', `not JSON${tell(placeOf(text, jsonErrorAt(text)))}`);
+    return new Problem('bad-argument', `not JSON${tell(locationOf(text, jsonErrorAt(text)))}`);
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Where a text stops being JSON (RFC 8259). V8 does not always tell, and where it does it quotes
- * the text, which may hold secrets. The position is that of the first character that cannot follow,
- * or the end of a text that breaks off.
+ * Finds the error in a text that is not JSON (RFC 8259). V8 does not always tell the position, and
+ * its message quotes the text, which may hold secrets. The position is the first character that
+ * cannot follow, or the end of the text.
  */
 export function jsonErrorAt(text: string): number {
-  const open: string[] = []; // the ends of the objects and lists around
+  const open: string[] = []; // the closing brackets of the open objects and arrays
   let expected: 'value' | 'first value' | 'key' | 'first key' | 'colon' | 'comma' = 'value';
   for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
     const character = text[at] as string;
@@ -42,7 +42,7 @@ export function jsonErrorAt(text: string): number {
 }
 
 /** Lines end with a line feed; both count from 1. */
-export function placeOf(text: string, at: number): { line: number; column: number } {
+export function locationOf(text: string, at: number): { line: number; column: number } {
   let line = 1;
   let start = 0;
   for (let next = text.indexOf('\n'); next >= 0 && next < at; next = text.indexOf('\n', start)) {
@@ -53,7 +53,7 @@ export function placeOf(text: string, at: number): { line: number; column: numbe
 }
 
 interface Token {
-  /** As far as it is right. */
+  /** The length of the valid part. */
   readonly length: number;
   readonly complete: boolean;
 }
@@ -74,7 +74,7 @@ function scanWord(text: string, from: number): Token {
 
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
-/** Character by character: an expression for all of it would need memory for each. */
+/** Scans character by character, because a regular expression would need memory for each one. */
 function scanString(text: string, from: number): Token {
   for (let at = from + 1; at < text.length; ) {
     const code = text.charCodeAt(at);

@@ -2,11 +2,11 @@ import { parseSchemaDate } from '../contract/dates.ts';
 import { parseInt32, parseLong } from '../contract/scalars.ts';
 import { Problem } from '../problem.ts';
 
-// A screen or two; a file of a million accounts can have as many mistakes.
+// Two screens of mistakes. A file of a million accounts can have a million mistakes.
 const MISTAKES_MAX = 100;
 const MISTAKE_LENGTH_MAX = 300;
 
-/** What is wrong: the first ones in words, the others counted. */
+/** Collects mistakes: the first ones as text, the others as a number. */
 export class Mistakes {
   readonly told: string[] = [];
   leftOut = 0;
@@ -15,10 +15,7 @@ export class Mistakes {
     for (const each of told) this.add(each);
   }
 
-  /**
-   * Names of fields come from the file: they may be long, and hold what a terminal takes for a
-   * command.
-   */
+  /** Names of fields come from the file. They may be long and may contain terminal escapes. */
   add(mistake: string): void {
     if (this.told.length >= MISTAKES_MAX) this.leftOut += 1;
     else this.told.push(mistake.slice(0, MISTAKE_LENGTH_MAX).replace(/\p{Cc}/gu, '…'));
@@ -40,13 +37,13 @@ export class InvalidAccount extends Problem {
 }
 
 /**
- * Reads the fields of a JSON object one by one, each with its type, and refuses what nobody asked
- * for: a misspelt name is an error and not a loss. Mistakes say where and what, and never repeat a
- * value, which may be a secret. All of them are collected: what is wrong reads as undefined, and
- * whoever has read everything looks whether there were mistakes.
+ * Reads the fields of a JSON object with their types.
+ * A field that is never read is a mistake, so that a misspelt name loses no data.
+ * Mistakes name the field and never repeat its value, which may be a secret.
+ * A wrong field reads as undefined. The caller checks for mistakes after the last field.
  */
 export class Fields {
-  /** Undefined where there is no object: that is told once, and not for each field. */
+  /** Undefined if the value is no object. That is one mistake, not one for each field. */
   readonly #values: Map<string, unknown> | undefined;
   readonly #path: string;
   readonly mistakes: Mistakes;
@@ -64,7 +61,7 @@ export class Fields {
     return undefined as T;
   }
 
-  /** Absent and null are the same. */
+  /** Absent and null mean the same. */
   text(name: string): string | null {
     const value = this.#take(name);
     if (value === undefined) return this.#nothing();
@@ -77,7 +74,7 @@ export class Fields {
     return this.#required(name, this.text(name));
   }
 
-  /** A JSON number or a text; a text is exact, and so is a number here (see parseJson). */
+  /** Reads a JSON number or a text. Both are exact: see parseJson. */
   long(name: string): bigint {
     return this.#required(name, this.optionalLong(name));
   }
@@ -110,14 +107,14 @@ export class Fields {
     return at;
   }
 
-  /** An absent list is an empty one, and so is what is none. */
+  /** An absent list is empty. A value that is no list is a mistake and reads as empty. */
   list<T>(name: string, read: (value: unknown, path: string) => T): T[] {
     const value = this.#take(name) ?? [];
     if (!Array.isArray(value)) return this.refuse(name, 'expected a list') ?? [];
     return value.map((item, index) => read(item, [this.#path, `${name}[${index}]`].filter(Boolean).join('.')));
   }
 
-  /** To be called when everything has been read. */
+  /** Reports fields that were never read. Call it last. */
   end(): void {
     for (const unknown of this.#values?.keys() ?? []) this.refuse(unknown, 'there is no such field');
   }
@@ -135,7 +132,7 @@ export class Fields {
     return (exact ? parse(String(value)) : null) ?? this.refuse(name, expected);
   }
 
-  /** Where a field is absent; where there is no object at all, nothing is said about its fields. */
+  /** Reports an absent field, unless the whole object is absent. */
   #nothing<T>(): T | null {
     return this.#values ? null : (undefined as T);
   }
@@ -145,13 +142,13 @@ export class Fields {
   }
 }
 
-// What can be written again, in UTC, with a year of four digits.
+// The range of instants that can be written in UTC with a year of four digits.
 const FIRST_INSTANT = Date.parse('0001-01-01T00:00:00Z');
 const LAST_INSTANT = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * JSON with whole numbers beyond 2^53 as bigint; throws SyntaxError. The slower way is taken only
- * where there are such.
+ * Parses JSON with whole numbers beyond 2^53 as bigint. Throws SyntaxError. Only texts with such
+ * numbers take the slower way.
  */
 export function parseJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
@@ -167,7 +164,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** With the text of a number as it stood there, which TypeScript does not know of yet. */
+/** JSON.parse with source text access, which TypeScript does not know yet. */
 type ParseWithSource = (
   text: string,
   revive: (key: string, value: unknown, context: { source?: string }) => unknown,

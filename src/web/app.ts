@@ -13,6 +13,10 @@ export interface WebParts {
   /** The network address of a client, seen through trusted proxies. */
   readonly clientOf: (bindings: HttpBindings) => string;
   readonly requestIdOf: (given: string | undefined) => string;
+  /** Answers a carrier; undefined where there is no such connector. */
+  readonly carriers: (name: string, request: Request) => Promise<Response | undefined>;
+  /** Called for an error that nothing expected. Never with a body. */
+  readonly failed: (thrown: unknown) => void;
 }
 
 type Environment = { Bindings: HttpBindings };
@@ -28,6 +32,8 @@ export function createWebApp(parts: WebParts): Hono<Environment> {
     return plain(state === 'ready' ? 200 : 503, state);
   });
   app.all(`${API}/*`, (call) => answer(parts, call));
+  app.all('/carriers/:name', (call) => answerCarrier(parts, call, call.req.param('name')));
+  app.all('/carriers/:name/*', (call) => answerCarrier(parts, call, call.req.param('name')));
   app.get('/operator', (call) => call.redirect('/operator/', 308));
   app.get('/operator/', (call) => {
     const main = referencePage(new URL(call.req.url).origin);
@@ -63,6 +69,29 @@ async function answer({ api, clientOf, requestIdOf }: WebParts, call: Call): Pro
     id,
   });
   return responseOf(reply, id);
+}
+
+/** A receipt or a message is short, and a carrier may send some hundred at once. */
+const CARRIER_BODY_BYTES_MAX = 1_048_576;
+
+/** The connector gets the whole body, which has a limit. Its answer is sent as it is. */
+async function answerCarrier({ carriers, failed }: WebParts, call: Call, name: string): Promise<Response> {
+  try {
+    const { method, url, headers } = call.req.raw;
+    const body = await bodyOf(call.req.raw, CARRIER_BODY_BYTES_MAX);
+    const hasBody = method !== 'GET' && method !== 'HEAD';
+    const request = new Request(url, { method, headers, ...(hasBody && { body: Buffer.from(body) }) });
+    return (await carriers(name, request)) ?? plain(404, 'There is nothing here.');
+  } catch (thrown) {
+    const kind = thrown instanceof Problem ? thrown.kind : 'internal';
+    if (kind === 'too-large') return plain(413, 'The body is too large.');
+    if (kind === 'unsupported-media') return plain(415, 'The body is to be sent without Content-Encoding.');
+    failed(thrown);
+    const status = kind === 'unavailable' ? 503 : 500;
+    const answered = plain(status, status === 503 ? 'The database is not available.' : 'Internal error.');
+    if (status === 503) answered.headers.set('Retry-After', '5');
+    return answered;
+  }
 }
 
 function responseOf({ status, headers, body }: ApiReply, id: string): Response {

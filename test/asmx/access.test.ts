@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onEveryEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
-import { type Arguments, FORMS } from '../support/forms.ts';
+import { type Arguments, PROTOCOLS } from '../support/protocols.ts';
 import { ACME, GLOBEX, startService } from '../support/service.ts';
 
 onEveryEngine('user_id', (engine) => {
-  for (const form of FORMS) {
-    test(`denied in ${form}: unknown, missing, empty, too long, revoked and disabled ones get the very same bytes`, async () => {
+  for (const protocol of PROTOCOLS) {
+    test(`denied in ${protocol}: unknown, missing, empty, too long, revoked and disabled ones get the very same bytes`, async () => {
       const service = await startService(engine);
       try {
         await service.app.accounts.rotateUserId('globex', true);
@@ -27,9 +27,9 @@ onEveryEngine('user_id', (engine) => {
         ];
         for (const [what, user_id] of rows) {
           for (const [group, operation, args] of CALLS) {
-            const answer = await service.call(form, group, operation, { user_id, ...args });
-            assert.equal(answer.status, form.startsWith('soap') ? 500 : 403, what);
-            assertProblem(form, answer, 'denied', 'The user_id is not valid.');
+            const answer = await service.call(protocol, group, operation, { user_id, ...args });
+            assert.equal(answer.status, protocol.startsWith('soap') ? 500 : 403, what);
+            assertProblem(protocol, answer, 'denied', 'The user_id is not valid.');
           }
         }
       } finally {
@@ -37,17 +37,22 @@ onEveryEngine('user_id', (engine) => {
       }
     });
 
-    test(`denied in ${form} changes nothing`, async () => {
+    test(`denied in ${protocol} changes nothing`, async () => {
       const service = await startService(engine);
       try {
         for (const user_id of ['nobody', '', null, ` ${ACME}`, `${ACME} `, ACME.slice(0, -1), `${ACME}x`]) {
           for (const [group, operation, args] of CALLS) {
-            assertProblem(form, await service.call(form, group, operation, { user_id, ...args }), 'denied', /./);
+            assertProblem(
+              protocol,
+              await service.call(protocol, group, operation, { user_id, ...args }),
+              'denied',
+              /./,
+            );
           }
         }
-        const { text } = await service.call(form, 'inbox', 'CountUnread', { user_id: ACME });
+        const { text } = await service.call(protocol, 'inbox', 'CountUnread', { user_id: ACME });
         assert.match(text, />4</);
-        const templates = await service.call(form, 'account', 'FetchSavedMessages', { user_id: ACME });
+        const templates = await service.call(protocol, 'account', 'FetchSavedMessages', { user_id: ACME });
         assert.equal(templates.text.match(/<string>/g)?.length, 3);
       } finally {
         await service.stop();
@@ -85,13 +90,13 @@ onEveryEngine('user_id', (engine) => {
     }
   });
 
-  test('failures count together whatever the form and operation', async () => {
+  test('failures count together whatever the protocol and operation', async () => {
     const service = await startService(engine);
     try {
       for (let round = 0; round < 3; round++) {
-        for (const form of FORMS) {
+        for (const protocol of PROTOCOLS) {
           for (const [group, operation, args] of CALLS) {
-            await service.call(form, group, operation, { user_id: 'nobody', ...args });
+            await service.call(protocol, group, operation, { user_id: 'nobody', ...args });
           }
         }
       }

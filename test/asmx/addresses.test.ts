@@ -92,7 +92,7 @@ onEveryEngine('addresses', (engine) => {
     'X-Forwarded-Prefix: /gateway/',
   ];
 
-  test('what a trusted proxy forwards counts', () =>
+  test('the X-Forwarded fields of a trusted proxy decide the address in the WSDL', () =>
     listening({ trustedProxies: ['10.0.0.0/8', '127.0.0.1'] }, async (address) => {
       assert.equal(await baseIn(address, FORWARDED), 'https://sms.example/gateway');
       const inner = '/gateway/api/inbox.asmx';
@@ -121,7 +121,7 @@ onEveryEngine('addresses', (engine) => {
       assert.equal(await baseIn(address, FORWARDED), 'https://sms.example/gateway');
     }));
 
-  test('what anybody else forwards does not count', async () => {
+  test('the X-Forwarded fields of an untrusted client are ignored', async () => {
     for (const trustedProxies of [[], ['10.0.0.0/8', '127.0.0.2', '::1']]) {
       await listening({ trustedProxies }, async (address) => {
         assert.equal(await baseIn(address, FORWARDED), 'http://inner:8080');

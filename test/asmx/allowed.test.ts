@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
-import { CALLS, changes } from '../durability/serving.ts';
+import { CALLS, changes } from '../durability/service.ts';
+import { exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { FORMS, type Form, requestOf } from '../support/forms.ts';
-import { exportOf } from '../support/reading.ts';
+import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf } from '../support/socket.ts';
 
@@ -23,8 +23,8 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
       await service.stop();
     }
   }
-  const count = async (service: Service, client: string, userId = ACME, form: Form = 'get') =>
-    (await service.send({ ...requestOf(form, 'inbox', 'CountUnread', { user_id: userId }), client })).status;
+  const count = async (service: Service, client: string, userId = ACME, protocol: Protocol = 'get') =>
+    (await service.send({ ...requestOf(protocol, 'inbox', 'CountUnread', { user_id: userId }), client })).status;
 
   const ADDRESSES: readonly (readonly [client: string, served: boolean])[] = [
     [INSIDE, true],
@@ -47,7 +47,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
     ['unknown', false],
     ['10.1.2.3, 192.0.2.1', false],
   ];
-  test('are served inside and denied outside, whatever the notation', () =>
+  test('an account with allowed networks is served inside them and denied outside, in any notation of the address', () =>
     withService(async (service) => {
       for (const [client, served] of ADDRESSES) {
         assert.equal(await count(service, client), served ? 200 : 403, client);
@@ -55,8 +55,8 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
       }
     }));
 
-  for (const form of FORMS) {
-    test(`all 32 operations in ${form}: outside the very bytes for an unknown user_id, and nothing is changed`, () =>
+  for (const protocol of PROTOCOLS) {
+    test(`all 32 operations in ${protocol}: outside the very bytes for an unknown user_id, and nothing is changed`, () =>
       withService(async (service) => {
         const before = await exportOf(service.app);
         assert.equal(CALLS.length, 32);
@@ -64,21 +64,21 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
           for (const variant of [args, { ...args, max: -1, max_count: -1, message: '', contact_id: ['101', 'x'] }]) {
             const own = Object.fromEntries(Object.keys(args).map((name) => [name, variant[name] ?? null]));
             const call = (user_id: string, client: string) =>
-              service.send({ ...requestOf(form, group, operation, { user_id, ...own }), client });
+              service.send({ ...requestOf(protocol, group, operation, { user_id, ...own }), client });
             const stranger = await call('nobody', OUTSIDE);
-            assert.equal(stranger.status, form.startsWith('soap') ? 500 : 403);
+            assert.equal(stranger.status, protocol.startsWith('soap') ? 500 : 403);
             assert.deepEqual(await call(ACME, OUTSIDE), stranger, operation);
           }
         }
         assert.equal(await exportOf(service.app), before);
       }));
 
-    test(`all 32 operations in ${form} are served inside as they are to an account without a list`, () =>
+    test(`all 32 operations in ${protocol} are served inside as they are to an account without a list`, () =>
       withService(async (service) => {
         const free = await startService(engine);
         try {
           for (const [group, operation, args] of CALLS) {
-            const request = requestOf(form, group, operation, { user_id: ACME, ...args });
+            const request = requestOf(protocol, group, operation, { user_id: ACME, ...args });
             const answer = await service.send({ ...request, client: INSIDE });
             assert.equal(answer.status, 200, `${operation}: ${answer.text}`);
             assert.deepEqual(answer, await free.send({ ...request, client: INSIDE }), operation);
@@ -95,10 +95,10 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
     withService(
       async (service) => {
         const reads = CALLS.filter(([, operation]) => !changes(operation));
-        for (const form of FORMS) {
+        for (const protocol of PROTOCOLS) {
           for (const [group, operation, args] of reads) {
-            const request = requestOf(form, group, operation, { user_id: ACME, ...args });
-            const denied = form.startsWith('soap') ? 500 : 403;
+            const request = requestOf(protocol, group, operation, { user_id: ACME, ...args });
+            const denied = protocol.startsWith('soap') ? 500 : 403;
             for (const [client, status] of [
               [INSIDE, 200],
               [INSIDE, 200],

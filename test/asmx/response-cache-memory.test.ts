@@ -140,7 +140,7 @@ describe('memory of the response cache', () => {
     assert.ok(findIn(cache, 'other'));
   });
 
-  test('with 0 bytes nothing is cached', () => {
+  test('a response cache of 0 bytes stores no response', () => {
     const cache = cacheOf(0);
     for (const name of numbers(100)) storeIn(cache, name, 0);
     assert.deepEqual(

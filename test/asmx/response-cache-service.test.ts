@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { hashUserId } from '../../src/domain/credentials.ts';
-import { CALLS, changes, type Serving, serve } from '../durability/serving.ts';
+import { CALLS, changes, type Serving, serve } from '../durability/service.ts';
+import { adopt, protocolsFor } from '../support/contract-client.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
-import { type Arguments, FORMS, type Form, requestOf } from '../support/forms.ts';
-import { adopt, formsFor } from '../support/reading.ts';
+import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 
@@ -39,12 +39,12 @@ const OPERATOR: Record<string, readonly [valid: boolean, (app: Serving['app']) =
 };
 
 onEveryEngine('response cache of the service', (engine) => {
-  for (const form of formsFor(engine)) {
-    test(`Read with a time of day returns the messages of today, also tomorrow (${form})`, async () => {
+  for (const protocol of protocolsFor(engine)) {
+    test(`Read with a time of day returns the messages of today, also tomorrow (${protocol})`, async () => {
       const service = await startService(engine);
       const ask = async () => {
         const args = { user_id: ACME, from: '00:00:00', to: '23:59:59', max_count: 10 };
-        const { text } = await service.call(form, 'inbox', 'Read', args);
+        const { text } = await service.call(protocol, 'inbox', 'Read', args);
         return [...text.matchAll(/<id>(\d+)</g)].map((match) => match[1]);
       };
       try {
@@ -116,8 +116,8 @@ onEveryEngine('response cache over a socket', (engine) => {
   });
   after(() => serving.app.stop());
 
-  async function ask(form: Form, group: string, operation: string, args: Arguments, fields: readonly string[]) {
-    const { method, path, query, headers, bytes } = requestOf(form, group, operation, args);
+  async function ask(protocol: Protocol, group: string, operation: string, args: Arguments, fields: readonly string[]) {
+    const { method, path, query, headers, bytes } = requestOf(protocol, group, operation, args);
     const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
     const start = `${method} ${path}${query && `?${query}`} HTTP/1.1`;
     const answer = await exchangeMessage(
@@ -133,11 +133,11 @@ onEveryEngine('response cache over a socket', (engine) => {
     for (const fields of [[], ['Accept-Encoding: gzip']]) {
       const who = `${userId === WIDE ? 'wide characters' : 'the sample data'}, ${fields[0] ?? 'no Accept-Encoding'}`;
       test(`a cached response has the head and body of the first one (${who})`, async () => {
-        for (const form of FORMS) {
+        for (const protocol of PROTOCOLS) {
           for (const [group, operation, args] of READS) {
-            const question = [form, group, operation, { user_id: userId, ...args }, fields] as const;
+            const question = [protocol, group, operation, { user_id: userId, ...args }, fields] as const;
             const [first, again] = [await ask(...question), await ask(...question)];
-            assert.deepEqual(again, first, `${operation} (${form})`);
+            assert.deepEqual(again, first, `${operation} (${protocol})`);
           }
         }
       });

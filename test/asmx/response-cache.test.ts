@@ -4,7 +4,7 @@ import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import { Problem, type ProblemKind } from '../../src/problem.ts';
 import { type CachedEndpoint, createCachedEndpoint, lookup, type Sent } from '../support/cached-endpoint.ts';
-import { type Arguments, FORMS, NAMESPACE, requestOf } from '../support/forms.ts';
+import { type Arguments, NAMESPACE, PROTOCOLS, requestOf } from '../support/protocols.ts';
 import type { Answer } from '../support/service.ts';
 
 /** Everything that a client sees of a response. */
@@ -26,34 +26,34 @@ const dated = Object.entries(contract).flatMap(([group, operations]) =>
 const ARGUMENTS: Arguments = { user_id: 'one', from: '2026-10-01', to: '2026-10-02', max_count: 1 };
 
 describe('response cache', () => {
-  for (const form of FORMS) {
-    test(`a repeated request gets the same bytes, and no operation is called (${form})`, async () => {
+  for (const protocol of PROTOCOLS) {
+    test(`a repeated request gets the same bytes, and no operation is called (${protocol})`, async () => {
       const endpoint = createCachedEndpoint();
       const answers: Answer[] = [];
-      for (let count = 0; count < 3; count++) answers.push(await endpoint.send(lookup(form)));
+      for (let count = 0; count < 3; count++) answers.push(await endpoint.send(lookup(protocol)));
       assert.equal(endpoint.asked.length, 1);
       assert.match(answers[0]?.text ?? '', /<mobile>1<\/mobile>/);
       for (const answer of answers.slice(1)) assert.deepEqual(shown(answer), shown(answers[0] as Answer));
     });
 
-    test(`a change of the account ends the cached response, and the next one is cached (${form})`, async () => {
+    test(`a change of the account ends the cached response, and the next one is cached (${protocol})`, async () => {
       let name = 'before';
       const answer = () => ({ name, surname: null, id: '1', mobile: null, groupid: null });
       const endpoint = createCachedEndpoint({ answer });
-      await endpoint.send(lookup(form));
+      await endpoint.send(lookup(protocol));
       name = 'after';
       endpoint.versions.set('one', 2);
-      for (const _ of [1, 2]) assert.match((await endpoint.send(lookup(form))).text, />after</);
+      for (const _ of [1, 2]) assert.match((await endpoint.send(lookup(protocol))).text, />after</);
       assert.equal(endpoint.asked.length, 2);
     });
 
-    test(`a cached response is observed as the first one, but without its call (${form})`, async () => {
+    test(`a cached response is observed as the first one, but without its call (${protocol})`, async () => {
       const endpoint = createCachedEndpoint();
-      for (const _ of [1, 2]) await endpoint.send(lookup(form));
+      for (const _ of [1, 2]) await endpoint.send(lookup(protocol));
       const [first, again] = endpoint.observed.map(({ reply, request, call, durationMs, ...seen }) => ({ ...seen }));
       assert.deepEqual(again, {
         kind: 'ok',
-        protocol: form,
+        protocol: protocol,
         group: 'account',
         operation: 'LookupContact',
         account: { userId: 'one', version: 1 },
@@ -65,7 +65,7 @@ describe('response cache', () => {
       );
       assert.deepEqual(
         endpoint.observed.map(({ request }) => request.method),
-        [lookup(form).method, lookup(form).method],
+        [lookup(protocol).method, lookup(protocol).method],
       );
     });
   }
@@ -104,7 +104,7 @@ describe('response cache', () => {
   for (const kind of ['denied', 'bad-argument', 'unavailable', 'too-many'] satisfies ProblemKind[]) {
     test(`a problem is not cached: ${kind}`, async () => {
       const answer = () => Promise.reject(new Problem(kind, 'no'));
-      for (const form of FORMS) await askedTwice(createCachedEndpoint({ answer }), lookup(form));
+      for (const protocol of PROTOCOLS) await askedTwice(createCachedEndpoint({ answer }), lookup(protocol));
     });
   }
 
@@ -143,19 +143,19 @@ describe('response cache', () => {
       (async function* () {
         yield [{ name: 'a', surname: null, id: '1', mobile: null, groupid: null }];
       })();
-    for (const form of FORMS) {
+    for (const protocol of PROTOCOLS) {
       await askedTwice(
         createCachedEndpoint({ answer }),
-        requestOf(form, 'account', 'FetchContacts', { user_id: 'one' }),
+        requestOf(protocol, 'account', 'FetchContacts', { user_id: 'one' }),
       );
     }
   });
 
   test('Read is the only operation with a dateTime', () => assert.deepEqual(dated, [['inbox', 'Read']]));
   for (const [group, operation] of dated) {
-    for (const form of FORMS) {
-      test(`a response that depends on a dateTime is not cached: ${operation} (${form})`, () =>
-        askedTwice(createCachedEndpoint({ answer: () => [] }), requestOf(form, group, operation, ARGUMENTS)));
+    for (const protocol of PROTOCOLS) {
+      test(`a response that depends on a dateTime is not cached: ${operation} (${protocol})`, () =>
+        askedTwice(createCachedEndpoint({ answer: () => [] }), requestOf(protocol, group, operation, ARGUMENTS)));
     }
   }
 });

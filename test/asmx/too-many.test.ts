@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
-import { FORMS, type Form, requestOf } from '../support/forms.ts';
+import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ACME, type Answer, GLOBEX, type Service, startService } from '../support/service.ts';
 import { openConnection, requestBytes, statusOf } from '../support/socket.ts';
 
@@ -20,11 +20,11 @@ onEveryEngine('too many calls', (engine) => {
       await service.stop();
     }
   }
-  type Send = (form: Form, userId: string, client?: string) => Promise<Answer>;
+  type Send = (protocol: Protocol, userId: string, client?: string) => Promise<Answer>;
   const sender =
     (service: Service): Send =>
-    (form, user_id, client = '192.0.2.1') =>
-      service.send({ ...requestOf(form, 'inbox', 'CountUnread', { user_id }), client });
+    (protocol, user_id, client = '192.0.2.1') =>
+      service.send({ ...requestOf(protocol, 'inbox', 'CountUnread', { user_id }), client });
 
   /** So many are answered, and then no more. */
   async function spend(send: () => Promise<Answer>, count: number): Promise<Answer> {
@@ -32,25 +32,25 @@ onEveryEngine('too many calls', (engine) => {
     return send();
   }
 
-  for (const form of FORMS) {
-    test(`429 in ${form}: plain text with a Retry-After after which it is answered, and not a millisecond before`, () =>
+  for (const protocol of PROTOCOLS) {
+    test(`429 in ${protocol}: plain text with a Retry-After after which it is answered, and not a millisecond before`, () =>
       withService({ accountRate: 1, accountBurst: 3 }, async (service) => {
         const send = sender(service);
-        const refused = await spend(() => send(form, ACME), 3);
-        assertProblem(form, refused, 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });
+        const refused = await spend(() => send(protocol, ACME), 3);
+        assertProblem(protocol, refused, 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });
         service.clock.now += 999;
-        assertProblem(form, await send(form, ACME), 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });
+        assertProblem(protocol, await send(protocol, ACME), 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });
         service.clock.now += 1;
-        assert.equal((await send(form, ACME)).status, 200);
-        assert.equal((await send(form, ACME)).status, 429);
+        assert.equal((await send(protocol, ACME)).status, 200);
+        assert.equal((await send(protocol, ACME)).status, 429);
       }));
   }
 
-  test('calls count together in whatever form, operation and user_id, and whether they succeed or not', () =>
+  test('calls count together in whatever protocol, operation and user_id, and whether they succeed or not', () =>
     withService({ accountRate: 1, accountBurst: 8 }, async (service) => {
       const { userId } = await service.app.accounts.rotateUserId('acme', false);
       const send = sender(service);
-      for (const form of FORMS) assert.equal((await send(form, ACME)).status, 200);
+      for (const protocol of PROTOCOLS) assert.equal((await send(protocol, ACME)).status, 200);
       assert.equal((await send('get', userId)).status, 200);
       const wrong = { user_id: ACME, max_count: -1 };
       assert.equal((await service.call('get', 'inbox', 'Unread', wrong)).status, 400);
@@ -68,7 +68,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.equal((await send('get', ACME, '198.51.100.7')).status, 429, 'nor does another address help');
     }));
 
-  test('answers that are given again are counted too', () =>
+  test('a cached response counts as a call in the rate limit', () =>
     withService({ accountRate: 1, accountBurst: 50, keptBytesMax: 2 ** 20 }, async (service) => {
       const send = sender(service);
       const refused = await spend(() => send('soap11', ACME), 50);
@@ -79,12 +79,12 @@ onEveryEngine('too many calls', (engine) => {
     withService({ addressRate: 2, addressBurst: 3 }, async (service) => {
       const send = sender(service);
       await spend(() => send('post', ACME), 3);
-      for (const form of FORMS) {
+      for (const protocol of PROTOCOLS) {
         for (const userId of [ACME, GLOBEX, 'nobody']) {
-          const refused = await send(form, userId);
-          assertProblem(form, refused, 'too-many', FROM_ADDRESS, { fields: { 'Retry-After': '1' } });
+          const refused = await send(protocol, userId);
+          assertProblem(protocol, refused, 'too-many', FROM_ADDRESS, { fields: { 'Retry-After': '1' } });
         }
-        assert.equal((await send(form, GLOBEX, `198.51.100.${FORMS.indexOf(form)}`)).status, 200);
+        assert.equal((await send(protocol, GLOBEX, `198.51.100.${PROTOCOLS.indexOf(protocol)}`)).status, 200);
       }
       assert.deepEqual(service.slept, [], 'what is refused so is no failed identification');
       service.clock.now += 500;
@@ -100,7 +100,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.equal((await spend(() => send('get', ACME), 1)).status, 429);
     }));
 
-  test('both limits hold together: the lower one is the one that is told', () =>
+  test('with limits of account and address, the lower one refuses the call', () =>
     withService({ accountRate: 1, accountBurst: 2, addressRate: 1, addressBurst: 4 }, async (service) => {
       const send = sender(service);
       assert.match((await spend(() => send('get', ACME), 2)).text, /^There are too many calls of this account/);
@@ -157,7 +157,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.deepEqual(await held('nobody', '192.0.3.1'), []);
     }));
 
-  test('without the settings there is no limit', () =>
+  test('without COLUMBA_ACCOUNT_RATE and COLUMBA_ADDRESS_RATE no call gets 429', () =>
     withService({}, async (service) => {
       const send = sender(service);
       for (let call = 0; call < 300; call++) assert.equal((await send('get', ACME)).status, 200);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Engine, engines } from '../support/engines.ts';
-import { ENVELOPES, envelope, type Phrased, soapRequest } from '../support/forms.ts';
+import { ENVELOPES, envelope, type Phrased, soapRequest } from '../support/protocols.ts';
 import { startService } from '../support/service.ts';
 
 /** Answers to callers without a user_id are small: nobody can be flooded with what we send. */

@@ -9,7 +9,7 @@ import { decompress } from '../../src/server/http/compression.ts';
 import { createRequests } from '../../src/server/http/request.ts';
 import type { RequestHead } from '../../src/server/http/request-head.ts';
 import { type Engine, engines } from '../support/engines.ts';
-import { envelope, operationElement } from '../support/forms.ts';
+import { envelope, operationElement } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
 import { exchangeMessage, openConnection, requestBytes, statusOf } from '../support/socket.ts';
 
@@ -84,7 +84,7 @@ test('short calls with a Content-Encoding are not limited, whether it is a compr
   }));
 
 describe('what a request holds', () => {
-  test('is counted when it is decompressed, and released when it is answered', () =>
+  test('a decompressed body counts its bytes until its request is answered', () =>
     serving({ receivingBytesMax: 2 ** 18, accountRate: 0 }, async (address) => {
       const good = packed(gzipSync(call(ACME, 5_000)));
       // One at a time there is always room.
@@ -99,7 +99,7 @@ describe('what a request holds', () => {
       assert.equal(statusOf(await exchangeMessage(address, good)), 200);
     }));
 
-  test('is refused after decompression where there is too much to do by then', async () => {
+  test('a decompressed request is refused if the server is overloaded by then', async () => {
     const head = { method: 'POST', target: '/', headers: { 'content-encoding': 'gzip' }, version: '1.1' };
     const addresses = { of: () => ({ base: '', basePath: '', client: '' }) } as unknown as Addresses;
     const bodies = createBodyReceiver({ bodyBytesMax: 2 ** 20, receivingBytesMax: 2 ** 20 });
@@ -125,7 +125,7 @@ describe('what a request holds', () => {
     assert.equal(bodies.held, 0);
   });
 
-  test('has a bound for all requests together; small ones have room always', () => {
+  test('decompressed bodies have one limit for all requests, and small bodies always fit', () => {
     const bodies = createBodyReceiver({ bodyBytesMax: 2 ** 20, receivingBytesMax: 2 ** 20 });
     bodies.hold(2 ** 20);
     assert.throws(() => bodies.hold(70_000), { kind: 'too-many' });
@@ -137,7 +137,7 @@ describe('what a request holds', () => {
   });
 });
 
-test('of 20 bodies that come at once four are decompressed at a time', async () => {
+test('at most four of 20 compressed bodies are decompressed at a time', async () => {
   const body = gzipSync('x'.repeat(100_000));
   let begun = 0;
   const init = (_: number, type: string) => {

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Config } from '../../src/config/settings.ts';
 import { type Engine, engines } from '../support/engines.ts';
-import { envelope, operationElement } from '../support/forms.ts';
+import { envelope, operationElement } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
 import { openConnection, requestBytes } from '../support/socket.ts';
 

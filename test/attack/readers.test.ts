@@ -8,9 +8,9 @@ import { readConfig } from '../../src/config/settings.ts';
 import { type HttpServer, listen } from '../../src/server/http/server.ts';
 import type { Database } from '../../src/store/database.ts';
 import { until } from '../durability/program.ts';
-import { type Serving, serve } from '../durability/serving.ts';
+import { type Serving, serve } from '../durability/service.ts';
+import { adopt } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { adopt } from '../support/reading.ts';
 import { openReceiver, textOf } from '../support/received-bytes.ts';
 
 /** Clients that ask for long lists and take nothing of them. */

@@ -1,4 +1,4 @@
-import { envelope } from '../support/forms.ts';
+import { envelope } from '../support/protocols.ts';
 
 /** Envelopes of about so many bytes that cost a reader of XML more than others do. */
 export type Shape = (bytes: number) => string;

@@ -4,11 +4,11 @@ import { describe, test } from 'node:test';
 import { readXml } from '../../src/asmx/xml/reader.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
+import { adopt, readResult } from '../support/contract-client.ts';
 import { type Engine, engines } from '../support/engines.ts';
-import { type Arguments, requestOf } from '../support/forms.ts';
 import { LIMITS } from '../support/limits.ts';
 import { testWith } from '../support/peers.ts';
-import { adopt, readResult } from '../support/reading.ts';
+import { type Arguments, requestOf } from '../support/protocols.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
 import { openConnection, requestBytes } from '../support/socket.ts';
 

@@ -7,9 +7,9 @@ import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
+import { adopt, readResult } from '../support/contract-client.ts';
 import { type Engine, engines } from '../support/engines.ts';
-import { type Arguments, requestOf } from '../support/forms.ts';
-import { adopt, readResult } from '../support/reading.ts';
+import { type Arguments, requestOf } from '../support/protocols.ts';
 import { startService } from '../support/service.ts';
 
 /** That the programs which measure run, and measure what they say. How fast anything is, no test says. */
@@ -64,7 +64,7 @@ describe('calls.ts', () => {
     assert.deepEqual(readdirSync(folder), []);
   });
 
-  test('leaves nothing behind when it is interrupted', async () => {
+  test('an interrupted benchmark leaves no process and no file', async () => {
     const { code, stdout } = await run((progress, interrupt) => {
       if (progress.includes('starting the servers')) setTimeout(interrupt, 300);
     });

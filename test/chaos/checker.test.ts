@@ -19,9 +19,9 @@ const RIGHT: readonly Event[] = [
   { kind: 'receipt-taken', token: 'a', part: 1, status: 'DELIVERED' },
   { kind: 'balances', account: 'acme', granted: 10n, free: 8n, held: 0n, used: 2n },
 ];
-const OUTCOMES: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'DELIVERED' }];
+const OUTCOMES: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'DELIVERED', captured: 2 }];
 const checked = (events: readonly Event[], outcomes = OUTCOMES, more: Partial<History> = {}) =>
-  check({ events, outcomes, unsurePolicy: 'give-up', pendingReason: null, ...more });
+  check({ events, outcomes, unsurePolicy: 'never-twice', pendingReason: null, ...more });
 const found = (faults: readonly string[], pattern: RegExp) => {
   assert.equal(faults.length, 1, faults.join('\n'));
   assert.match(faults[0] as string, pattern);
@@ -39,7 +39,7 @@ describe('the checker finds each planted fault', () => {
   test('a message whose answer was lost may be there or not', () => {
     const events: Event[] = [...RIGHT, { kind: 'send-asked', token: 'c', account: 'acme', parts: 1 }];
     assert.deepEqual(checked(events), []);
-    assert.deepEqual(checked(events, [...OUTCOMES, { token: 'c', list: 'sent', status: 'REJECTED' }]), []);
+    assert.deepEqual(checked(events, [...OUTCOMES, { token: 'c', list: 'sent', status: 'REJECTED', captured: 0 }]), []);
   });
 
   test('a message that is listed twice', () =>
@@ -47,7 +47,7 @@ describe('the checker finds each planted fault', () => {
 
   test('a cancelled message that is still listed', () =>
     found(
-      checked(RIGHT, [...OUTCOMES, { token: 'b', list: 'sent', status: 'DELIVERED' }]),
+      checked(RIGHT, [...OUTCOMES, { token: 'b', list: 'sent', status: 'DELIVERED', captured: 0 }]),
       /^b was cancelled and is still listed$/,
     ));
 
@@ -81,8 +81,8 @@ describe('the checker finds each planted fault', () => {
       event.kind === 'submitted' && event.attemptId === '2' ? { ...event, answered: false } : event,
     );
     found(checked([...unanswered, second]), /^a, part 1, was submitted again/);
-    assert.deepEqual(checked([...unanswered, second], OUTCOMES, { unsurePolicy: 'again' }), []);
-    found(checked([...RIGHT, second], OUTCOMES, { unsurePolicy: 'again' }), /^a, part 1, was submitted again/);
+    assert.deepEqual(checked([...unanswered, second], OUTCOMES, { unsurePolicy: 'submit-again' }), []);
+    found(checked([...RIGHT, second], OUTCOMES, { unsurePolicy: 'submit-again' }), /^a, part 1, was submitted again/);
   });
 
   test('an attempt id that is used twice', () =>
@@ -92,7 +92,7 @@ describe('the checker finds each planted fault', () => {
     ));
 
   test('a message that is pending for no reason', () => {
-    const outcomes: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'SUBMITTED' }];
+    const outcomes: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'SUBMITTED', captured: 2 }];
     const events = RIGHT.filter(({ kind }) => kind !== 'receipt-taken');
     found(checked(events, outcomes), /^a is pending \(sent, SUBMITTED\) for no reason$/);
     assert.deepEqual(checked(events, outcomes, { pendingReason: () => 'the carrier sent no receipt' }), []);
@@ -100,7 +100,7 @@ describe('the checker finds each planted fault', () => {
 
   test('a receipt that is acknowledged and lost', () =>
     found(
-      checked(RIGHT, [{ token: 'a', list: 'sent', status: 'EXPIRED' }]),
+      checked(RIGHT, [{ token: 'a', list: 'sent', status: 'EXPIRED', captured: 2 }]),
       /^a has the status EXPIRED, and its receipts said DELIVERED$/,
     ));
 
@@ -111,12 +111,11 @@ describe('the checker finds each planted fault', () => {
     ));
 
   test('credits that are used for what the carrier never took, and parts that were taken for nothing', () => {
-    const balances = (free: bigint, used: bigint): Event[] => [
-      ...RIGHT.slice(0, -1),
-      { kind: 'balances', account: 'acme', granted: 10n, free, held: 0n, used },
+    const used = (captured: number): History['outcomes'] => [
+      { token: 'a', list: 'sent', status: 'DELIVERED', captured },
     ];
-    found(checked(balances(7n, 3n)), /^acme: 3 credits are used, and the carrier took between 2 and 2 parts$/);
-    found(checked(balances(9n, 1n)), /^acme: 1 credits are used/);
+    found(checked(RIGHT, used(3)), /^a \(DELIVERED\): 3 credits are used, and the carrier took 2 to 2 parts$/);
+    found(checked(RIGHT, used(1)), /^a \(DELIVERED\): 1 credits are used/);
   });
 });
 

@@ -8,7 +8,7 @@ export function check(history: History): string[] {
   const messages = byToken(history);
   return [
     ...[...messages.values()].flatMap((message) => RULES.flatMap((rule) => rule(message, history))),
-    ...ledgerFaults(history.events, messages),
+    ...ledgerFaults(history.events),
   ];
 }
 
@@ -83,7 +83,7 @@ const RULES: readonly Rule[] = [
     for (const submission of of(message, 'submitted')) {
       const { token, part } = submission;
       const earlier = taken.get(part);
-      const isAllowed = unsurePolicy === 'again' && earlier?.answered === false;
+      const isAllowed = unsurePolicy === 'submit-again' && earlier?.answered === false;
       if (earlier && !isAllowed) faults.push(`${token}, part ${part}, was submitted again after the carrier took it`);
       if (submission.taken === 'yes') taken.set(part, submission);
     }
@@ -110,37 +110,26 @@ const RULES: readonly Rule[] = [
     if (outcome.status !== null && possible.has(outcome.status)) return [];
     return [`${token} has the status ${outcome.status}, and its receipts said ${[...possible].join(' or ')}`];
   },
+
+  /** What was taken by the carrier for certain is the least, what may have been is the most. */
+  function capturedIsTaken(message) {
+    const submitted = of(message, 'submitted').filter(({ taken }) => taken === 'yes');
+    const most = new Set(submitted.map(({ part }) => part)).size;
+    const least = new Set(submitted.filter(({ answered }) => answered).map(({ part }) => part)).size;
+    return message.outcomes
+      .filter(({ captured }) => captured < least || captured > most)
+      .map(
+        ({ token, captured, status }) =>
+          `${token} (${status}): ${captured} credits are used, and the carrier took ${least} to ${most} parts`,
+      );
+  },
 ];
 
-function ledgerFaults(events: readonly Event[], messages: ReadonlyMap<string, Message>): string[] {
-  const faults: string[] = [];
-  const last = new Map<string, Extract<Event, { kind: 'balances' }>>();
-  for (const event of events) {
-    if (event.kind !== 'balances') continue;
+function ledgerFaults(events: readonly Event[]): string[] {
+  return events.flatMap((event) => {
+    if (event.kind !== 'balances') return [];
     const { account, granted, free, held, used } = event;
-    if (free + held + used !== granted) {
-      faults.push(`${account}: ${free} free, ${held} held and ${used} used are not the ${granted} that were granted`);
-    }
-    last.set(account, event);
-  }
-  return [...faults, ...[...last].flatMap(([account, { used }]) => usedFaults(account, used, messages))];
-}
-
-/** What was taken by the carrier for certain is the least that is used; what may have been, the most. */
-function usedFaults(account: string, used: bigint, messages: ReadonlyMap<string, Message>): string[] {
-  let least = 0;
-  let most = 0;
-  for (const message of messages.values()) {
-    if (of(message, 'send-asked')[0]?.account !== account) continue;
-    const submitted = of(message, 'submitted');
-    const sure = new Set(
-      submitted.filter(({ taken, answered }) => taken === 'yes' && answered).map(({ part }) => part),
-    );
-    const possible = new Set(submitted.filter(({ taken }) => taken === 'yes').map(({ part }) => part));
-    least += sure.size;
-    most += possible.size;
-  }
-  return used >= BigInt(least) && used <= BigInt(most)
-    ? []
-    : [`${account}: ${used} credits are used, and the carrier took between ${least} and ${most} parts`];
+    if (free + held + used === granted) return [];
+    return [`${account}: ${free} free, ${held} held and ${used} used are not the ${granted} that were granted`];
+  });
 }

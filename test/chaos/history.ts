@@ -40,6 +40,8 @@ export interface Outcome {
   readonly list: 'scheduled' | 'sent';
   /** Null for a scheduled one. */
   readonly status: string | null;
+  /** Credits that were captured for it. */
+  readonly captured: number;
 }
 
 export interface History {
@@ -47,7 +49,7 @@ export interface History {
   /** Every message of every account after the run, as often as it is listed. */
   readonly outcomes: readonly Outcome[];
   /** What an account does with a submission whose answer was lost. */
-  readonly unsurePolicy: 'give-up' | 'again';
+  readonly unsurePolicy: 'never-twice' | 'submit-again';
   /** Why a message may still be pending, in words; null: nothing may be. */
   readonly pendingReason: ((token: string) => string | null) | null;
 }

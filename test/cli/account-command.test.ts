@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountIn, columba, freshDatabase, serving } from '../support/command.ts';
+import { exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { exportOf } from '../support/reading.ts';
 import { startService } from '../support/service.ts';
 
 /** The user_id that a command has shown. */

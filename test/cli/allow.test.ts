@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { accountIn, columba, freshPath, serving } from '../support/command.ts';
+import { adopt, exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { requestOf } from '../support/forms.ts';
-import { adopt, exportOf } from '../support/reading.ts';
+import { requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, startService } from '../support/service.ts';
 
 /** `columba account allow`, and its list in files. */

@@ -78,14 +78,14 @@ describe('a setting that would mean something else is refused', () => {
 });
 
 describe('a command that cannot do its work', () => {
-  test('makes no database for an import of a folder', async () => {
+  test('an import of a folder creates no database', async () => {
     const cwd = freshFolder();
     const { code, stderr } = await columba(['import', folder], { cwd });
     assert.deepEqual([code, stderr], [1, `columba: ${folder}: expected a file, and this is a folder\n`]);
     assert.deepEqual(readdirSync(cwd), []);
   });
 
-  test('says so where a path cannot be looked at, and not that nothing is there', async () => {
+  test('a path without permission is reported as such, not as missing', async () => {
     const path = join(folder, 'n'.repeat(300), 'columba.db');
     const { code, stderr } = await columba(['account', 'list', '--database', `sqlite:${path}`]);
     assert.equal(code, 3);
@@ -93,7 +93,7 @@ describe('a command that cannot do its work', () => {
     assert.match(stderr, /^columba: [^\n]+\n$/);
   });
 
-  test('tells a full disk behind standard output in one line', {
+  test('a full disk at standard output is reported in one line', {
     skip: !existsSync('/dev/full') && 'no /dev/full',
   }, () => {
     const { status, stderr } = spawnSync(COLUMBA, ['--help'], {

@@ -5,16 +5,16 @@ import { limits } from '../../src/config/limits.ts';
 import { type Config, flagOf, readConfig } from '../../src/config/settings.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
+import { assertRefusal, said } from '../support/http-client.ts';
 import {
   type Arguments,
   envelope,
-  FORMS,
-  type Form,
   operationElement,
+  PROTOCOLS,
+  type Protocol,
   requestOf,
   soapRequest,
-} from '../support/forms.ts';
-import { assertRefusal, said } from '../support/http-client.ts';
+} from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { requestBytes, statusOf, textOf } from '../support/socket.ts';
 
@@ -40,15 +40,20 @@ type Case = readonly [
   settings: Partial<Config>,
   what: string,
   message: string,
-  request: (form: Form, size: number) => Parameters<Service['send']>[0],
+  request: (protocol: Protocol, size: number) => Parameters<Service['send']>[0],
 ];
 
-const soapForm = (form: Form) => form as (typeof SOAP)[number];
+const soapVersion = (protocol: Protocol) => protocol as (typeof SOAP)[number];
 const CALL = operationElement('Profile', { user_id: ACME });
-const inHeader = (form: Form, content: string) =>
-  soapRequest(soapForm(form), 'account', envelope(soapForm(form), CALL, `<s:Header>${content}</s:Header>`), 'Profile');
-const withArguments = (form: Form, more: Arguments) =>
-  requestOf(form, 'account', 'Profile', { user_id: ACME, ...more });
+const inHeader = (protocol: Protocol, content: string) =>
+  soapRequest(
+    soapVersion(protocol),
+    'account',
+    envelope(soapVersion(protocol), CALL, `<s:Header>${content}</s:Header>`),
+    'Profile',
+  );
+const withArguments = (protocol: Protocol, more: Arguments) =>
+  requestOf(protocol, 'account', 'Profile', { user_id: ACME, ...more });
 const times = (count: number, piece: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => piece(i)).join('');
 
@@ -58,67 +63,68 @@ const XML: readonly Case[] = [
     { xmlDepthMax: 12 },
     'levels of elements',
     'The request nests elements deeper than 12.',
-    (form, size) => inHeader(form, '<a>'.repeat(size - 2) + '</a>'.repeat(size - 2)),
+    (protocol, size) => inHeader(protocol, '<a>'.repeat(size - 2) + '</a>'.repeat(size - 2)),
   ],
   [
     { xmlElementsMax: 30 },
     'elements',
     'The request has more than 30 elements.',
-    (form, size) => inHeader(form, '<a/>'.repeat(size - 5)),
+    (protocol, size) => inHeader(protocol, '<a/>'.repeat(size - 5)),
   ],
   [
     { xmlAttributesMax: 20 },
     'attributes',
     'An element of the request has more than 20 attributes.',
-    (form, size) => inHeader(form, `<a${times(size, (index) => ` b${index}=""`)}/>`),
+    (protocol, size) => inHeader(protocol, `<a${times(size, (index) => ` b${index}=""`)}/>`),
   ],
   [
     { nameLengthMax: 80 },
     'characters of the name of an element',
     'A name in the request has more than 80 characters.',
-    (form, size) => inHeader(form, `<${'n'.repeat(size)}/>`),
+    (protocol, size) => inHeader(protocol, `<${'n'.repeat(size)}/>`),
   ],
   [
     { nameLengthMax: 80 },
     'characters of the name of an element, with its prefix',
     'A name in the request has more than 80 characters.',
-    (form, size) => inHeader(form, `<s:${'é'.repeat(size - 2)}/>`),
+    (protocol, size) => inHeader(protocol, `<s:${'é'.repeat(size - 2)}/>`),
   ],
   [
     { nameLengthMax: 80 },
     'characters of the name of an attribute',
     'A name in the request has more than 80 characters.',
-    (form, size) => inHeader(form, `<a ${'n'.repeat(size)}=""/>`),
+    (protocol, size) => inHeader(protocol, `<a ${'n'.repeat(size)}=""/>`),
   ],
   [
     { nameLengthMax: 80 },
     'characters of the target of a processing instruction',
     'A name in the request has more than 80 characters.',
-    (form, size) => inHeader(form, `<?${'n'.repeat(size)} x?>`),
+    (protocol, size) => inHeader(protocol, `<?${'n'.repeat(size)} x?>`),
   ],
   [
     { textLengthMax: 200 },
     'characters of an element',
     'A value in the request has more than 200 characters.',
-    (form, size) => inHeader(form, `<a>${'x'.repeat(size)}</a>`),
+    (protocol, size) => inHeader(protocol, `<a>${'x'.repeat(size)}</a>`),
   ],
   [
     { textLengthMax: 200 },
     'characters of an element, in pieces',
     'A value in the request has more than 200 characters.',
-    (form, size) => inHeader(form, `<a>${'<b/>x<!-- c --><![CDATA[y]]>'.repeat(size / 2)}${size % 2 ? 'z' : ''}</a>`),
+    (protocol, size) =>
+      inHeader(protocol, `<a>${'<b/>x<!-- c --><![CDATA[y]]>'.repeat(size / 2)}${size % 2 ? 'z' : ''}</a>`),
   ],
   [
     { textLengthMax: 200 },
     'characters of an element, as references',
     'A value in the request has more than 200 characters.',
-    (form, size) => inHeader(form, `<a>${'&#65;'.repeat(size)}</a>`),
+    (protocol, size) => inHeader(protocol, `<a>${'&#65;'.repeat(size)}</a>`),
   ],
   [
     { textLengthMax: 200 },
     'characters of an attribute',
     'A value in the request has more than 200 characters.',
-    (form, size) => inHeader(form, `<a b="${'x'.repeat(size)}"/>`),
+    (protocol, size) => inHeader(protocol, `<a b="${'x'.repeat(size)}"/>`),
   ],
 ];
 
@@ -127,19 +133,19 @@ const PAIRS: readonly Case[] = [
     { parametersMax: 10 },
     'parameters',
     'There are more than 10 parameters.',
-    (form, size) => withArguments(form, { filler: Array(size - 1).fill('x') }),
+    (protocol, size) => withArguments(protocol, { filler: Array(size - 1).fill('x') }),
   ],
   [
     { nameLengthMax: 80 },
     'characters of the name of a parameter',
     'A name has more than 80 characters.',
-    (form, size) => withArguments(form, { ['n'.repeat(size)]: 'x' }),
+    (protocol, size) => withArguments(protocol, { ['n'.repeat(size)]: 'x' }),
   ],
   [
     { textLengthMax: 200 },
     'characters of a parameter',
     'A value has more than 200 characters.',
-    (form, size) => withArguments(form, { filler: 'é'.repeat(size) }),
+    (protocol, size) => withArguments(protocol, { filler: 'é'.repeat(size) }),
   ],
 ];
 
@@ -161,11 +167,11 @@ onEveryEngine('limits', (engine) => {
       const [most] = Object.values(settings) as [number];
       test(`${forms.join(' and ')}: as many ${what} as ${Object.keys(settings)} says, and no more`, () =>
         withService(settings, async (service) => {
-          for (const form of forms) {
-            const { status, text } = await service.send(request(form, most));
+          for (const protocol of forms) {
+            const { status, text } = await service.send(request(protocol, most));
             assert.equal(status, 200, text);
             for (const size of [most + 1, most * 2, most * 100]) {
-              assertProblem(form, await service.send(request(form, size)), 'too-large', message);
+              assertProblem(protocol, await service.send(request(protocol, size)), 'too-large', message);
             }
           }
         }));
@@ -174,13 +180,13 @@ onEveryEngine('limits', (engine) => {
 
   test('a list has as many items as listItemsMax says, in every form', () =>
     withService({ listItemsMax: 3 }, async (service) => {
-      for (const form of FORMS) {
+      for (const protocol of PROTOCOLS) {
         const call = (count: number) =>
-          service.call(form, 'account', 'RemoveContactFromGroup', {
+          service.call(protocol, 'account', 'RemoveContactFromGroup', {
             ...{ user_id: ACME, contact_id: Array(count).fill('101'), group_id: 'none' },
           });
         assert.equal((await call(3)).status, 200);
-        assertProblem(form, await call(4), 'bad-argument', 'contact_id: the list has more than 3 items');
+        assertProblem(protocol, await call(4), 'bad-argument', 'contact_id: the list has more than 3 items');
       }
     }));
 

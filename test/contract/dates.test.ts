@@ -4,7 +4,7 @@ import { formatDate, parseGeneralDate, parseSchemaDate } from '../../src/contrac
 import { createTestEndpoint, NOW } from '../support/endpoint.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
-import { FORMS, requestOf } from '../support/forms.ts';
+import { PROTOCOLS, requestOf } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
 
 const MESSAGE_AT = '2026-10-02T10:45:30Z'; // when message 1003 of the sample came
@@ -198,17 +198,17 @@ test('a dateTime is written in UTC, with as many digits of a second as it needs'
 });
 
 describe('dateTime arguments', () => {
-  for (const form of FORMS) {
+  for (const protocol of PROTOCOLS) {
     const endpoint = createTestEndpoint();
     const read = (from: string | null) =>
-      requestOf(form, 'inbox', 'Read', { user_id: ACME, from, to: MESSAGE_AT, max_count: 1 });
+      requestOf(protocol, 'inbox', 'Read', { user_id: ACME, from, to: MESSAGE_AT, max_count: 1 });
 
-    test(`${form} reads every text of the table as the table says`, async () => {
+    test(`${protocol} reads every text of the table as the table says`, async () => {
       for (const [text, soap, http] of ROWS) {
-        const expected = instant(form.startsWith('soap') ? soap : http);
+        const expected = instant(protocol.startsWith('soap') ? soap : http);
         if (expected === null) {
           const message = 'from: expected a date and time such as 2026-10-02T10:45:30Z';
-          assertProblem(form, await endpoint.send(read(text)), 'bad-argument', message);
+          assertProblem(protocol, await endpoint.send(read(text)), 'bad-argument', message);
         } else {
           const args = { user_id: ACME, from: expected, to: instant(MESSAGE_AT), max_count: 1 };
           assert.deepEqual(
@@ -220,8 +220,8 @@ describe('dateTime arguments', () => {
       }
     });
 
-    test(`${form}: a missing dateTime is a bad argument, not the year 1`, async () => {
-      assertProblem(form, await endpoint.send(read(null)), 'bad-argument', 'from: missing');
+    test(`${protocol}: a missing dateTime is a bad argument, not the year 1`, async () => {
+      assertProblem(protocol, await endpoint.send(read(null)), 'bad-argument', 'from: missing');
     });
   }
 });
@@ -238,14 +238,14 @@ onEveryEngine('dateTime arguments of inbox.Read', (engine) => {
     ['2 Oct 2026', 'Fri, 02 Oct 2026 10:45:30 GMT', 'http'],
   ];
 
-  for (const form of FORMS) {
-    test(`${form}: from and to mean the instants that their texts say, both included`, async () => {
+  for (const protocol of PROTOCOLS) {
+    test(`${protocol}: from and to mean the instants that their texts say, both included`, async () => {
       const service = await startService(engine);
       const read = async (from: string, to: string) =>
-        ids((await service.call(form, 'inbox', 'Read', { user_id: ACME, from, to, max_count: 10 })).text);
+        ids((await service.call(protocol, 'inbox', 'Read', { user_id: ACME, from, to, max_count: 10 })).text);
       try {
         for (const [from, to, forms] of HITS) {
-          if (forms === 'http' && form.startsWith('soap')) continue;
+          if (forms === 'http' && protocol.startsWith('soap')) continue;
           assert.deepEqual(await read(from, to), ['1003'], `${from} to ${to}`);
         }
         assert.deepEqual(await read('2026-10-02T10:45:30.001Z', '2026-10-03Z'), []);
@@ -257,14 +257,14 @@ onEveryEngine('dateTime arguments of inbox.Read', (engine) => {
       }
     });
 
-    test(`${form}: the setting for the time zone moves texts without a zone, and no others`, async () => {
+    test(`${protocol}: the setting for the time zone moves texts without a zone, and no others`, async () => {
       for (const [timeZone, local] of [
         ['Africa/Johannesburg', '2026-10-02T12:45:30'],
         ['America/New_York', '2026-10-02T06:45:30'],
       ] as const) {
         const service = await startService(engine, 'sample', { timeZone });
         const read = async (at: string) => {
-          const { text } = await service.call(form, 'inbox', 'Read', {
+          const { text } = await service.call(protocol, 'inbox', 'Read', {
             user_id: ACME,
             from: at,
             to: at,

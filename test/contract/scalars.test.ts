@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { createTestEndpoint } from '../support/endpoint.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
-import { type Arguments, FORMS, requestOf } from '../support/forms.ts';
+import { type Arguments, PROTOCOLS, requestOf } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
 
 interface Row {
@@ -106,12 +106,12 @@ const SCALARS = [
 
 describe('numbers', () => {
   for (const { type, group, operation, name, accepted, refused, expected } of SCALARS) {
-    for (const form of FORMS) {
+    for (const protocol of PROTOCOLS) {
       const endpoint = createTestEndpoint();
-      const given = (args: Arguments) => requestOf(form, group, operation, { user_id: ACME, ...args });
+      const given = (args: Arguments) => requestOf(protocol, group, operation, { user_id: ACME, ...args });
 
       for (const { text, value } of accepted) {
-        test(`${type} in ${form}: ${JSON.stringify(text)} is ${value}`, async () => {
+        test(`${type} in ${protocol}: ${JSON.stringify(text)} is ${value}`, async () => {
           assert.deepEqual(await endpoint.receive(given({ [name]: text })), {
             group,
             operation,
@@ -121,9 +121,9 @@ describe('numbers', () => {
       }
 
       for (const text of refused) {
-        test(`${type} in ${form}: ${JSON.stringify(text)} is a bad argument`, async () => {
+        test(`${type} in ${protocol}: ${JSON.stringify(text)} is a bad argument`, async () => {
           assertProblem(
-            form,
+            protocol,
             await endpoint.send(given({ [name]: text })),
             'bad-argument',
             `${name}: expected ${expected}`,
@@ -131,8 +131,8 @@ describe('numbers', () => {
         });
       }
 
-      test(`${type} in ${form}: a missing one is a bad argument, not 0`, async () => {
-        assertProblem(form, await endpoint.send(given({})), 'bad-argument', `${name}: missing`);
+      test(`${type} in ${protocol}: a missing one is a bad argument, not 0`, async () => {
+        assertProblem(protocol, await endpoint.send(given({})), 'bad-argument', `${name}: missing`);
       });
     }
   }
@@ -151,11 +151,11 @@ describe('text', () => {
     '\uFEFFmark',
     'a,b',
   ];
-  for (const form of FORMS) {
+  for (const protocol of PROTOCOLS) {
     const endpoint = createTestEndpoint();
     for (const text of TEXTS) {
-      test(`string in ${form}: ${JSON.stringify(text)} arrives as it is`, async () => {
-        const request = requestOf(form, 'account', 'FetchContact', { user_id: ACME, mobile: text });
+      test(`string in ${protocol}: ${JSON.stringify(text)} arrives as it is`, async () => {
+        const request = requestOf(protocol, 'account', 'FetchContact', { user_id: ACME, mobile: text });
         assert.deepEqual(await endpoint.receive(request), {
           group: 'account',
           operation: 'FetchContact',
@@ -164,8 +164,8 @@ describe('text', () => {
       });
     }
 
-    test(`string in ${form}: a missing one is null, which is not the empty one`, async () => {
-      const request = requestOf(form, 'account', 'FetchContact', { user_id: ACME });
+    test(`string in ${protocol}: a missing one is null, which is not the empty one`, async () => {
+      const request = requestOf(protocol, 'account', 'FetchContact', { user_id: ACME });
       assert.deepEqual(await endpoint.receive(request), {
         group: 'account',
         operation: 'FetchContact',
@@ -179,16 +179,16 @@ onEveryEngine('numbers', (engine) => {
   const ids = (text: string) => [...text.matchAll(/<id>(\d+)<\/id>/g)].map(([, id]) => id);
   const bools = (text: string) => />(true|false)</.exec(text)?.[1];
 
-  for (const form of FORMS) {
-    test(`${form}: a group is found under any notation of its number`, async () => {
+  for (const protocol of PROTOCOLS) {
+    test(`${protocol}: a group is found under any notation of its number`, async () => {
       const service = await startService(engine);
       try {
         for (const groupid of ['2', ' 2 ', '+2', '002', '\n+0002\t']) {
-          const answer = await service.call(form, 'account', 'FetchContactsByGroupId', { user_id: ACME, groupid });
+          const answer = await service.call(protocol, 'account', 'FetchContactsByGroupId', { user_id: ACME, groupid });
           assert.deepEqual(ids(answer.text), ['104', '105'], groupid);
         }
         for (const groupid of ['-2', '2147483647', '-2147483648']) {
-          const answer = await service.call(form, 'account', 'FetchContactsByGroupId', { user_id: ACME, groupid });
+          const answer = await service.call(protocol, 'account', 'FetchContactsByGroupId', { user_id: ACME, groupid });
           assert.equal(answer.status, 200);
           assert.deepEqual(ids(answer.text), [], groupid);
         }
@@ -197,12 +197,12 @@ onEveryEngine('numbers', (engine) => {
       }
     });
 
-    test(`${form}: ids are exact over all 64 bits`, async () => {
+    test(`${protocol}: ids are exact over all 64 bits`, async () => {
       const service = await startService(engine);
       const mark = async (id: string) =>
-        bools((await service.call(form, 'sent', 'MarkMessageAsRead', { user_id: ACME, id })).text);
+        bools((await service.call(protocol, 'sent', 'MarkMessageAsRead', { user_id: ACME, id })).text);
       const markInbox = async (message_id: string) =>
-        bools((await service.call(form, 'inbox', 'MarkMessageAsRead', { user_id: ACME, message_id })).text);
+        bools((await service.call(protocol, 'inbox', 'MarkMessageAsRead', { user_id: ACME, message_id })).text);
       try {
         assert.equal(await mark(' +002002 '), 'true');
         for (const id of ['9223372036854775807', '-9223372036854775808', '-2002'])
@@ -216,11 +216,11 @@ onEveryEngine('numbers', (engine) => {
       }
     });
 
-    test(`${form}: a message_id that is no number names nothing`, async () => {
+    test(`${protocol}: a message_id that is no number names nothing`, async () => {
       const service = await startService(engine);
       try {
         for (const message_id of ['', 'abc', '1003.0', '9223372036854775808', '1003 1004', null]) {
-          const answer = await service.call(form, 'inbox', 'DeleteMessage', { user_id: ACME, message_id });
+          const answer = await service.call(protocol, 'inbox', 'DeleteMessage', { user_id: ACME, message_id });
           assert.equal(answer.status, 200);
           assert.equal(bools(answer.text), 'false', String(message_id));
         }

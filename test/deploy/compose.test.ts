@@ -11,10 +11,10 @@ import { type ComposeService, pairsOf, ROOT, read, readCompose, readKannel } fro
 const FOLDER = 'examples/deploy';
 const { services, networks, volumes } = readCompose();
 const service = (name: string): ComposeService => services[name] ?? assert.fail(name);
-const GATEWAY = ['bearerbox', 'smsbox'];
+const GATEWAY = ['bearerbox'];
 
 describe(`${FOLDER}/compose.yaml`, () => {
-  test('has Columba, PostgreSQL and, only with the profile gateway, Kannel', () => {
+  test('compose.yaml has Columba, PostgreSQL and, only with the profile gateway, Kannel', () => {
     assert.deepEqual(Object.keys(services), ['columba', 'postgres', ...GATEWAY]);
     for (const [name, { profiles = [] }] of Object.entries(services)) {
       assert.deepEqual(profiles, GATEWAY.includes(name) ? ['gateway'] : [], name);
@@ -87,30 +87,33 @@ describe(`${FOLDER}/compose.yaml`, () => {
 });
 
 describe('Kannel in compose.yaml', () => {
-  const groups = readKannel();
+  const groups = readKannel('examples/kannel/box.conf');
   const group = (name: string) => groups.find((each) => each.group === name) ?? assert.fail(name);
 
-  test('the health checks ask the ports of kannel.conf', () => {
-    const port = (name: string) => /\/(\d+)$/.exec(service(name).healthcheck?.test.at(-1) ?? '')?.[1];
-    assert.deepEqual(
-      [port('bearerbox'), port('smsbox')],
-      [group('core')['admin-port'], group('smsbox')['sendsms-port']],
-    );
+  test('the health check asks the port of box.conf', () => {
+    const port = /\/(\d+)$/.exec(service('bearerbox').healthcheck?.test.at(-1) ?? '')?.[1];
+    assert.equal(port, group('core')['admin-port']);
   });
 
-  test('smsbox finds bearerbox by its name, on a network of their own', () => {
-    assert.equal(group('smsbox')['bearerbox-host'], 'bearerbox');
-    for (const name of GATEWAY) assert.deepEqual(service(name).networks, ['gateway']);
+  test('Columba reaches bearerbox on a network of their own, whose addresses bearerbox allows', () => {
+    assert.ok(service('columba').networks.includes('gateway'));
+    assert.deepEqual(service('bearerbox').networks, ['gateway', 'carrier']);
+    assert.match(read(`${FOLDER}/compose.yaml`), /^ {2}gateway:\n(?: {4}.*\n)*? +- subnet: 172\.30\.81\.0\/24$/m);
+    assert.ok(read('examples/kannel/Dockerfile').includes('box-allow-ip = "172.30.81.*"'));
   });
 
-  test('the spool is a volume, and both read the configuration that the image has', () => {
-    const store = group('core')['store-location'];
-    assert.deepEqual(service('bearerbox').volumes, [`spool:${store}`]);
-    const dockerfile = read(`${FOLDER}/kannel/Dockerfile`);
-    assert.ok(dockerfile.includes(`VOLUME ${store}\n`));
-    const configuration = service('smsbox').command?.at(-1) as string;
-    assert.ok(dockerfile.includes(`COPY kannel.conf ${configuration}\n`));
-    assert.deepEqual(service('smsbox').image, service('bearerbox').image);
+  test('the spool is a volume, and the image has the configuration that it starts with', () => {
+    const dockerfile = read('examples/kannel/Dockerfile');
+    const spool = '/var/spool/kannel';
+    assert.deepEqual(service('bearerbox').volumes, [`spool:${spool}`]);
+    assert.ok(dockerfile.includes(`VOLUME ${spool}\n`));
+    for (const folder of ['store-location', 'dlr-spool']) {
+      assert.ok(dockerfile.includes(` ${group('core')[folder]}`), folder);
+    }
+    assert.ok(dockerfile.includes('COPY box.conf /etc/kannel/kannel.conf\n'));
+    for (const line of ['smsbox-interface', 'box-allow-ip = ', 'log-file']) {
+      assert.match(read('examples/kannel/box.conf'), new RegExp(`^${line}`, 'm'), 'the Dockerfile changes this line');
+    }
   });
 });
 

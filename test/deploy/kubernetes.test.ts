@@ -20,7 +20,7 @@ const image = readDockerfile('Dockerfile');
 const ofImage = (name: string): string => image.findLast((each) => each.name === name)?.value ?? assert.fail(name);
 
 describe(FILE, () => {
-  test('has each object in the version of the interface that serves it', () => {
+  test('every Kubernetes object has the apiVersion that serves it', () => {
     assert.deepEqual(Object.fromEntries(objects.map(({ kind, apiVersion }) => [kind, apiVersion])), {
       ServiceAccount: 'v1',
       Deployment: 'apps/v1',
@@ -43,7 +43,7 @@ describe(FILE, () => {
     assert.equal(pod.serviceAccountName, object('ServiceAccount').metadata.name);
   });
 
-  test('there are two pods or more, and always one that is left', () => {
+  test('Kubernetes runs at least two pods, and a disruption leaves one', () => {
     assert.ok(spec.replicas >= 2);
     assert.ok(object('PodDisruptionBudget').spec.minAvailable < spec.replicas);
     assert.deepEqual(spec.strategy.rollingUpdate, { maxSurge: 1, maxUnavailable: 0 });
@@ -66,7 +66,7 @@ describe(FILE, () => {
     );
   });
 
-  test('what it may write to is mounted: /tmp, and the volume of the image', () => {
+  test('Kubernetes mounts every writable folder: /tmp and the volume of the image', () => {
     const mounts = container.volumeMounts.map(({ mountPath }: KubernetesObject) => mountPath);
     assert.deepEqual(mounts.sort(), [ofImage('VOLUME'), '/tmp'].sort());
     const names = pod.volumes.map(({ name }: KubernetesObject) => name);
@@ -135,7 +135,7 @@ describe(FILE, () => {
     for (const rule of egress) assert.ok(rule.to.length > 0);
   });
 
-  test('it names no settings but those that differ from the image', () => {
+  test('the Kubernetes example sets only settings that differ from the image', () => {
     const given = pairsOf(ofImage('ENV'));
     assert.deepEqual(
       Object.entries(env).filter(([name, value]) => given[name] === value),

@@ -36,7 +36,7 @@ const KNOWN: Record<string, string> = {
 };
 
 describe(UNIT, () => {
-  test('its sections and directives are ones that systemd knows', () => {
+  test('the systemd unit has only sections and directives that systemd knows', () => {
     assert.deepEqual([...sections.keys()], Object.keys(KNOWN));
     for (const [section, lines] of sections) {
       const known = KNOWN[section]?.split(' ') ?? [];
@@ -80,7 +80,7 @@ describe(UNIT, () => {
     test(`${key} is ${expected || 'empty'}`, () => assert.equal(value(key), expected));
   }
 
-  test('it does not run as root, and the calls of the kernel are an allowlist', () => {
+  test('the systemd unit does not run as root and has an allowlist of system calls', () => {
     assert.equal(value('User'), 'columba');
     assert.deepEqual(values('SystemCallFilter'), ['@system-service', '~@privileged']);
   });

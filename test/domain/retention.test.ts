@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createLedger } from '../../src/domain/ledger.ts';
-import { createRetention, createRetentionRuns, LOOK_EVERY_MS } from '../../src/domain/retention.ts';
+import { APPLY_EVERY_MS, createRetention, createRetentionRuns, LOOK_EVERY_MS } from '../../src/domain/retention.ts';
 import type { Database } from '../../src/store/database.ts';
 import { deleteSent } from '../../src/store/statements/retention.ts';
 import { openActions } from '../support/actions.ts';
@@ -19,7 +19,7 @@ const count = async (database: Database, table: string): Promise<number> =>
   );
 const noPause = async () => {};
 const never = () => false;
-const TEN_DAYS = { inbox: 10, sent: 10, audit: 10, ledger: 10 };
+const TEN_DAYS = { inbox: 10, sent: 10, unrouted: 10, audit: 10, ledger: 10 };
 
 onEveryEngine('retention', (engine) => {
   test('what is older than the setting goes, what is younger stays, and the preview counts the same', async (t) => {
@@ -35,7 +35,7 @@ onEveryEngine('retention', (engine) => {
     clock.now += 11 * DAY_MS;
     await add('young');
     const dry = await run('retention set', { query: { dry_run: 'true' }, body: TEN_DAYS });
-    assert.deepEqual(dry.older, { inbox: 2, sent: 2, audit: 7, ledger: 2 });
+    assert.deepEqual(dry.older, { inbox: 2, sent: 2, unrouted: 0, audit: 7, ledger: 2 });
     const retention = createRetention(database, () => clock.now);
     assert.equal(await retention.applyDue(noPause, never), 0, 'a dry run sets nothing');
     const { older } = await run('retention set', { body: TEN_DAYS });
@@ -54,10 +54,10 @@ onEveryEngine('retention', (engine) => {
       ['5 young', '110 carried forward'],
     );
     assert.deepEqual((await createLedger(database, () => clock.now).check()).discrepancies, []);
-    assert.deepEqual((await run('retention show')).older, { inbox: 0, sent: 0, audit: 0, ledger: 0 });
+    assert.deepEqual((await run('retention show')).older, { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0 });
   });
 
-  test('one process does it in an hour, in batches of 100, and stops after a batch', async (t) => {
+  test('one process applies retention in an hour, in batches of 100, and stops after a batch', async (t) => {
     const { database, clock, account } = await openActions(engine, t);
     const id = await account('acme');
     const addSent = sql<{ account: bigint; id: bigint }>(
@@ -78,13 +78,36 @@ onEveryEngine('retention', (engine) => {
     const retention = createRetention(watched, () => clock.now);
     await retention.set({ sent: 1 });
     assert.equal(await retention.applyDue(noPause, () => sizes.length > 0), 100, 'stopped after a batch');
-    assert.equal(await retention.applyDue(noPause, never), 0, 'taken this hour');
-    clock.now += LOOK_EVERY_MS;
     const both = [retention, createRetention(watched, () => clock.now)];
     const removed = await Promise.all(both.map((each) => each.applyDue(noPause, never)));
     assert.deepEqual(removed.sort(), [0, 150]);
     assert.deepEqual(sizes, [100, 100, 50, 0]);
     assert.equal(await count(database, 'sent'), 0);
+    await database.transaction(id, (queries) => queries.runAll(addSent, rows));
+    assert.equal(await retention.applyDue(noPause, never), 0, 'done this hour');
+    clock.now += APPLY_EVERY_MS;
+    assert.equal(await retention.applyDue(noPause, never), 250);
+  });
+
+  test('a run that is cut off goes on after five minutes, not after an hour', async (t) => {
+    const { database, clock, account, of } = await openActions(engine, t);
+    await account('acme');
+    await of('acme', 'message record', { body: { recipient: '0825550201', text: 'old' } });
+    clock.now += 2 * DAY_MS;
+    const retention = createRetention(database, () => clock.now);
+    await retention.set({ sent: 1 });
+    const dead: Database = {
+      ...database,
+      run: async (statement, parameters) => {
+        if (statement.name === deleteSent.name) throw new Error('the process died');
+        return database.run(statement, parameters);
+      },
+    };
+    await assert.rejects(createRetention(dead, () => clock.now).applyDue(noPause, never), /died/);
+    clock.now += LOOK_EVERY_MS - 1;
+    assert.equal(await retention.applyDue(noPause, never), 0, 'another one may still work at it');
+    clock.now += 1;
+    assert.equal(await retention.applyDue(noPause, never), 1);
   });
 });
 
@@ -126,7 +149,7 @@ test('a server applies the retention at its start and every hour, and stop waits
 });
 
 onEveryEngine('a server that starts', (engine) => {
-  test('removes what is too old', async (t) => {
+  test('the retention run of a server deletes rows that are too old', async (t) => {
     const setting = await engine.fresh('empty');
     const config = readConfig({ COLUMBA_DATABASE: setting, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' });
     const around = { now: () => 11 * DAY_MS, sleep: noPause, log: pino({ level: 'silent' }) };

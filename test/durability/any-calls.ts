@@ -1,8 +1,8 @@
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
-import { type Arguments, FORMS, type Form, type Phrased, requestOf } from '../support/forms.ts';
+import { type Arguments, type Phrased, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import type { Random } from './random.ts';
-import { changes } from './serving.ts';
+import { changes } from './service.ts';
 
 /** Any call with arguments that mostly name something, and often the same ones, so that answers can be given again. */
 export interface AnyCall {
@@ -10,7 +10,7 @@ export interface AnyCall {
   readonly process: number;
   /** From which address. */
   readonly client: string;
-  readonly form: Form;
+  readonly protocol: Protocol;
   readonly group: string;
   readonly operation: string;
   /** The user_id by its name: the same may be another one in another installation. */
@@ -81,7 +81,7 @@ export function anyCall(random: Random, who: readonly string[]): AnyCall {
   return {
     group,
     operation,
-    form: random.pick(FORMS),
+    protocol: random.pick(PROTOCOLS),
     who: random.pick(who),
     ...anyWay(random),
     args: Object.fromEntries(names.map((name) => [name, VALUES[name]?.(random) ?? null])),
@@ -113,7 +113,7 @@ function withType(phrased: Phrased, change: (type: string) => string): Phrased {
     : phrased;
 }
 
-export function phrase({ form, group, operation, args, spelling }: AnyCall, userId: string): Phrased {
-  const phrased = requestOf(form, group, operation, { user_id: userId, ...args });
+export function phrase({ protocol, group, operation, args, spelling }: AnyCall, userId: string): Phrased {
+  const phrased = requestOf(protocol, group, operation, { user_id: userId, ...args });
   return SPELLINGS[spelling]?.(phrased) ?? phrased;
 }

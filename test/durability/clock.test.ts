@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openOutside } from '../support/other-process.ts';
-import { exportOf } from '../support/reading.ts';
 import { until } from './program.ts';
-import { CALLS, changes, serve } from './serving.ts';
+import { CALLS, changes, serve } from './service.ts';
 
 /** The machine's clock is set while the service runs. */
 const DAY = 24 * 3_600_000;
@@ -17,7 +17,7 @@ const JUMPS: Readonly<Record<string, number>> = {
 const DELAY_MAX_MS = 2_000;
 
 onEveryEngine('a clock that jumps', (engine) => {
-  test('changes no answer, and nothing fails', async (t) => {
+  test('a clock that jumps changes no answer, and no call fails', async (t) => {
     const { app, ask, clock, logged } = await serve(await engine.fresh('sample'));
     t.after(() => app.stop());
     const answers = async () => {

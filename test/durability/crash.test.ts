@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { columba, freshDatabase, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { createPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
-import { exported, judge, seen } from './observing.ts';
 import { crash, createCaller, type HttpAnswer, isAlive, type Program, startProgram, until } from './program.ts';
 import { createRandom, SEED } from './random.ts';
+import { judge, parseExport, readStoredData } from './stored-data.ts';
 import { accountFor, Writer } from './writers.ts';
 
 /** Kills in the middle of writing, again and again: nothing that was acknowledged is lost, and nothing is half there. */
@@ -54,7 +54,7 @@ async function killUnderLoad(program: Program, writers: Writer[], name: string, 
 
 async function observe(program: Program, writers: Writer[], when: string): Promise<void> {
   const caller = createCaller(program.address, USER_ID);
-  judge(writers, await seen(caller), `${when}, SEED=${SEED}`);
+  judge(writers, await readStoredData(caller), `${when}, SEED=${SEED}`);
   caller.close();
 }
 
@@ -92,7 +92,7 @@ onEveryEngine('a crash', (engine) => {
   /** The account after everything, without the program: what an export says, here and after a move. */
   async function exportIsWhole(database: string, writers: Writer[]): Promise<void> {
     const text = await exportOf(database);
-    judge(writers, exported(text), `export, SEED=${SEED}`);
+    judge(writers, parseExport(text), `export, SEED=${SEED}`);
     const elsewhere = await freshOne();
     await importInto(elsewhere, text);
     assert.equal(await exportOf(elsewhere), text);

@@ -8,7 +8,7 @@ import { engines } from '../support/engines.ts';
 import { pathOf } from '../support/opened-database.ts';
 import { ACME } from '../support/service.ts';
 import { createCaller } from './program.ts';
-import { CALLS, changes, type Serving, serve } from './serving.ts';
+import { CALLS, changes, type Serving, serve } from './service.ts';
 
 /** A disk that is full, files that cannot grow, a database that takes no writes: real errors of the embedded database. */
 const sqlite = engines[0] as (typeof engines)[number];

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Problem } from '../../src/problem.ts';
 import { unavailable } from '../../src/store/unavailable.ts';
+import { adopt, exportOf } from '../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { type Outside, openOutside } from '../support/other-process.ts';
-import { adopt, exportOf } from '../support/reading.ts';
-import { createFaults } from './faulty.ts';
+import { createFaults } from './faulty-database.ts';
 import { until } from './program.ts';
-import { CALLS, changes, serve } from './serving.ts';
+import { CALLS, changes, serve } from './service.ts';
 
 /** The first, the second, the third … statement of every operation fails. */
 interface Kind {

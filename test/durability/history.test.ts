@@ -47,10 +47,10 @@ const refused: [string, Call[]][] = [
 
 describe('the judge of histories', () => {
   for (const [name, history] of explained) {
-    test(`finds an order for ${name}`, () => assert.equal(explain(history, '0'), null));
+    test(`the checker finds a linear order for ${name}`, () => assert.equal(explain(history, '0'), null));
   }
   for (const [name, history] of refused) {
-    test(`refuses ${name}`, () => assert.match(explain(history, '0') ?? '', /no order explains call/));
+    test(`the checker refuses ${name}`, () => assert.match(explain(history, '0') ?? '', /no order explains call/));
   }
 
   test('is quick with long histories of six clients, and sees one wrong answer among a thousand', () => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { columba, freshPath } from '../support/command.ts';
+import type { DataSetReading } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { FORMS } from '../support/forms.ts';
-import type { DataSetReading } from '../support/reading.ts';
+import { PROTOCOLS } from '../support/protocols.ts';
 import { contactFields, contacts, templates } from './contacts-model.ts';
 import { type Call, explain } from './history.ts';
 import { inbox, messageFields, scheduled, sent } from './messages-model.ts';
@@ -37,7 +37,7 @@ class Recorder {
   async make(caller: Caller, random: Random, name: string, client: string, call: Planned): Promise<void> {
     const { group, operation, args, apply, show } = call;
     const calledAt = ++this.#clock;
-    const value = await caller.ask(group, operation, args, random.pick(FORMS));
+    const value = await caller.ask(group, operation, args, random.pick(PROTOCOLS));
     const answeredAt = ++this.#clock;
     const label = `${client} ${operation} ${JSON.stringify(args)}`;
     this.histories.get(name)?.push({ label, calledAt, answeredAt, result: show(value), apply });

@@ -1,4 +1,4 @@
-import type { Row } from '../support/reading.ts';
+import type { Row } from '../support/contract-client.ts';
 import {
   ALL,
   allDeleted,

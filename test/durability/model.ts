@@ -1,4 +1,4 @@
-import type { DataSetReading, Row } from '../support/reading.ts';
+import type { DataSetReading, Row } from '../support/contract-client.ts';
 import type { Effect } from './history.ts';
 import type { Random } from './random.ts';
 

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import { type Server, serving } from '../support/command.ts';
-import { type Arguments, type Form, requestOf } from '../support/forms.ts';
-import { readResult } from '../support/reading.ts';
+import { readResult } from '../support/contract-client.ts';
+import { type Arguments, type Protocol, requestOf } from '../support/protocols.ts';
 
 /** The program as an operator runs it, in one process or several, and clients of it that keep their connections. */
 export interface Program extends Server {
@@ -105,9 +105,9 @@ export interface HttpAnswer {
 }
 export interface Caller {
   /** The answer as it comes; rejects where the connection fails. */
-  send(group: string, operation: string, args: Arguments, form?: Form): Promise<HttpAnswer>;
+  send(group: string, operation: string, args: Arguments, protocol?: Protocol): Promise<HttpAnswer>;
   /** The value of a call that succeeds. */
-  ask(group: string, operation: string, args?: Arguments, form?: Form): Promise<unknown>;
+  ask(group: string, operation: string, args?: Arguments, protocol?: Protocol): Promise<unknown>;
   close(): void;
 }
 
@@ -116,8 +116,8 @@ export function createCaller(address: string, userId: string): Caller {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const { hostname, port } = new URL(address);
 
-  const send: Caller['send'] = (group, operation, args, form = 'post') => {
-    const { method, path, query, headers, bytes } = requestOf(form, group, operation, { user_id: userId, ...args });
+  const send: Caller['send'] = (group, operation, args, protocol = 'post') => {
+    const { method, path, query, headers, bytes } = requestOf(protocol, group, operation, { user_id: userId, ...args });
     const length = bytes === '' ? {} : { 'content-length': Buffer.byteLength(bytes) };
     return new Promise((resolve, reject) => {
       const outgoing = httpRequest(
@@ -149,10 +149,10 @@ export function createCaller(address: string, userId: string): Caller {
   };
   return {
     send,
-    async ask(group, operation, args = {}, form = 'post') {
-      const answer = await send(group, operation, args, form);
+    async ask(group, operation, args = {}, protocol = 'post') {
+      const answer = await send(group, operation, args, protocol);
       assert.equal(answer.status, 200, `${group}.${operation}: ${answer.text}`);
-      return readValue(group, operation, form, answer);
+      return readValue(group, operation, protocol, answer);
     },
     close: () => agent.destroy(),
   };
@@ -160,7 +160,7 @@ export function createCaller(address: string, userId: string): Caller {
 
 const operations = contract as unknown as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-function readValue(group: string, operation: string, form: Form, { status, text }: HttpAnswer): unknown {
+function readValue(group: string, operation: string, protocol: Protocol, { status, text }: HttpAnswer): unknown {
   const { result } = operations[group]?.[operation] ?? assert.fail(`there is no ${group}.${operation}`);
-  return readResult(form, operation, result, { status, headers: {}, body: text, text });
+  return readResult(protocol, operation, result, { status, headers: {}, body: text, text });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onEveryEngine } from '../support/engines.ts';
-import { FORMS } from '../support/forms.ts';
+import { PROTOCOLS } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
 import { statusOf } from '../support/socket.ts';
 import { halfCall } from './connections.ts';
@@ -28,7 +28,7 @@ function callWithoutPause(program: Program): Load {
     const caller = createCaller(program.address, ACME);
     const text = `by client ${name}`;
     for (let turn = 0; going; turn++) {
-      const form = FORMS[(turn + name) % FORMS.length] ?? 'get';
+      const protocol = PROTOCOLS[(turn + name) % PROTOCOLS.length] ?? 'get';
       const calling: [string, string, Record<string, string>][] = [
         ['inbox', 'CountUnread', {}],
         ['account', 'SaveMessageTemplate', { message: text }],
@@ -36,7 +36,7 @@ function callWithoutPause(program: Program): Load {
         ['account', 'DeleteMessageTemplate', { message: text }],
       ];
       const [group, operation, args] = calling[turn % calling.length] as (typeof calling)[number];
-      const answer: HttpAnswer = await caller.send(group, operation, args, form);
+      const answer: HttpAnswer = await caller.send(group, operation, args, protocol);
       assert.equal(answer.status, 200, `call ${calls}, ${operation}: ${answer.text}`);
       if (/Template/.test(operation)) assert.match(answer.text, />true</);
       if (answer.headers.connection === 'close') connections += 1;

@@ -55,7 +55,7 @@ onEveryEngine('processes that are still starting', (engine) => {
     assert.equal(isAlive(pid), false);
   });
 
-  test('they end by themselves when the primary process is killed', async () => {
+  test('starting workers end by themselves when the primary process is killed', async () => {
     const { child, ended } = await startHanging(await engine.fresh('empty'));
     child.kill('SIGKILL');
     await within('the end of all processes', ended); // each of them holds the standard error

@@ -4,11 +4,11 @@ import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { hashUserId } from '../../src/domain/credentials.ts';
 import type { Request } from '../../src/exchange.ts';
 import { columba } from '../support/command.ts';
+import { adopt, exportOf } from '../support/contract-client.ts';
 import { type Engine, SAMPLE } from '../support/engines.ts';
-import { adopt, exportOf } from '../support/reading.ts';
 import { ACME, GLOBEX, textOf } from '../support/service.ts';
 import { type AnyCall, phrase } from './any-calls.ts';
-import { type Serving, serve } from './serving.ts';
+import { type Serving, serve } from './service.ts';
 
 /**
  * Two installations with the same data and the same things done to them. Each has its database open twice, as two processes

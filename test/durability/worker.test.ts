@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { judge, seen } from './observing.ts';
 import { createCaller, startProgram, until, within } from './program.ts';
 import { createRandom, SEED } from './random.ts';
+import { judge, readStoredData } from './stored-data.ts';
 import { accountFor, Writer } from './writers.ts';
 
 /** One worker of several is killed while all of them write; test/durability/crash.test.ts kills the whole program. */
@@ -47,7 +47,7 @@ onEveryEngine('a worker that is killed under load', (engine) => {
       );
 
       const observer = createCaller(program.address, USER_ID);
-      judge(writers, await seen(observer), `kill ${kill}, SEED=${SEED}`);
+      judge(writers, await readStoredData(observer), `kill ${kill}, SEED=${SEED}`);
       observer.close();
     }
     assert.equal(program.workers().length, WORKERS);

@@ -1,7 +1,7 @@
 import { createRandom } from '../durability/random.ts';
 import type { Engine } from '../support/engines.ts';
 import { demandSteadyMemory } from './memory.ts';
-import { minimised } from './minimising.ts';
+import { minimised } from './minimiser.ts';
 import { type Finding, type Found, type Session, type Target, toFinding } from './target.ts';
 
 /** Inputs one after the other, each the same for the same seed and number, until there are enough or a rule is broken. */

@@ -8,7 +8,7 @@ import { targets } from './targets.ts';
 /** What fuzzing has found stays found: every file of test/fuzz/cases. */
 onEveryEngine('what was found once', (engine) => {
   for (const { name, what, target: named, inputs } of readCases()) {
-    test(`does not come back: ${name}`, async () => {
+    test(`the fuzz finding ${name} does not come back`, async () => {
       const target = targets[named] ?? assert.fail(`no target ${named}`);
       assert.ok(inputs.length > 0 && what !== '', 'a case says what went wrong, and has an input');
       const finding = await replay(target, engine, inputs);

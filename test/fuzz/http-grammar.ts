@@ -1,7 +1,7 @@
 import type { Random } from '../durability/random.ts';
 import { ACME } from '../support/service.ts';
+import type { Talk } from './http-conversation.ts';
 import { chunkedBody, FRAMINGS, HTTP_PIECES, ODD_FIELDS, VERSIONS } from './http-pieces.ts';
-import type { Talk } from './http-talk.ts';
 import { length, mutated } from './mutation.ts';
 import { seeds } from './seeds.ts';
 

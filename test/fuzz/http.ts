@@ -1,9 +1,9 @@
 import type { Random } from '../durability/random.ts';
 import { ACME } from '../support/service.ts';
 import { answersIn, type HttpAnswer } from './http-answers.ts';
+import { createWire, type Heard, type Talk } from './http-conversation.ts';
 import { framingOf } from './http-framing.ts';
 import { talkOf } from './http-grammar.ts';
-import { createWire, type Heard, type Talk } from './http-talk.ts';
 import { LEAKS } from './oracles.ts';
 import { MARKER, openService } from './service.ts';
 import { demand, shown, type Target } from './target.ts';

@@ -2,10 +2,10 @@ import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation } from '../../src/contract/types.ts';
 import { Problem } from '../../src/problem.ts';
-import { ENVELOPES } from '../support/forms.ts';
 import { LIMITS } from '../support/limits.ts';
+import { ENVELOPES } from '../support/protocols.ts';
+import { parse, validateResult } from '../support/schema-validator.ts';
 import { ACME, type Answer } from '../support/service.ts';
-import { parse, validateResult } from '../support/validate.ts';
 import { type FuzzedRequest, type FuzzedService, HIDDEN, MARKER } from './service.ts';
 import { demand, shown } from './target.ts';
 

@@ -13,7 +13,7 @@ import { replay } from './campaign.ts';
 import { readCases, writeCase } from './cases.ts';
 import { answersIn } from './http-answers.ts';
 import { type Framing, framingOf } from './http-framing.ts';
-import { minimised } from './minimising.ts';
+import { minimised } from './minimiser.ts';
 import { seeds, soapSeeds } from './seeds.ts';
 import { MARKER } from './service.ts';
 import { demand, Finding, type Target } from './target.ts';
@@ -100,7 +100,7 @@ describe('where requests end, by RFC 9112', () => {
 
 describe('answers', () => {
   const right = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab';
-  test('are told apart, with and without a body', () => {
+  test('responses are told apart, with and without a body', () => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n';
     const all = answersIn(`HTTP/1.1 100 Continue\r\n\r\n${right}${head}${right}`, ['GET', 'HEAD', 'GET']);
     assert.deepEqual(
@@ -199,7 +199,7 @@ describe('npm run fuzz', () => {
     assert.match(stdout, /^seed 5, sqlite, forms\nforms 40 inputs, \d+\/s, slowest .* findings 0; /);
   });
 
-  test('refuses what it does not know', () => {
+  test('npm run fuzz refuses unknown options', () => {
     for (const wrong of [['--target', 'x'], ['--engine', 'x'], ['--seed', 'x'], ['--x']]) {
       const { status, stderr } = run(...wrong);
       assert.equal(status, 2);
@@ -207,7 +207,7 @@ describe('npm run fuzz', () => {
     }
   });
 
-  test('writes a finding down as it can be read again', () => {
+  test('npm run fuzz writes a finding as a case that it can read', () => {
     try {
       const input = { pieces: ['a\0\xFF\n'], ending: 'end' };
       writeCase(folder, 'http', { rule: 'It breaks', what: 'in\ntwo lines', inputs: [input] });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HttpMessage } from '../support/cases.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { ENVELOPES, NAMESPACE } from '../support/forms.ts';
+import { ENVELOPES, NAMESPACE } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
 import { type Connection, openConnection, statusOf, textOf } from '../support/socket.ts';
 import { CLIENTS } from './clients.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { onEveryEngine } from '../support/engines.ts';
-import { ENVELOPES, NAMESPACE, soapRequest } from '../support/forms.ts';
+import { ENVELOPES, NAMESPACE, soapRequest } from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import type { Version } from './phrasing.ts';
 
@@ -117,8 +117,8 @@ onEveryEngine('XML as clients write it', (engine) => {
       query: `user_id=${ACME}&message=a%01b%0Bc%1Fd%EF%BF%BEe`,
     });
     assert.match(text, />true</);
-    for (const form of ['soap11', 'soap12', 'get', 'post'] as const) {
-      const answer = await service.call(form, 'account', 'FetchSavedMessages', { user_id: ACME });
+    for (const protocol of ['soap11', 'soap12', 'get', 'post'] as const) {
+      const answer = await service.call(protocol, 'account', 'FetchSavedMessages', { user_id: ACME });
       assert.match(answer.text, /<string>a\uFFFDb\uFFFDc\uFFFDd\uFFFDe<\/string>/);
     }
     // And they are still in the store: the template is deleted by the text that was saved, not by what is shown of it.

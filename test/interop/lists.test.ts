@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { envelope, NAMESPACE, soapRequest } from '../support/forms.ts';
+import { envelope, NAMESPACE, soapRequest } from '../support/protocols.ts';
 import { ACME, type Answer, type Service, startService } from '../support/service.ts';
 import { faultOf } from './answers.ts';
 
@@ -85,15 +85,15 @@ const CASES: Record<string, Case> = {
   },
 };
 
-async function deleteContacts(service: Service, form: string, { soap, pairs }: Case): Promise<Answer> {
-  if (form === 'soap11' || form === 'soap12') {
+async function deleteContacts(service: Service, protocol: string, { soap, pairs }: Case): Promise<Answer> {
+  if (protocol === 'soap11' || protocol === 'soap12') {
     const declarations = `xmlns="${NAMESPACE}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"`;
     const element = `<DeleteContact ${declarations}><user_id>${ACME}</user_id>${soap}</DeleteContact>`;
-    return service.send(soapRequest(form, 'account', envelope(form, element), 'DeleteContact'));
+    return service.send(soapRequest(protocol, 'account', envelope(protocol, element), 'DeleteContact'));
   }
   const text = `user_id=${ACME}&${pairs}`;
   const path = '/api/account.asmx/DeleteContact';
-  if (form === 'get') return service.send({ path, query: text });
+  if (protocol === 'get') return service.send({ path, query: text });
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   return service.send({ method: 'POST', path, headers, bytes: text });
 }
@@ -103,20 +103,20 @@ async function contactsOf(service: Service): Promise<string[]> {
   return [...text.matchAll(/<id>(\d+)<\/id>/g)].map((match) => match[1] as string);
 }
 
-function told(form: string, answer: Answer): string {
+function told(protocol: string, answer: Answer): string {
   if (answer.status === 200)
     return /<(?:DeleteContactResult|boolean xmlns="[^"]*")>(\w+)</.exec(answer.text)?.[1] ?? '';
-  if (form === 'soap11' || form === 'soap12') return faultOf(answer).kind;
+  if (protocol === 'soap11' || protocol === 'soap12') return faultOf(answer).kind;
   return answer.status === 400 && answer.text.startsWith('contact_id: ') ? 'bad-argument' : String(answer.status);
 }
 
-const testCase = (engine: Engine, name: string, form: string, given: Case) =>
-  test(`a list with ${name}: ${given.outcome} (${form})`, async () => {
+const testCase = (engine: Engine, name: string, protocol: string, given: Case) =>
+  test(`a list with ${name}: ${given.outcome} (${protocol})`, async () => {
     const service = await startService(engine);
     try {
       const before = await contactsOf(service);
       assert.ok(['101', '102', '103'].every((id) => before.includes(id)));
-      assert.equal(told(form, await deleteContacts(service, form, given)), given.outcome);
+      assert.equal(told(protocol, await deleteContacts(service, protocol, given)), given.outcome);
       const gone = before.filter((id) => !(given.deleted ?? []).includes(id));
       assert.deepEqual(await contactsOf(service), gone);
     } finally {
@@ -130,6 +130,6 @@ onEveryEngine('lists of strings', (engine) => {
       ...(given.soap === undefined ? [] : ['soap11', 'soap12']),
       ...(given.pairs === undefined ? [] : ['get', 'post']),
     ];
-    for (const form of forms) testCase(engine, name, form, given);
+    for (const protocol of forms) testCase(engine, name, protocol, given);
   }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { onEveryEngine } from '../support/engines.ts';
-import { ENVELOPES, NAMESPACE, soapRequest } from '../support/forms.ts';
+import { ENVELOPES, NAMESPACE, soapRequest } from '../support/protocols.ts';
 
 import { ACME, type Service, startService } from '../support/service.ts';
 import { faultOf } from './answers.ts';

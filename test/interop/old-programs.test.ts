@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { onEveryEngine } from '../support/engines.ts';
-import { envelope, operationElement } from '../support/forms.ts';
+import { envelope, operationElement } from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { onEveryEngine } from '../support/engines.ts';
-import { envelope, NAMESPACE, soapRequest } from '../support/forms.ts';
+import { envelope, NAMESPACE, soapRequest } from '../support/protocols.ts';
 import { ACME, type Answer, type Service, startService } from '../support/service.ts';
 import { faultOf } from './answers.ts';
 
-/** Absence in all its spellings, for a parameter of each type, in each form. Never a silent default. */
+/** Absence in all its spellings, for a parameter of each type, in each protocol. Never a silent default. */
 
 /** How toolkits write a value that they do not have. */
 const SPELLINGS: Record<string, { soap: (name: string) => string; absent: boolean }> = {
@@ -122,11 +122,11 @@ onEveryEngine('parameters that are not there, and dates that are', (engine) => {
   after(() => service.stop());
 
   for (const [type, { group, operation, name, others, check }] of Object.entries(TARGETS)) {
-    for (const form of ['soap11', 'soap12'] as const) {
+    for (const protocol of ['soap11', 'soap12'] as const) {
       for (const [spelling, { soap: element, absent }] of Object.entries(SPELLINGS)) {
-        test(`a ${type} that is ${spelling} is never a silent default (${form})`, async () => {
+        test(`a ${type} that is ${spelling} is never a silent default (${protocol})`, async () => {
           const given = Object.entries(others).map(([other, value]) => `<${other}>${value}</${other}>`);
-          const request = soap(form, group, operation, given.join('') + element(name));
+          const request = soap(protocol, group, operation, given.join('') + element(name));
           check(await service.send(request), absent, faultOf);
         });
       }
@@ -144,22 +144,26 @@ onEveryEngine('parameters that are not there, and dates that are', (engine) => {
   }
 
   for (const [text, accepted] of Object.entries(DATES)) {
-    for (const form of ['soap11', 'soap12', 'get', 'post'] as const) {
-      const fine = form === 'get' || form === 'post' ? accepted.pairs : accepted.soap;
-      test(`the date ${JSON.stringify(text)} is ${fine ? 'understood' : 'refused'} (${form})`, async () => {
+    for (const protocol of ['soap11', 'soap12', 'get', 'post'] as const) {
+      const fine = protocol === 'get' || protocol === 'post' ? accepted.pairs : accepted.soap;
+      test(`the date ${JSON.stringify(text)} is ${fine ? 'understood' : 'refused'} (${protocol})`, async () => {
         const args = { user_id: ACME, from: text, to: '2026-10-02T10:45:30Z', max_count: 10 };
-        const answer = await service.call(form, 'inbox', 'Read', args);
+        const answer = await service.call(protocol, 'inbox', 'Read', args);
         if (fine) assert.match(answer.text, /<id>1003<\/id>(?!.*<id>1004<)/s);
-        else assert.match((form === 'get' || form === 'post' ? plain : faultOf)(answer).message, /^from: expected /);
+        else
+          assert.match(
+            (protocol === 'get' || protocol === 'post' ? plain : faultOf)(answer).message,
+            /^from: expected /,
+          );
       });
     }
   }
 
   test('the first and the last moment that .NET knows are understood in every form', async () => {
-    for (const form of ['soap11', 'soap12', 'get', 'post'] as const) {
+    for (const protocol of ['soap11', 'soap12', 'get', 'post'] as const) {
       const args = { user_id: ACME, from: '0001-01-01T00:00:00', to: '9999-12-31T23:59:59.9999999', max_count: 100 };
-      const { text } = await service.call(form, 'inbox', 'Read', args);
-      assert.equal(text.match(/<ReceivedMessage>/g)?.length, 6, form);
+      const { text } = await service.call(protocol, 'inbox', 'Read', args);
+      assert.equal(text.match(/<ReceivedMessage>/g)?.length, 6, protocol);
     }
   });
 });

@@ -1,4 +1,4 @@
-import { ENVELOPES, NAMESPACE } from '../support/forms.ts';
+import { ENVELOPES, NAMESPACE } from '../support/protocols.ts';
 import { chunked, requestBytes } from '../support/socket.ts';
 
 /** From what is typical of a toolkit to the bytes that it sends. */

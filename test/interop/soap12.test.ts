@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readXml } from '../../src/asmx/xml/reader.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { ENVELOPES, NAMESPACE, soapRequest } from '../support/forms.ts';
 import { LIMITS } from '../support/limits.ts';
+import { ENVELOPES, NAMESPACE, soapRequest } from '../support/protocols.ts';
 import { ACME, type Answer, type Service, startService } from '../support/service.ts';
 
 /**

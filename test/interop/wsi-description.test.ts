@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { attribute, readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { NAMESPACE } from '../support/forms.ts';
 import { LIMITS } from '../support/limits.ts';
+import { NAMESPACE } from '../support/protocols.ts';
 import { type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 

@@ -3,8 +3,8 @@ import { after, before, test } from 'node:test';
 import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import type { HttpMessage } from '../support/cases.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { type Arguments, ENVELOPES, envelope, NAMESPACE, operationElement } from '../support/forms.ts';
 import { LIMITS } from '../support/limits.ts';
+import { type Arguments, ENVELOPES, envelope, NAMESPACE, operationElement } from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 

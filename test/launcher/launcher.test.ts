@@ -41,7 +41,7 @@ describe('the launcher', () => {
     assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: `${version}\n`, stderr: 'core dumps: 0\n' });
   });
 
-  test('is used by every npm script that runs TypeScript', () => {
+  test('every npm script that runs TypeScript uses the launcher', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     for (const [name, line] of Object.entries<string>(scripts)) {
       if (/\.ts\b|\bnode\b/.test(line)) assert.match(line, /^node bin\/(node|columba)\.cjs\b/, name);
@@ -61,19 +61,19 @@ describe('the launcher', () => {
     assert.match(stderr, /^columba: This is Node 20\.20\.2, and Columba needs 24\.7 or newer\. Run "npm ci" in .+\n$/);
   });
 
-  test('hands over arguments and the exit code', async () => {
+  test('the launcher passes arguments and the exit code', async () => {
     const exits = program('process.stdout.write(process.argv.slice(2).join("|")); process.exitCode = 7;');
     const { ended } = start(otherNode(), ['bin/node.cjs', exits, 'a b', '--c', ''], checkout());
     assert.deepEqual(await ended, { code: 7, signal: null, stdout: 'a b|--c|', stderr: '' });
   });
 
-  test('ends by the signal that ended its program', async () => {
+  test('the launcher ends by the signal that ended its program', async () => {
     const dies = program('process.kill(process.pid, "SIGKILL"); setInterval(() => {}, 1000);');
     const { code, signal } = await start(otherNode(), ['bin/node.cjs', dies], checkout()).ended;
     assert.deepEqual([code, signal], [null, 'SIGKILL']);
   });
 
-  test('hands over SIGTERM, and the service ends with 0', async () => {
+  test('the launcher passes SIGTERM, and the service ends with 0', async () => {
     const demo = start(otherNode(), ['bin/columba.cjs', ...DEMO], checkout());
     await addressOf(demo);
     demo.child.kill('SIGTERM');
@@ -81,7 +81,7 @@ describe('the launcher', () => {
     assert.deepEqual([code, signal, stderr], [0, null, '']);
   });
 
-  test('does not leave the service behind when it is killed', async () => {
+  test('the service ends when its launcher is killed', async () => {
     const demo = start(otherNode(), ['bin/columba.cjs', ...DEMO], checkout());
     const address = await addressOf(demo);
     demo.child.kill('SIGKILL');

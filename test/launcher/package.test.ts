@@ -27,7 +27,7 @@ describe('the npm package', () => {
     assert.deepEqual(await ended, { code: 0, signal: null, stdout: `${version}\n`, stderr: '' });
   });
 
-  test('holds the sample data and the pages: the demo serves both', async () => {
+  test('the npm package has the sample data and the pages, and the demo serves both', async () => {
     const demo = start(otherNode(), [join(installed, 'bin/columba.cjs'), 'serve', '--demo', '--port', '0'], host);
     const curl = await demo.written(/http\S+Unread\?[^']+/);
     assert.match(await (await fetch(curl)).text(), /<id>1003<\/id>/);
@@ -38,7 +38,7 @@ describe('the npm package', () => {
     assert.deepEqual([code, stderr], [0, '']);
   });
 
-  test('holds no tests, no TypeScript and no data but the sample', () => {
+  test('the npm package has no tests, no TypeScript and no data but the sample', () => {
     const files = readdirSync(installed, { recursive: true }).map(String);
     assert.deepEqual(
       files.filter((file) => /\.(ts|db)$|(^|\/)(test|bench|data)(\/|$)/.test(file)),

@@ -5,9 +5,9 @@ import { parse } from 'yaml';
 import { settings } from '../../src/config/settings.ts';
 import type { ProblemKind } from '../../src/problem.ts';
 import { type Engine, engines } from '../support/engines.ts';
-import { requestOf } from '../support/forms.ts';
+import { requestOf } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
-import { freePort, metricsText, parseMetrics, type Sample, withWatched } from '../support/telemetry-output.ts';
+import { freePort, metricsText, parseMetrics, type Sample, withObservedServer } from '../support/telemetry-output.ts';
 import { parseQuery } from './promql.ts';
 
 /** What examples/monitoring asks Prometheus for is what the service tells it. */
@@ -48,7 +48,7 @@ describe('examples/monitoring', () => {
   before(async () => {
     const port = await freePort();
     const watching = { args: ['--metrics-port', String(port)] };
-    await withWatched(engines[0] as Engine, watching, async ({ address }) => {
+    await withObservedServer(engines[0] as Engine, watching, async ({ address }) => {
       for (const operation of ['CountUnread', 'Nope']) {
         const { path, query } = requestOf('get', 'inbox', operation, { user_id: ACME });
         await fetch(`${address}${path}?${query}`);

@@ -21,7 +21,7 @@ describe('queries', () => {
   ];
   for (const query of WRONG) test(`wrong: ${query}`, () => assert.throws(() => parseQuery(query), Error));
 
-  test('what is asked for is told', () => {
+  test('the PromQL reader names the metrics and labels of a query', () => {
     const { selected, grouped } = parseQuery('sum by (le, kind) (rate(a_bucket{kind="x"}[5m])) > b');
     assert.deepEqual(grouped, ['le', 'kind']);
     assert.deepEqual(selected, [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { type Client, inEveryProtocol } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import type { Arguments } from '../support/forms.ts';
-import { type Client, inEveryForm } from '../support/reading.ts';
+import type { Arguments } from '../support/protocols.ts';
 
 const block = (client: Client, mobile: string, more: Arguments = { sample_message: 'STOP' }) =>
   client.ask('account', 'BlackListNumber', { mobile, ...more });
@@ -18,20 +18,24 @@ async function account(client: Client) {
 }
 
 onEveryEngine('the blacklist', (engine) => {
-  inEveryForm(engine, 'BlackListNumber stores the number as given, the sample_message and the time', async (client) => {
-    client.service.clock.now = Date.UTC(2026, 11, 24, 18, 30, 0, 5);
-    assert.equal(await block(client, ' 082 555-0777', { sample_message: 'STOP & <go> 😀' }), true);
-    assert.equal(await block(client, '+27825550778', { sample_message: null }), true);
-    assert.equal(await block(client, '+27825550779', { sample_message: '' }), true);
-    const timestamp = '2026-12-24T18:30:00.005Z';
-    assert.deepEqual((await account(client)).blacklist.slice(1), [
-      { mobile: ' 082 555-0777', sample_message: 'STOP & <go> 😀', timestamp },
-      { mobile: '+27825550778', timestamp },
-      { mobile: '+27825550779', sample_message: '', timestamp },
-    ]);
-  });
+  inEveryProtocol(
+    engine,
+    'BlackListNumber stores the number as given, the sample_message and the time',
+    async (client) => {
+      client.service.clock.now = Date.UTC(2026, 11, 24, 18, 30, 0, 5);
+      assert.equal(await block(client, ' 082 555-0777', { sample_message: 'STOP & <go> 😀' }), true);
+      assert.equal(await block(client, '+27825550778', { sample_message: null }), true);
+      assert.equal(await block(client, '+27825550779', { sample_message: '' }), true);
+      const timestamp = '2026-12-24T18:30:00.005Z';
+      assert.deepEqual((await account(client)).blacklist.slice(1), [
+        { mobile: ' 082 555-0777', sample_message: 'STOP & <go> 😀', timestamp },
+        { mobile: '+27825550778', timestamp },
+        { mobile: '+27825550779', sample_message: '', timestamp },
+      ]);
+    },
+  );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'BlackListNumber knows a number in every notation: the same one again changes nothing',
     async (client) => {
@@ -44,7 +48,7 @@ onEveryEngine('the blacklist', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'BlackListNumber of a number that cannot be one (no digit) is an error', async (client) => {
+  inEveryProtocol(engine, 'BlackListNumber of a number that cannot be one (no digit) is an error', async (client) => {
     const before = await client.exported();
     for (const mobile of ['', 'STOP', '+', '   ', null]) {
       assert.deepEqual(await client.refused('account', 'BlackListNumber', { mobile, sample_message: 'x' }), {
@@ -55,7 +59,7 @@ onEveryEngine('the blacklist', (engine) => {
     assert.equal(await client.exported(), before);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'BlackListNumber cancels the scheduled messages to that number and returns their credits',
     async (client) => {
@@ -88,7 +92,7 @@ onEveryEngine('the blacklist', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'BlackListNumber keeps received messages, sent ones and the contact of that number',
     async (client) => {
@@ -104,12 +108,16 @@ onEveryEngine('the blacklist', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'BlackListNumber refuses a text that is too long for a key of the database', async (client) => {
-    const { kind } = await client.refused('account', 'BlackListNumber', {
-      mobile: `1${'é'.repeat(3_000)}`,
-      sample_message: '',
-    });
-    assert.equal(kind, 'bad-argument');
-    assert.equal((await account(client)).blacklist.length, 1);
-  });
+  inEveryProtocol(
+    engine,
+    'BlackListNumber refuses a text that is too long for a key of the database',
+    async (client) => {
+      const { kind } = await client.refused('account', 'BlackListNumber', {
+        mobile: `1${'é'.repeat(3_000)}`,
+        sample_message: '',
+      });
+      assert.equal(kind, 'bad-argument');
+      assert.equal((await account(client)).blacklist.length, 1);
+    },
+  );
 });

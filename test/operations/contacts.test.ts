@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { type Client, inEveryProtocol } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { type Client, inEveryForm } from '../support/reading.ts';
 
 const groupOf = async (client: Client, contact: string) =>
   (await client.ask('account', 'FetchContacts')).find(({ id }) => id === contact)?.groupid;
@@ -11,7 +11,7 @@ onEveryEngine('contacts and groups', (engine) => {
   const found = async (client: Client, operation: 'FetchContact' | 'LookupContact', mobile: string) =>
     (await client.ask('account', operation, { mobile }))?.id;
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'FetchContact finds the mobile that is stored exactly so, surrounding blanks ignored',
     async (client) => {
@@ -39,7 +39,7 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     "LookupContact finds the same person whatever the notation, read in the account's region",
     async (client) => {
@@ -59,7 +59,7 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     "LookupContact normalises the stored side too, and the region is the account's own",
     async (client) => {
@@ -71,7 +71,7 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'LookupContact compares a number that cannot be parsed by its digits', async (client) => {
+  inEveryProtocol(engine, 'LookupContact compares a number that cannot be parsed by its digits', async (client) => {
     const owner = await client.newcomer({
       region: 'ZA',
       contacts: [
@@ -85,7 +85,7 @@ onEveryEngine('contacts and groups', (engine) => {
     assert.equal(await found(owner, 'LookupContact', 'desk'), undefined);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'several contacts with one number: FetchContact and LookupContact answer the one with the lowest id',
     async (client) => {
@@ -104,14 +104,14 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'groupid of a contact in no group: the element is absent', async (client) => {
+  inEveryProtocol(engine, 'groupid of a contact in no group: the element is absent', async (client) => {
     const eve = { name: 'Eve', surname: 'Ungrouped', id: '106', mobile: '+27825550206' };
     assert.deepEqual(await client.ask('account', 'FetchContact', { mobile: eve.mobile }), eve);
     assert.deepEqual((await client.ask('account', 'FetchContacts')).at(-1), eve);
     assert.equal('groupid' in ((await client.ask('account', 'FetchContactsDS')).rows.at(-1) ?? {}), false);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'FetchContactsByGroupId(DS) lists the contacts of the group, and nothing for an unknown group',
     async (client) => {
@@ -133,7 +133,7 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'Group.total is the number of contacts in it now', async (client) => {
+  inEveryProtocol(engine, 'Group.total is the number of contacts in it now', async (client) => {
     assert.deepEqual(await totals(client), ['3', '2', '0']);
     await client.ask('account', 'MoveContactToNewGroup', { contact_id: ['101', '106'], group_id: '3' });
     assert.deepEqual(await totals(client), ['2', '2', '2']);
@@ -142,7 +142,7 @@ onEveryEngine('contacts and groups', (engine) => {
     assert.deepEqual(await totals(client), ['1', '1', '2']);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'RemoveContactFromGroup: the contacts stay, without a group; a second time is false',
     async (client) => {
@@ -154,7 +154,7 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'RemoveContactFromGroup: every contact must be in that group, else false', async (client) => {
+  inEveryProtocol(engine, 'RemoveContactFromGroup: every contact must be in that group, else false', async (client) => {
     const before = await client.exported();
     for (const contact_id of [['101', '104'], ['104'], ['106']]) {
       assert.equal(await client.ask('account', 'RemoveContactFromGroup', { contact_id, group_id: '1' }), false);
@@ -162,7 +162,7 @@ onEveryEngine('contacts and groups', (engine) => {
     assert.equal(await client.exported(), before);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'MoveContactToNewGroup moves from any group or none; group and every contact must exist, else false',
     async (client) => {
@@ -177,7 +177,7 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'DeleteContactsById deletes the one contact with that id, not the contacts of a group',
     async (client) => {
@@ -195,7 +195,7 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'deletes are final at once: DeleteContact and DeleteContactsById, and a second one is false',
     async (client) => {

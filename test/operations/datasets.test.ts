@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
+import { inEveryProtocol } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { inEveryForm } from '../support/reading.ts';
 
 const CONTACTS = 'id name surname mobile groupid'.split(' ').map((name) => [name, 'string']);
 
 onEveryEngine('DataSets', (engine) => {
-  inEveryForm(engine, 'every DataSet is called NewDataSet and has one table, Table', async (client) => {
+  inEveryProtocol(engine, 'every DataSet is called NewDataSet and has one table, Table', async (client) => {
     for (const { text } of [
       await client.raw('account', 'FetchContactsDS'),
       await client.raw('account', 'FetchContactsByGroupIdDS', { groupid: 1 }),
@@ -26,7 +26,7 @@ onEveryEngine('DataSets', (engine) => {
     }
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'FetchContactsDS and FetchContactsByGroupIdDS: id, name, surname, mobile, groupid: string',
     async (client) => {
@@ -41,7 +41,7 @@ onEveryEngine('DataSets', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'InboxDS: id: long; sender, message, short_code: string; timestamp: dateTime; read: boolean',
     async (client) => {
@@ -67,7 +67,7 @@ onEveryEngine('DataSets', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'FetchSentDS: id: long; user_message_id, recipient, message, delivery_status: string; timestamp_sent, timestamp_updated: dateTime; marked: boolean',
     async (client) => {
@@ -90,7 +90,7 @@ onEveryEngine('DataSets', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'FetchScheduledDS: id: long; user_message_id, recipient, message: string; timestamp_scheduled, timestamp_created: dateTime',
     async (client) => {
@@ -110,7 +110,7 @@ onEveryEngine('DataSets', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'a column without value is left out, an empty text is an empty element, blanks are marked as meant',
     async (client) => {
@@ -133,7 +133,7 @@ onEveryEngine('DataSets', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'a column of nothing but what .NET takes for white space is marked as meant, and no other',
     async (client) => {

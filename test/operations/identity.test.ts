@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
+import { adopt, exportOf, inEveryProtocol } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { requestOf } from '../support/forms.ts';
-import { adopt, exportOf, inEveryForm } from '../support/reading.ts';
+import { requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, startService } from '../support/service.ts';
 
 const DENIED = { kind: 'denied', message: 'The user_id is not valid.' };
@@ -17,7 +17,7 @@ const ARGUMENTS = {
 };
 
 onEveryEngine('identity', (engine) => {
-  inEveryForm(engine, 'user_id: whoever presents it acts on that account, and on no other', async (client) => {
+  inEveryProtocol(engine, 'user_id: whoever presents it acts on that account, and on no other', async (client) => {
     assert.equal((await client.ask('account', 'Profile'))?.username, 'acme');
     assert.equal((await client.as(GLOBEX).ask('account', 'Profile'))?.username, 'globex');
     const acme = await exportOf(client.service.app, 'acme');
@@ -25,15 +25,19 @@ onEveryEngine('identity', (engine) => {
     assert.equal(await exportOf(client.service.app, 'acme'), acme);
   });
 
-  inEveryForm(engine, 'user_id: existing ones of any shape up to 128 characters can be imported', async (client) => {
-    for (const [index, userID] of ['7', 'x'.repeat(128), "O'Brien & <Söhne> %41+1", ' blanks '].entries()) {
-      await adopt(client.service.app, { userID, username: `shape-${index}` });
-      assert.equal((await client.as(userID).ask('account', 'Profile'))?.username, `shape-${index}`);
-    }
-    assert.deepEqual(await client.as('blanks').refused('account', 'Profile'), DENIED);
-  });
+  inEveryProtocol(
+    engine,
+    'user_id: existing ones of any shape up to 128 characters can be imported',
+    async (client) => {
+      for (const [index, userID] of ['7', 'x'.repeat(128), "O'Brien & <Söhne> %41+1", ' blanks '].entries()) {
+        await adopt(client.service.app, { userID, username: `shape-${index}` });
+        assert.equal((await client.as(userID).ask('account', 'Profile'))?.username, `shape-${index}`);
+      }
+      assert.deepEqual(await client.as('blanks').refused('account', 'Profile'), DENIED);
+    },
+  );
 
-  inEveryForm(engine, 'user_id: an account can have several, each revocable', async (client) => {
+  inEveryProtocol(engine, 'user_id: an account can have several, each revocable', async (client) => {
     const { accounts } = client.service.app;
     const { userId: second } = await accounts.rotateUserId('acme', false);
     const { userId: third } = await accounts.rotateUserId('acme', false);
@@ -54,7 +58,7 @@ onEveryEngine('identity', (engine) => {
     assert.ok(await client.as(last).ask('account', 'Profile'));
   });
 
-  inEveryForm(engine, 'user_id: a new one is random, a UUID v4', async (client) => {
+  inEveryProtocol(engine, 'user_id: a new one is random, a UUID v4', async (client) => {
     const { userId } = await client.service.app.accounts.rotateUserId('acme', false);
     const { userId: other } = await client.service.app.accounts.rotateUserId('acme', false);
     for (const text of [userId, other]) {
@@ -63,7 +67,7 @@ onEveryEngine('identity', (engine) => {
     assert.notEqual(userId, other);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'unknown, missing, empty, too long or revoked user_id, and a disabled account: the same answer, byte by byte',
     async (client) => {
@@ -83,7 +87,7 @@ onEveryEngine('identity', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'unknown user_id: every operation is denied, never false and never an empty list',
     async (client) => {
@@ -120,14 +124,14 @@ onEveryEngine('identity', (engine) => {
     }
   });
 
-  inEveryForm(engine, 'AccountDetail.userID is the user_id that the call presented', async (client) => {
+  inEveryProtocol(engine, 'AccountDetail.userID is the user_id that the call presented', async (client) => {
     const { userId } = await client.service.app.accounts.rotateUserId('acme', false);
     for (const presented of [ACME, userId]) {
       assert.equal((await client.as(presented).ask('account', 'Profile'))?.userID, presented);
     }
   });
 
-  inEveryForm(engine, 'AccountDetail.password is always present, always the empty string', async (client) => {
+  inEveryProtocol(engine, 'AccountDetail.password is always present, always the empty string', async (client) => {
     const without = await client.newcomer({});
     for (const one of [client, without]) assert.equal((await one.ask('account', 'Profile'))?.password, '');
     assert.match((await client.raw('account', 'Profile')).text, /<password \/>/);
@@ -135,7 +139,7 @@ onEveryEngine('identity', (engine) => {
     assert.match(passwordHash, /^\$argon2id\$/);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'datetimeLastLoggedIn is the last console login, and the time of creation until there was one',
     async (client) => {
@@ -146,7 +150,7 @@ onEveryEngine('identity', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'credits, usedCredits are 64-bit; transmissionPriority and tag are any int on import',
     async (client) => {

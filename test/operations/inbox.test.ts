@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { type Client, inEveryProtocol } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { type Client, inEveryForm } from '../support/reading.ts';
 
 const EVERYTHING = { from: '0001-01-01T00:00:00Z', to: '9999-12-31T23:59:59Z', max_count: 100 };
 
@@ -27,7 +27,7 @@ onEveryEngine('the inbox', (engine) => {
   const read = async (client: Client, from: string, to: string) =>
     (await client.ask('inbox', 'Read', { from, to, max_count: 100 })).map(({ id }) => id);
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'Read lists from ≤ timestamp ≤ to, both ends included to the millisecond, read or unread',
     async (client) => {
@@ -38,11 +38,11 @@ onEveryEngine('the inbox', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'Read with from > to is an empty list', async (client) => {
+  inEveryProtocol(engine, 'Read with from > to is an empty list', async (client) => {
     assert.deepEqual(await read(client, '2026-10-05T00:00:00Z', '2026-10-01T00:00:00Z'), []);
   });
 
-  inEveryForm(engine, 'does reading mark? No: reading, counting and fetching change nothing', async (client) => {
+  inEveryProtocol(engine, 'does reading mark? No: reading, counting and fetching change nothing', async (client) => {
     const before = await client.exported();
     await client.ask('inbox', 'Read', EVERYTHING);
     await client.ask('inbox', 'Unread', { max_count: 100 });
@@ -59,7 +59,7 @@ onEveryEngine('the inbox', (engine) => {
     assert.equal(await client.exported(), before);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'CountRead and CountUnread add up to the whole inbox, whatever is marked and deleted',
     async (client) => {
@@ -83,7 +83,7 @@ onEveryEngine('the inbox', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'MarkMessageAsRead takes the message from Unread to read, and from no other list',
     async (client) => {
@@ -100,7 +100,7 @@ onEveryEngine('the inbox', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'deletes are final at once: DeleteMessage, and a second one is false', async (client) => {
+  inEveryProtocol(engine, 'deletes are final at once: DeleteMessage, and a second one is false', async (client) => {
     assert.equal(await client.ask('inbox', 'DeleteMessage', { message_id: '1003' }), true);
     const left = await client.ask('inbox', 'Read', EVERYTHING);
     assert.deepEqual(
@@ -111,14 +111,18 @@ onEveryEngine('the inbox', (engine) => {
     assert.equal(await client.ask('inbox', 'MarkMessageAsRead', { message_id: '1003' }), false);
   });
 
-  inEveryForm(engine, 'DeleteAllMessages is true and leaves nothing, also when there was nothing', async (client) => {
-    for (let round = 0; round < 2; round++) {
-      assert.equal(await client.ask('inbox', 'DeleteAllMessages'), true);
-      assert.deepEqual(await client.ask('inbox', 'Read', EVERYTHING), []);
-    }
-  });
+  inEveryProtocol(
+    engine,
+    'DeleteAllMessages is true and leaves nothing, also when there was nothing',
+    async (client) => {
+      for (let round = 0; round < 2; round++) {
+        assert.equal(await client.ask('inbox', 'DeleteAllMessages'), true);
+        assert.deepEqual(await client.ask('inbox', 'Read', EVERYTHING), []);
+      }
+    },
+  );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'MarkMessageAsRead and DeleteMessage read message_id as a decimal number in any notation of it',
     async (client) => {
@@ -135,7 +139,7 @@ onEveryEngine('the inbox', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'a message_id that is no number names nothing: false, in all four operations that take one',
     async (client) => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
+import { adopt, clientOf, exportOf, inEveryProtocol, protocolsFor } from '../support/contract-client.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
-import type { Arguments } from '../support/forms.ts';
-import { adopt, clientOf, exportOf, formsFor, inEveryForm } from '../support/reading.ts';
+import type { Arguments } from '../support/protocols.ts';
 import { GLOBEX, startService } from '../support/service.ts';
 
 /** Parameters that name nothing in an account: who calls, when, how many, and a text that goes with another. */
@@ -99,13 +99,13 @@ onEveryEngine("another account's id in a parameter", (engine) => {
     const [group = '', operation = ''] = name.split('.');
     for (const { foreign, unknown } of cases) {
       test(`${name} ${JSON.stringify(foreign)} is answered as if it did not exist, and the other account stays`, async () => {
-        for (const form of formsFor(engine)) {
+        for (const protocol of protocolsFor(engine)) {
           const service = await startService(engine);
           try {
-            const globex = clientOf(service, form, GLOBEX, 'globex');
+            const globex = clientOf(service, protocol, GLOBEX, 'globex');
             const [acmeBefore, globexBefore] = [await exportOf(service.app, 'acme'), await globex.exported()];
             const answer = await globex.raw(group, operation, foreign);
-            assert.equal(await exportOf(service.app, 'acme'), acmeBefore, form);
+            assert.equal(await exportOf(service.app, 'acme'), acmeBefore, protocol);
 
             const expected = await globex.raw(group, operation, unknown);
             assert.equal(answer.status, 200, answer.text);
@@ -115,7 +115,7 @@ onEveryEngine("another account's id in a parameter", (engine) => {
             );
             // These two put what they are given into the caller's own account; all others find nothing and change nothing.
             if (!/SaveMessageTemplate|BlackListNumber/.test(operation)) {
-              assert.equal(await globex.exported(), globexBefore, form);
+              assert.equal(await globex.exported(), globexBefore, protocol);
             }
           } finally {
             await service.stop();
@@ -125,7 +125,7 @@ onEveryEngine("another account's id in a parameter", (engine) => {
     }
   }
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'an account in which everything has the same ids is not touched by any change to the first',
     async (client) => {

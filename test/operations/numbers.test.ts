@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { adopt, type Client, clientOf, exportOf, protocolsFor } from '../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { openOutside } from '../support/other-process.ts';
-import { adopt, type Client, clientOf, exportOf, formsFor } from '../support/reading.ts';
 import { type Service, startService } from '../support/service.ts';
 
 /** Numbers do not depend on what was configured when they came in. */
@@ -110,8 +110,8 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
         contacts: [{ id: 1, mobile }],
         blacklist: [{ mobile, timestamp: at }],
       });
-      for (const form of formsFor(engine)) {
-        const client = clientOf(service, form, 'a', 'a');
+      for (const protocol of protocolsFor(engine)) {
+        const client = clientOf(service, protocol, 'a', 'a');
         for (const text of ['27825550201', '0027825550201', '00 27 82 555 0201', mobile]) {
           assert.equal(await found(client, 'LookupContact', text), '1', text);
           assert.equal(await block(client, text), true, text);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { type Client, type DataSetReading, inEveryProtocol, type Row } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { type Client, type DataSetReading, inEveryForm, type Row } from '../support/reading.ts';
 
 const ALL = { from: '0001-01-01T00:00:00Z', to: '9999-12-31T23:59:59Z' };
 
@@ -52,7 +52,7 @@ onEveryEngine('results: lists', (engine) => {
   for (const { operation, cap, list, sample } of CAPPED) {
     const [group = '', name = ''] = operation.split('.');
 
-    inEveryForm(
+    inEveryProtocol(
       engine,
       `${cap}: ${operation} brings the first so many of its order, and all where there are fewer`,
       async (client) => {
@@ -62,11 +62,11 @@ onEveryEngine('results: lists', (engine) => {
       },
     );
 
-    inEveryForm(engine, `${cap}: ${operation} with 0 brings nothing`, async (client) => {
+    inEveryProtocol(engine, `${cap}: ${operation} with 0 brings nothing`, async (client) => {
       assert.deepEqual(await list(client, 0), []);
     });
 
-    inEveryForm(engine, `${cap}: ${operation} with a negative number is an error`, async (client) => {
+    inEveryProtocol(engine, `${cap}: ${operation} with a negative number is an error`, async (client) => {
       for (const negative of ['-1', '-2147483648']) {
         assert.deepEqual(await client.refused(group, name, { ...ALL, [cap]: negative }), {
           kind: 'bad-argument',
@@ -75,7 +75,7 @@ onEveryEngine('results: lists', (engine) => {
       }
     });
 
-    inEveryForm(
+    inEveryProtocol(
       engine,
       `${cap}: ${operation} above the service's limit brings as many as the limit`,
       async (client) => {
@@ -85,14 +85,14 @@ onEveryEngine('results: lists', (engine) => {
     );
   }
 
-  inEveryForm(engine, 'order: Read and Unread are oldest first by timestamp, then by id', async (client) => {
+  inEveryProtocol(engine, 'order: Read and Unread are oldest first by timestamp, then by id', async (client) => {
     const owner = await client.newcomer({ inbox: SHUFFLED.map(([id, timestamp]) => ({ id, timestamp, read: false })) });
     const oldestFirst = ['-5', '9', '10', '2', '1'];
     assert.deepEqual(idsOf(await owner.ask('inbox', 'Unread', { max_count: 9 })), oldestFirst);
     assert.deepEqual(idsOf(await owner.ask('inbox', 'Read', { ...ALL, max_count: 9 })), oldestFirst);
   });
 
-  inEveryForm(engine, 'order: InboxDS is newest first by timestamp, then by id', async (client) => {
+  inEveryProtocol(engine, 'order: InboxDS is newest first by timestamp, then by id', async (client) => {
     const owner = await client.newcomer({
       inbox: SHUFFLED.map(([id, timestamp], index) => ({ id, timestamp, read: index % 2 === 0 })),
     });
@@ -100,7 +100,7 @@ onEveryEngine('results: lists', (engine) => {
     assert.deepEqual(idsOf(rows), ['1', '2', '10', '9', '-5']);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'order: FetchUnmarkedDeliveryStatus is oldest change first, FetchSentDS newest first',
     async (client) => {
@@ -122,7 +122,7 @@ onEveryEngine('results: lists', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'order: FetchScheduledDS is soonest first, then by id', async (client) => {
+  inEveryProtocol(engine, 'order: FetchScheduledDS is soonest first, then by id', async (client) => {
     const scheduled = SHUFFLED.map(([id, timestamp_scheduled]) => ({
       ...{ id, timestamp_scheduled, timestamp_created: '2026-01-01T00:00:00Z' },
     }));
@@ -131,7 +131,7 @@ onEveryEngine('results: lists', (engine) => {
     assert.deepEqual(idsOf(rows), ['-5', '9', '10', '2', '1']);
   });
 
-  inEveryForm(engine, 'order: contacts and groups come by id, numerically', async (client) => {
+  inEveryProtocol(engine, 'order: contacts and groups come by id, numerically', async (client) => {
     const ids = [100, 9, -1, 10, 2];
     const owner = await client.newcomer({
       groups: ids.map((id) => ({ id })),
@@ -146,7 +146,7 @@ onEveryEngine('results: lists', (engine) => {
     assert.deepEqual(idsOf((await owner.ask('account', 'FetchContactsByGroupIdDS', { groupid })).rows), numerically);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'order: templates come in the order saved, and a deleted one that is saved again comes last',
     async (client) => {
@@ -161,7 +161,7 @@ onEveryEngine('results: lists', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'FetchContact and LookupContact that find nobody answer null: no Result element, or xsi:nil',
     async (client) => {
@@ -170,7 +170,7 @@ onEveryEngine('results: lists', (engine) => {
         for (const mobile of ['+27825559999', 'nobody', '', null]) {
           assert.equal(await client.ask('account', operation, { mobile }), null);
           const { text } = await client.raw('account', operation, { mobile });
-          const expected = client.form.startsWith('soap')
+          const expected = client.protocol.startsWith('soap')
             ? `<soap:Body><${operation}Response xmlns="http://sms.example/api" /></soap:Body>`
             : `\n<Contact ${XSI} xsi:nil="true" xmlns="http://sms.example/api" />`;
           assert.ok(text.includes(expected), text);
@@ -179,7 +179,7 @@ onEveryEngine('results: lists', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'nothing to list: a list is an empty element, a DataSet its schema and an empty diffgram',
     async (client) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { inEveryProtocol } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import type { Arguments } from '../support/forms.ts';
-import { inEveryForm } from '../support/reading.ts';
+import type { Arguments } from '../support/protocols.ts';
 
 type Case = readonly [group: 'account' | 'inbox' | 'sent' | 'compose', operation: string, args: Arguments];
 
@@ -39,13 +39,13 @@ const LISTS: readonly [operation: 'DeleteContact' | 'MoveContactToNewGroup' | 'R
   ['RemoveContactFromGroup', { group_id: '1' }],
 ];
 
-const askAny = (client: Parameters<Parameters<typeof inEveryForm>[2]>[0], [group, operation, args]: Case) =>
+const askAny = (client: Parameters<Parameters<typeof inEveryProtocol>[2]>[0], [group, operation, args]: Case) =>
   client.ask(group, operation as never, args) as Promise<unknown>;
 
 onEveryEngine('results: true and false', (engine) => {
   for (const call of HELD_ALREADY) {
     const [group, operation] = call;
-    inEveryForm(
+    inEveryProtocol(
       engine,
       `true: ${group}.${operation} ${JSON.stringify(call[2])} is true also when that held already, and then changes nothing`,
       async (client) => {
@@ -60,7 +60,7 @@ onEveryEngine('results: true and false', (engine) => {
 
   for (const call of NOT_THERE) {
     const [group, operation, args] = call;
-    inEveryForm(
+    inEveryProtocol(
       engine,
       `false: ${group}.${operation} ${JSON.stringify(args)} names nothing of this account, and nothing is changed`,
       async (client) => {
@@ -74,7 +74,7 @@ onEveryEngine('results: true and false', (engine) => {
   for (const [operation, args] of LISTS) {
     const named = `lists of contact_id: ${operation}`;
 
-    inEveryForm(engine, `${named} changes all of them`, async (client) => {
+    inEveryProtocol(engine, `${named} changes all of them`, async (client) => {
       assert.equal(await client.ask('account', operation, { ...args, contact_id: [101, 102] }), true);
       const contacts = await client.ask('account', 'FetchContacts');
       const groups = contacts.filter(({ id }) => id === '101' || id === '102').map(({ groupid }) => groupid);
@@ -83,7 +83,7 @@ onEveryEngine('results: true and false', (engine) => {
     });
 
     for (const bad of ['999', 'x', '']) {
-      inEveryForm(engine, `${named} with ${bad || 'an empty text'} among them is false for all`, async (client) => {
+      inEveryProtocol(engine, `${named} with ${bad || 'an empty text'} among them is false for all`, async (client) => {
         const before = await client.exported();
         for (const contact_id of [
           [101, 102, bad],
@@ -95,12 +95,12 @@ onEveryEngine('results: true and false', (engine) => {
       });
     }
 
-    inEveryForm(engine, `${named} counts duplicates once, however they are written`, async (client) => {
+    inEveryProtocol(engine, `${named} counts duplicates once, however they are written`, async (client) => {
       const contact_id = ['101', '102', '101', '+101', ' 0102 '];
       assert.equal(await client.ask('account', operation, { ...args, contact_id }), true);
     });
 
-    inEveryForm(engine, `${named} of an empty or missing list is an error`, async (client) => {
+    inEveryProtocol(engine, `${named} of an empty or missing list is an error`, async (client) => {
       const before = await client.exported();
       for (const contact_id of [[], null]) {
         assert.deepEqual(await client.refused('account', operation, { ...args, contact_id }), {
@@ -111,7 +111,7 @@ onEveryEngine('results: true and false', (engine) => {
       assert.equal(await client.exported(), before);
     });
 
-    inEveryForm(engine, `${named} takes 1000 items and not 1001`, async (client) => {
+    inEveryProtocol(engine, `${named} takes 1000 items and not 1001`, async (client) => {
       const before = await client.exported();
       const items = [101, ...Array.from({ length: 1000 }, () => 102)];
       assert.deepEqual(await client.refused('account', operation, { ...args, contact_id: items }), {
@@ -123,7 +123,7 @@ onEveryEngine('results: true and false', (engine) => {
     });
   }
 
-  inEveryForm(engine, 'lists of contact_id: 1000 different contacts are deleted in one call', async (client) => {
+  inEveryProtocol(engine, 'lists of contact_id: 1000 different contacts are deleted in one call', async (client) => {
     const ids = Array.from({ length: 1000 }, (_, index) => index + 1);
     const owner = await client.newcomer({ contacts: ids.map((id) => ({ id })) });
     assert.equal(await owner.ask('account', 'DeleteContact', { contact_id: ids }), true);

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { DELIVERY_STATUSES } from '../../src/domain/outbox.ts';
+import { type Client, inEveryProtocol } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { type Client, inEveryForm } from '../support/reading.ts';
 
 const unmarked = async (client: Client) =>
   (await client.ask('sent', 'FetchUnmarkedDeliveryStatus', { max: 100 })).map(({ user_message_id }) => user_message_id);
 
 onEveryEngine('sent and scheduled messages', (engine) => {
-  inEveryForm(
+  inEveryProtocol(
     engine,
     '"unmarked" delivery status: sent.MarkMessageAsRead takes a message from the fetch and the count',
     async (client) => {
@@ -29,7 +29,7 @@ onEveryEngine('sent and scheduled messages', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     "user_message_id is the sender's own reference, and the decimal id where none was given",
     async (client) => {
@@ -46,33 +46,37 @@ onEveryEngine('sent and scheduled messages', (engine) => {
     },
   );
 
-  inEveryForm(engine, "delivery_status is one of QUEUED, SUBMITTED and SMPP's names, told as it is", async (client) => {
-    const names = [
-      'QUEUED',
-      'SUBMITTED',
-      'ENROUTE',
-      'DELIVERED',
-      'EXPIRED',
-      'DELETED',
-      'UNDELIVERABLE',
-      'ACCEPTED',
-      'UNKNOWN',
-      'REJECTED',
-    ];
-    assert.deepEqual([...DELIVERY_STATUSES].sort(), [...names].sort());
-    const owner = await client.newcomer({
-      sent: names.map((delivery_status, index) => ({ ...message(String(index)), delivery_status })),
-    });
-    const statuses = await owner.ask('sent', 'FetchUnmarkedDeliveryStatus', { max: 100 });
-    assert.deepEqual(
-      statuses.map(({ delivery_status }) => delivery_status),
-      names,
-    );
-    const { rows } = await owner.ask('sent', 'FetchSentDS', { max: 100 });
-    assert.deepEqual(rows.map(({ delivery_status }) => delivery_status).reverse(), names);
-  });
+  inEveryProtocol(
+    engine,
+    "delivery_status is one of QUEUED, SUBMITTED and SMPP's names, told as it is",
+    async (client) => {
+      const names = [
+        'QUEUED',
+        'SUBMITTED',
+        'ENROUTE',
+        'DELIVERED',
+        'EXPIRED',
+        'DELETED',
+        'UNDELIVERABLE',
+        'ACCEPTED',
+        'UNKNOWN',
+        'REJECTED',
+      ];
+      assert.deepEqual([...DELIVERY_STATUSES].sort(), [...names].sort());
+      const owner = await client.newcomer({
+        sent: names.map((delivery_status, index) => ({ ...message(String(index)), delivery_status })),
+      });
+      const statuses = await owner.ask('sent', 'FetchUnmarkedDeliveryStatus', { max: 100 });
+      assert.deepEqual(
+        statuses.map(({ delivery_status }) => delivery_status),
+        names,
+      );
+      const { rows } = await owner.ask('sent', 'FetchSentDS', { max: 100 });
+      assert.deepEqual(rows.map(({ delivery_status }) => delivery_status).reverse(), names);
+    },
+  );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'deletes are final at once: DeleteSentMessage, also for its delivery status; a second one is false',
     async (client) => {
@@ -89,7 +93,7 @@ onEveryEngine('sent and scheduled messages', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'deletes are final at once: DeleteScheduledMessage returns the held credits once; a second one is false',
     async (client) => {
@@ -106,7 +110,7 @@ onEveryEngine('sent and scheduled messages', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'DeleteAllScheduled is true, returns all held credits, and is true also when there was nothing',
     async (client) => {
@@ -122,7 +126,7 @@ onEveryEngine('sent and scheduled messages', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'credits that come back never go past the largest long', async (client) => {
+  inEveryProtocol(engine, 'credits that come back never go past the largest long', async (client) => {
     const owner = await client.newcomer({
       credits: '9223372036854775806',
       scheduled: [scheduled('1', 'x'.repeat(161))],

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
+import { type Client, inEveryProtocol } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { type Client, inEveryForm } from '../support/reading.ts';
 
 const save = (client: Client, message: string) => client.ask('account', 'SaveMessageTemplate', { message });
 const saved = (client: Client) => client.ask('account', 'FetchSavedMessages');
 const remove = (client: Client, message: string | null) => client.ask('account', 'DeleteMessageTemplate', { message });
 
 onEveryEngine('message templates', (engine) => {
-  inEveryForm(engine, 'SaveMessageTemplate: a template is its text, exactly', async (client) => {
+  inEveryProtocol(engine, 'SaveMessageTemplate: a template is its text, exactly', async (client) => {
     const owner = await client.newcomer({});
     const texts = ['a', 'A', ' a', 'a ', 'a\n', 'a\r\n', ' ', 'é', 'e\u0301', '😀'];
     for (const text of texts) assert.equal(await save(owner, text), true);
     assert.deepEqual(await saved(owner), texts);
   });
 
-  inEveryForm(engine, 'SaveMessageTemplate of an empty or missing text is an error', async (client) => {
+  inEveryProtocol(engine, 'SaveMessageTemplate of an empty or missing text is an error', async (client) => {
     const before = await client.exported();
     for (const message of ['', null]) {
       assert.deepEqual(await client.refused('account', 'SaveMessageTemplate', { message }), {
@@ -25,7 +25,7 @@ onEveryEngine('message templates', (engine) => {
     assert.equal(await client.exported(), before);
   });
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'SaveMessageTemplate takes 2,000 characters and not 2,001, whatever their size in UTF-16',
     async (client) => {
@@ -41,7 +41,7 @@ onEveryEngine('message templates', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'SaveMessageTemplate takes 1,000 templates and not one more, until one is deleted',
     async (client) => {
@@ -60,7 +60,7 @@ onEveryEngine('message templates', (engine) => {
     },
   );
 
-  inEveryForm(engine, 'DeleteMessageTemplate deletes by exact text', async (client) => {
+  inEveryProtocol(engine, 'DeleteMessageTemplate deletes by exact text', async (client) => {
     const texts = await saved(client);
     for (const text of [
       'your order is ready for collection.',
@@ -76,8 +76,12 @@ onEveryEngine('message templates', (engine) => {
     assert.deepEqual(await saved(client), texts.slice(0, 2));
   });
 
-  inEveryForm(engine, 'deletes are final at once: DeleteMessageTemplate, and a second one is false', async (client) => {
-    assert.equal(await remove(client, 'Your order is ready for collection.'), true);
-    assert.equal(await remove(client, 'Your order is ready for collection.'), false);
-  });
+  inEveryProtocol(
+    engine,
+    'deletes are final at once: DeleteMessageTemplate, and a second one is false',
+    async (client) => {
+      assert.equal(await remove(client, 'Your order is ready for collection.'), true);
+      assert.equal(await remove(client, 'Your order is ready for collection.'), false);
+    },
+  );
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { clientOf, exportOf, inEveryProtocol, protocolsFor } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { FORMS, requestOf } from '../support/forms.ts';
-import { clientOf, exportOf, formsFor, inEveryForm } from '../support/reading.ts';
+import { PROTOCOLS, requestOf } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
 
 /** XML 1.0, production 2: Char. Of the planes above the first, their starts and ends. */
@@ -48,14 +48,14 @@ const UNCARRIED = [
 ].map((code) => String.fromCodePoint(code));
 
 onEveryEngine('text', (engine) => {
-  for (const form of formsFor(engine)) {
-    test(`text: every character that XML 1.0 can carry comes back through every form when saved by ${form}`, async () => {
+  for (const protocol of protocolsFor(engine)) {
+    test(`text: every character that XML 1.0 can carry comes back through every protocol when saved by ${protocol}`, async () => {
       const service = await startService(engine);
       try {
         const texts = [...DELICATE, ...carriedTexts()];
-        const owner = await clientOf(service, form).newcomer({});
+        const owner = await clientOf(service, protocol).newcomer({});
         for (const message of texts) assert.equal(await owner.ask('account', 'SaveMessageTemplate', { message }), true);
-        for (const other of FORMS) {
+        for (const other of PROTOCOLS) {
           const saved = await clientOf(service, other, owner.userId).ask('account', 'FetchSavedMessages');
           assert.equal(saved.length, texts.length);
           for (const [index, text] of texts.entries()) assert.equal(saved[index], text, `read by ${other}`);
@@ -70,7 +70,7 @@ onEveryEngine('text', (engine) => {
     });
   }
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'text: every character that XML 1.0 can carry leaves as it is, in records and in DataSets',
     async (client) => {
@@ -100,7 +100,7 @@ onEveryEngine('text', (engine) => {
     },
   );
 
-  inEveryForm(
+  inEveryProtocol(
     engine,
     'text: characters that XML cannot carry leave as U+FFFD and stay as they are in the store',
     async (client) => {
@@ -135,11 +135,11 @@ onEveryEngine('text', (engine) => {
     },
   );
 
-  for (const form of ['get', 'post'] as const) {
-    test(`text: what XML cannot carry can come in by ${form}, and is found again exactly`, async () => {
+  for (const protocol of ['get', 'post'] as const) {
+    test(`text: what XML cannot carry can come in by ${protocol}, and is found again exactly`, async () => {
       const service = await startService(engine);
       try {
-        const owner = await clientOf(service, form).newcomer({});
+        const owner = await clientOf(service, protocol).newcomer({});
         for (const character of UNCARRIED) {
           assert.equal(await owner.ask('account', 'SaveMessageTemplate', { message: character }), true);
         }

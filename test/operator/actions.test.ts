@@ -50,7 +50,7 @@ describe('every action', () => {
     });
   }
 
-  test('has a name, an operationId and a route of its own', () => {
+  test('every action has its own name, operationId and route', () => {
     for (const of of [
       actions.map(({ name }) => name),
       actions.map(operationId),
@@ -60,7 +60,7 @@ describe('every action', () => {
     }
   });
 
-  test('that account tokens may use lies below an account', () => {
+  test('every action for account tokens has a route below an account', () => {
     assert.deepEqual(
       actions.filter(({ accountTokens, ofAccount }) => accountTokens && !ofAccount).map(({ name }) => name),
       [],

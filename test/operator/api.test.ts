@@ -13,7 +13,7 @@ onEveryEngine("the operator's API", (engine) => {
   });
   after(() => api.stop());
 
-  test('makes, shows, changes, disables and removes an account', async () => {
+  test('the API creates, shows, changes, disables and deletes an account', async () => {
     const body = {
       username: 'initech',
       company: 'Initech',
@@ -237,7 +237,7 @@ onEveryEngine("the operator's API", (engine) => {
 });
 
 onEveryEngine("the operator's API without a token", (engine) => {
-  test('answers 404 until a token exists', async () => {
+  test('the operator API answers 404 until a token exists', async () => {
     const api = await startOperatorApi(engine, 'empty');
     try {
       await api.services.database.transaction(null, async (queries) => {
@@ -262,5 +262,18 @@ onEveryEngine("the operator's API without a token", (engine) => {
     } finally {
       await api.stop();
     }
+  });
+
+  test('audit entries of one millisecond are listed in the order in which they were made', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    for (let count = 0; count < 20; count++) {
+      await api.call('POST', '/tokens', { body: { name: `order ${count}`, scope: ['audit'] } });
+    }
+    const { items } = (await api.call('GET', '/audit?limit=20')).json;
+    assert.deepEqual(
+      items.map(({ target }: { target: string }) => target),
+      Array.from({ length: 20 }, (_, index) => `order ${19 - index}`),
+    );
   });
 });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { onEveryEngine } from '../support/engines.ts';
-import { requestOf } from '../support/forms.ts';
+import { requestOf } from '../support/protocols.ts';
+import { parse } from '../support/schema-validator.ts';
 import { ACME, type Answer, GLOBEX, type Service, startService } from '../support/service.ts';
-import { parse } from '../support/validate.ts';
 import { runs } from './arbitraries.ts';
 import { anyRequest, oddArguments, xmlRequest } from './noise.ts';
 import { type AnyRequest, damagedCall, rightCall } from './requests.ts';
@@ -59,9 +59,9 @@ onEveryEngine('any request', (engine) => {
   test('a call with arguments of the right types succeeds, or is told which argument was wrong', async () => {
     const service = await startService(engine);
     try {
-      const answered = fc.asyncProperty(rightCall, async ({ form, group, operation, args }) => {
+      const answered = fc.asyncProperty(rightCall, async ({ protocol, group, operation, args }) => {
         service.logged.length = 0;
-        const answer = await service.send(requestOf(form, group, operation, args));
+        const answer = await service.send(requestOf(protocol, group, operation, args));
         assertKnown(answer, service);
         if (answer.status === 200) return;
         const denied = args.user_id !== ACME && args.user_id !== GLOBEX;
@@ -79,7 +79,7 @@ onEveryEngine('any request', (engine) => {
   test('requests that are large in any way are answered', async () => {
     const service = await startService(engine);
     const soap = { method: 'POST', path: '/api/inbox.asmx', headers: { 'content-type': 'text/xml' } };
-    const form = { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+    const protocol = { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
     const units = [
       '<a>',
       '<a/>',
@@ -112,7 +112,7 @@ onEveryEngine('any request', (engine) => {
       }
       for (const unit of pairs) {
         const text = unit.repeat(900_000 / unit.length);
-        assertKnown(await service.send({ ...form, path: '/api/account.asmx/DeleteContact', bytes: text }), service);
+        assertKnown(await service.send({ ...protocol, path: '/api/account.asmx/DeleteContact', bytes: text }), service);
         assertKnown(
           await service.send({ path: '/api/account.asmx/DeleteContact', query: text.slice(0, 60_000) }),
           service,

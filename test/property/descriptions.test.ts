@@ -5,7 +5,7 @@ import { createEndpoint } from '../../src/asmx/endpoint.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { contract } from '../../src/contract/contract.ts';
 import { LIMITS } from '../support/limits.ts';
-import { parse } from '../support/validate.ts';
+import { parse } from '../support/schema-validator.ts';
 import { anyText, runs, xmlText } from './arbitraries.ts';
 
 /** The settings, where they are accepted; a variable of the environment cannot hold U+0000. */

@@ -5,7 +5,7 @@ import { Problem } from '../../src/problem.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { Fields, Mistakes, parseJson } from '../../src/transfer/json-fields.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { FORMS } from '../support/forms.ts';
+import { PROTOCOLS } from '../support/protocols.ts';
 import { startService } from '../support/service.ts';
 import { anyAccount, questions } from './accounts.ts';
 import { anyText, long, runs } from './arbitraries.ts';
@@ -151,7 +151,7 @@ onEveryEngine('importing accounts', (engine) => {
           : account,
       );
     try {
-      const load = fc.asyncProperty(odd, fc.constantFrom(...FORMS), async (given, form) => {
+      const load = fc.asyncProperty(odd, fc.constantFrom(...PROTOCOLS), async (given, protocol) => {
         count += 1;
         const names = { username: `account ${count}`, userID: `user ${count}` };
         const value = typeof given === 'object' ? { ...given, ...names, password: null } : given;
@@ -160,7 +160,7 @@ onEveryEngine('importing accounts', (engine) => {
         const loaded = await tried(() => service.app.archive.load(account).then(() => true));
         if (loaded === null) return;
         for (const [group, operation, args] of questions(NOTHING, names.userID, names.username)) {
-          await ask(service, form, group, operation, { user_id: names.userID, ...args });
+          await ask(service, protocol, group, operation, { user_id: names.userID, ...args });
         }
       });
       await fc.assert(load, runs(300));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { contract } from '../../src/contract/contract.ts';
-import { ENVELOPES, envelope, NAMESPACE, operationElement } from '../support/forms.ts';
+import { ENVELOPES, envelope, NAMESPACE, operationElement } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
 import { anyText, xmlText } from './arbitraries.ts';
 import { type AnyRequest, latin1, operation, rightCall, utf8 } from './requests.ts';

@@ -1,4 +1,4 @@
-import { type Arguments, envelope, NAMESPACE, type Phrased, requestOf, soapRequest } from '../support/forms.ts';
+import { type Arguments, envelope, NAMESPACE, type Phrased, requestOf, soapRequest } from '../support/protocols.ts';
 
 /** The same call in the many ways in which clients may write its characters. The arguments are texts. */
 type Phrasing = (

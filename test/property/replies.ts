@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { type XmlElement, XmlXPath } from 'libxml2-wasm';
 import { contract } from '../../src/contract/contract.ts';
 import type { Fields, Operation, ResultType, Scalar } from '../../src/contract/types.ts';
-import { type Arguments, ENVELOPES, type Form, NAMESPACE } from '../support/forms.ts';
+import { type Arguments, ENVELOPES, NAMESPACE, type Protocol } from '../support/protocols.ts';
+import { parse } from '../support/schema-validator.ts';
 import type { Service } from '../support/service.ts';
-import { parse } from '../support/validate.ts';
 
 /** Replies as typed values, read by another XML parser than the service's own. A string that is absent is null. */
 export type Value = string | number | bigint | boolean | null | readonly Value[] | { readonly [name: string]: Value };
@@ -17,23 +17,23 @@ const OPERATIONS = new Map(
 
 export async function ask(
   service: Service,
-  form: Form,
+  protocol: Protocol,
   group: string,
   operation: string,
   args: Arguments,
 ): Promise<Value> {
-  const { status, text } = await service.call(form, group, operation, args);
+  const { status, text } = await service.call(protocol, group, operation, args);
   assert.equal(status, 200, text);
-  return readReply(form, group, operation, text);
+  return readReply(protocol, group, operation, text);
 }
 
-function readReply(form: Form, group: string, operation: string, text: string): Value {
+function readReply(protocol: Protocol, group: string, operation: string, text: string): Value {
   const { result } = OPERATIONS.get(`${group}.${operation}`) ?? assert.fail(`no operation ${operation}`);
   const document = parse(text);
   try {
-    if (form === 'get' || form === 'post') return read(result, document.root);
+    if (protocol === 'get' || protocol === 'post') return read(result, document.root);
     const [response] = document.find(`/s:Envelope/s:Body/t:${operation}Response`, {
-      s: ENVELOPES[form],
+      s: ENVELOPES[protocol],
       t: NAMESPACE,
     });
     return read(result, childrenOf(response as XmlElement)[0]);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { contract } from '../../src/contract/contract.ts';
 import type { Operation, ParameterType } from '../../src/contract/types.ts';
-import { type Arguments, FORMS, requestOf } from '../support/forms.ts';
+import { type Arguments, PROTOCOLS, requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX } from '../support/service.ts';
 import { instant, int, long, xmlText } from './arbitraries.ts';
 
@@ -38,10 +38,10 @@ function argument(name: string, type: ParameterType): fc.Arbitrary<Arguments[str
 export const rightCall = operation.chain(({ group, name, row }) =>
   fc
     .tuple(
-      fc.constantFrom(...FORMS),
+      fc.constantFrom(...PROTOCOLS),
       fc.record(Object.fromEntries(Object.entries(row.parameters).map(([each, type]) => [each, argument(each, type)]))),
     )
-    .map(([form, args]) => ({ form, group, operation: name, args: args as Arguments })),
+    .map(([protocol, args]) => ({ protocol, group, operation: name, args: args as Arguments })),
 );
 
 export const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
@@ -91,8 +91,8 @@ function damaged(bytes: Uint8Array, { at, length, kind, bits, splinter: piece }:
 /** A right request with bytes of its body or its query flipped, cut, doubled or put in. */
 export const damagedCall: fc.Arbitrary<AnyRequest> = fc
   .tuple(rightCall, fc.array(damage, { minLength: 1, maxLength: 4 }))
-  .map(([{ form, group, operation: name, args }, damages]) => {
-    const request = sent(requestOf(form, group, name, args));
+  .map(([{ protocol, group, operation: name, args }, damages]) => {
+    const request = sent(requestOf(protocol, group, name, args));
     const hurt = (text: string) => latin1(damages.reduce(damaged, Buffer.from(text, 'latin1')));
     return { ...request, query: hurt(request.query), body: hurt(request.body) };
   });

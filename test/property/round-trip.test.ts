@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { FORMS } from '../support/forms.ts';
+import { PROTOCOLS } from '../support/protocols.ts';
 import { type Service, startService } from '../support/service.ts';
 import { type AnyAccount, anyAccount, questions } from './accounts.ts';
 import { anyText, carried, LONG_MAX, LONG_MIN, runs, xmlText } from './arbitraries.ts';
 import { phrasings } from './phrasings.ts';
 import { ask } from './replies.ts';
 
-const someForm = fc.constantFrom(...FORMS);
+const someForm = fc.constantFrom(...PROTOCOLS);
 
 onEveryEngine('round trips', (engine) => {
   const withService = async (work: (service: Service) => Promise<void>): Promise<void> => {
@@ -35,7 +35,7 @@ onEveryEngine('round trips', (engine) => {
     return names;
   }
 
-  test('a template that is saved in one form is listed in all, exactly, and deleted by its text in any', () =>
+  test('a template that is saved in one protocol is listed in all, exactly, and deleted by its text in any', () =>
     withService(async (service) => {
       const save = fc.asyncProperty(
         xmlText().filter(Boolean),
@@ -45,8 +45,12 @@ onEveryEngine('round trips', (engine) => {
           const { userID: user_id } = await adopt(service);
           const call = { user_id, message };
           assert.equal(await ask(service, saving, 'account', 'SaveMessageTemplate', call), true);
-          for (const form of FORMS) {
-            assert.deepEqual(await ask(service, form, 'account', 'FetchSavedMessages', { user_id }), [message], form);
+          for (const protocol of PROTOCOLS) {
+            assert.deepEqual(
+              await ask(service, protocol, 'account', 'FetchSavedMessages', { user_id }),
+              [message],
+              protocol,
+            );
           }
           assert.equal(await ask(service, deleting, 'account', 'DeleteMessageTemplate', call), true);
           assert.deepEqual(await ask(service, deleting, 'account', 'FetchSavedMessages', { user_id }), []);
@@ -55,7 +59,7 @@ onEveryEngine('round trips', (engine) => {
       await fc.assert(save, runs(150));
     }));
 
-  test('it does not matter how a client writes the characters of a text', () =>
+  test('every spelling of the characters of a text gives the same text', () =>
     withService(async (service) => {
       const save = fc.asyncProperty(xmlText().filter(Boolean), async (message) => {
         const { userID: user_id } = await adopt(service);
@@ -70,32 +74,32 @@ onEveryEngine('round trips', (engine) => {
       await fc.assert(save, runs(50));
     }));
 
-  test('what XML cannot carry leaves as U+FFFD in every form, and is still what was saved', () =>
+  test('what XML cannot carry leaves as U+FFFD in every protocol, and is still what was saved', () =>
     withService(async (service) => {
       const wellFormed = anyText()
         .map((text) => text.toWellFormed())
         .filter(Boolean);
-      const save = fc.asyncProperty(wellFormed, fc.constantFrom('get', 'post'), async (message, form) => {
+      const save = fc.asyncProperty(wellFormed, fc.constantFrom('get', 'post'), async (message, protocol) => {
         const { userID: user_id } = await adopt(service);
         const call = { user_id, message };
-        assert.equal(await ask(service, form, 'account', 'SaveMessageTemplate', call), true);
-        for (const each of FORMS) {
+        assert.equal(await ask(service, protocol, 'account', 'SaveMessageTemplate', call), true);
+        for (const each of PROTOCOLS) {
           const listed = await ask(service, each, 'account', 'FetchSavedMessages', { user_id });
           assert.deepEqual(listed, [carried(message)]);
         }
-        assert.equal(await ask(service, form, 'account', 'DeleteMessageTemplate', call), true);
+        assert.equal(await ask(service, protocol, 'account', 'DeleteMessageTemplate', call), true);
       });
       await fc.assert(save, runs(100));
     }));
 
-  test('an account that is imported is answered in every form as it was in the file', () =>
+  test('an account that is imported is answered in every protocol as it was in the file', () =>
     withService(async (service) => {
       const load = fc.asyncProperty(anyAccount, async (account) => {
         const { userID, username } = await adopt(service, account);
         for (const [group, operation, args, answer] of questions(account, userID, username)) {
-          for (const form of FORMS) {
-            const given = await ask(service, form, group, operation, { user_id: userID, ...args });
-            assert.deepEqual(given, answer, `${group}.${operation} ${form}`);
+          for (const protocol of PROTOCOLS) {
+            const given = await ask(service, protocol, group, operation, { user_id: userID, ...args });
+            assert.deepEqual(given, answer, `${group}.${operation} ${protocol}`);
           }
         }
       });
@@ -104,10 +108,10 @@ onEveryEngine('round trips', (engine) => {
 
   test('an id names its own message and no other, over all 64 bits and in every form', () =>
     withService(async (service) => {
-      const change = fc.asyncProperty(anyAccount, someForm, async (account, form) => {
+      const change = fc.asyncProperty(anyAccount, someForm, async (account, protocol) => {
         const { userID } = await adopt(service, account);
         const told = (group: string, operation: string, args: Record<string, string>) =>
-          ask(service, form, group, operation, { user_id: userID, ...args });
+          ask(service, protocol, group, operation, { user_id: userID, ...args });
         const [inbox, sent] = [account.inbox, account.sent].map((list) => new Set(list.map(({ id }) => id)));
         for (const id of around(account.inbox)) {
           assert.equal(await told('inbox', 'MarkMessageAsRead', { message_id: id }), inbox?.has(id));
@@ -133,12 +137,12 @@ onEveryEngine('round trips', (engine) => {
 
   test('credits that come back stay a number of 64 bits', () =>
     withService(async (service) => {
-      const cancel = fc.asyncProperty(anyAccount, someForm, async (account, form) => {
+      const cancel = fc.asyncProperty(anyAccount, someForm, async (account, protocol) => {
         const { userID: user } = await adopt(service, account);
         const credits = async () =>
-          ((await ask(service, form, 'account', 'Profile', { user_id: user })) as { credits: bigint }).credits;
+          ((await ask(service, protocol, 'account', 'Profile', { user_id: user })) as { credits: bigint }).credits;
         const before = await credits();
-        assert.equal(await ask(service, form, 'compose', 'DeleteAllScheduled', { user_id: user }), true);
+        assert.equal(await ask(service, protocol, 'compose', 'DeleteAllScheduled', { user_id: user }), true);
         const after = await credits();
         assert.ok(after >= before && after <= LONG_MAX, `${before} credits became ${after}`);
         if (account.scheduled.length > 0 && before < LONG_MAX) assert.ok(after > before);

@@ -123,7 +123,7 @@ describe('a backup of the embedded database', () => {
     assert.equal((await server.ended).code, 0);
   });
 
-  test('does not write over a file that exists', async () => {
+  test('columba backup does not overwrite an existing file', async () => {
     const database = freshDatabase();
     await columba(['account', 'add', 'a', '--database', database]);
     const path = freshPath('db');
@@ -136,7 +136,7 @@ describe('a backup of the embedded database', () => {
     assert.equal(readFileSync(path, 'utf8'), 'precious');
   });
 
-  test('says in one sentence when the copy cannot be written', async () => {
+  test('columba backup says in one sentence that the copy cannot be written', async () => {
     const path = freshPath('folder/that/is/not/there.db');
     const database = freshDatabase();
     await columba(['account', 'add', 'a', '--database', database]);
@@ -148,7 +148,7 @@ describe('a backup of the embedded database', () => {
 });
 
 onPostgres('a backup of PostgreSQL', () => {
-  test('is left to its own tools, and the command says so', async () => {
+  test('columba backup of PostgreSQL names the tools of PostgreSQL', async () => {
     const postgres = engines.find(({ name }) => name === 'postgres') as Engine;
     const path = freshPath('db');
     const { code, stdout, stderr } = await columba(['backup', path, '--database', await postgres.fresh('empty')]);

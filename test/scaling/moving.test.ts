@@ -8,7 +8,7 @@ import { columba, freshDatabase, freshPath } from '../support/command.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { account, lines } from '../support/import-files.ts';
 import { script, testWith } from '../support/peers.ts';
-import { digestOf, type Measured, measured, writeAccounts } from './measuring.ts';
+import { digestOf, type Measured, measured, writeAccounts } from './measured-command.ts';
 
 /** MESSAGES=1000000 for the figures of docs/SCALING.md. */
 const MESSAGES = Number(process.env.MESSAGES ?? 100_000);
@@ -74,7 +74,7 @@ onEveryEngine('the progress of an import', (engine) => {
     assert.equal(stdout.split('\n').length, 3, 'the database, one line and its end');
   });
 
-  test('is not written where nobody looks', async () => {
+  test('an import writes no progress where its output is no terminal', async () => {
     const outcome = await columba(['import', file(), '--database', await engine.fresh('empty')]);
     assert.deepEqual(outcome, { code: 0, stdout: 'Imported 2 accounts with 1,234 messages.\n', stderr: '' });
   });

@@ -10,6 +10,15 @@ import { type Index, type StatementText, strayingIndexes, strayings } from './lo
 
 const STORE = new URL('../../src/store/', import.meta.url);
 
+/** Operators sign in as well as holders of accounts. */
+const SIGN_IN = Object.fromEntries(
+  `addLink linkByHash deleteLink deleteLinksOf deleteOldLinks addSession sessionByHash sessionsOf
+   sessionSeen deleteSessionOf deleteSessionsOf deleteOldSessions factorOf setFactor factorUsed
+   deleteFactor addRecoveryCode useRecoveryCode deleteRecoveryCodes countRecoveryCodes failuresOf
+   addFailure clearFailures deleteOldFailures`
+    .split(/\s+/)
+    .map((name) => [`signIn.${name}`, 'operators sign in too']),
+);
 /** Statements that look beyond one account, each with the reason why it may. */
 const BEYOND: Readonly<Record<string, string>> = {
   'accounts.identify': 'a user_id names the account: nothing else is known yet',
@@ -21,18 +30,91 @@ const BEYOND: Readonly<Record<string, string>> = {
   'audit.add': 'the audit is of all accounts',
   'audit.before': 'the audit is of all accounts',
   'audit.ofAccountBefore': 'the audit is of all accounts',
+  'connectors.addCounts': 'connectors belong to the installation',
+  'connectors.all': 'connectors belong to the installation',
+  'connectors.byName': 'connectors belong to the installation',
+  'connectors.moveSlots': 'connectors belong to the installation',
+  'connectors.onlyDefault': 'connectors belong to the installation',
+  'connectors.put': 'connectors belong to the installation',
+  'connectors.remove': 'connectors belong to the installation',
+  'connectors.setDown': 'connectors belong to the installation',
+  'connectors.setPaused': 'connectors belong to the installation',
+  'connectors.setUp': 'connectors belong to the installation',
+  'connectors.takeSlots': 'connectors belong to the installation',
+  'connectors.inUse': 'the operator removes a connector that no account names',
+  'sending.addHistory': 'all rows of its list belong to the account that it is given',
+  'sending.dueAccounts': 'a dispatcher looks for work of any account',
+  'sending.lockAccounts': 'a dispatcher looks for work of any account',
+  'sending.nextDue': 'a dispatcher looks for work of any account',
+  'sending.waitForAccounts': 'one transaction settles messages of several accounts',
   'idempotency.answerOf': 'a key belongs to a token',
   'idempotency.claim': 'a key belongs to a token',
   'idempotency.forget': 'a key belongs to a token',
   'idempotency.keep': 'a key belongs to a token',
   'idempotency.release': 'a key belongs to a token',
   'idempotency.takeOver': 'a key belongs to a token',
+  'incoming.addOnce': 'what carriers bring belongs to no account yet',
+  'incoming.addOnceWithin': 'what carriers bring belongs to no account yet',
+  'incoming.addUnrouted': 'what carriers bring belongs to no account yet',
+  'incoming.countUnrouted': 'what carriers bring belongs to no account yet',
+  'incoming.countUnroutedBefore': 'what carriers bring belongs to no account yet',
+  'incoming.deleteUnroutedBefore': 'what carriers bring belongs to no account yet',
+  'incoming.forgetOnce': 'what carriers bring belongs to no account yet',
+  'incoming.groupsAfter': 'what carriers bring belongs to no account yet',
+  'incoming.holdGroup': 'what carriers bring belongs to no account yet',
+  'incoming.oldGroups': 'what carriers bring belongs to no account yet',
+  'incoming.setParts': 'what carriers bring belongs to no account yet',
+  'incoming.takeGroup': 'what carriers bring belongs to no account yet',
+  'incoming.takeUnrouted': 'what carriers bring belongs to no account yet',
+  'incoming.unroutedAfter': 'what carriers bring belongs to no account yet',
+  'incoming.unroutedWithId': 'what carriers bring belongs to no account yet',
+  'receipts.addHistory': 'it inserts rows of the account from a list',
+  'receipts.attemptsAfter': 'it looks for submissions without a receipt, wherever they are',
+  'receipts.dropBeyond': 'a held receipt names no account',
+  'receipts.dropHeld': 'a held receipt names no account',
+  'receipts.hold': 'a held receipt names no account',
+  'receipts.heldMatches': 'a carrier names an attempt, not an account',
+  'receipts.heldOf': 'a held receipt names no account',
+  'receipts.matched': 'a carrier names an attempt, not an account',
+  'receipts.moveWatch': 'the watch is of the installation',
+  'receipts.removeHeld': 'a held receipt names no account',
+  'receipts.takeWatch': 'the watch is of the installation',
+  'routes.after': 'a route names the account: nothing else is known yet',
+  'routes.byEnd': 'a route names the account: nothing else is known yet',
+  'routes.count': 'a route names the account: nothing else is known yet',
+  'routes.named': 'a route names the account: nothing else is known yet',
+  'routes.put': 'a route names the account: nothing else is known yet',
+  'routes.remove': 'a route names the account: nothing else is known yet',
   'retention.countAudit': 'the audit is of all accounts',
   'retention.deleteAudit': 'the audit is of all accounts',
+  'retention.hold': 'retention is a setting of the installation',
   'retention.set': 'retention is a setting of the installation',
   'retention.settings': 'retention is a setting of the installation',
   'retention.take': 'retention is a setting of the installation',
   'retention.unset': 'retention is a setting of the installation',
+  'operators.add': 'an operator belongs to no account',
+  'operators.byName': 'an operator belongs to no account',
+  'operators.byId': 'an operator belongs to no account',
+  'operators.after': 'an operator belongs to no account',
+  'operators.setDisabled': 'an operator belongs to no account',
+  'operators.setPassword': 'an operator belongs to no account',
+  'operators.signedIn': 'an operator belongs to no account',
+  'webhooks.add': 'a webhook may be about all accounts',
+  'webhooks.count': 'a webhook may be about all accounts',
+  'webhooks.byId': 'a webhook may be about all accounts',
+  'webhooks.after': 'a webhook may be about all accounts',
+  'webhooks.remove': 'a webhook may be about all accounts',
+  'webhooks.rotate': 'a webhook may be about all accounts',
+  'webhooks.setDisabled': 'a webhook may be about all accounts',
+  'webhooks.due': 'a webhook may be about all accounts',
+  'webhooks.claim': 'a webhook may be about all accounts',
+  'webhooks.settle': 'a webhook may be about all accounts',
+  'webhooks.addAttempt': 'a webhook may be about all accounts',
+  'webhooks.attemptsBefore': 'a webhook may be about all accounts',
+  'webhooks.resend': 'a webhook may be about all accounts',
+  'webhooks.deleteOld': 'a webhook may be about all accounts',
+  'events.emit': 'a webhook may be about all accounts',
+  ...SIGN_IN,
   'tokens.add': 'a token may belong to no account',
   'tokens.after': 'the operator lists all tokens',
   'tokens.any': 'the API exists once there is a token',
@@ -41,6 +123,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'tokens.revoke': 'the operator names a token by its id',
   'tokens.used': 'a token may belong to no account',
   'purge.next': 'it looks for inboxes that were emptied, wherever they are',
+  'totals.sending': 'the operator wants to know how much there is',
   'totals.messages': 'the operator wants to know how much there is',
   'totals.scheduled': 'the operator wants to know how much there is',
   'totals.status': 'the operator wants to know how much there is',
@@ -56,12 +139,52 @@ const EVERYWHERE = [
   'audit: primary key (audit_id)',
   'carrier_connector: primary key (name)',
   'credential: unique (user_id_hash)',
+  'held_incoming: index (held_at)',
+  'held_incoming: primary key (group_hash)',
+  'held_receipt: index (held_at)',
+  'held_receipt: primary key (connector, gateway_id, attempt_id, status)',
   'idempotency: index (claimed_at)',
   'idempotency: primary key (key_hash)',
+  'incoming_once: index (forget_at)',
+  'incoming_once: primary key (key_hash)',
+  'operator: primary key (operator_id)',
+  'operator: unique (name)',
   'operator_token: index (created_at, token_id)',
   'operator_token: primary key (token_id)',
   'operator_token: unique (token_hash)',
+  'receipt_watch: primary key (watch_id)',
+  'recovery_code: foreign key (operator_id)',
+  'recovery_code: index (operator_id)',
+  'recovery_code: primary key (owner, code_hash)',
   'retention: primary key (kind)',
+  'route: index (destination_end)',
+  'route: primary key (name)',
+  'second_factor: foreign key (operator_id)',
+  'second_factor: index (operator_id)',
+  'second_factor: primary key (owner)',
+  'session: foreign key (operator_id)',
+  'session: index (expires_at)',
+  'session: index (operator_id)',
+  'session: index (owner, created_at, session_id)',
+  'session: primary key (session_hash)',
+  'sign_in_failure: index (failed_at)',
+  'sign_in_failure: primary key (key_hash)',
+  'sign_in_link: foreign key (operator_id)',
+  'sign_in_link: index (expires_at)',
+  'sign_in_link: index (operator_id)',
+  'sign_in_link: index (owner)',
+  'sign_in_link: primary key (link_hash)',
+  'unrouted: index (received_at, unrouted_id)',
+  'unrouted: primary key (unrouted_id)',
+  'webhook: index (created_at, webhook_id)',
+  'webhook: primary key (webhook_id)',
+  'webhook_attempt: foreign key (webhook_id, event_id)',
+  'webhook_attempt: index (webhook_id, at, event_id, number)',
+  'webhook_attempt: primary key (webhook_id, event_id, number)',
+  'webhook_delivery: foreign key (webhook_id)',
+  'webhook_delivery: index (at)',
+  'webhook_delivery: index (webhook_id, due_at)',
+  'webhook_delivery: primary key (webhook_id, event_id)',
 ];
 /**
  * Indexes of spread tables, each node has its own: nobody who calls waits for a search over all
@@ -113,7 +236,7 @@ describe('statements', () => {
   test('what looks beyond one account touches only the tables that are on every node', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
-    const nobodyWaits = /^(purge\.next|totals\.\w+)$/;
+    const nobodyWaits = /^(purge\.next|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     // The version is read from the row of the account that was found: from one node.
     const ofCaller = '(select version from tally where tally.account_id = caller.account_id)';
@@ -219,7 +342,10 @@ onEveryEngine('tables', (engine) => {
 
   test('every key, index and reference starts with the account, but for what must be unique everywhere', async () => {
     const indexes = await indexesIn(setting);
-    assert.deepEqual(strayingIndexes(indexes), [...EVERYWHERE, ...SEARCHED, 'schema_version: primary key (version)'].sort());
+    assert.deepEqual(
+      strayingIndexes(indexes),
+      [...EVERYWHERE, ...SEARCHED, 'schema_version: primary key (version)'].sort(),
+    );
     const keyed = indexes.filter(({ kind }) => kind === 'primary key').map(({ table }) => table);
     assert.deepEqual(keyed.sort(), [...TABLES, 'schema_version'].sort());
     const referring = indexes.filter(({ kind }) => kind === 'foreign key').map(({ table }) => table);

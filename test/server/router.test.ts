@@ -57,13 +57,13 @@ describe('redirect to the web listener', () => {
   const redirect = redirectTo('https://operator.example:8443/sms');
   const locationOf = async (request: Request) => (await redirect(request)).headers.Location;
 
-  test('keeps the path and the query', async () => {
+  test('a redirect to the web listener keeps the path and the query', async () => {
     const request = requestOf('/console/accounts', { query: 'page=2&q=%20' });
     assert.equal(await locationOf(request), 'https://operator.example:8443/sms/console/accounts?page=2&q=%20');
     assert.equal(await locationOf(requestOf('/operator')), 'https://operator.example:8443/sms/operator');
   });
 
-  test('keeps the method and is not cached', async () => {
+  test('a redirect to the web listener is 307 and is not cached', async () => {
     const { status, headers } = await redirect(requestOf('/console', { method: 'POST' }));
     assert.equal(status, 307);
     assert.equal(headers['Cache-Control'], 'no-store');

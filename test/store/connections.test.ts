@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { DatabaseSync, type SQLInputValue, StatementSync } from 'node:sqlite';
 import { afterEach, describe, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
+import { exportOf } from '../support/contract-client.ts';
 import { engines } from '../support/engines.ts';
-import { FORMS } from '../support/forms.ts';
 import { openStore, pathOf, sql } from '../support/opened-database.ts';
-import { exportOf } from '../support/reading.ts';
+import { PROTOCOLS } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
 
 /** What the program does to the connections of the embedded database, seen by watching the driver. */
@@ -84,9 +84,9 @@ describe('connections of the embedded database', () => {
     const service = await startService(sqlite);
     try {
       const callAll = async () => {
-        for (const form of FORMS) {
+        for (const protocol of PROTOCOLS) {
           for (const [group, operations] of Object.entries(contract)) {
-            for (const operation of Object.keys(operations)) await service.call(form, group, operation, ARGUMENTS);
+            for (const operation of Object.keys(operations)) await service.call(protocol, group, operation, ARGUMENTS);
           }
         }
       };

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from '../../src/store/database.ts';
+import { clientOf } from '../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { FORMS } from '../support/forms.ts';
 import { openStore, sql } from '../support/opened-database.ts';
-import { clientOf } from '../support/reading.ts';
+import { PROTOCOLS } from '../support/protocols.ts';
 import { startService } from '../support/service.ts';
 
 const add = sql<{ id: number }>('insert into thing (id) values (:id)');
@@ -137,7 +137,7 @@ onEveryEngine('transactions', (engine) => {
       const calls = ids
         .filter((id) => id % 4 === 1)
         .flatMap((id, index) => {
-          const client = clientOf(service, FORMS[index % FORMS.length] ?? 'get', owner.userId);
+          const client = clientOf(service, PROTOCOLS[index % PROTOCOLS.length] ?? 'get', owner.userId);
           const four = [id, id + 1, id + 2, id + 3];
           const one = async (done: boolean, operation: ListOperation, contact_id: number[], group_id?: string) =>
             assert.equal(await client.ask('account', operation, { contact_id, group_id: group_id ?? null }), done);

@@ -30,7 +30,7 @@ describe('package-lock.json', () => {
     );
   });
 
-  test('its form is the one that npm of Node 20 and newer writes', () => {
+  test('package-lock.json has the format that npm of Node 20 and newer writes', () => {
     assert.equal(lock.lockfileVersion, 3);
   });
 });

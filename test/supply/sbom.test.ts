@@ -27,7 +27,7 @@ function written(name: string, env: Record<string, string> = {}): string {
 }
 
 describe('the bill of materials', () => {
-  test('says what it is', () => {
+  test('the SBOM names its format, version and program', () => {
     assert.deepEqual([sbom.bomFormat, sbom.specVersion, sbom.version], ['CycloneDX', '1.6', 1]);
     assert.match(sbom.serialNumber, /^urn:uuid:[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
     const { name, version, licenses } = sbom.metadata.component;
@@ -37,7 +37,7 @@ describe('the bill of materials', () => {
     );
   });
 
-  test('has every package that runs with the service, in its version, and no other', () => {
+  test('the SBOM has every runtime package in its version, and no other', () => {
     const expected = runtimeOf(lock).map(({ name, version }) => `${name}@${version}`);
     assert.deepEqual(refs.slice(1), [...new Set(expected)].sort());
     for (const [name, version] of Object.entries({ ...own.dependencies, ...own.optionalDependencies })) {
@@ -47,7 +47,7 @@ describe('the bill of materials', () => {
       assert.ok(!refs.some((ref) => ref.startsWith(`${name}@`)), name);
   });
 
-  test('has what `npm ls` finds among the installed packages that run', () => {
+  test('the SBOM has the runtime packages that `npm ls` finds', () => {
     const flags = ['ls', '--omit=dev', '--all', '--parseable', '--long'];
     const lines = execFileSync('npm', flags, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
     const listed = lines
@@ -61,7 +61,7 @@ describe('the bill of materials', () => {
     );
   });
 
-  test('its references are unique, and every dependency is one of them', () => {
+  test('the references of the SBOM are unique, and every dependency is one of them', () => {
     assert.equal(new Set(refs).size, refs.length);
     assert.deepEqual(
       sbom.dependencies.map(({ ref }) => ref),
@@ -125,19 +125,20 @@ describe('the bill of materials', () => {
 });
 
 describe('npm run sbom', () => {
-  test('writes the same bytes each time, and no time of day', () => {
+  test('npm run sbom writes the same bytes each time, without a time of day', () => {
     const first = written('first.json');
     assert.equal(written('second.json'), first);
     assert.deepEqual(JSON.parse(first), JSON.parse(JSON.stringify(sbom)));
     assert.equal(sbom.metadata.timestamp, undefined);
   });
 
-  test('writes the time that SOURCE_DATE_EPOCH gives', () => {
+  test('npm run sbom writes the time of SOURCE_DATE_EPOCH', () => {
     const dated: Sbom = JSON.parse(written('dated.json', { SOURCE_DATE_EPOCH: '1760000000' }));
     assert.equal(dated.metadata.timestamp, '2025-10-09T08:53:20.000Z');
   });
 
-  test('is the command of package.json', () => assert.equal(own.scripts.sbom, 'node bin/node.cjs tools/sbom.ts'));
+  test('npm run sbom is a script of package.json', () =>
+    assert.equal(own.scripts.sbom, 'node bin/node.cjs tools/sbom.ts'));
 });
 
 describe('the bill of another lockfile', () => {
@@ -155,7 +156,7 @@ describe('the bill of another lockfile', () => {
   };
   const made = createSbom({ name: 'x', version: '0.0.1', license: 'MIT' }, other);
 
-  test('has two versions of a package, each where it belongs', () => {
+  test('the SBOM has two versions of a package, each at its dependents', () => {
     assert.deepEqual(Object.fromEntries(made.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn])), {
       'x@0.0.1': ['a@1.0.0', 'b@1.0.0'],
       'a@1.0.0': ['c@1.0.0+build'],
@@ -170,7 +171,7 @@ describe('the bill of another lockfile', () => {
     assert.equal(made.components[2]?.purl, 'pkg:npm/c@1.0.0%2Bbuild');
   });
 
-  test('has another serial number, and the same one again for the same content', () => {
+  test('the serial number of the SBOM changes only with its content', () => {
     assert.notEqual(made.serialNumber, sbom.serialNumber);
     assert.equal(createSbom({ name: 'x', version: '0.0.1', license: 'MIT' }, other).serialNumber, made.serialNumber);
     assert.notEqual(createSbom({ name: 'x', version: '0.0.2', license: 'MIT' }, other).serialNumber, made.serialNumber);

@@ -54,8 +54,11 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
     database,
     now: () => clock.now,
     defaultRegion: 'ZA',
+    tryForMs: 48 * 3_600_000,
+    changed: () => {},
     version: 'test',
     engine: engine.name === 'sqlite' ? 'sqlite' : 'postgres',
+    webUrl: () => 'https://operator.example',
     openapi: () => ({}),
   };
   const performed = (name: string, { params = {}, query = {}, body, upload = '' }: Given = {}) => {

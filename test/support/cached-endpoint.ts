@@ -3,8 +3,8 @@ import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import { ResponseCache } from '../../src/asmx/response-cache.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Reply, Request } from '../../src/exchange.ts';
-import { NAMESPACE, type Phrased, requestOf } from './forms.ts';
 import { LIMITS } from './limits.ts';
+import { NAMESPACE, type Phrased, requestOf } from './protocols.ts';
 import { type Answer, textOf } from './service.ts';
 
 /** An endpoint with a response cache. The operations of the test record their calls. */
@@ -83,5 +83,5 @@ export const contactOf = ({ arguments: { mobile = null } }: Call) => ({
   groupid: null,
 });
 
-export const lookup = (form: 'soap11' | 'soap12' | 'get' | 'post', mobile = '1', user_id = 'one') =>
-  requestOf(form, 'account', 'LookupContact', { user_id, mobile });
+export const lookup = (protocol: 'soap11' | 'soap12' | 'get' | 'post', mobile = '1', user_id = 'one') =>
+  requestOf(protocol, 'account', 'LookupContact', { user_id, mobile });

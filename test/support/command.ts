@@ -8,6 +8,7 @@ import type { Command } from 'commander';
 import type { App } from '../../src/app.ts';
 import { commandActor, operatorCommands } from '../../src/cli/operator.ts';
 import { servicesOf } from '../../src/cli/operator-services.ts';
+import { readConfig } from '../../src/config/settings.ts';
 import type { Services } from '../../src/operator/action.ts';
 
 /** The command as people run it: in a process of its own, with an environment of its own. */
@@ -43,7 +44,7 @@ export function columba(args: readonly string[], options: CommandOptions = {}): 
 
 /** `columba account …` in this process. */
 export async function accountIn(app: App, args: readonly string[], print: (line: string) => void) {
-  const services = servicesOf(app, { region: '' }, Date.now);
+  const services = servicesOf(app, readConfig({}), Date.now);
   const dependencies = { withServices: (_: unknown, _options: unknown, work: Work) => work(services), print };
   const commands = operatorCommands({ ...dependencies, actor: commandActor() });
   const command = commands.find((each) => each.name() === 'account') as Command;

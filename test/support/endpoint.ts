@@ -2,8 +2,8 @@ import { createEndpoint } from '../../src/asmx/endpoint.ts';
 import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import { contract } from '../../src/contract/contract.ts';
 import type { Request } from '../../src/exchange.ts';
-import { NAMESPACE } from './forms.ts';
 import { LIMITS } from './limits.ts';
+import { NAMESPACE } from './protocols.ts';
 import { type Answer, textOf } from './service.ts';
 
 /** An endpoint with operations of the test, without domain and database. */

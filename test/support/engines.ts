@@ -77,7 +77,10 @@ const TABLES = [
 /** The database fills these by itself when an account is made. */
 const FILLED = ['movement', 'ledger'];
 const KEEP_SAMPLE = `create schema kept; ${TABLES.map((table) => `create table kept.${table} as table ${table};`).join('')}`;
-const EMPTIED = ['account', 'operator_token', 'audit', 'idempotency', 'retention'];
+const EMPTIED =
+  'account webhook operator sign_in_failure carrier_connector operator_token audit idempotency retention unrouted incoming_once held_incoming held_receipt'.split(
+    ' ',
+  );
 const restored = (table: string) =>
   `${FILLED.includes(table) ? `delete from ${table};` : ''} insert into ${table} table kept.${table};`;
 const RESTORE_SAMPLE = `${EMPTIED.map((table) => `delete from ${table};`).join('')} ${TABLES.map(restored).join('')}`;

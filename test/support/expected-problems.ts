@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import type { OperatorProblemKind, ProblemKind } from '../../src/problem.ts';
-import { ENVELOPES, type Form, NAMESPACE } from './forms.ts';
+import { ENVELOPES, NAMESPACE, type Protocol } from './protocols.ts';
+import { parse } from './schema-validator.ts';
 import { ACME, type Answer, GLOBEX } from './service.ts';
-import { parse } from './validate.ts';
 
 type ContractProblemKind = Exclude<ProblemKind, OperatorProblemKind>;
 
-/** How each kind of problem looks in each form, written without the service's own code: docs/COMPATIBILITY.md, errors. */
+/** How each kind of problem looks in each protocol, written without the service's own code: docs/COMPATIBILITY.md, errors. */
 interface Look {
   /** The fault codes of SOAP 1.1 and 1.2; null where SOAP answers in plain text. */
   readonly fault: readonly [string, string] | null;
@@ -41,7 +41,7 @@ export interface Extras {
 
 /** The answer is this problem, byte by byte. It is well-formed, one line, and does not repeat a user_id. */
 export function assertProblem(
-  form: Form,
+  protocol: Protocol,
   answer: Answer,
   kind: ContractProblemKind,
   message: string | RegExp,
@@ -51,7 +51,7 @@ export function assertProblem(
   if (typeof message === 'string') assert.equal(text, message);
   else assert.match(text, message);
   const { status, headers } = answer;
-  assert.deepEqual({ status, headers, text: answer.text }, problem(form, kind, text, extras));
+  assert.deepEqual({ status, headers, text: answer.text }, problem(protocol, kind, text, extras));
   for (const userId of [ACME, GLOBEX]) assert.ok(!answer.text.includes(userId), 'the answer repeats a user_id');
 }
 
@@ -66,9 +66,14 @@ function messageOf({ text }: Answer): string {
   return message.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 }
 
-function problem(form: Form, kind: ContractProblemKind, message: string, { blocks, fields, detail = true }: Extras) {
+function problem(
+  protocol: Protocol,
+  kind: ContractProblemKind,
+  message: string,
+  { blocks, fields, detail = true }: Extras,
+) {
   const { fault, status } = LOOKS[kind];
-  if (form === 'get' || form === 'post' || !fault) {
+  if (protocol === 'get' || protocol === 'post' || !fault) {
     const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', ...fields };
     return { status, headers, text: `${message}\n` };
   }
@@ -76,13 +81,13 @@ function problem(form: Form, kind: ContractProblemKind, message: string, { block
   const error = `<error xmlns="${NAMESPACE}"><code>${kind}</code><message>${escaped}</message></error>`;
   const [code11, code12] = fault;
   const body =
-    form === 'soap11'
+    protocol === 'soap11'
       ? `<faultcode>${code11}</faultcode><faultstring>${escaped}</faultstring>${detail ? `<detail>${error}</detail>` : ''}`
       : `<soap:Code><soap:Value>${code12}</soap:Value></soap:Code><soap:Reason><soap:Text xml:lang="en">${escaped}</soap:Text></soap:Reason>${detail ? `<soap:Detail>${error}</soap:Detail>` : ''}`;
-  const type = form === 'soap11' ? 'text/xml; charset=utf-8' : 'application/soap+xml; charset=utf-8';
+  const type = protocol === 'soap11' ? 'text/xml; charset=utf-8' : 'application/soap+xml; charset=utf-8';
   return {
     status: 500,
     headers: { 'Content-Type': type, 'Cache-Control': 'private', ...fields },
-    text: `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="${ENVELOPES[form]}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">${blocks ? `<soap:Header>${blocks}</soap:Header>` : ''}<soap:Body><soap:Fault>${body}</soap:Fault></soap:Body></soap:Envelope>`,
+    text: `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="${ENVELOPES[protocol]}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">${blocks ? `<soap:Header>${blocks}</soap:Header>` : ''}<soap:Body><soap:Fault>${body}</soap:Fault></soap:Body></soap:Envelope>`,
   };
 }

@@ -1,6 +1,6 @@
 import type { App } from '../../src/app.ts';
-import type { Arguments } from './forms.ts';
-import { adopt } from './reading.ts';
+import { adopt } from './contract-client.ts';
+import type { Arguments } from './protocols.ts';
 
 /** Accounts with many of everything, and what every list of them must hold, in its order. */
 export interface Received {
@@ -69,7 +69,10 @@ const plain: Shape = {
   other: () => false,
 };
 export const mixed: Shape = { ...plain, other: (n) => n % 3 === 1 };
-/** The first page of 1,000 ends with the last id there is, and the second begins with the first one, from either side. */
+/**
+ * The first page of 1,000 ends with the largest id, and the second begins with the smallest. This
+ * holds from either side.
+ */
 export const ends: Shape = {
   at: (n) => START + (n < 500 ? 0 : 1),
   changedAt: (n) => START + (n < 500 ? 0 : 1),

@@ -5,8 +5,8 @@ import { type Config, readConfig } from '../../src/config/settings.ts';
 import { isWhole, type Reply, type Request } from '../../src/exchange.ts';
 import { covered } from './coverage.ts';
 import type { Engine } from './engines.ts';
-import { type Arguments, type Form, requestOf } from './forms.ts';
-import { NAMESPACE, validateResult } from './validate.ts';
+import { type Arguments, type Protocol, requestOf } from './protocols.ts';
+import { NAMESPACE, validateResult } from './schema-validator.ts';
 
 /** The service as tests use it: a fake clock, a fresh database, every successful reply validated against our WSDL. */
 export interface Service {
@@ -18,7 +18,7 @@ export interface Service {
   /** Lines that the service logged. */
   readonly logged: string[];
   send(request: Partial<Request> & { bytes?: string | Uint8Array }): Promise<Answer>;
-  call(form: Form, group: string, operation: string, args: Arguments): Promise<Answer>;
+  call(protocol: Protocol, group: string, operation: string, args: Arguments): Promise<Answer>;
   stop(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export async function startService(
     slept,
     logged,
     send,
-    call: (form, group, operation, args) => send(requestOf(form, group, operation, args)),
+    call: (protocol, group, operation, args) => send(requestOf(protocol, group, operation, args)),
     async stop() {
       await app.stop();
       if (data === 'sample') engine.release(database);

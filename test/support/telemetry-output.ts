@@ -6,7 +6,7 @@ import { type Server, serving } from './command.ts';
 import type { Engine } from './engines.ts';
 
 /** The program as an operator watches it: its log lines, its metrics, and a collector for its spans. */
-export interface Watched extends Server {
+export interface ObservedServer extends Server {
   readonly database: string;
   lines(): LogLine[];
   /** The lines about calls. */
@@ -19,12 +19,15 @@ export interface LogLine extends Readonly<Record<string, unknown>> {
   readonly msg: string;
 }
 
-export interface Watching {
+export interface ObservedServerOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export async function watched(database: string, { args = [], env = {} }: Watching = {}): Promise<Watched> {
+export async function startObserved(
+  database: string,
+  { args = [], env = {} }: ObservedServerOptions = {},
+): Promise<ObservedServer> {
   const server = await serving(['--database', database, ...args], { env });
   const lines = (): LogLine[] =>
     server.output.stderr
@@ -44,13 +47,13 @@ export async function watched(database: string, { args = [], env = {} }: Watchin
 }
 
 /** A service with the sample data for the length of some work. */
-export async function withWatched(
+export async function withObservedServer(
   engine: Engine,
-  watching: Watching,
-  work: (server: Watched) => Promise<void>,
-): Promise<Watched> {
+  watching: ObservedServerOptions,
+  work: (server: ObservedServer) => Promise<void>,
+): Promise<ObservedServer> {
   const database = await engine.fresh('sample');
-  const server = await watched(database, watching);
+  const server = await startObserved(database, watching);
   try {
     await work(server);
   } finally {

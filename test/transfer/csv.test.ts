@@ -117,7 +117,7 @@ describe('csvLine', () => {
     assert.deepEqual(read, ['\0']);
   });
 
-  test('what is written is read again, whatever it is', async () => {
+  test('any table that is written as CSV is read as the same table', async () => {
     const cell = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 20 }),
       fc.stringMatching(/^['=+@-]{0,3}[\d .,;"'\t]{0,12}$/),

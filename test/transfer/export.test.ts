@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { exportAccounts } from '../../src/transfer/export.ts';
+import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import {
   account,
@@ -13,7 +14,6 @@ import {
   TIME,
   withService,
 } from '../support/import-files.ts';
-import { clientOf } from '../support/reading.ts';
 import { ACME } from '../support/service.ts';
 
 const SAMPLE_TEXT = readFileSync(SAMPLE, 'utf8');
@@ -104,7 +104,7 @@ onEveryEngine('export', (engine) => {
       }));
   }
 
-  test('both forms hold the same accounts, by username, one a line', () =>
+  test('JSON and NDJSON exports hold the same accounts by username, one per line', () =>
     withService(engine, async ({ app }) => {
       await importText(app, document(account('b'), account('a'), account('C'), account('ä')));
       const text = await exportText(app, true);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { account, document, exportText, importText, lines, TIME, withService } from '../support/import-files.ts';
-import { clientOf } from '../support/reading.ts';
 import { ACME } from '../support/service.ts';
 
 const BOM = '\uFEFF';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { invalidUtf8 } from '../../src/transfer/import-source.ts';
-import { jsonErrorAt, placeOf } from '../../src/transfer/json-error.ts';
+import { jsonErrorAt, locationOf } from '../../src/transfer/json-error.ts';
 import { runs } from '../property/arbitraries.ts';
 import { columba, freshDatabase, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -60,10 +60,10 @@ describe('the place where a text is no JSON', () => {
   });
 
   test('lines and columns count from 1', () => {
-    assert.deepEqual(placeOf('ab\ncd\n', 0), { line: 1, column: 1 });
-    assert.deepEqual(placeOf('ab\ncd\n', 2), { line: 1, column: 3 });
-    assert.deepEqual(placeOf('ab\ncd\n', 4), { line: 2, column: 2 });
-    assert.deepEqual(placeOf('ab\ncd\n', 6), { line: 3, column: 1 });
+    assert.deepEqual(locationOf('ab\ncd\n', 0), { line: 1, column: 1 });
+    assert.deepEqual(locationOf('ab\ncd\n', 2), { line: 1, column: 3 });
+    assert.deepEqual(locationOf('ab\ncd\n', 4), { line: 2, column: 2 });
+    assert.deepEqual(locationOf('ab\ncd\n', 6), { line: 3, column: 1 });
   });
 });
 
@@ -74,7 +74,7 @@ test('the place of the first byte that is not UTF-8 is right whatever stands bef
     fc.property(before, wrong, (pieces, bytes) => {
       const text = pieces.join('');
       const found = invalidUtf8(Buffer.concat([Buffer.from(text), Buffer.from(bytes), Buffer.from('"\n\uFFFD')]));
-      assert.deepEqual(found, { byte: Buffer.byteLength(text), ...placeOf(text, text.length) });
+      assert.deepEqual(found, { byte: Buffer.byteLength(text), ...locationOf(text, text.length) });
     }),
     runs(300),
   );
@@ -117,7 +117,7 @@ onEveryEngine('an import with mistakes', (engine) => {
       );
     }));
 
-  test('tells at most 100 of them and counts the others, of one account as of many', () =>
+  test('an import reports at most 100 mistakes and counts the others', () =>
     withService(engine, async ({ app }) => {
       const many = (name: string) => account(name, { inbox: Array.from({ length: 150 }, () => ({ colour: 1 })) });
       for (const text of [document(many('a')), lines(...['a', 'b', 'c'].map(many))]) {

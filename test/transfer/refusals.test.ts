@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { account, document, exportText, importText, lines, TIME } from '../support/import-files.ts';
-import { clientOf } from '../support/reading.ts';
 import { type Service, startService } from '../support/service.ts';
 
 const HASH = { sha256: 'a'.repeat(64), created: TIME };

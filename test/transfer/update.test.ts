@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { columba, freshPath } from '../support/command.ts';
+import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { account, essence, exportText, importText, lines, TIME, withService } from '../support/import-files.ts';
-import { clientOf } from '../support/reading.ts';
 import type { Service } from '../support/service.ts';
 
 const LATER = '2026-05-02T00:00:00Z';
@@ -75,7 +75,7 @@ onEveryEngine('import --update', (engine) => {
   );
 
   test(
-    'the same file a second time changes nothing',
+    'importing the same file again with --update changes nothing',
     started(async (service) => {
       const before = await exportText(service.app, true, 'one');
       const { mistakes, updated } = await importText(service.app, lines(BEFORE), true);
@@ -289,7 +289,7 @@ onEveryEngine('import --update', (engine) => {
 });
 
 describe('columba import --update', () => {
-  test('it prints how many accounts existed before', async () => {
+  test('columba import --update prints how many accounts existed before', async () => {
     const [file, database] = [freshPath('json'), `sqlite:${freshPath('db')}`];
     writeFileSync(file, lines(BEFORE, account('two')));
     const first = await columba(['import', '--update', file, '--database', database]);

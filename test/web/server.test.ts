@@ -16,7 +16,7 @@ describe('the web listener', () => {
   });
   after(() => api.stop());
 
-  test('has a first page, the reference and health, under a strict policy', async () => {
+  test('the web listener has a first page, the reference and health, with a strict CSP', async () => {
     for (const path of ['/', '/operator/', '/health/live', '/health/ready']) {
       const reply = await fetch(`${api.address}${path}`);
       assert.equal(reply.status, 200, path);
@@ -58,7 +58,7 @@ describe('the port of the web listener', () => {
     return { port: (server.address() as { port: number }).port, free: () => server.close() };
   };
 
-  test('that is taken is told in one sentence, with what to do', async () => {
+  test('a taken web port is reported in one sentence with the remedy', async () => {
     const { port, free } = await taken();
     const args = [
       'serve',
@@ -77,7 +77,7 @@ describe('the port of the web listener', () => {
     free();
   });
 
-  test('can be switched off', async () => {
+  test('the web listener can be switched off', async () => {
     const { child, ended, output } = await serving(['--database', freshDatabase(), '--web-port', 'off']);
     assert.doesNotMatch(output.stderr, /"web":/);
     child.kill('SIGTERM');
@@ -99,7 +99,7 @@ describe('the port of the web listener', () => {
     blocker.close();
   });
 
-  test('is another one for a demo where 8081 is taken, and the demo prints it', async () => {
+  test('the demo takes and prints another web port if 8081 is taken', async () => {
     const blocker = createServer()
       .listen(8081, '127.0.0.1')
       .on('error', () => {}); // or somebody else has it

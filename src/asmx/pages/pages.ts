@@ -142,8 +142,8 @@ const OPERATION = /\.asmx\//i;
 /**
  * Whether a browser shows the response to a person. Accept with text/html is not enough: Java's
  * HttpURLConnection sends it too. Only browsers send Sec-Fetch-Mode, and only over TLS. Without it,
- * application/xhtml+xml decides, but not for operations: the browser control of Windows sends it,
- * and old programs call operations with that control.
+ * application/xhtml+xml decides, except for operations. Old programs call operations with the
+ * browser control of Windows, which sends that type.
  */
 function isForReader(request: Request): boolean {
   const accepted = header(request, 'accept') ?? '';
@@ -167,7 +167,7 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Not available at the moment',
 };
 
-// A page shows only the start of long texts of a request: escaped, they take up to six times as
+// A page shows only the start of long texts of a request. Escaping makes them up to six times as
 // long.
 const NAME_SHOWN_MAX = 100;
 const TEXT_SHOWN_MAX = 1_000;

@@ -4,7 +4,8 @@ import { Problem } from '../../problem.ts';
 
 /**
  * Decodes an XML body. The encoding is that of the byte order mark (RFC 7303 §3), else the charset
- * of Content-Type, else that of the XML declaration, else UTF-8. An unknown charset is ignored.
+ * of Content-Type. Without both it is that of the XML declaration, else UTF-8. An unknown charset
+ * is ignored.
  */
 export function decodeXml(bytes: Uint8Array, charset: string | undefined): string {
   if (isPlainUtf8(bytes, charset)) return withoutTerminator(utf8Text(bytes));

@@ -35,9 +35,8 @@ export const pieceDecoder = (decoder: TextDecoder): DecodePiece =>
   decoder.encoding === 'utf-8' ? null : (piece) => decoder.decode(bytesOf(piece, false));
 
 /**
- * For a query. Some old programs send raw bytes above 0x7F. If a text with such bytes is no UTF-8,
- * each run of %XX and each run of raw bytes is decoded by itself: as UTF-8 if valid, else as
- * Windows-1252.
+ * For a query. Some old programs send raw bytes above 0x7F. If such a text is no UTF-8, each run of
+ * %XX or of raw bytes is decoded by itself. A run is UTF-8 if valid, else Windows-1252.
  */
 export const queryDecoder = (query: string): DecodePiece => (RAW_BYTE.test(query) ? decodeQueryPiece : null);
 

@@ -44,7 +44,7 @@ const LEASES_PER_SECOND = 20;
 const LEASE_MS = 1_000;
 const LEASES_MAX = 20_000;
 
-// Most calls are shorter, and those are always parsed. 1 MiB of the worst XML takes 20 ms, so an
+// Most calls are shorter and are always parsed. Parsing 1 MiB of the worst XML takes 20 ms. So an
 // address can use 2 % of a core.
 const FREE_READING_BYTES = 16_384;
 const READING: Rate = { perSecond: 64, burst: 512 }; // tokens of 16 KiB: 1 MiB a second, 8 MiB at once

@@ -11,9 +11,11 @@ import {
 } from '../../domain/account-records.ts';
 import { isRegion } from '../../domain/accounts.ts';
 import { hashPassword } from '../../domain/credentials.ts';
+import { isStopWord } from '../../domain/stop-words.ts';
 import { readSomeNetworks } from '../../networks.ts';
 import { type Action, accountAction, action, listAction } from '../action.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
+import { accountLink } from './operators.ts';
 
 /** Accounts: make, show, change, switch off, remove. */
 
@@ -28,6 +30,16 @@ const allowedNetworks = z
     encode: (networks) => networks?.split(',') ?? [],
   })
   .describe('Addresses and networks from which it may be used; from everywhere where there are none.');
+
+const stopWord = z.string().max(50).refine(isStopWord, 'expected one word, without punctuation');
+
+/** A list outside; with commas inside, as the accounts keep it. */
+const stopWords = z
+  .codec(z.array(stopWord).max(20), z.string().nullable(), {
+    decode: (words) => words.join() || null,
+    encode: (words) => words?.split(',') ?? [],
+  })
+  .describe('A received message with nothing but one of these words puts its sender on the blacklist.');
 
 const settable = {
   company: text(200, 'Name of the company.'),
@@ -66,7 +78,9 @@ const settable = {
     .enum(unsurePolicies)
     .optional()
     .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
+  lowCredits: amount.nullable().optional().describe('Below so many free credits, the event credits.low tells it.'),
   connector: text(64, 'The connector that carries its messages; null for the default one.'),
+  stopWords: stopWords.optional(),
 };
 
 const accountOutput = z.strictObject({
@@ -88,6 +102,8 @@ const accountOutput = z.strictObject({
   quietHours: z.string().nullable(),
   unsurePolicy: z.enum(unsurePolicies),
   connector: z.string().nullable(),
+  lowCredits: amount.nullable(),
+  stopWords,
   credits,
   usedCredits: credits,
   createdAt: instant,
@@ -120,6 +136,8 @@ const EXAMPLE = {
   quietHours: '22:00-06:00',
   unsurePolicy: 'never-twice',
   connector: null,
+  lowCredits: '50',
+  stopWords: ['STOP', 'UNSUBSCRIBE'],
   credits: '500',
   usedCredits: '0',
   createdAt: '2026-11-15T12:00:00.000Z',
@@ -318,7 +336,7 @@ const disable = switching(
   (name) => `Disabled ${name}: its calls are denied until it is enabled again.`,
 );
 
-export const accountActions: readonly Action[] = [list, add, show, change, remove, enable, disable];
+export const accountActions: readonly Action[] = [list, add, show, change, remove, enable, disable, accountLink];
 
 function isNetwork(value: string): boolean {
   try {

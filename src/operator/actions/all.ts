@@ -1,18 +1,24 @@
 import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
 import { blacklistActions } from './blacklist.ts';
+import { connectorActions } from './connectors.ts';
 import { contactActions } from './contacts.ts';
 import { creditActions } from './credits.ts';
 import { fileActions } from './files.ts';
 import { groupActions } from './groups.ts';
 import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
+import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
 import { retentionActions } from './retention.ts';
+import { routeActions } from './routes.ts';
+import { sendingActions } from './sending.ts';
 import { serviceActions } from './service.ts';
 import { templateActions } from './templates.ts';
 import { tokenActions } from './tokens.ts';
+import { unroutedActions } from './unrouted.ts';
 import { userIdActions } from './user-ids.ts';
+import { webhookActions } from './webhooks.ts';
 
 /** Every action. The API, the reference, the commands and their tests go through this list. */
 export const actions: readonly Action[] = [
@@ -26,8 +32,14 @@ export const actions: readonly Action[] = [
   blacklistActions,
   inboxActions,
   messageActions,
+  sendingActions,
+  routeActions,
+  unroutedActions,
   personActions,
   retentionActions,
+  operatorActions,
+  connectorActions,
   tokenActions,
+  webhookActions,
   serviceActions,
 ].flat();

@@ -63,7 +63,20 @@ const person = z.strictObject({
   leftOut: z.int().describe('Rows beyond the first 10,000 of each kind.'),
 });
 
-const known = z.strictObject({ accounts: z.array(person) });
+const known = z.strictObject({
+  accounts: z.array(person),
+  unrouted: z
+    .array(
+      z.strictObject({
+        connector: z.string(),
+        sender: z.string(),
+        destination: z.string(),
+        text: z.string(),
+        receivedAt: instant,
+      }),
+    )
+    .describe('Incoming messages that no account has: without a route, or with parts missing.'),
+});
 
 const shownPerson = ({ contacts, inbox, sent, scheduled, blacklist, ...rest }: PersonOfAccount) => ({
   ...rest,
@@ -86,6 +99,7 @@ const counts = z.strictObject({
   movements: z
     .int()
     .describe('Movements of credits whose reason or reference named the number. They stay, without it.'),
+  unrouted: z.int().describe('Incoming messages that no account has: without a route, or with parts missing.'),
   profiles: z.int().describe('Accounts whose own profile has the number. It stays: change or remove the account.'),
 });
 const COUNTS = {
@@ -98,6 +112,7 @@ const COUNTS = {
   creditsReturned: '1',
   blacklist: 1,
   movements: 0,
+  unrouted: 0,
   profiles: 0,
 };
 
@@ -123,14 +138,18 @@ const show = action({
   query: z.strictObject({ account }),
   output: known,
   problems: ['not-found'],
-  example: { params: { number: '+27825550201' }, output: { accounts: [] } },
+  example: { params: { number: '+27825550201' }, output: { accounts: [], unrouted: [] } },
   command: {
     say: (found) =>
-      found.accounts.length === 0 ? 'No account knows this number.' : JSON.stringify(z.encode(known, found), null, 2),
+      found.accounts.length + found.unrouted.length === 0
+        ? 'No account knows this number.'
+        : JSON.stringify(z.encode(known, found), null, 2),
   },
   run: async (services, { params: { number }, query }) => {
-    const found = await domainOf(services).persons.export(number, query.account ?? null);
-    return { accounts: found.map(shownPerson) };
+    const { persons } = domainOf(services);
+    const only = query.account ?? null;
+    const found = await persons.export(number, only);
+    return { accounts: found.map(shownPerson), unrouted: [...(await persons.exportUnrouted(number, only))] };
   },
 });
 

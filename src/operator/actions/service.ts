@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { auditEntries } from '../../domain/audit.ts';
+import { readSendingTotals, sendingFaults } from '../../domain/sending-totals.ts';
 import { readStatus } from '../../domain/totals.ts';
 import { type Action, action, listAction, pageOf } from '../action.ts';
 import { id, instant, username } from '../schemas.ts';
@@ -74,6 +75,14 @@ const status = action({
       schemaVersion: z.int(),
     }),
     accounts: z.int(),
+    sending: z.strictObject({
+      due: z.int().describe('Messages that are due and not claimed; at most 100000 are counted.'),
+      submitting: z.int().describe('Messages whose answers are awaited.'),
+      undecided: z.int().describe('Messages of which nobody knows whether the carrier has them.'),
+      oldestDueSeconds: z.int().describe('How long the oldest one has been due.'),
+      connectors: z.array(z.strictObject({ name: z.string(), state: z.enum(['working', 'paused', 'down']) })),
+      faults: z.array(z.string()).describe('What is wrong with sending, in words.'),
+    }),
   }),
   example: {
     output: {
@@ -81,11 +90,28 @@ const status = action({
       at: '2026-11-15T12:00:00.000Z',
       database: { engine: 'sqlite', bytes: 409600, schemaVersion: 7 },
       accounts: 2,
+      sending: {
+        due: 0,
+        submitting: 0,
+        undecided: 0,
+        oldestDueSeconds: 0,
+        connectors: [{ name: 'loopback', state: 'working' }],
+        faults: [],
+      },
     },
   },
   run: async ({ database, now, version, engine }) => {
     const { bytes, schemaVersion, accounts } = await readStatus(database);
-    return { version, at: now(), database: { engine, bytes, schemaVersion }, accounts };
+    const totals = await readSendingTotals(database, now);
+    const { due, submitting, undecided, oldestDueMs } = totals;
+    const connectors = totals.connectors.map(({ name, pausedAt, downSince }) => ({
+      name,
+      state: pausedAt !== null ? ('paused' as const) : downSince !== null ? ('down' as const) : ('working' as const),
+    }));
+    const oldestDueSeconds = Math.round(oldestDueMs / 1_000);
+    const faults = sendingFaults(totals);
+    const sending = { due, submitting, undecided, oldestDueSeconds, connectors, faults };
+    return { version, at: now(), database: { engine, bytes, schemaVersion }, accounts, sending };
   },
 });
 

@@ -5,8 +5,8 @@ import { afterPoll } from '../../event-loop.ts';
  *
  * Requests are handled as they are parsed, for one slice of time. The others wait in a queue, and
  * each event-loop turn handles one slice of it. So commits, timers and new connections never wait
- * longer than a slice. A request is rejected when the queue is too slow, or when too many handled
- * requests wait for the disk or the database.
+ * longer than a slice. A request is rejected when the queue is too slow. It is also rejected when
+ * too many handled requests wait for the disk or the database.
  */
 export interface LoadShedder {
   /** What to do with a request that has just arrived. */

@@ -20,8 +20,8 @@ export interface PollBatches {
   closed(): void;
 }
 
-// libuv takes 1,024 events from epoll at a time, and polls again in the same turn when there may be
-// more. Other sockets exist too: listeners, metrics, pipes.
+// libuv takes 1,024 events from epoll at a time. If there may be more, it polls again in the same
+// turn. Other sockets exist too: listeners, metrics, pipes.
 const SOCKETS_MAX = 900;
 
 export function createPollBatches(): PollBatches {

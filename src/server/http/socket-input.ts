@@ -35,8 +35,8 @@ export class SocketInput {
 
   /**
    * The poll batch of the request in a chunk; undefined unless the request had begun to arrive
-   * before the poll. That is certain only for the first chunk of a turn: libuv reads again after
-   * a chunk of 64 KiB, and what it reads then may have been sent after the poll.
+   * before the poll. That is certain only for the first chunk of a turn. After a chunk of 64 KiB
+   * libuv reads again, and those bytes may have been sent after the poll.
    */
   batchOf(chunk: Buffer, isInRequest: boolean): number | undefined {
     const turn = this.#batches.turn();

@@ -26,9 +26,9 @@ export interface Holding {
   release(): void;
 }
 
-// Held for a client that takes nothing: one piece as a text (up to 84 KB) and as bytes for the
-// system (40 KB, where no character is ASCII 126 KB), and the rest of a page (up to 66 KB). So much
-// counts for each from the start.
+// A client that takes nothing holds one piece as text (up to 84 KB) and as bytes (40 KB). Without
+// ASCII the bytes are 126 KB. The rest of a page takes up to 66 KB. So much counts for each
+// response from the start.
 const ANSWER_BYTES = 196_608;
 // What zlib and its streams take, see compression.ts.
 const COMPRESSION_BYTES = 131_072;

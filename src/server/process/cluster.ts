@@ -5,24 +5,24 @@ import type { Log } from '../telemetry/log.ts';
 import { answerQuestions } from './worker-channel.ts';
 
 /**
- * Several processes that share the port. The primary process serves nothing itself: it starts the
- * others, replaces one that dies, and restarts them one after the other when it gets SIGHUP, so
- * that there is always somebody who answers.
+ * Worker processes that share the port. The primary process serves no calls. It starts the workers
+ * and replaces those that die. On SIGHUP it restarts them one after the other, so that some always
+ * serve.
  */
 export interface Cluster {
   /** Resolves when the first workers serve. */
   start(): Promise<void>;
   /** Replaces all workers, one at a time. */
   restart(): Promise<void>;
-  /** Asks all of them to finish, and waits. */
+  /** Stops all workers and waits until they have ended. */
   stop(): Promise<void>;
 }
 
-// A worker that dies at once must not keep a core busy by being started again and again.
+// The delay before a restart doubles, so that a worker that dies at once keeps no core busy.
 const BACKOFF_FIRST_MS = 200;
 const BACKOFF_MAX_MS = 30_000;
 const STABLE_AFTER_MS = 10_000;
-// Of one worker. What kills each of them at its start, as too little memory does, does not go away.
+// The starts of one worker. A cause such as too little memory does not go away by itself.
 const STARTS_MAX = 5;
 
 export function createCluster(
@@ -31,7 +31,7 @@ export function createCluster(
   now: () => number,
   answer: (question: unknown) => unknown,
 ): Cluster {
-  /** All that run, and of these the ones that serve and are to go on. */
+  /** All running workers, and those of them that serve and are not to be stopped. */
   const running = new Set<Worker>();
   const expected = new Set<Worker>();
   const replacements = new Set<NodeJS.Timeout>();
@@ -62,8 +62,8 @@ export function createCluster(
   }
 
   /**
-   * One that ends by itself has told why, and another would say the same. One that was killed is
-   * replaced.
+   * Replaces a worker that was killed. A worker that ended by itself has logged why, and another
+   * would end too.
    */
   async function launchAnew(): Promise<void> {
     for (let starts = 1; !stopping; starts++) {

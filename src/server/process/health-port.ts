@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * `/health/live` and `/health/ready` on a port of their own, where calls and their connections
- * cannot delay them.
+ * `/health/live` and `/health/ready` on their own port, where calls and connections cannot delay
+ * them.
  */
 export interface HealthPort {
   readonly address: string;
@@ -12,27 +12,26 @@ export interface HealthPort {
 
 export interface HealthSettings {
   readonly healthHost: string;
-  /** 0 for none. */
+  /** 0: no health port. */
   readonly healthPort: number;
 }
 
-/** What a process last said of itself. */
+/** The last reported state of a process. */
 export const STATES = ['starting', 'ready', 'stopping', 'the database does not answer'] as const;
 export type State = (typeof STATES)[number];
 
 export interface Pulse {
   readonly state: State;
-  /** How long ago it said so. */
+  /** The age of the report. */
   readonly lagMs: number;
 }
 
-// A process says it five times a second. One that is overloaded does so too: a turn of its event
-// loop stays short.
+// A process reports five times a second, also under overload: its event-loop turns stay short.
 export const READY_LAG_MS_MAX = 2_000;
-// A supervisor ends it then. The longest that a process has to stand still by itself is a second.
+// Then a supervisor restarts the process. By itself a process never blocks for more than a second.
 export const LIVE_LAG_MS_MAX = 15_000;
 
-/** Of several processes one that serves is enough. Undefined for other addresses. */
+/** The service is ready if one process is ready. Undefined for other paths. */
 export function judge(path: string, pulses: readonly Pulse[]): { status: number; text: string } | undefined {
   const within = (lagMsMax: number) => pulses.filter(({ lagMs }) => lagMs <= lagMsMax).map(({ state }) => state);
   if (path === '/health/live') {
@@ -47,7 +46,7 @@ export function judge(path: string, pulses: readonly Pulse[]): { status: number;
 }
 
 const TIMEOUT_MS = 5_000;
-// Probes come one at a time, each on a connection of its own.
+// Probes come one at a time, each on its own connection.
 const CONNECTIONS_MAX = 100;
 
 export async function serveHealth(

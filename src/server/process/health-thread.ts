@@ -4,14 +4,14 @@ import { Worker } from 'node:worker_threads';
 import { type HealthPort, type HealthSettings, type Pulse, STATES, type State, serveHealth } from './health-port.ts';
 
 /**
- * Who serves the port for health: a thread beside the only process, or the primary process of
- * several.
+ * A thread of the single process serves the health port. With workers the primary process serves
+ * it.
  */
 
-/** Of a clock that all threads of a process share, in the 32 bits that differences need. */
+/** A monotonic clock that all threads of a process share, in 32 bits, which differences need. */
 export const milliseconds = (): number => Number(process.hrtime.bigint() / 1_000_000n) | 0;
 
-/** Why it cannot listen. */
+/** The reason why the thread cannot listen. */
 export interface Failed {
   readonly message: string;
   readonly code?: string;
@@ -23,17 +23,17 @@ export interface HealthThread extends HealthPort {
 }
 
 /**
- * A neighbour of this file, with the same extension: `.ts` in a checkout, `.js` in the npm package.
+ * The file beside this one with the same extension: `.ts` in a checkout, `.js` in the npm package.
  */
 const WORKER = new URL(`./health-worker${extname(import.meta.url)}`, import.meta.url);
 
-// Between two attempts: the port may be taken, and a thread that dies at once must not take all of
-// the CPU.
+// The delay before a restart. The port may be taken, and a thread that dies at once must not use a
+// whole core.
 const RESTART_MS = 1_000;
 
 /**
- * `died` is told of a thread that ended although nobody had asked it to. Probes fail until the next
- * one listens.
+ * Calls `died` when the thread ends by itself, and starts another one. Probes fail until it
+ * listens.
  */
 export async function startHealthThread(
   settings: HealthSettings,
@@ -100,7 +100,7 @@ function begin({ healthHost, healthPort }: HealthSettings, told: Int32Array, end
 const BEAT_MS = 200;
 const CHECK_MS = 1_000;
 
-/** Says again and again that the event loop turns, and how the last check went. */
+/** Reports the state five times a second, and checks the database once a second. */
 export function startBeating(check: () => Promise<State>, tell: (state: State) => void) {
   let state: State = 'starting';
   let beats = 0;
@@ -118,7 +118,7 @@ export function startBeating(check: () => Promise<State>, tell: (state: State) =
   const timer = setInterval(beat, BEAT_MS).unref();
   beat();
   return {
-    /** Says that it stops, and goes on saying so. */
+    /** Reports `stopping` from now on. */
     stopping(): void {
       state = 'stopping';
       tell(state);
@@ -131,12 +131,12 @@ interface Message {
   readonly columbaState?: State;
 }
 
-/** In a worker: tells the primary process. */
+/** In a worker: reports the state to the primary process. */
 export function tellPrimary(state: State, channel: NodeJS.Process = process): void {
   if (channel.connected) channel.send?.({ columbaState: state } satisfies Message, undefined, undefined, () => {});
 }
 
-/** In the primary process, which is never busy. */
+/** In the primary process, which serves no calls and so is never busy. */
 export function serveHealthOfWorkers(settings: HealthSettings): Promise<HealthPort> {
   const latest = new Map<number, { readonly state: State; readonly at: number }>();
   cluster.on('message', ({ id }, { columbaState: state }: Message) => {
@@ -146,7 +146,7 @@ export function serveHealthOfWorkers(settings: HealthSettings): Promise<HealthPo
   const pulses = (): Pulse[] => {
     const now = performance.now();
     const told = [...latest.values()].map(({ state, at }) => ({ state, lagMs: now - at }));
-    // Until one has spoken, the workers start.
+    // The workers are starting until one has reported.
     return told.length > 0 ? told : [{ state: 'starting', lagMs: 0 }];
   };
   return serveHealth(settings, pulses);

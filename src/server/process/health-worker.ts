@@ -2,7 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { type HealthSettings, type Pulse, STATES, serveHealth } from './health-port.ts';
 import { type Failed, milliseconds } from './health-thread.ts';
 
-/** The thread of health-thread.ts. */
+/** The code of the thread that health-thread.ts starts. */
 
 if (parentPort) await serve(parentPort, workerData as { settings: HealthSettings; told: Int32Array });
 

@@ -5,13 +5,13 @@ import type { State } from './health-port.ts';
 export interface Health {
   /** Handlers by path. `/health/live`: the process runs. `/health/ready`: it can serve. */
   readonly paths: Readonly<Record<'/health/live' | '/health/ready', Handler>>;
-  /** As of now, for the port of its own. */
+  /** The present state, for the health port. */
   state(): Promise<State>;
-  /** From now on it is not ready. */
+  /** Makes `/health/ready` answer 503 from now on. */
   stopping(): void;
 }
 
-/** `holdBack` waits without the request being counted as one that waits for its answer. */
+/** `holdBack` runs a wait during which load shedding does not count the request. */
 export function createHealth(
   check: () => Promise<void>,
   holdBack: (wait: () => Promise<void>) => Promise<void> = (wait) => wait(),
@@ -39,9 +39,9 @@ export function createHealth(
 }
 
 /**
- * However many ask, one check is under way, and so at most one connection of PostgreSQL is taken.
- * Nobody gets the result of a check that began before: who comes during one shares the next with
- * all others who came meanwhile.
+ * At most one check runs at a time, so it uses at most one connection of PostgreSQL. A probe never
+ * gets the result of a check that began earlier. Probes that come during a check share the next
+ * one.
  */
 function createShared(check: () => Promise<void>): () => Promise<void> {
   let current: Promise<void> | undefined;

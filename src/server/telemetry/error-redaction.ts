@@ -40,8 +40,9 @@ export function describeError(thrown: unknown, values: readonly string[] = [], c
 }
 
 /**
- * What may be a value: quoted text up to the last quote, because a value may contain quotes; V8's
- * one message with an unquoted value; characters beyond ASCII; phone numbers and keys.
+ * Text that may be a value. Quoted text ends at the last quote, because a value may contain quotes.
+ * V8 has one message with an unquoted value. Characters beyond ASCII, phone numbers and keys count
+ * too.
  */
 const VALUE_PATTERNS: readonly [RegExp, string][] = [
   [/".*"?/gs, '"…"'],

@@ -3,8 +3,8 @@ import { STATUS_CODES } from 'node:http';
 import { type Handler, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
 
 /**
- * Records exchanges to a file as they were sent, in the format of the test cases: a recorded case
- * becomes a test by copying. User_ids are masked by as many x, so that lengths stay true.
+ * Records exchanges to a file as they were sent, in the format of the test cases. A recorded case
+ * becomes a test when it is copied. User_ids are masked by as many x, so that lengths stay true.
  *
  * The user_id of a successful call is known, so it is masked wherever it occurs. In any other
  * request it may be anywhere. So only words of the contract and of SOAP are left unmasked there.

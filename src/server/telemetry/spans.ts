@@ -11,7 +11,7 @@ import { remoteSpan } from './trace-context.ts';
 
 /**
  * OpenTelemetry spans: one per request, with one child per statement. They hold names of the
- * contract and no values: no URL, because the query is a part of it, and no parameter.
+ * contract and no values. So they have no parameter and no URL, which contains the query.
  */
 export interface Spans {
   wrap(handler: Handler): Handler;

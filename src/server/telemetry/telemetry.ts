@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import type { Registry } from 'prom-client';
+import type { SendingTotals } from '../../domain/sending-totals.ts';
 import type { MessageTotals } from '../../domain/totals.ts';
 import type { Handler, Request } from '../../exchange.ts';
 import type { StatementObserver } from '../../store/observed.ts';
@@ -32,6 +34,7 @@ export interface TelemetryParts {
   readonly isWorker: boolean;
   readonly sources: Omit<Sources, 'linesLost'>;
   readonly totals: () => Promise<MessageTotals>;
+  readonly sendingTotals?: () => Promise<SendingTotals>;
 }
 
 export async function createTelemetry(settings: TelemetrySettings, parts: TelemetryParts): Promise<Telemetry> {
@@ -46,7 +49,10 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
     const { addTotals, createMetrics } = await import('./metrics.ts');
     metrics = createMetrics({ ...sources, linesLost: () => output.lost }, version);
     if (isWorker) report = (await import('./metrics-aggregator.ts')).reportMetrics(metrics.registry);
-    else addTotals(metrics.registry, logFailures(parts.totals, log));
+    else {
+      addTotals(metrics.registry, logFailures(parts.totals, log));
+      await addSending(metrics.registry, parts.sendingTotals, log);
+    }
   }
   let spans: Spans | undefined;
   if (tracesAreWanted(environment)) {
@@ -107,8 +113,8 @@ export function tracesAreWanted(environment: TelemetryParts['environment']): boo
 }
 
 /** Logs each failed query once, however many metrics wait for it. */
-function logFailures(totals: () => Promise<MessageTotals>, log: Log): () => Promise<MessageTotals> {
-  let latest: Promise<MessageTotals> | undefined;
+function logFailures<T>(totals: () => Promise<T>, log: Log): () => Promise<T> {
+  let latest: Promise<T> | undefined;
   return () => {
     const asked = totals();
     if (asked !== latest) asked.catch((err) => log.warn({ err }, 'the metrics lack what is in the database'));
@@ -117,17 +123,25 @@ function logFailures(totals: () => Promise<MessageTotals>, log: Log): () => Prom
   };
 }
 
+async function addSending(registry: Registry, totals: TelemetryParts['sendingTotals'], log: Log): Promise<void> {
+  if (!totals) return;
+  const { addSendingMetrics } = await import('./sending-metrics.ts');
+  addSendingMetrics(registry, logFailures(totals, log));
+}
+
 /** In the primary process: the metrics of all workers, and the totals of the database. */
 export async function serveAggregatedMetrics(
   settings: MetricsSettings,
   log: Log,
   totals: () => Promise<MessageTotals>,
+  sendingTotals?: () => Promise<SendingTotals>,
 ): Promise<MetricsServer> {
   const { Registry } = await import('prom-client');
   const { addTotals } = await import('./metrics.ts');
   const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics();
   const registry = new Registry();
   addTotals(registry, logFailures(totals, log));
+  await addSending(registry, sendingTotals, log);
   const text = async () => (await Promise.all([aggregate(), registry.metrics()])).join('\n');
   const server = await serveMetrics(settings, registry.contentType, text);
   log.info({ metrics: server.address }, 'serving metrics');

@@ -3,7 +3,7 @@ import { denied, Problem } from '../../problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import type { Writing } from '../database.ts';
 import type { Migratable } from '../schema/migrations.ts';
-import { type Dialect, render, type Statement, type Value } from '../statement.ts';
+import { type Dialect, readRecords, render, type Statement, type Value } from '../statement.ts';
 import { identify } from '../statements/accounts.ts';
 import { unavailable } from '../unavailable.ts';
 import {
@@ -29,6 +29,13 @@ export const postgresDialect: Dialect = {
     ending: (text) => `right(${text}, 6)`,
     using: () => '',
     limit: (count) => `limit ${count}`,
+    lock: (table) => `for update of ${table}`,
+    locknew: (table) => `for update of ${table} skip locked`,
+    records: (argument) => {
+      const { rows, columns } = readRecords(argument);
+      const values = columns.map(({ name, type }, index) => `(value->>${index})::${type} as ${name}`);
+      return `(select ${values.join(', ')} from json_array_elements(${rows}::json))`;
+    },
     size: () => 'pg_database_size(current_database())',
   },
 };

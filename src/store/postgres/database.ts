@@ -133,7 +133,7 @@ const NO_TIMEOUTS: readonly pg.QueryConfig[] = [
   'idle_in_transaction_session_timeout',
 ].map((name) => ({ text: `set local ${name} = 0` }));
 /**
- * All reads see one moment. Dead rows stay until the snapshot ends, so it ends after 10 minutes
+ * All reads see one moment. Dead rows stay until the snapshot ends. So it ends after 10 minutes
  * without a query: the process may be stopped, or its reader very slow.
  */
 const SNAPSHOT: readonly pg.QueryConfig[] = [

@@ -1,13 +1,13 @@
 import { newInbox, oldInbox, sqliteTrigger } from './tally.ts';
 
 /**
- * The version of an account: a number that is new after every change of what a call of the account
- * can show, and of whom its user_ids name. It stands in the tally, whose row most changes write
- * anyway. Each row is of one account, so writers of different accounts never wait for each other.
+ * The version of an account: a number that is new after every change. Changes are those that a call
+ * of the account can show, and those of its user_ids. It stands in the tally, whose row most
+ * changes write anyway. Each row is of one account, so writers of different accounts never wait for
+ * each other.
  *
  * A version is drawn at random, so it names one state for ever. After a failover that lost writes,
- * or with a restored backup, no other state gets the version of a lost one. 53 bits: a `number`
- * holds them exactly.
+ * or after a restore, no other state gets a lost version. 53 bits: a `number` holds them exactly.
  *
  * Tables of which the contract shows nothing have no trigger, such as `ledger` and `dispatch`.
  */

@@ -1,12 +1,13 @@
 /**
  * Credits by double entry. A movement takes an amount from one side and gives it to another one.
- * The sides are `operator`, `free`, `held` and `used`. The running sums are `account.credits`
- * (free), `account.used_credits` (used) and `ledger.held`.
- *
- * The database itself writes the opening movements 1 (free) and 2 (used) of a new account, so that
- * no way around them exists. Number 3 is for what is held from the beginning: see domain/ledger.ts.
- * Only an opening amount, and a sum carried forward, may be negative: an imported balance may be.
- * An opening bears the account's date of creation.
+ * The sides are `operator`, `free`, `held` and `used`.
+ * The running sums are `account.credits` (free), `account.used_credits` (used) and `ledger.held`.
+ * Triggers write the opening movements 1 (free) and 2 (used) of a new account, so no insert can
+ * skip them.
+ * Number 3 is for credits that are held from the beginning: see domain/ledger.ts.
+ * Only an opening amount or a sum carried forward may be negative, because an imported balance may
+ * be.
+ * An opening has the account's date of creation.
  */
 const openings = (account: string) => `
   insert into movement (account_id, movement_id, kind, from_side, to_side, amount, moved_at, reason)

@@ -5,22 +5,26 @@ import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } fr
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { operatorTables } from './operator.ts';
+import { receivingTables } from './receiving.ts';
 import { resourceTables } from './resources.ts';
 import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
+import { signInTables } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
+import { webhookTables } from './webhooks.ts';
 
 /**
- * The tables. Every key starts with the account, so that the data can be spread by account.
- * Instants are milliseconds since 1970, truth values 0 and 1. A migration that has been released is
- * never edited: add another. It only adds, so that nodes of the version before go on working while
- * it is rolled out; what nobody uses any more goes one version later.
+ * The tables. Every key starts with the account, so that data can be partitioned by account.
+ * Instants are milliseconds since 1970. Truth values are 0 and 1.
+ * A released migration is never edited: add another one.
+ * A migration only adds, so that nodes of the previous version work during a rolling upgrade. The
+ * version after the next one removes what is not used.
  */
 export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;
-  /** What follows in each engine's own language: triggers. */
+  /** SQL of one engine that runs after `text`, such as triggers. */
   readonly own?: Readonly<Record<Dialect['engine'], string>>;
 }
 
@@ -126,11 +130,10 @@ export const migrations: readonly Migration[] = [
   { version: 4, name: 'unread', sql: unreadTable, own: { sqlite: sqliteUnread, postgres: postgresUnread } },
   {
     /**
-     * Up to here a `number_key` was E.164 where the region of the day of import allowed it. That
-     * region may be another one by now, but the last digits of a number are the same in every
-     * notation and in E.164. So numbers are found by these, and no key has to be made again. Nodes
-     * of the version before go on without the indexes that are dropped, more slowly; no such
-     * version was ever released.
+     * Before this migration a `number_key` was E.164 where the region at the import allowed it. The
+     * region may have changed. The last digits of a number are the same in every notation and in
+     * E.164. So numbers are found by their last digits, and no key is computed again. Nodes of the
+     * previous version work more slowly without the dropped indexes. No such version was released.
      */
     version: 5,
     name: 'numbers by their last digits',
@@ -154,11 +157,13 @@ export const migrations: readonly Migration[] = [
     sql: accountVersionColumn,
     own: { sqlite: sqliteAccountVersion, postgres: postgresAccountVersion },
   },
+  { version: 12, name: 'receiving', sql: receivingTables },
+  { version: 13, name: 'sign-in', sql: signInTables },
+  { version: 14, name: 'webhooks', sql: webhookTables },
 ];
 
 /**
- * What migrations need of a connection; they run inside a transaction that nobody else can be in at
- * the same time.
+ * What a migration needs of a connection. Migrations run in a transaction that excludes all others.
  */
 export interface Migratable extends Queries {
   exec(sql: string): void | Promise<void>;

@@ -1,6 +1,5 @@
 /**
- * What the operator's side keeps: settings of accounts, tokens, the audit, answers to repeated
- * requests.
+ * Tables of the operator's side: settings of accounts, tokens, audit, answers to repeated requests.
  */
 export const operatorTables = `
   alter table account add column time_zone text;

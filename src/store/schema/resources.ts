@@ -1,8 +1,8 @@
 /**
- * history: every status that a sent message has had. It goes with the message. gateway_message:
- * which id of a gateway became which received message, by its SHA-256. It outlives the message, so
- * that a gateway that repeats itself does not bring a deleted message back. retention: for how many
- * days each kind of data is kept; what has no row is kept for ever.
+ * history: every status that a sent message has had. It is deleted with the message.
+ * gateway_message: the id of a gateway, as SHA-256, and the received message. It outlives the
+ * message, so that a repeated delivery does not bring a deleted message back.
+ * retention: the days for which each kind of data is kept. A missing row means for ever.
  */
 export const resourceTables = `
   create table history (

@@ -10,9 +10,12 @@ import { postgresTrigger } from './tally.ts';
  * the lease has run out. unsure: the account's policy decides. undecided: never; an operator or a
  * receipt decides.
  *
- * dispatch_account: when an account has its next work, and when it was served last. Claims look
- * there first, so one account does not starve another, and their cost does not depend on how many
- * messages wait.
+ * dispatch_account: when an account has its next work, and when it was served last. Claims read it
+ * first. So one account does not starve another, and a claim costs the same for any number of
+ * waiting messages.
+ *
+ * carrier_connector: ways to carriers. Those of a file have a row too, for their state; their
+ * configuration stays in the file. The counts are of parts.
  *
  * attempt: every submission of a part, written before it leaves. It stays for receipts when the
  * message is gone. An attempt_id begins with its time: new ones are neighbours in the index.
@@ -36,7 +39,8 @@ export const sendingTables = `
     reason text,
     primary key (account_id, message_id)
   ) {clustered};
-  create index dispatch_by_due on dispatch (account_id, due_at, message_id);
+  create index dispatch_by_due on dispatch (account_id, state, due_at, message_id);
+  create index dispatch_open on dispatch (account_id, message_id) where state in ('unsure', 'undecided');
   create table dispatch_account (
     account_id bigint primary key references account on delete cascade,
     next_due_at bigint not null,
@@ -63,14 +67,19 @@ export const sendingTables = `
     name text {binary} primary key,
     kind text not null,
     config text not null,
+    origin text not null,
     is_default bigint not null,
     submissions_max bigint not null,
     rate_per_second bigint,
     next_slot_at bigint not null default 0,
     paused_at bigint,
     down_since bigint,
-    down_until bigint,
     down_reason text,
+    accepted bigint not null default 0,
+    temporary bigint not null default 0,
+    permanent bigint not null default 0,
+    unsure bigint not null default 0,
+    last_accepted_at bigint,
     updated_at bigint not null
   );
 `;

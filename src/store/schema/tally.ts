@@ -1,10 +1,8 @@
 /**
- * How many messages of each state an account has, kept by the database itself: whatever changes a
- * message changes the tally in the same transaction, so that counting costs the same for ten
- * messages and for ten million.
- *
- * An inbox is emptied by giving it the next generation: the rows of older ones are seen by nobody
- * from then on, and are taken away later, some at a time.
+ * The number of messages of each state in an account. Triggers change it in the transaction that
+ * changes a message. So counting costs the same for ten messages and for ten million.
+ * Emptying an inbox gives it the next generation. No statement reads rows of older generations. The
+ * purge deletes them later in batches.
  */
 export const tallyTables = `
   create table tally (
@@ -44,7 +42,7 @@ export const sqliteTrigger = (
 export const newInbox = 'account_id = new.account_id and generation = new.generation';
 export const oldInbox = 'account_id = old.account_id and generation = old.generation';
 
-/** SQLite has triggers for each row only, which cost it next to nothing. */
+/** SQLite has only row triggers, which cost little. */
 export const sqliteTriggers = `
   create trigger account_insert after insert on account begin
     insert into tally (account_id) values (new.account_id);
@@ -83,8 +81,8 @@ const addSent = (sign: '+' | '-', rows: string) => `
   where tally.account_id = changed.account_id;`;
 
 /**
- * In PostgreSQL once a statement: a row that is updated a thousand times in one transaction gets
- * slower each time.
+ * PostgreSQL runs the trigger once per statement. A row updated a thousand times in one transaction
+ * gets slower each time.
  */
 export const postgresTriggers = `
   ${postgresTrigger('account_insert', 'insert on account for each row', 'insert into tally (account_id) values (new.account_id);')}

@@ -3,7 +3,7 @@ import { Problem } from '../../problem.ts';
 import { Caller } from '../caller.ts';
 import type { Writing } from '../database.ts';
 import type { Migratable } from '../schema/migrations.ts';
-import { type Dialect, render, type Statement, type Value } from '../statement.ts';
+import { type Dialect, readRecords, render, type Statement, type Value } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
 import { BUSY, codeOf, keepsFromWriting, sqliteFault } from './faults.ts';
 import type { Transactional } from './write-queue.ts';
@@ -22,6 +22,13 @@ export const sqliteDialect: Dialect = {
     // With a bare parameter SQLite plans the statement at every call: half the time of reading 20
     // rows.
     limit: (count) => `limit cast(${count} as integer)`,
+    lock: () => '',
+    locknew: () => '',
+    records: (argument) => {
+      const { rows, columns } = readRecords(argument);
+      const values = columns.map(({ name }, index) => `json_extract(value, '$[${index}]') as ${name}`);
+      return `(select ${values.join(', ')} from json_each(${rows}))`;
+    },
     size: () => '(select page_count * page_size from pragma_page_count, pragma_page_size)',
   },
 };

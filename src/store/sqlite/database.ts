@@ -163,8 +163,8 @@ function makeFolderOf(path: string): void {
 }
 
 /**
- * One after the other: with `recursive` Node never ends where a folder cannot be made in one that
- * exists, as in /proc.
+ * Creates one folder after the other. With `recursive`, Node never ends if a folder cannot be
+ * created, as in /proc.
  */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;

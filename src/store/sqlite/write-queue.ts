@@ -4,7 +4,8 @@ import type { Problem } from '../../problem.ts';
 /**
  * Runs writes one after the other. Writes of one turn of the event loop share a transaction, and so
  * one wait for the disk. Each of them is done whole or not at all, and is answered after the
- * commit.
+ * commit. If the process is killed before the commit, no client has an answer. SQLite then rolls
+ * the transaction back at the next start.
  */
 export interface WriteQueue<C> {
   add<T>(work: (connection: C) => T | Promise<T>, options?: WriteOptions): Promise<T>;

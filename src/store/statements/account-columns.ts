@@ -1,7 +1,7 @@
 import { defineColumns, type RowOf, type ValuesOf } from '../columns.ts';
 
 /**
- * Every column of an account, besides its id. The migrations make them; all else follows from this
+ * Every column of an account except its id. Migrations create them. Types and SQL follow from this
  * list.
  */
 const ACCOUNT_FIELDS = {
@@ -15,7 +15,7 @@ const ACCOUNT_FIELDS = {
   fax: 'text?',
   mobile: 'text?',
   address: 'text?',
-  /** The country in which local numbers are read. */
+  /** The region for local numbers. */
   region: 'text?',
   credits: 'long',
   usedCredits: 'long',
@@ -24,13 +24,13 @@ const ACCOUNT_FIELDS = {
   createdAt: 'number',
   lastLoginAt: 'number?',
   disabledAt: 'number?',
-  /**
-   * Addresses and networks from which the account may be used, with commas. Null for everywhere.
-   */
+  /** Addresses and networks from which the account may be used, separated by commas. Null: all. */
   allowedNetworks: 'text?',
+  /** Texts that put their sender on the blacklist, with commas. Null for none. */
+  stopWords: 'text?',
 } as const;
 
-/** What describes an account, and changes nothing about its use. */
+/** Columns that describe an account and do not change its use. */
 export const DETAILS = [
   'contactName',
   'contactSurname',
@@ -43,10 +43,7 @@ export const DETAILS = [
   'region',
 ] as const satisfies readonly (keyof typeof ACCOUNT_FIELDS)[];
 
-/**
- * An account as the program holds it. Instants are milliseconds; a text that was never given is
- * null.
- */
+/** An account in the program. Instants are milliseconds. A text that was never given is null. */
 export type AccountValues = ValuesOf<typeof ACCOUNT_FIELDS>;
 export type AccountRow = RowOf<typeof ACCOUNT_FIELDS> & { account_id: bigint };
 export type AccountDetails = Pick<AccountValues, (typeof DETAILS)[number]>;

@@ -1,18 +1,19 @@
 import { statement } from '../statement.ts';
 import type { AccountRow } from './accounts.ts';
 
-/** Accounts as operators see and change them: every column. */
+/** Accounts with every column, for operators. */
 export interface AccountRecordRow extends AccountRow {
   time_zone: string | null;
   quiet_hours: string | null;
   unsure_policy: string | null;
   connector: string | null;
+  low_credits: bigint | null;
 }
 type One = { account: bigint };
 
 const columns = `account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax, mobile, address,
   region, credits, used_credits, priority, tag, created_at, last_login_at, disabled_at, allowed_networks,
-  time_zone, quiet_hours, unsure_policy, connector`;
+  stop_words, time_zone, quiet_hours, unsure_policy, connector, low_credits`;
 
 export const recordByName = statement<{ username: string }, AccountRecordRow>(
   'accountRecords.byName',
@@ -22,7 +23,7 @@ export const recordsAfter = statement<{ after: string; limit: number }, AccountR
   'accountRecords.after',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
 );
-/** All that an operator may change, at once. */
+/** Changes all columns that an operator may change. */
 export const changeRecord = statement<{
   account: bigint;
   contactName: string | null;
@@ -41,12 +42,14 @@ export const changeRecord = statement<{
   quietHours: string | null;
   unsurePolicy: string | null;
   connector: string | null;
+  lowCredits: bigint | null;
+  stopWords: string | null;
 }>(
   'accountRecords.change',
   `update account set contact_name = :contactName, contact_surname = :contactSurname, company = :company, email = :email,
      tel = :tel, fax = :fax, mobile = :mobile, address = :address, region = :region, priority = :priority, tag = :tag,
      allowed_networks = :allowedNetworks, time_zone = :timeZone, quiet_hours = :quietHours,
-     unsure_policy = :unsurePolicy, connector = :connector
+     unsure_policy = :unsurePolicy, connector = :connector, stop_words = :stopWords, low_credits = :lowCredits
    where account_id = :account`,
 );
 export const setDisabledAt = statement<{ account: bigint; disabledAt: number | null }>(
@@ -65,7 +68,7 @@ export interface OwnedRow {
   sent: bigint;
   scheduled: bigint;
 }
-/** What goes with an account. */
+/** Counts the rows that are deleted with an account. */
 export const ownedByAccount = statement<One, OwnedRow>(
   'accountRecords.owned',
   `select

@@ -9,7 +9,7 @@ import {
   DETAILS,
 } from './account-columns.ts';
 
-/** Accounts and the secrets that name them. */
+/** Accounts and their credentials. */
 export type { AccountRow };
 export interface CredentialRow {
   user_id_hash: string;
@@ -18,7 +18,8 @@ export interface CredentialRow {
 }
 type One = { account: AccountKey };
 
-// By name: a prepared `select *` breaks in PostgreSQL when a migration adds a column.
+// Columns are named, because a prepared `select *` fails in PostgreSQL after a migration adds a
+// column.
 const columns = `account_id, ${accountColumns.names}`;
 
 export interface IdentityRow {
@@ -45,7 +46,7 @@ export const accountByName = statement<{ username: string }, AccountRow>(
   'accounts.accountByName',
   `select ${columns} from account where username = :username`,
 );
-/** In pages: the names after `after`. */
+/** A page: usernames after `after`. */
 export const accountsAfter = statement<{ after: string; limit: number }, AccountRow>(
   'accounts.accountsAfter',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
@@ -62,7 +63,7 @@ export const setAllowedNetworks = statement<{ account: bigint; networks: string 
   'accounts.setAllowedNetworks',
   'update account set allowed_networks = :networks where account_id = :account',
 );
-/** Replaces the details that are given: null leaves a column as it is. */
+/** Replaces the given details. Null leaves a column as it is. */
 export const setDetails = statement<{ account: AccountKey } & AccountDetails>(
   'accounts.setDetails',
   `update account set ${DETAILS.map((field) => `${columnOf(field)} = coalesce(:${field}, ${columnOf(field)})`).join(', ')}
@@ -83,7 +84,7 @@ export const addCredential = statement<{ account: bigint; hash: string; createdA
   `insert into credential (account_id, user_id_hash, created_at, revoked_at)
    values (:account, :hash, :createdAt, :revokedAt)`,
 );
-/** All of an account's secrets whose hash starts with `prefix` and is not `keep`. */
+/** Revokes the credentials of an account whose hash starts with `prefix` and is not `keep`. */
 export const revokeCredentials = statement<{ account: bigint; prefix: string; keep: string; revokedAt: number }>(
   'accounts.revokeCredentials',
   `update credential set revoked_at = :revokedAt

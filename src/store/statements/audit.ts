@@ -1,6 +1,6 @@
 import { statement } from '../statement.ts';
 
-/** Who changed what. Rows are only added. */
+/** The audit: who changed what. Calls only add rows. */
 export interface AuditRow {
   audit_id: bigint;
   at: bigint;
@@ -29,7 +29,8 @@ export const addAudit = statement<{
 }>(
   'audit.add',
   `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
-   values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields)`,
+   values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields)
+   on conflict (audit_id) do nothing`,
   { affects: 'none' },
 );
 interface Before {
@@ -37,7 +38,7 @@ interface Before {
   beforeId: bigint;
   limit: number;
 }
-/** The newest first. */
+/** Newest first. */
 export const auditBefore = statement<Before, AuditRow>(
   'audit.before',
   `select ${columns} from audit where (at, audit_id) < (:beforeAt, :beforeId)

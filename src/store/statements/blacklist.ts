@@ -21,6 +21,17 @@ export const entry = statement<Number, BlacklistRow>(
   'blacklist.entry',
   `select ${columns} from blocked_number where account_id = :account and number = :number`,
 );
+/** Candidates, by their last digits, which the domain compares. `ends` are records of one text. */
+export const byEnds = statement<One & { ends: string }, { number: string }>(
+  'blacklist.byEnds',
+  `select number from blocked_number {using blocked_by_number_end}
+   where account_id = :account and {ending number_key} in (select ending from {records :ends ending text} as wanted)`,
+);
+export const entries = statement<One & { numbers: string }, { number: string }>(
+  'blacklist.entries',
+  `select number from blocked_number
+   where account_id = :account and number in (select number from {records :numbers number text} as wanted)`,
+);
 /** Nothing, where this very text is there already. */
 export const block = statement<Number & { key: string; sample: string | null; blockedAt: number; origin: string }>(
   'blacklist.block',

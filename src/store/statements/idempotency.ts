@@ -1,6 +1,6 @@
 import { statement } from '../statement.ts';
 
-/** Answers to requests with an Idempotency-Key, and claims of those that are under way. */
+/** Answers to requests with an Idempotency-Key, and claims of requests in progress. */
 export interface IdempotencyRow {
   fingerprint: string;
   claim: string;
@@ -12,14 +12,14 @@ export const answerOf = statement<{ key: string }, IdempotencyRow>(
   'idempotency.answerOf',
   'select fingerprint, claim, claimed_at, status, answer from idempotency where key_hash = :key',
 );
-/** No row is changed where there is one already. */
+/** Changes no row if the key exists. */
 export const claimKey = statement<{ key: string; fingerprint: string; claim: string; claimedAt: number }>(
   'idempotency.claim',
   `insert into idempotency (key_hash, fingerprint, claim, claimed_at) values (:key, :fingerprint, :claim, :claimedAt)
    on conflict (key_hash) do nothing`,
   { affects: 'none' },
 );
-/** Of one whose process has died, or whose answer is too old. */
+/** Takes over a claim whose process has died, or a key whose answer is too old. */
 export const takeOverKey = statement<{
   key: string;
   fingerprint: string;
@@ -42,7 +42,7 @@ export const releaseKey = statement<{ key: string; claim: string }>(
   'delete from idempotency where key_hash = :key and claim = :claim and status is null',
   { affects: 'none' },
 );
-/** Some at a time. */
+/** Deletes one batch. */
 export const forgetAnswers = statement<{ before: number; limit: number }>(
   'idempotency.forget',
   `delete from idempotency where key_hash in

@@ -1,15 +1,15 @@
 import { type AccountKey, statement } from '../statement.ts';
 
-/** Counters of ids, see schema/id-counter.ts. */
+/** Counters of ids: see schema/id-counter.ts. */
 type Counter = { account: AccountKey; kind: string };
 
-/** Takes the next `count` ids: the row has the last of them. */
+/** Takes the next `count` ids. The row has the last of them. */
 export const takeIds = statement<Counter & { count: bigint }, { last_id: bigint }>(
   'ids.takeIds',
   `insert into id_counter (account_id, kind, last_id) values (:account, :kind, :count)
    on conflict (account_id, kind) do update set last_id = id_counter.last_id + excluded.last_id returning last_id`,
 );
-/** Sets a counter to `last`, unless it is higher already. */
+/** Raises a counter to `last`, and never lowers it. */
 export const raiseCounter = statement<Counter & { last: bigint }>(
   'ids.raiseCounter',
   `insert into id_counter (account_id, kind, last_id) values (:account, :kind, :last)

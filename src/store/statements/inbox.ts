@@ -14,14 +14,14 @@ export interface InboxRow extends ReceivedRow {
 type One = { account: AccountKey };
 type Message = { account: AccountKey; id: bigint };
 
-/** The inbox as it is since it was last emptied, see tally.ts. */
+/** The current generation of the inbox: see schema/tally.ts. */
 const generation = '(select generation from tally where account_id = :account)';
 const current = `account_id = :account and generation = ${generation}`;
 const columns = 'received.message_id, sender, text, short_code, received.received_at';
 const message = `select ${columns} from received where ${current}`;
 /**
- * Unread is what stands in `unread_message`, see unread.ts. Looking there takes a tenth of the time
- * of a list.
+ * Unread messages have a row in `unread_message`: see schema/unread.ts. Reading it takes a tenth of
+ * the time of a list.
  */
 const sameMessage = `unread_message.account_id = received.account_id and unread_message.generation = received.generation
   and unread_message.received_at = received.received_at and unread_message.message_id = received.message_id`;
@@ -30,7 +30,7 @@ const messageWithState = `select ${columns}, (select 1 from unread_message where
 
 type Page = { account: AccountKey; at: number; id: bigint; limit: number };
 
-/** In pages: each begins at a time, and at an id of that time. */
+/** A page starts at a time and at an id of that time. */
 export const receivedBetween = statement<Page & { to: number }, ReceivedRow>(
   'inbox.receivedBetween',
   `${message} and (received_at, message_id) >= (:at, :id) and received_at <= :to
@@ -48,7 +48,7 @@ export const newest = statement<Page, InboxRow>(
   'inbox.newest',
   `${messageWithState} and (received_at, message_id) <= (:at, :id) order by received_at desc, message_id desc {limit :limit}`,
 );
-/** In pages: the ids from `from` up. */
+/** A page: ids from `from` on. */
 export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit: number }, InboxRow>(
   'inbox.receivedFrom',
   `${messageWithState} and message_id >= :from order by message_id {limit :limit}`,
@@ -58,7 +58,7 @@ export const receivedAmong = statement<{ account: AccountKey; ids: string }, Inb
   'inbox.receivedAmong',
   `${messageWithState} and message_id in ({elements :ids})`,
 );
-/** Also messages of an inbox that was emptied and is not purged yet. */
+/** Includes messages of an emptied inbox that is not purged yet. */
 export const deleteReceivedAmong = statement<{ account: AccountKey; ids: string }>(
   'inbox.deleteReceivedAmong',
   'delete from received where account_id = :account and message_id in ({elements :ids})',
@@ -71,7 +71,7 @@ export const counts = statement<One, { unread: bigint; read: bigint }>(
   'inbox.counts',
   'select unread, read from tally where account_id = :account',
 );
-/** No row where it is read already, or does not exist. */
+/** Changes no row if the message is read or does not exist. */
 export const markRead = statement<Message>(
   'inbox.markRead',
   `delete from unread_message where ${current} and message_id = :id
@@ -85,7 +85,7 @@ export const deleteReceived = statement<Message>(
   'inbox.deleteReceived',
   `delete from received where ${current} and message_id = :id`,
 );
-/** Empties it at once, however much is in it; the rows are purged later. */
+/** Empties the inbox at once, whatever its size. The purge deletes the rows later. */
 export const deleteAllReceived = statement<One>(
   'inbox.deleteAllReceived',
   'update tally set generation = generation + 1, unread = 0, read = 0 where account_id = :account',
@@ -103,7 +103,7 @@ export const addReceived = statement<
   `insert into received (account_id, message_id, sender, text, short_code, received_at, generation)
    values (:account, :id, :sender, :text, :shortCode, :receivedAt, :generation)`,
 );
-/** In the same transaction: of itself what was received counts as read. */
+/** Runs in the transaction that inserts the message, which counts as read without this row. */
 export const addUnread = statement<Message & { receivedAt: number; generation: number }>(
   'inbox.addUnread',
   `insert into unread_message (account_id, generation, received_at, message_id)

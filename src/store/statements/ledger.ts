@@ -1,10 +1,12 @@
 import { type AccountKey, statement } from '../statement.ts';
 
-/** Credits: the running sums and the movements that they are the sums of. */
+/** Credits: the balances and the movements of which they are the sums. */
 export interface BalanceRow {
   free: bigint;
   used: bigint;
   held: bigint;
+  /** Below it credits are low; null where the account has no such limit. */
+  low: bigint | null;
 }
 export interface MovementRow {
   movement_id: bigint;
@@ -24,10 +26,10 @@ const columns = 'movement_id, kind, from_side, to_side, amount, moved_at, messag
 
 export const balances = statement<One, BalanceRow>(
   'ledger.balances',
-  `select credits as free, used_credits as used, held from account join ledger on ledger.account_id = account.account_id
+  `select credits as free, used_credits as used, held, low_credits as low from account join ledger on ledger.account_id = account.account_id
    where account.account_id = :account`,
 );
-/** The number of the last of `count` movements to be written. */
+/** Takes `count` numbers for movements and returns the last one. */
 export const takeNumbers = statement<One & { held: bigint; count: number }, { last_movement: bigint }>(
   'ledger.takeNumbers',
   `update ledger set held = :held, last_movement = last_movement + :count where account_id = :account
@@ -53,18 +55,18 @@ export const addMovement = statement<{
   `insert into movement (account_id, movement_id, kind, from_side, to_side, amount, moved_at, message_id, reason, reference)
    values (:account, :id, :kind, :from, :to, :amount, :at, :messageId, :reason, :reference)`,
 );
-/** What is held from the beginning. It has no number to take: movement 3 is kept for it. */
+/** Opens the held balance. Movement 3 is reserved for it, so it takes no number. */
 export const openHeld = statement<One & { held: bigint }>(
   'ledger.openHeld',
   'update ledger set held = :held where account_id = :account',
 );
-/** In pages: each begins at a time, and at a number of that time. */
+/** A page starts at a time and at a number of that time. */
 export const newestMovements = statement<TimePage, MovementRow>(
   'ledger.newestMovements',
   `select ${columns} from movement where account_id = :account and (moved_at, movement_id) <= (:at, :id)
    order by moved_at desc, movement_id desc {limit :limit}`,
 );
-/** In pages: the numbers from `from` up. */
+/** A page: numbers from `from` on. */
 export const movementsFrom = statement<{ account: AccountKey; from: bigint; limit: number }, MovementRow>(
   'ledger.movementsFrom',
   `select ${columns} from movement where account_id = :account and movement_id >= :from
@@ -75,7 +77,7 @@ export const oldestMovements = statement<{ account: AccountKey; before: number; 
   `select ${columns} from movement where account_id = :account and moved_at < :before
    order by moved_at, movement_id {limit :limit}`,
 );
-/** Openings and sums carried forward stay. */
+/** Openings and sums carried forward are not counted. */
 export const countMovementsBefore = statement<{ account: AccountKey; before: number }, { total: bigint }>(
   'ledger.countMovementsBefore',
   `select count(*) as total from movement where account_id = :account and moved_at < :before
@@ -86,7 +88,9 @@ export const deleteMovements = statement<{ account: AccountKey; ids: string }>(
   'ledger.deleteMovements',
   'delete from movement where account_id = :account and movement_id in ({elements :ids})',
 );
+/** A scheduled message holds its credits itself, a claimed one in its row of the dispatch. */
 export const heldByMessages = statement<One, { parts: bigint }>(
   'ledger.heldByMessages',
-  'select cast(coalesce(sum(held_parts), 0) as bigint) as parts from scheduled where account_id = :account',
+  `select cast(coalesce((select sum(held_parts) from scheduled where account_id = :account), 0)
+     + coalesce((select sum(held) from dispatch where account_id = :account and is_scheduled = 0), 0) as bigint) as parts`,
 );

@@ -3,8 +3,8 @@ import type { InboxRow } from './inbox.ts';
 import type { ScheduledRow, SentRow } from './outbox.ts';
 
 /**
- * Single messages, for the operator: received with the gateway's id, sent with their history,
- * scheduled.
+ * Single messages for the operator: received ones with the gateway's id, sent ones with history,
+ * scheduled ones.
  */
 export interface HistoryRow {
   position: bigint;
@@ -16,7 +16,7 @@ type One = { account: AccountKey };
 type Message = { account: AccountKey; id: bigint };
 type Gateway = { account: AccountKey; hash: string };
 
-/** Also locks it: nobody empties the inbox before the transaction has ended. */
+/** Locks the inbox too: no call empties it before the transaction ends. */
 export const generation = statement<One, { generation: bigint }>(
   'messageRecords.generation',
   'update tally set generation = generation where account_id = :account returning generation',
@@ -45,7 +45,7 @@ export const sent = statement<Message, SentRow>(
   `select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked
    from sent where account_id = :account and message_id = :id`,
 );
-/** A new status is one that the client has not seen. */
+/** A new status is unmarked. */
 export const setStatus = statement<Message & { status: string; updatedAt: number }>(
   'messageRecords.setStatus',
   `update sent set status = :status, updated_at = :updatedAt, is_marked = 0

@@ -1,9 +1,6 @@
 import { type AccountKey, statement } from '../statement.ts';
 
-/**
- * Sent messages with their delivery status, and scheduled ones with the parts that are held for
- * them.
- */
+/** Sent messages with their delivery status, and scheduled ones with their held parts. */
 export interface SentRow {
   message_id: bigint;
   reference: string | null;
@@ -32,7 +29,7 @@ const sent =
 const scheduled =
   'select message_id, reference, recipient, text, scheduled_at, created_at from scheduled where account_id = :account';
 
-/** These in pages: each begins at a time, and at an id of that time. */
+/** A page starts at a time and at an id of that time. */
 export const unmarked = statement<TimePage, SentRow>(
   'outbox.unmarked',
   `${sent} and is_marked = 0 and (updated_at, message_id) >= (:at, :id) order by updated_at, message_id {limit :limit}`,
@@ -45,7 +42,7 @@ export const newestSent = statement<TimePage, SentRow>(
   'outbox.newestSent',
   `${sent} and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
 );
-/** In pages: the ids from `from` up. */
+/** A page: ids from `from` on. */
 export const sentFrom = statement<Page, SentRow>(
   'outbox.sentFrom',
   `${sent} and message_id >= :from order by message_id {limit :limit}`,
@@ -71,9 +68,7 @@ const insertSent = `insert into sent (account_id, message_id, reference, recipie
    values (:account, :id, :reference, :recipient, :text, :status, :sentAt, :updatedAt, :isMarked)`;
 
 export const addSent = statement<NewSent>('outbox.addSent', insertSent);
-/**
- * Adds a message, or changes the one with this id. A mark stays as long as the status is the same.
- */
+/** Adds a message, or changes the one with this id. A mark stays while the status is the same. */
 export const putSent = statement<NewSent>(
   'outbox.putSent',
   `${insertSent} on conflict (account_id, message_id) do update set reference = excluded.reference,
@@ -86,7 +81,7 @@ export const soonest = statement<TimePage, ScheduledRow>(
   'outbox.soonest',
   `${scheduled} and (scheduled_at, message_id) >= (:at, :id) order by scheduled_at, message_id {limit :limit}`,
 );
-/** In pages: the ids from `from` up. */
+/** A page: ids from `from` on. */
 export const scheduledFrom = statement<Page, ScheduledRow>(
   'outbox.scheduledFrom',
   `${scheduled} and message_id >= :from order by message_id {limit :limit}`,
@@ -99,7 +94,7 @@ export const deleteAllScheduled = statement<One, { message_id: bigint; held_part
   'outbox.deleteAllScheduled',
   'delete from scheduled where account_id = :account returning message_id, held_parts',
 );
-/** Those whose recipient ends so, in pages: candidates, which the domain compares. */
+/** A page of messages whose recipient has this ending. The domain compares the whole numbers. */
 export const scheduledByEnd = statement<Page & { end: string }, { message_id: bigint; recipient: string | null }>(
   'outbox.scheduledByEnd',
   `select message_id, recipient from scheduled {using scheduled_by_number_end}

@@ -1,16 +1,13 @@
 import { type AccountKey, statement } from '../statement.ts';
 
-/**
- * What is known about a person, by the numbers in an account's rows. These tables have no index by
- * number.
- */
+/** Rows of a person, found by number. These tables have no index by number. */
 type Page = { account: AccountKey; from: bigint; limit: number };
 /** `ids` is a JSON array of numbers. */
 type Ids = { account: AccountKey; ids: string };
 
 /**
- * Of every generation, so also what an emptied inbox has left on disk. In pages: the ids from
- * `from` up.
+ * A page: ids from `from` on, of every generation. So it includes emptied inboxes that are not
+ * purged yet.
  */
 export const senders = statement<Page, { message_id: bigint; sender: string | null }>(
   'persons.senders',
@@ -30,12 +27,12 @@ export const deleteSent = statement<Ids>(
   'persons.deleteSent',
   'delete from sent where account_id = :account and message_id in ({elements :ids})',
 );
-/** As a transaction of the account does it: nobody else moves its credits meanwhile. */
+/** Locks the account as its transactions do, so that no other call moves its credits. */
 export const lock = statement<{ account: AccountKey }>(
   'persons.lock',
   'update account set tag = tag where account_id = :account',
 );
-/** References are the operator's own words, and may quote a number. */
+/** Reasons and references are texts of the operator, which may quote a number. */
 export const clearWords = statement<Ids>(
   'persons.clearWords',
   `update movement set reason = 'erased', reference = null where account_id = :account

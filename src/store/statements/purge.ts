@@ -1,17 +1,17 @@
 import { statement } from '../statement.ts';
 
-/** What emptied inboxes have left, see tally.ts. */
+/** Rows of emptied inboxes: see schema/tally.ts. */
 export const next = statement<Record<string, never>, { account_id: bigint; generation: bigint }>(
   'purge.next',
   'select account_id, generation from tally where purged_generation < generation limit 1',
 );
-/** Some of the rows that nobody sees. */
+/** Deletes one batch of rows of older generations. */
 export const deleteSome = statement<{ account: bigint; generation: bigint; limit: number }>(
   'purge.deleteSome',
   `delete from received where account_id = :account and message_id in
      (select message_id from received where account_id = :account and generation < :generation {limit :limit})`,
 );
-/** Unless another process has taken some of them, and they are not gone yet. */
+/** Ends the purge of an account, unless rows are left that another process is deleting. */
 export const done = statement<{ account: bigint; generation: bigint }>(
   'purge.done',
   `update tally set purged_generation = :generation

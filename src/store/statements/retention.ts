@@ -1,7 +1,7 @@
 import { type AccountKey, statement } from '../statement.ts';
 
 /**
- * What is older than the operator wants to keep. Counted and deleted account by account, in bounded
+ * Rows that are older than their retention. They are counted and deleted by account, in bounded
  * batches.
  */
 export interface RetentionRow {
@@ -27,10 +27,16 @@ export const set = statement<{ kind: string; days: number }>(
 export const unset = statement<{ kind: string }>('retention.unset', 'delete from retention where kind = :kind', {
   affects: 'none',
 });
+/** When it was applied; while it is under way, a time at which it is soon due again. */
+export const hold = statement<{ kind: string; at: number }>(
+  'retention.hold',
+  'update retention set applied_at = :at where kind = :kind',
+  { affects: 'none' },
+);
 /** One process takes it; the others see that it was taken. */
-export const take = statement<{ kind: string; now: number; due: number }>(
+export const take = statement<{ kind: string; at: number; due: number }>(
   'retention.take',
-  `update retention set applied_at = :now where kind = :kind and (applied_at is null or applied_at < :due)`,
+  `update retention set applied_at = :at where kind = :kind and (applied_at is null or applied_at < :due)`,
   { affects: 'none' },
 );
 

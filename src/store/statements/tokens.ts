@@ -58,7 +58,7 @@ export const revokeToken = statement<{ token: bigint; revokedAt: number }>(
   'update operator_token set revoked_at = :revokedAt where token_id = :token and revoked_at is null',
   { affects: 'none' },
 );
-/** Not at each use: a minute is exact enough, and a write is not. */
+/** Written at most once a minute, because each write costs a commit. */
 export const tokenUsed = statement<{ token: bigint; usedAt: number; before: number }>(
   'tokens.used',
   `update operator_token set last_used_at = :usedAt

@@ -19,3 +19,18 @@ export const status = statement<Record<string, never>, { bytes: bigint; version:
   'totals.status',
   `select {size} as bytes, (select max(version) from schema_version) as version, (select count(*) from account) as accounts`,
 );
+
+/** Of messages on their way out. `limit` bounds each count. */
+export const sending = statement<
+  { now: number; limit: number },
+  { due: bigint; submitting: bigint; oldest_due_at: bigint | null; undecided: bigint }
+>(
+  'totals.sending',
+  `select
+     (select count(*) from (select 1 from dispatch_account join dispatch on dispatch.account_id = dispatch_account.account_id
+        where next_due_at <= :now and state = 'waiting' and due_at <= :now {limit :limit}) as due) as due,
+     (select count(*) from (select 1 from dispatch_account join dispatch on dispatch.account_id = dispatch_account.account_id
+        where state = 'submitting' {limit :limit}) as submitting) as submitting,
+     (select min(next_due_at) from dispatch_account where next_due_at <= :now) as oldest_due_at,
+     (select count(*) from dispatch where state in ('unsure', 'undecided')) as undecided`,
+);

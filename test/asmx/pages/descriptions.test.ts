@@ -6,8 +6,8 @@ import { errorsOf, refusedArguments } from '../../../src/contract/errors.ts';
 import type { Operation } from '../../../src/contract/types.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { type Arguments, FORMS } from '../../support/forms.ts';
 import { rows, section } from '../../support/markup.ts';
+import { type Arguments, PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 
 /** What pages and reference say about results and errors is what the service does. */
@@ -131,7 +131,7 @@ onEveryEngine('what is said of errors', (engine) => {
     await refused('sent', 'FetchSentDS', { max: '-1' });
   });
 
-  test('the statuses and faults on the page are those that each form answers with', async () => {
+  test('the statuses and faults on the page are those that each protocol answers with', async () => {
     const { text: html } = await service.send({ path: '/api/inbox.asmx', query: 'op=Unread' });
     const shown = new Map(rows(section(html, 'Errors')));
     const cases: [string, Arguments][] = [
@@ -139,11 +139,11 @@ onEveryEngine('what is said of errors', (engine) => {
       ['bad-argument', { user_id: ACME, max_count: 'x' }],
     ];
     for (const [kind, args] of cases) {
-      for (const form of FORMS) {
-        const { status, text } = await service.call(form, 'inbox', 'Unread', args);
+      for (const protocol of PROTOCOLS) {
+        const { status, text } = await service.call(protocol, 'inbox', 'Unread', args);
         const code = /soap:(Client|Sender)/.exec(text)?.[1];
         const words = { get: 'in GET and POST', post: 'in GET and POST', soap11: 'in SOAP 1.1', soap12: 'in SOAP 1.2' };
-        const expected = `${[status, ...(code ? [code] : [])].join(' ')} ${words[form]}`;
+        const expected = `${[status, ...(code ? [code] : [])].join(' ')} ${words[protocol]}`;
         assert.ok(shown.get(kind)?.includes(expected), `${kind}: ${expected} in ${shown.get(kind)}`);
       }
     }

@@ -11,11 +11,11 @@ import {
 import { errorsOf } from '../../../src/contract/errors.ts';
 import type { Operation, ParameterType } from '../../../src/contract/types.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
-import { ENVELOPES, NAMESPACE } from '../../support/forms.ts';
 import { codeBlocks, message, rows, section, textOf } from '../../support/markup.ts';
+import { ENVELOPES, NAMESPACE } from '../../support/protocols.ts';
+import { validateResult } from '../../support/schema-validator.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 import { exchangeMessage } from '../../support/socket.ts';
-import { validateResult } from '../../support/validate.ts';
 
 const OPERATIONS = Object.entries(contract).flatMap(([group, operations]) =>
   Object.entries<Operation>(operations).map(([name, operation]) => ({ group, name, operation })),
@@ -48,7 +48,7 @@ const typeOf = (type: ParameterType): string => (type.kind === 'list' ? `list of
 const hasList = ({ parameters }: Operation) => Object.values(parameters).some(({ kind }) => kind === 'list');
 
 onEveryEngine('pages of operations', (engine) => {
-  test('there are 32', () => assert.equal(OPERATIONS.length, 32));
+  test('the pages show 32 operations', () => assert.equal(OPERATIONS.length, 32));
   for (const place of PLACES) describe(place.where, () => suite(engine, place));
 });
 

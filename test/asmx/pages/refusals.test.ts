@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Request, replyHeader } from '../../../src/exchange.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { requestOf } from '../../support/forms.ts';
 import { addresses, textOf } from '../../support/markup.ts';
+import { requestOf } from '../../support/protocols.ts';
 import { type Answer, type Service, startService } from '../../support/service.ts';
 
 /** Errors are pages for people in a browser. For programs they are one line of text, whatever they say they accept. */
@@ -79,7 +79,7 @@ onEveryEngine('refusals as pages', (engine) => {
     }
   });
 
-  test('what the page says is text, whatever the address says', async () => {
+  test('an error page escapes the path and the query of its request', async () => {
     const { text } = await service.send({ path: '/api/inbox.asmx/Unread"><script>x</script>', headers: NAVIGATION });
     assert.equal(text.match(/<script>/g)?.length, 1);
     assert.doesNotMatch(text, /<script>x/);

@@ -5,10 +5,10 @@ import { contract } from '../../../src/contract/contract.ts';
 import { caseFile, type Exchange, exchanges } from '../../support/cases.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';
-import { FORMS, NAMESPACE, requestOf } from '../../support/forms.ts';
+import { NAMESPACE, PROTOCOLS, requestOf } from '../../support/protocols.ts';
+import { parse } from '../../support/schema-validator.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 import { exchangeMessage } from '../../support/socket.ts';
-import { parse } from '../../support/validate.ts';
 
 const GROUPS = Object.keys(contract);
 const RECORDED_BASE = 'http://127.0.0.1:18080';
@@ -159,17 +159,17 @@ onEveryEngine('WSDL', (engine) => {
           }
           const disco = await service.send({ path: '/api/sent.asmx', query: 'disco' });
           assert.ok(disco.text.includes(`xmlns:q1="${namespace}" binding="q1:sentSoap"`));
-          for (const form of FORMS) {
-            const there = requestOf(form, 'inbox', 'CountRead', { user_id: ACME });
+          for (const protocol of PROTOCOLS) {
+            const there = requestOf(protocol, 'inbox', 'CountRead', { user_id: ACME });
             const here = JSON.parse(JSON.stringify(there).replaceAll(NAMESPACE, namespace));
             const { status, text } = await service.send(here);
             assert.equal(status, 200);
-            const element = form.startsWith('soap') ? 'CountReadResponse' : 'long';
+            const element = protocol.startsWith('soap') ? 'CountReadResponse' : 'long';
             assert.ok(text.includes(`<${element} xmlns="${namespace}">`), text);
             assert.ok(!text.includes(NAMESPACE));
 
             const refused = await service.send(JSON.parse(JSON.stringify(here).replace(ACME, 'nobody')));
-            if (form.startsWith('soap')) {
+            if (protocol.startsWith('soap')) {
               assert.ok(refused.text.includes(`<error xmlns="${namespace}"><code>denied</code>`), refused.text);
               const old = await service.send(there);
               assert.ok(old.text.includes('<code>unknown-operation</code>'), 'the default namespace still works');

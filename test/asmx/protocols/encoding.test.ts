@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onEveryEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';
-import { ENVELOPES, FORMS, NAMESPACE, requestOf } from '../../support/forms.ts';
+import { ENVELOPES, NAMESPACE, PROTOCOLS, requestOf } from '../../support/protocols.ts';
+import { parse } from '../../support/schema-validator.ts';
 import { ACME, startService } from '../../support/service.ts';
-import { parse } from '../../support/validate.ts';
 
 /** Bytes of an encoding, put together by hand. */
 type Encoder = (text: string) => Buffer;
@@ -110,30 +110,30 @@ const BROKEN: readonly Row[] = [
 
 const TYPES = { soap11: 'text/xml', soap12: 'application/soap+xml' } as const;
 
-function saving(form: keyof typeof TYPES, { charset, declared, encoder, text }: Row) {
+function saving(protocol: keyof typeof TYPES, { charset, declared, encoder, text }: Row) {
   const encoding = declared ? ` encoding="${declared}"` : '';
   const declaration = declared === null ? '' : `<?xml version="1.0"${encoding}?>`;
-  const xml = `${declaration}<s:Envelope xmlns:s="${ENVELOPES[form]}"><s:Body><SaveMessageTemplate xmlns="${NAMESPACE}"><user_id>${ACME}</user_id><message>${text}</message></SaveMessageTemplate></s:Body></s:Envelope>`;
-  const type = charset ? `${TYPES[form]}; charset=${charset}` : TYPES[form];
+  const xml = `${declaration}<s:Envelope xmlns:s="${ENVELOPES[protocol]}"><s:Body><SaveMessageTemplate xmlns="${NAMESPACE}"><user_id>${ACME}</user_id><message>${text}</message></SaveMessageTemplate></s:Body></s:Envelope>`;
+  const type = charset ? `${TYPES[protocol]}; charset=${charset}` : TYPES[protocol];
   return { method: 'POST', path: '/api/account.asmx', headers: { 'content-type': type }, bytes: encoder(xml) };
 }
 
 onEveryEngine('encoding of SOAP requests', (engine) => {
-  for (const form of ['soap11', 'soap12'] as const) {
-    test(`${form} is read in the encoding of its mark, else its charset, else its declaration, else UTF-8, without NULs behind it`, async () => {
+  for (const protocol of ['soap11', 'soap12'] as const) {
+    test(`${protocol} is read in the encoding of its mark, else its charset, else its declaration, else UTF-8, without NULs behind it`, async () => {
       const service = await startService(engine, 'sample');
       const templates = async () => {
-        const answer = await service.call(form, 'account', 'FetchSavedMessages', { user_id: ACME });
-        assert.equal(answer.headers['Content-Type'], `${TYPES[form]}; charset=utf-8`);
+        const answer = await service.call(protocol, 'account', 'FetchSavedMessages', { user_id: ACME });
+        assert.equal(answer.headers['Content-Type'], `${TYPES[protocol]}; charset=utf-8`);
         return [...answer.text.matchAll(/<string>([^<]*)<\/string>/g)].map(([, text]) => text);
       };
       try {
         for (const row of READ) {
-          const answer = await service.send(saving(form, row));
+          const answer = await service.send(saving(protocol, row));
           assert.equal(answer.status, 200, `${row.what}: ${answer.text}`);
           assert.equal((await templates()).at(-1), row.text, row.what);
           const args = { user_id: ACME, message: row.text };
-          const deleted = await service.call(form, 'account', 'DeleteMessageTemplate', args);
+          const deleted = await service.call(protocol, 'account', 'DeleteMessageTemplate', args);
           assert.match(deleted.text, />true</, row.what);
         }
       } finally {
@@ -141,15 +141,15 @@ onEveryEngine('encoding of SOAP requests', (engine) => {
       }
     });
 
-    test(`${form} that is not valid in its encoding is malformed, and nothing is saved`, async () => {
+    test(`${protocol} that is not valid in its encoding is malformed, and nothing is saved`, async () => {
       const service = await startService(engine, 'sample');
       try {
         for (const row of BROKEN) {
-          const answer = await service.send(saving(form, row));
+          const answer = await service.send(saving(protocol, row));
           assert.equal(answer.status, 400, `${row.what}: ${answer.text}`);
-          assertProblem(form, answer, 'malformed', /./);
+          assertProblem(protocol, answer, 'malformed', /./);
         }
-        const { text } = await service.send(requestOf(form, 'account', 'FetchSavedMessages', { user_id: ACME }));
+        const { text } = await service.send(requestOf(protocol, 'account', 'FetchSavedMessages', { user_id: ACME }));
         assert.equal(text.match(/<string>/g)?.length, 3);
       } finally {
         await service.stop();
@@ -164,7 +164,7 @@ onEveryEngine('encoding of SOAP requests', (engine) => {
       'a character beyond the last': [0xf4, 0x90, 0x80, 0x80],
       'a byte that UTF-8 has not': [0xff],
     };
-    test(`${form} with bytes that are no UTF-8 is malformed, not repaired`, async () => {
+    test(`${protocol} with bytes that are no UTF-8 is malformed, not repaired`, async () => {
       const service = await startService(engine, 'sample');
       try {
         for (const [what, bytes] of Object.entries(INVALID)) {
@@ -173,9 +173,9 @@ onEveryEngine('encoding of SOAP requests', (engine) => {
             return Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]);
           };
           for (const charset of ['utf-8', '']) {
-            const answer = await service.send(saving(form, row(what, charset, null, encoder, 'aHEREb')));
+            const answer = await service.send(saving(protocol, row(what, charset, null, encoder, 'aHEREb')));
             assert.equal(answer.status, 400, what);
-            assertProblem(form, answer, 'malformed', 'The request is not valid utf-8 text.');
+            assertProblem(protocol, answer, 'malformed', 'The request is not valid utf-8 text.');
           }
         }
       } finally {
@@ -195,14 +195,14 @@ onEveryEngine('encoding of SOAP requests', (engine) => {
     '\uD7FF\uE000\uFDD0\uFFFD',
     '\u{10000}\u{1F600}\u{1FFFE}\u{10FFFF}',
   ];
-  for (const form of FORMS) {
-    test(`every character that XML can carry survives in ${form}, in and out`, async () => {
+  for (const protocol of PROTOCOLS) {
+    test(`every character that XML can carry survives in ${protocol}, in and out`, async () => {
       const service = await startService(engine, 'sample');
       try {
         for (const message of CHARACTERS) {
-          const saved = await service.call(form, 'account', 'SaveMessageTemplate', { user_id: ACME, message });
+          const saved = await service.call(protocol, 'account', 'SaveMessageTemplate', { user_id: ACME, message });
           assert.match(saved.text, />true</);
-          const { text } = await service.call(form, 'account', 'FetchSavedMessages', { user_id: ACME });
+          const { text } = await service.call(protocol, 'account', 'FetchSavedMessages', { user_id: ACME });
           const document = parse(text);
           const strings = document.find('//*[local-name()="string"]').map(({ content }) => content);
           document.dispose();

@@ -6,40 +6,40 @@ import { onEveryEngine } from '../../support/engines.ts';
 import { assertProblem, LOOKS } from '../../support/expected-problems.ts';
 import {
   envelope,
-  FORMS,
-  type Form,
   NAMESPACE,
   operationElement,
+  PROTOCOLS,
+  type Protocol,
   requestOf,
   soapRequest,
-} from '../../support/forms.ts';
+} from '../../support/protocols.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 
 const SOAP = ['soap11', 'soap12'] as const;
-const profile = (form: Form) => requestOf(form, 'account', 'Profile', { user_id: ACME });
+const profile = (protocol: Protocol) => requestOf(protocol, 'account', 'Profile', { user_id: ACME });
 
 describe('problems that an operation meets', () => {
   // The other two are of envelopes and their headers: soap-errors.test.ts.
   const kinds = (Object.keys(LOOKS) as (keyof typeof LOOKS)[]).filter(
     (kind) => kind !== 'version' && kind !== 'must-understand',
   );
-  for (const form of FORMS) {
+  for (const protocol of PROTOCOLS) {
     for (const kind of kinds) {
-      test(`${kind} in ${form} has its status, its type and its code`, async () => {
+      test(`${kind} in ${protocol} has its status, its type and its code`, async () => {
         const endpoint = createTestEndpoint(async () => {
           throw new Problem(kind, 'a < b & c > d: "é"');
         });
-        assertProblem(form, await endpoint.send(profile(form)), kind, 'a < b & c > d: "é"');
+        assertProblem(protocol, await endpoint.send(profile(protocol)), kind, 'a < b & c > d: "é"');
       });
     }
 
     for (const kind of ['unavailable', 'too-many'] as const) {
-      test(`${kind} in ${form} says when to try again`, async () => {
+      test(`${kind} in ${protocol} says when to try again`, async () => {
         const fields = { 'Retry-After': '7' };
         const endpoint = createTestEndpoint(async () => {
           throw new Problem(kind, 'Later.', { retryAfterSeconds: 7, cause: new Error('disk on fire') });
         });
-        assertProblem(form, await endpoint.send(profile(form)), kind, 'Later.', { fields });
+        assertProblem(protocol, await endpoint.send(profile(protocol)), kind, 'Later.', { fields });
         // an operator must hear of what is not the client's doing, and of nothing else
         assert.deepEqual(
           endpoint.reported.map(({ cause }) => (cause as Error).message),
@@ -48,25 +48,25 @@ describe('problems that an operation meets', () => {
       });
     }
 
-    test(`a message of several lines is one line in ${form}`, async () => {
+    test(`a message of several lines is one line in ${protocol}`, async () => {
       const endpoint = createTestEndpoint(async () => {
         throw new Problem('malformed', 'one\r\ntwo\nthree');
       });
-      assertProblem(form, await endpoint.send(profile(form)), 'malformed', 'one two three');
+      assertProblem(protocol, await endpoint.send(profile(protocol)), 'malformed', 'one two three');
     });
 
     const THROWN = [new Error('SELECT secret FROM /var/lib'), new TypeError('x is undefined'), 'text', null, undefined];
-    test(`whatever else is thrown is an opaque internal error in ${form}, with the reference that is reported`, async () => {
+    test(`whatever else is thrown is an opaque internal error in ${protocol}, with the reference that is reported`, async () => {
       for (const thrown of THROWN) {
         const endpoint = createTestEndpoint(async () => {
           throw thrown;
         });
-        const answer = await endpoint.send(profile(form));
+        const answer = await endpoint.send(profile(protocol));
         const [report] = endpoint.reported;
         assert.equal(endpoint.reported.length, 1);
         assert.equal(report?.cause, thrown);
         assert.match(report?.reference ?? '', /^[0-9a-f-]{36}$/);
-        assertProblem(form, answer, 'internal', `Internal error. Reference: ${report?.reference}`);
+        assertProblem(protocol, answer, 'internal', `Internal error. Reference: ${report?.reference}`);
       }
     });
   }
@@ -83,14 +83,14 @@ async function withService(engine: Parameters<typeof startService>[0], work: (se
 }
 
 onEveryEngine('errors', (engine) => {
-  for (const form of FORMS) {
-    test(`internal in ${form}: the log has the cause and the reference, the client only the reference`, () =>
+  for (const protocol of PROTOCOLS) {
+    test(`internal in ${protocol}: the log has the cause and the reference, the client only the reference`, () =>
       withService(engine, async (service) => {
         // no database takes this for a time
         service.clock.now = Number.NaN;
         const args = { user_id: ACME, mobile: '+27825550777', sample_message: 'x' };
-        const answer = await service.call(form, 'account', 'BlackListNumber', args);
-        assertProblem(form, answer, 'internal', /^Internal error\. Reference: [0-9a-f-]{36}$/);
+        const answer = await service.call(protocol, 'account', 'BlackListNumber', args);
+        assertProblem(protocol, answer, 'internal', /^Internal error\. Reference: [0-9a-f-]{36}$/);
         const [reference = ''] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(answer.text) ?? [];
         const lines = service.logged.map((line) => JSON.parse(line)).filter((line) => line.reference === reference);
         assert.equal(lines.length, 1);
@@ -101,19 +101,19 @@ onEveryEngine('errors', (engine) => {
         assert.ok(!service.logged.join('').includes(ACME), 'a user_id is in the log');
       }));
 
-    test(`unknown-operation in ${form}: unknown, in another case, of another group, a name that every object has`, () =>
+    test(`unknown-operation in ${protocol}: unknown, in another case, of another group, a name that every object has`, () =>
       withService(engine, async (service) => {
-        const message = form.startsWith('soap')
+        const message = protocol.startsWith('soap')
           ? `The Body names no operation of account in the namespace ${NAMESPACE}.`
           : 'There is no such operation in account.';
         for (const name of ['Nope', 'profile', 'PROFILE', 'CountRead', 'constructor', 'toString', '__proto__']) {
-          const request = requestOf(form, 'account', name, { user_id: ACME });
+          const request = requestOf(protocol, 'account', name, { user_id: ACME });
           const { soapaction: _, ...headers } = request.headers;
-          assertProblem(form, await service.send({ ...request, headers }), 'unknown-operation', message);
+          assertProblem(protocol, await service.send({ ...request, headers }), 'unknown-operation', message);
         }
       }));
 
-    test(`bad-argument in ${form} comes with the parameter's name`, () =>
+    test(`bad-argument in ${protocol} comes with the parameter's name`, () =>
       withService(engine, async (service) => {
         const rows = [
           ['inbox', 'Unread', { max_count: '-1' }, 'max_count: must not be negative'],
@@ -124,22 +124,22 @@ onEveryEngine('errors', (engine) => {
           ['inbox', 'Read', { from: ACME, to: ACME, max_count: ACME }, /^from: /],
         ] as const;
         for (const [group, operation, args, message] of rows) {
-          const answer = await service.call(form, group, operation, { user_id: ACME, ...args });
-          assertProblem(form, answer, 'bad-argument', message);
+          const answer = await service.call(protocol, group, operation, { user_id: ACME, ...args });
+          assertProblem(protocol, answer, 'bad-argument', message);
         }
       }));
   }
 
-  for (const form of ['get', 'post'] as const) {
-    test(`unknown-operation in ${form}: nothing may follow the operation's name, and it must be there`, () =>
+  for (const protocol of ['get', 'post'] as const) {
+    test(`unknown-operation in ${protocol}: nothing may follow the operation's name, and it must be there`, () =>
       withService(engine, async (service) => {
         for (const name of ['', 'Profile/', 'Profile/x', '/Profile', 'Profile%2F', 'Profile%20']) {
-          const answer = await service.send(requestOf(form, 'account', name, { user_id: ACME }));
-          assertProblem(form, answer, 'unknown-operation', 'There is no such operation in account.');
+          const answer = await service.send(requestOf(protocol, 'account', name, { user_id: ACME }));
+          assertProblem(protocol, answer, 'unknown-operation', 'There is no such operation in account.');
         }
       }));
 
-    test(`an address of no group is not there in ${form}`, () =>
+    test(`an address of no group is not there in ${protocol}`, () =>
       withService(engine, async (service) => {
         for (const path of [
           '/api/',
@@ -149,8 +149,8 @@ onEveryEngine('errors', (engine) => {
           '/account.asmx',
           '/x',
         ]) {
-          const answer = await service.send({ ...profile(form), path });
-          assertProblem(form, answer, 'unknown-operation', /^There is nothing here\./);
+          const answer = await service.send({ ...profile(protocol), path });
+          assertProblem(protocol, answer, 'unknown-operation', /^There is nothing here\./);
         }
       }));
   }
@@ -162,7 +162,7 @@ onEveryEngine('errors', (engine) => {
     }));
 
   const METHODS = ['PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'get', 'post', 'Get', 'X'];
-  test('a method of no form is answered with the methods that there are', () =>
+  test('a method of no protocol is answered with the methods that there are', () =>
     withService(engine, async (service) => {
       for (const method of [...METHODS, 'HEAD']) {
         const answer = await service.send({ ...profile('get'), method });
@@ -179,13 +179,13 @@ onEveryEngine('errors', (engine) => {
     }));
 
   const MEDIA = [undefined, '', 'text/plain', 'application/json', 'application/xml', 'multipart/form-data; boundary=x'];
-  test('a Content-Type of no form is unsupported', () =>
+  test('a Content-Type of no protocol is unsupported', () =>
     withService(engine, async (service) => {
-      const send = (form: Form, type: string | undefined) =>
-        service.send({ ...profile(form), headers: { 'content-type': type, soapaction: `"${NAMESPACE}/Profile"` } });
+      const send = (protocol: Protocol, type: string | undefined) =>
+        service.send({ ...profile(protocol), headers: { 'content-type': type, soapaction: `"${NAMESPACE}/Profile"` } });
       for (const type of [...MEDIA, 'application/x-www-form-urlencoded', 'text/xmlx', 'text']) {
         const message = 'The Content-Type of a SOAP call is text/xml or application/soap+xml.';
-        for (const form of SOAP) assertProblem(form, await send(form, type), 'unsupported-media', message);
+        for (const protocol of SOAP) assertProblem(protocol, await send(protocol, type), 'unsupported-media', message);
       }
       for (const type of [...MEDIA, 'text/xml', 'application/soap+xml', 'application/x-www-form-urlencodedx']) {
         const message = 'The Content-Type of this call is application/x-www-form-urlencoded.';
@@ -193,8 +193,11 @@ onEveryEngine('errors', (engine) => {
       }
     }));
 
-  for (const form of SOAP) {
-    const whole = envelope(form, operationElement('SaveMessageTemplate', { user_id: ACME, message: 'never saved' }));
+  for (const protocol of SOAP) {
+    const whole = envelope(
+      protocol,
+      operationElement('SaveMessageTemplate', { user_id: ACME, message: 'never saved' }),
+    );
     const inside = (text: string) => whole.replace('never saved', text);
     const MALFORMED: Readonly<Record<string, string>> = {
       nothing: '',
@@ -233,16 +236,16 @@ onEveryEngine('errors', (engine) => {
       'an empty Envelope': whole.replace(/<s:Body>.*<\/s:Body>/, ''),
       'a Body of no namespace': whole.replace('<s:Body>', '<Body>').replace('</s:Body>', '</Body>'),
     };
-    test(`malformed in ${form}: what is no XML or no envelope is refused and does nothing`, () =>
+    test(`malformed in ${protocol}: what is no XML or no envelope is refused and does nothing`, () =>
       withService(engine, async (service) => {
         for (const [what, bytes] of Object.entries(MALFORMED)) {
-          const answer = await service.send(soapRequest(form, 'account', bytes, 'SaveMessageTemplate'));
+          const answer = await service.send(soapRequest(protocol, 'account', bytes, 'SaveMessageTemplate'));
           assert.equal(answer.status, 400, what);
-          assertProblem(form, answer, 'malformed', /./);
+          assertProblem(protocol, answer, 'malformed', /./);
         }
-        const { text } = await service.call(form, 'account', 'FetchSavedMessages', { user_id: ACME });
+        const { text } = await service.call(protocol, 'account', 'FetchSavedMessages', { user_id: ACME });
         assert.equal(text.match(/<string>/g)?.length, 3);
-        assert.equal((await service.send(soapRequest(form, 'account', whole, 'SaveMessageTemplate'))).status, 200);
+        assert.equal((await service.send(soapRequest(protocol, 'account', whole, 'SaveMessageTemplate'))).status, 200);
       }));
   }
 });

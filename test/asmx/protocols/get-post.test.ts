@@ -9,9 +9,9 @@ import { ACME, startService } from '../../support/service.ts';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 const PAIRS_FORMS = ['get', 'post'] as const;
 
-function requestOf(form: (typeof PAIRS_FORMS)[number], operation: string, pairs: string) {
+function requestOf(protocol: (typeof PAIRS_FORMS)[number], operation: string, pairs: string) {
   const path = `/api/account.asmx/${operation}`;
-  if (form === 'get') return { method: 'GET', path, query: pairs };
+  if (protocol === 'get') return { method: 'GET', path, query: pairs };
   return { method: 'POST', path, headers: { 'content-type': FORM_TYPE }, bytes: Buffer.from(pairs, 'latin1') };
 }
 
@@ -62,19 +62,19 @@ const endpoint = createTestEndpoint(async () => null);
 const called = (operation: string, args: object) => ({ group: 'account', operation, arguments: args });
 
 describe('GET and POST parameters', () => {
-  for (const form of PAIRS_FORMS) {
+  for (const protocol of PAIRS_FORMS) {
     for (const [what, pairs, mobile] of TEXTS) {
-      test(`${form}: a text is read ${what}`, async () => {
+      test(`${protocol}: a text is read ${what}`, async () => {
         const call = called('FetchContact', { user_id: ACME, mobile });
-        assert.deepEqual(await endpoint.receive(requestOf(form, 'FetchContact', pairs)), call);
+        assert.deepEqual(await endpoint.receive(requestOf(protocol, 'FetchContact', pairs)), call);
       });
     }
 
     for (const [what, pairs, contact_id] of LISTS) {
-      test(`${form}: a list ${what} is ${JSON.stringify(contact_id)}`, async () => {
+      test(`${protocol}: a list ${what} is ${JSON.stringify(contact_id)}`, async () => {
         const call = called('DeleteContact', { user_id: ACME, contact_id });
         const endpoint = createTestEndpoint(async () => true);
-        assert.deepEqual(await endpoint.receive(requestOf(form, 'DeleteContact', pairs)), call);
+        assert.deepEqual(await endpoint.receive(requestOf(protocol, 'DeleteContact', pairs)), call);
       });
     }
 
@@ -85,10 +85,10 @@ describe('GET and POST parameters', () => {
       ['user_id', `${user}&${user}&groupid=2`],
       ['user_id', `${user}&USER_ID=${ACME}&groupid=2`],
     ] as const;
-    test(`${form}: a scalar given twice is a bad argument, in whatever letter case`, async () => {
+    test(`${protocol}: a scalar given twice is a bad argument, in whatever letter case`, async () => {
       for (const [name, pairs] of TWICE) {
-        const answer = await endpoint.send(requestOf(form, 'FetchContactsByGroupId', pairs));
-        assertProblem(form, answer, 'bad-argument', `${name}: given more than once`);
+        const answer = await endpoint.send(requestOf(protocol, 'FetchContactsByGroupId', pairs));
+        assertProblem(protocol, answer, 'bad-argument', `${name}: given more than once`);
       }
     });
 
@@ -100,27 +100,27 @@ describe('GET and POST parameters', () => {
       [`${user}&groupid=%00`, /^groupid: expected a whole number/],
       [`${user}&groupid=2,3`, /^groupid: expected a whole number/],
     ] as const;
-    test(`${form}: a number that is missing or empty is a bad argument`, async () => {
+    test(`${protocol}: a number that is missing or empty is a bad argument`, async () => {
       for (const [pairs, message] of NUMBERS) {
-        const answer = await endpoint.send(requestOf(form, 'FetchContactsByGroupId', pairs));
-        assertProblem(form, answer, 'bad-argument', message);
+        const answer = await endpoint.send(requestOf(protocol, 'FetchContactsByGroupId', pairs));
+        assertProblem(protocol, answer, 'bad-argument', message);
       }
     });
 
-    test(`${form}: a plus before a number is a blank, an encoded one a sign`, async () => {
+    test(`${protocol}: a plus before a number is a blank, an encoded one a sign`, async () => {
       for (const groupid of ['+2', '%2B2', '+%2B2+', '002', '%202%0A']) {
         const call = called('FetchContactsByGroupId', { user_id: ACME, groupid: 2 });
-        const request = requestOf(form, 'FetchContactsByGroupId', `${user}&groupid=${groupid}`);
+        const request = requestOf(protocol, 'FetchContactsByGroupId', `${user}&groupid=${groupid}`);
         assert.deepEqual(await createTestEndpoint().receive(request), call, groupid);
       }
     });
 
-    test(`${form}: percent signs in the operation's name are decoded, a plus is none`, async () => {
+    test(`${protocol}: percent signs in the operation's name are decoded, a plus is none`, async () => {
       const call = called('FetchContact', { user_id: ACME, mobile: null });
-      assert.deepEqual(await endpoint.receive(requestOf(form, 'Fetch%43ontact', user)), call);
+      assert.deepEqual(await endpoint.receive(requestOf(protocol, 'Fetch%43ontact', user)), call);
       assertProblem(
-        form,
-        await endpoint.send(requestOf(form, 'FetchContact+', user)),
+        protocol,
+        await endpoint.send(requestOf(protocol, 'FetchContact+', user)),
         'unknown-operation',
         /no such operation/,
       );
@@ -143,7 +143,7 @@ describe('GET and POST parameters', () => {
 
   const CHARSETS: readonly (readonly [type: string, value: Buffer | string, mobile: string])[] = [
     [FORM_TYPE, '%C3%A9', 'é'],
-    ['Application/X-WWW-Form-Urlencoded', '%C3%A9', 'é'],
+    ['Application/X-WWW-Protocol-Urlencoded', '%C3%A9', 'é'],
     [`${FORM_TYPE}; charset=utf-8`, '%C3%A9', 'é'],
     [`${FORM_TYPE};CHARSET="UTF-8"; x=y`, '%C3%A9', 'é'],
     [`${FORM_TYPE}; charset=utf-8`, '%EF%BB%BFa', '\uFEFFa'],
@@ -164,19 +164,19 @@ describe('GET and POST parameters', () => {
 });
 
 onEveryEngine('GET and POST lists', (engine) => {
-  for (const form of PAIRS_FORMS) {
-    test(`${form}: a missing list is a bad argument, an empty item names nobody`, async () => {
+  for (const protocol of PAIRS_FORMS) {
+    test(`${protocol}: a missing list is a bad argument, an empty item names nobody`, async () => {
       const service = await startService(engine);
-      const send = (pairs: string) => service.send(requestOf(form, 'DeleteContact', pairs));
+      const send = (pairs: string) => service.send(requestOf(protocol, 'DeleteContact', pairs));
       try {
         for (const [, pairs] of LISTS.filter(([, , list]) => list === null)) {
-          assertProblem(form, await send(pairs), 'bad-argument', 'contact_id: the list is missing or empty');
+          assertProblem(protocol, await send(pairs), 'bad-argument', 'contact_id: the list is missing or empty');
         }
         for (const pairs of ['contact_id=', 'contact_id=101,102', 'contact_id=101&contact_id=']) {
           assert.match((await send(`${user}&${pairs}`)).text, />false</, pairs);
         }
         assert.match((await send(`${user}&contact_id=101&CONTACT_ID=%2B102`)).text, />true</);
-        const { text } = await service.call(form, 'account', 'FetchContacts', { user_id: ACME });
+        const { text } = await service.call(protocol, 'account', 'FetchContacts', { user_id: ACME });
         assert.deepEqual(
           [...text.matchAll(/<id>(\d+)</g)].map(([, id]) => id),
           ['103', '104', '105', '106'],

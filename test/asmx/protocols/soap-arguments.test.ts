@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { createTestEndpoint } from '../../support/endpoint.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';
-import { envelope, NAMESPACE, soapRequest } from '../../support/forms.ts';
+import { envelope, NAMESPACE, soapRequest } from '../../support/protocols.ts';
 import { ACME, startService } from '../../support/service.ts';
 
 /** How SOAP parameters are read. The operation's element and its prefixes are written out, as toolkits write them. */
@@ -162,11 +162,12 @@ const LISTS: readonly (readonly [what: string, element: string, list: (string | 
 describe('SOAP parameters', () => {
   const endpoint = createTestEndpoint(async () => true);
 
-  for (const form of SOAP) {
-    const request = (operation: string, body: string) => soapRequest(form, 'account', envelope(form, body), operation);
+  for (const protocol of SOAP) {
+    const request = (operation: string, body: string) =>
+      soapRequest(protocol, 'account', envelope(protocol, body), operation);
 
     for (const [what, element, mobile, sample_message] of TEXTS) {
-      test(`${form}: texts are read ${what}`, async () => {
+      test(`${protocol}: texts are read ${what}`, async () => {
         const args = { user_id: ACME, mobile, sample_message };
         const call = { group: 'account', operation: 'BlackListNumber', arguments: args };
         assert.deepEqual(await endpoint.receive(request('BlackListNumber', element)), call);
@@ -174,7 +175,7 @@ describe('SOAP parameters', () => {
     }
 
     for (const [what, element, contact_id] of LISTS) {
-      test(`${form}: a list ${what} is ${JSON.stringify(contact_id)}`, async () => {
+      test(`${protocol}: a list ${what} is ${JSON.stringify(contact_id)}`, async () => {
         const call = { group: 'account', operation: 'DeleteContact', arguments: { user_id: ACME, contact_id } };
         assert.deepEqual(await endpoint.receive(request('DeleteContact', own('DeleteContact', USER + element))), call);
       });
@@ -182,16 +183,16 @@ describe('SOAP parameters', () => {
 
     const INSIDE = { comment: '<!-- c -->', 'processing instruction': '<?p i?>', element: '<b/>' };
     for (const [what, node] of Object.entries(INSIDE)) {
-      test(`${form}: ${what} inside a value is malformed, first, last or between`, async () => {
+      test(`${protocol}: ${what} inside a value is malformed, first, last or between`, async () => {
         const message = /^groupid: a value holds text only/;
         for (const value of [`${node}2`, `2${node}`, `2${node}3`, node]) {
           const body = own('FetchContactsByGroupId', `${USER}<groupid>${value}</groupid>`);
-          assertProblem(form, await endpoint.send(request('FetchContactsByGroupId', body)), 'malformed', message);
+          assertProblem(protocol, await endpoint.send(request('FetchContactsByGroupId', body)), 'malformed', message);
         }
         const user = own('Profile', `<user_id>${ACME}${node}</user_id>`);
-        assertProblem(form, await endpoint.send(request('Profile', user)), 'malformed', /^user_id: /);
+        assertProblem(protocol, await endpoint.send(request('Profile', user)), 'malformed', /^user_id: /);
         const list = own('DeleteContact', `${USER}<contact_id><string>101${node}</string></contact_id>`);
-        assertProblem(form, await endpoint.send(request('DeleteContact', list)), 'malformed', /^contact_id: /);
+        assertProblem(protocol, await endpoint.send(request('DeleteContact', list)), 'malformed', /^contact_id: /);
       });
     }
 
@@ -206,20 +207,20 @@ describe('SOAP parameters', () => {
       ],
     ];
     for (const [what, element, message] of NUMBERS) {
-      test(`${form}: a number that is ${what} is a bad argument`, async () => {
+      test(`${protocol}: a number that is ${what} is a bad argument`, async () => {
         const body = own('FetchContactsByGroupId', USER + element);
-        assertProblem(form, await endpoint.send(request('FetchContactsByGroupId', body)), 'bad-argument', message);
+        assertProblem(protocol, await endpoint.send(request('FetchContactsByGroupId', body)), 'bad-argument', message);
       });
     }
 
-    test(`${form}: an own element counts beside one of a foreign namespace`, async () => {
+    test(`${protocol}: an own element counts beside one of a foreign namespace`, async () => {
       const body = own('FetchContactsByGroupId', `${USER}<groupid xmlns="urn:x">1</groupid><groupid>2</groupid>`);
       const args = { user_id: ACME, groupid: 2 };
       const call = { group: 'account', operation: 'FetchContactsByGroupId', arguments: args };
       assert.deepEqual(await endpoint.receive(request('FetchContactsByGroupId', body)), call);
     });
 
-    test(`${form}: texts, lists and items of a foreign namespace are bad arguments`, async () => {
+    test(`${protocol}: texts, lists and items of a foreign namespace are bad arguments`, async () => {
       const foreign = [
         ['user_id', own('DeleteContact', `<user_id xmlns="urn:x">${ACME}</user_id>`)],
         ['contact_id', own('DeleteContact', `${USER}<contact_id xmlns="urn:x"><string>101</string></contact_id>`)],
@@ -227,22 +228,24 @@ describe('SOAP parameters', () => {
       ] as const;
       for (const [name, body] of foreign) {
         const answer = await endpoint.send(request('DeleteContact', body));
-        assertProblem(form, answer, 'bad-argument', new RegExp(`^${name}: .*not in the namespace`));
+        assertProblem(protocol, answer, 'bad-argument', new RegExp(`^${name}: .*not in the namespace`));
       }
     });
   }
 });
 
 onEveryEngine('SOAP lists', (engine) => {
-  for (const form of SOAP) {
-    test(`${form}: a list without items deletes nothing and says so; one with an odd item is false`, async () => {
+  for (const protocol of SOAP) {
+    test(`${protocol}: a list without items deletes nothing and says so; one with an odd item is false`, async () => {
       const service = await startService(engine);
       const deleteContact = (list: string) =>
-        service.send(soapRequest(form, 'account', envelope(form, own('DeleteContact', USER + list)), 'DeleteContact'));
+        service.send(
+          soapRequest(protocol, 'account', envelope(protocol, own('DeleteContact', USER + list)), 'DeleteContact'),
+        );
       try {
         for (const [, element] of LISTS.filter(([, , list]) => list === null || list.length === 0)) {
           const answer = await deleteContact(element);
-          assertProblem(form, answer, 'bad-argument', 'contact_id: the list is missing or empty');
+          assertProblem(protocol, answer, 'bad-argument', 'contact_id: the list is missing or empty');
         }
         for (const item of [
           '<string xsi:nil="true"/>',
@@ -253,7 +256,7 @@ onEveryEngine('SOAP lists', (engine) => {
           const { text } = await deleteContact(`<contact_id><string>101</string>${item}</contact_id>`);
           assert.match(text, /<DeleteContactResult>false</, item);
         }
-        const { text } = await service.call(form, 'account', 'FetchContacts', { user_id: ACME });
+        const { text } = await service.call(protocol, 'account', 'FetchContacts', { user_id: ACME });
         assert.equal(text.match(/<Contact>/g)?.length, 6);
         assert.match((await deleteContact('<contact_id><string> +0101 </string></contact_id>')).text, />true</);
       } finally {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onEveryEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';
-import { ENVELOPES, envelope, NAMESPACE, operationElement, soapRequest } from '../../support/forms.ts';
+import { ENVELOPES, envelope, NAMESPACE, operationElement, soapRequest } from '../../support/protocols.ts';
 import { ACME, type Answer, type Service, startService } from '../../support/service.ts';
 
 const SOAP = ['soap11', 'soap12'] as const;
@@ -19,17 +19,22 @@ onEveryEngine('SOAP errors', (engine) => {
     }
   }
   const saving = operationElement('SaveMessageTemplate', { user_id: ACME, message: 'saved' });
-  const save = (service: Service, form: Soap, blocks: string) =>
+  const save = (service: Service, protocol: Soap, blocks: string) =>
     service.send(
-      soapRequest(form, 'account', envelope(form, saving, `<s:Header>${blocks}</s:Header>`), 'SaveMessageTemplate'),
+      soapRequest(
+        protocol,
+        'account',
+        envelope(protocol, saving, `<s:Header>${blocks}</s:Header>`),
+        'SaveMessageTemplate',
+      ),
     );
   const savedCount = async (service: Service) => {
     const { text } = await service.call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
     return text.match(/<string>/g)?.length;
   };
   const block = (attributes: string) => `<h:security xmlns:h="urn:h" ${attributes}>x</h:security>`;
-  const notUnderstood = (form: Soap, ...blocks: string[]) =>
-    form === 'soap12' ? { detail: false, blocks: blocks.join('') } : { detail: false };
+  const notUnderstood = (protocol: Soap, ...blocks: string[]) =>
+    protocol === 'soap12' ? { detail: false, blocks: blocks.join('') } : { detail: false };
   const BLOCK = '<soap:NotUnderstood qname="h:security" xmlns:h="urn:h" />';
 
   const US: Record<Soap, string[]> = {
@@ -58,73 +63,73 @@ onEveryEngine('SOAP errors', (engine) => {
     ],
   };
 
-  for (const form of SOAP) {
-    test(`${form}: a mandatory header for us that we do not know forbids the call, and nothing is changed`, () =>
+  for (const protocol of SOAP) {
+    test(`${protocol}: a mandatory header for us that we do not know forbids the call, and nothing is changed`, () =>
       withService(async (service) => {
-        for (const role of US[form]) {
+        for (const role of US[protocol]) {
           for (const value of ['1', 'true', ' true ']) {
-            const answer = await save(service, form, block(`s:mustUnderstand="${value}" ${role}`));
+            const answer = await save(service, protocol, block(`s:mustUnderstand="${value}" ${role}`));
             const message = 'SOAP header security was not understood.';
-            assertProblem(form, answer, 'must-understand', message, notUnderstood(form, BLOCK));
+            assertProblem(protocol, answer, 'must-understand', message, notUnderstood(protocol, BLOCK));
           }
         }
         assert.equal(await savedCount(service), 3);
       }));
 
-    test(`${form}: a header that is not mandatory, or not for us, is ignored`, () =>
+    test(`${protocol}: a header that is not mandatory, or not for us, is ignored`, () =>
       withService(async (service) => {
         const ignored = [
           block(''),
           ...['0', 'false', '', 'yes', 'TRUE', '2'].map((value) => block(`s:mustUnderstand="${value}"`)),
           block('mustUnderstand="1"'),
-          block(`xmlns:o="${ENVELOPES[form === 'soap11' ? 'soap12' : 'soap11']}" o:mustUnderstand="1"`),
+          block(`xmlns:o="${ENVELOPES[protocol === 'soap11' ? 'soap12' : 'soap11']}" o:mustUnderstand="1"`),
           `<h:outer xmlns:h="urn:h">${block('s:mustUnderstand="1"')}</h:outer>`,
-          ...OTHERS[form].map((role) => block(`s:mustUnderstand="1" ${role}`)),
+          ...OTHERS[protocol].map((role) => block(`s:mustUnderstand="1" ${role}`)),
         ];
-        for (const blocks of ignored) assert.equal((await save(service, form, blocks)).status, 200, blocks);
+        for (const blocks of ignored) assert.equal((await save(service, protocol, blocks)).status, 200, blocks);
         assert.equal(await savedCount(service), 4);
       }));
 
-    test(`${form}: every header that was not understood is named`, () =>
+    test(`${protocol}: every header that was not understood is named`, () =>
       withService(async (service) => {
         const mandatory = 's:mustUnderstand="1"';
         const blocks = `${block(mandatory)}<b ${mandatory}/><c xmlns="urn:a&amp;b" ${mandatory}/>${block('')}`;
-        const answer = await save(service, form, blocks);
+        const answer = await save(service, protocol, blocks);
         const named = '<soap:NotUnderstood qname="b" /><soap:NotUnderstood qname="h:c" xmlns:h="urn:a&amp;b" />';
         const message = 'SOAP header security, b, c was not understood.';
-        assertProblem(form, answer, 'must-understand', message, notUnderstood(form, BLOCK, named));
+        assertProblem(protocol, answer, 'must-understand', message, notUnderstood(protocol, BLOCK, named));
 
-        const hostile = await save(service, form, `<b xmlns="&quot;&gt;&lt;x/&gt;" ${mandatory}/>`);
+        const hostile = await save(service, protocol, `<b xmlns="&quot;&gt;&lt;x/&gt;" ${mandatory}/>`);
         assert.equal(hostile.status, 500);
         assert.ok(!/""|<x/.test(hostile.text), 'a namespace leaves its attribute');
       }));
 
-    test(`${form}: a mandatory header is looked at before the operation and its arguments`, () =>
+    test(`${protocol}: a mandatory header is looked at before the operation and its arguments`, () =>
       withService(async (service) => {
         for (const body of ['', operationElement('Nope', {}), operationElement('Profile', { user_id: 'nobody' })]) {
           const header = `<s:Header>${block('s:mustUnderstand="1"')}</s:Header>`;
-          const answer = await service.send(soapRequest(form, 'account', envelope(form, body, header)));
-          assertProblem(form, answer, 'must-understand', /security/, notUnderstood(form, BLOCK));
+          const answer = await service.send(soapRequest(protocol, 'account', envelope(protocol, body, header)));
+          assertProblem(protocol, answer, 'must-understand', /security/, notUnderstood(protocol, BLOCK));
         }
         assert.deepEqual(service.slept, []);
       }));
 
-    test(`${form}: an envelope of no known version is told which ones there are`, () =>
+    test(`${protocol}: an envelope of no known version is told which ones there are`, () =>
       withService(async (service) => {
         const upgrade =
           '<soap12:Upgrade xmlns:soap12="http://www.w3.org/2003/05/soap-envelope"><soap12:SupportedEnvelope qname="soap:Envelope" xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/" /><soap12:SupportedEnvelope qname="soap12:Envelope" xmlns:soap12="http://www.w3.org/2003/05/soap-envelope" /></soap12:Upgrade>';
-        for (const uri of ['urn:bogus', 'http://www.w3.org/2001/12/soap-envelope', `${ENVELOPES[form]}x`]) {
-          const bytes = envelope(form, saving).replace(ENVELOPES[form], uri);
-          const answer = await service.send(soapRequest(form, 'account', bytes, 'SaveMessageTemplate'));
-          assertProblem(form, answer, 'version', /^The Envelope is of no known version/, { blocks: upgrade });
+        for (const uri of ['urn:bogus', 'http://www.w3.org/2001/12/soap-envelope', `${ENVELOPES[protocol]}x`]) {
+          const bytes = envelope(protocol, saving).replace(ENVELOPES[protocol], uri);
+          const answer = await service.send(soapRequest(protocol, 'account', bytes, 'SaveMessageTemplate'));
+          assertProblem(protocol, answer, 'version', /^The Envelope is of no known version/, { blocks: upgrade });
         }
-        const bare = envelope(form, saving).replace(/s:|xmlns:s="[^"]*"/g, '');
-        const answer = await service.send(soapRequest(form, 'account', bare, 'SaveMessageTemplate'));
-        assertProblem(form, answer, 'version', /^The Envelope is of no known version/, { blocks: upgrade });
+        const bare = envelope(protocol, saving).replace(/s:|xmlns:s="[^"]*"/g, '');
+        const answer = await service.send(soapRequest(protocol, 'account', bare, 'SaveMessageTemplate'));
+        assertProblem(protocol, answer, 'version', /^The Envelope is of no known version/, { blocks: upgrade });
         assert.equal(await savedCount(service), 3);
       }));
 
-    test(`${form}: a Body without an operation of this group and namespace is an unknown operation`, () =>
+    test(`${protocol}: a Body without an operation of this group and namespace is an unknown operation`, () =>
       withService(async (service) => {
         const message = `The Body names no operation of account in the namespace ${NAMESPACE}.`;
         const elsewhere = (uri: string) => saving.replace(`xmlns="${NAMESPACE}"`, `xmlns="${uri}"`);
@@ -137,8 +142,8 @@ onEveryEngine('SOAP errors', (engine) => {
         ];
         for (const body of bodies) {
           for (const operation of [undefined, 'SaveMessageTemplate']) {
-            const answer = await service.send(soapRequest(form, 'account', envelope(form, body), operation));
-            assertProblem(form, answer, 'unknown-operation', message);
+            const answer = await service.send(soapRequest(protocol, 'account', envelope(protocol, body), operation));
+            assertProblem(protocol, answer, 'unknown-operation', message);
           }
         }
         assert.equal(await savedCount(service), 3);
@@ -148,8 +153,8 @@ onEveryEngine('SOAP errors', (engine) => {
   const MISMATCH = 'The SOAP action does not name the operation in the Body, CountRead.';
   const counting = operationElement('CountRead', { user_id: ACME });
   const COUNT_READ = `${NAMESPACE}/CountRead`;
-  const count = (service: Service, form: Soap, headers: Record<string, string | undefined>) =>
-    service.send({ method: 'POST', path: '/api/inbox.asmx', headers, bytes: envelope(form, counting) });
+  const count = (service: Service, protocol: Soap, headers: Record<string, string | undefined>) =>
+    service.send({ method: 'POST', path: '/api/inbox.asmx', headers, bytes: envelope(protocol, counting) });
   const counted = ({ text }: Answer) => /<CountReadResult>(\d+)</.exec(text)?.[1];
 
   test('SOAPAction may be quoted, unquoted, empty or absent', () =>
@@ -212,12 +217,12 @@ onEveryEngine('SOAP errors', (engine) => {
 
   test('the version follows the envelope, whatever SOAP type it comes under', () =>
     withService(async (service) => {
-      for (const form of SOAP) {
+      for (const protocol of SOAP) {
         for (const type of ['text/xml', 'application/soap+xml']) {
-          const answer = await count(service, form, { 'content-type': type });
+          const answer = await count(service, protocol, { 'content-type': type });
           assert.equal(counted(answer), '2');
-          assert.ok(answer.text.includes(`xmlns:soap="${ENVELOPES[form]}"`));
-          const own = form === 'soap11' ? 'text/xml; charset=utf-8' : 'application/soap+xml; charset=utf-8';
+          assert.ok(answer.text.includes(`xmlns:soap="${ENVELOPES[protocol]}"`));
+          const own = protocol === 'soap11' ? 'text/xml; charset=utf-8' : 'application/soap+xml; charset=utf-8';
           assert.equal(answer.headers['Content-Type'], own);
         }
       }

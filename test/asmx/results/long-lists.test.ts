@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isWhole, type Reply } from '../../../src/exchange.ts';
+import { adopt, protocolsFor } from '../../support/contract-client.ts';
 import { createTestEndpoint } from '../../support/endpoint.ts';
 import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';
-import { type Arguments, FORMS, type Form, type Phrased, requestOf } from '../../support/forms.ts';
 import { ends, load, type Many, manyOf, mixed, QUESTIONS, START, TOGETHER } from '../../support/long-lists.ts';
-import { adopt, formsFor } from '../../support/reading.ts';
+import { type Arguments, type Phrased, PROTOCOLS, type Protocol, requestOf } from '../../support/protocols.ts';
 import { type Service, startService, textOf } from '../../support/service.ts';
 
 /** Lists that are too long for one go: they are read and written in pages, and nobody can tell. */
@@ -18,14 +18,14 @@ const endpoint = createTestEndpoint(async () => values);
 
 type Question = (typeof QUESTIONS)[number];
 
-async function agree(service: Service, form: Form, question: Question, many: Many, max = ALL, limit = ALL) {
+async function agree(service: Service, protocol: Protocol, question: Question, many: Many, max = ALL, limit = ALL) {
   const { group, operation, cap, args, answer } = question;
   const wanted: Arguments = { user_id: many.username, ...args, ...(cap && { [cap]: max }) };
   const expected = answer(many);
   values = cap ? expected.slice(0, Math.min(max, limit)) : expected;
-  const request = requestOf(form, group, operation, wanted);
+  const request = requestOf(protocol, group, operation, wanted);
   const inOneGo = await endpoint.send(request);
-  const what = `${operation} (${form}), ${max} of ${expected.length}`;
+  const what = `${operation} (${protocol}), ${max} of ${expected.length}`;
   // Sent to the service, it is validated against the schema, which takes longest of all: so not where only the cap differs.
   const { status, headers, text } = max === ALL ? await service.send(request) : await asked(service, request);
   assert.deepEqual([status, headers], [inOneGo.status, inOneGo.headers], what);
@@ -79,9 +79,9 @@ onEveryEngine('long lists', (engine) => {
   after(() => service.stop());
 
   for (const [size, many] of sizes) {
-    for (const form of formsFor(engine)) {
-      test(`a list of ${size} is byte for byte what it would be in one go (${form})`, async () => {
-        for (const question of QUESTIONS) await agree(service, form, question, many);
+    for (const protocol of protocolsFor(engine)) {
+      test(`a list of ${size} is byte for byte what it would be in one go (${protocol})`, async () => {
+        for (const question of QUESTIONS) await agree(service, protocol, question, many);
       });
     }
   }
@@ -91,12 +91,12 @@ onEveryEngine('long lists', (engine) => {
     : [500, 501, 1_001]) {
     test(`of 2,500 at most ${max} come`, async () => {
       for (const [index, question] of QUESTIONS.filter(({ cap }) => cap).entries()) {
-        await agree(service, FORMS[index % FORMS.length] as Form, question, longest, max);
+        await agree(service, PROTOCOLS[index % PROTOCOLS.length] as Protocol, question, longest, max);
       }
     });
   }
 
-  test('what is read, marked or in another group is left out on every page', async () => {
+  test('every page of a long list leaves out rows that are read, marked or in another group', async () => {
     for (const question of QUESTIONS) await agree(service, 'get', question, others.mixed);
     for (const max of [500, 501]) {
       for (const question of QUESTIONS.filter(({ cap }) => cap))
@@ -160,8 +160,8 @@ const TEMPLATES = Array.from({ length: 1_000 }, (_, index) => `${index} `.padEnd
 const GROUPS = Array.from({ length: 1_201 }, (_, index) => ({ id: 3 * index - 700, name: `group <${index}>` }));
 
 onEveryEngine('long lists of templates and groups', (engine) => {
-  for (const form of formsFor(engine)) {
-    test(`templates and groups are byte for byte what they would be in one go, and no piece is long (${form})`, async () => {
+  for (const protocol of protocolsFor(engine)) {
+    test(`templates and groups are byte for byte what they would be in one go, and no piece is long (${protocol})`, async () => {
       const service = await startService(engine, 'empty');
       try {
         await adopt(service.app, { username: 'long', userID: 'long', groups: GROUPS, templates: TEMPLATES });
@@ -169,7 +169,7 @@ onEveryEngine('long lists of templates and groups', (engine) => {
           ['FetchSavedMessages', TEMPLATES],
           ['FetchGroups', GROUPS.map((group) => ({ ...group, total: 0 }))],
         ] as const) {
-          const request = requestOf(form, 'account', operation, { user_id: 'long' });
+          const request = requestOf(protocol, 'account', operation, { user_id: 'long' });
           values = answer;
           const expected = (await endpoint.send(request)).text;
           const pieces = await piecesOf(await answered(service, request));

@@ -40,7 +40,7 @@ describe('start tags that were read before', () => {
     ]);
   });
 
-  test('one that is cut off, or is none, is refused however often it was met', () => {
+  test('an incomplete or malformed start tag is refused each time it comes', () => {
     const own = { ...LIMITS };
     readXml('<a b="1"><c/></a>', own);
     for (const text of ['<a b="1"', '<a b="1', '<a b="1"><c', '<a b="1">', '<a b="1" b="1">', '<a b="1"></b>', '<>']) {
@@ -48,7 +48,7 @@ describe('start tags that were read before', () => {
     }
   });
 
-  test('what was within one limit is not within another', () => {
+  test('a cached start tag is checked against the limits of the present request', () => {
     const text = '<abc def="ghi"><abc def="ghi"/></abc>';
     readXml(text, LIMITS);
     for (const limit of [{ nameLengthMax: 2 }, { textLengthMax: 2 }, { xmlAttributesMax: 0 }, { xmlDepthMax: 1 }]) {

@@ -53,7 +53,7 @@ describe('admission in several processes with one rate limiter', () => {
     assert.deepEqual(await Promise.all([first, second]), ['admitted', 'admitted']);
   });
 
-  test('what is held is used without a question, for a second', async () => {
+  test('a worker uses its lease for a second without asking the primary', async () => {
     const world = createWorld(100, 100); // 5 at a time
     const admission = world.admission();
     const call = async () => {
@@ -73,7 +73,7 @@ describe('admission in several processes with one rate limiter', () => {
     assert.equal(world.asked.length, 3);
   });
 
-  test('never more are admitted than were granted, whatever comes in between', async (t) => {
+  test('workers never admit more calls than the primary granted', async (t) => {
     t.diagnostic(`SEED=${SEED}`);
     const random = createRandom('leases');
     for (let round = 0; round < 40; round++) {

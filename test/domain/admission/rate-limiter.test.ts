@@ -88,14 +88,14 @@ describe('a limit of calls', () => {
     }
   });
 
-  test('one that asks for several gets what is there', () => {
+  test('a request for several calls gets as many as the bucket has', () => {
     const { rateLimiter } = counting();
     const rate = { perSecond: 1, burst: 10 };
     const granted = [3, 3, 3, 3].map((wanted) => rateLimiter.take('a', rate, wanted).granted);
     assert.deepEqual(granted, [3, 3, 3, 1]);
   });
 
-  test('each key has its own', () => {
+  test('each key has its own token bucket', () => {
     const { rateLimiter } = counting();
     const rate = { perSecond: 1, burst: 2 };
     for (const key of ['account 1', 'account 2', 'address 192.0.2.1']) {
@@ -140,12 +140,12 @@ describe('failed identifications', () => {
     }
   });
 
-  test('it does not get longer or shorter after thousands', () => {
+  test('the delay of a failure stays 2 s after thousands of failures', () => {
     const { rateLimiter } = counting();
     assert.deepEqual(new Set(fail(rateLimiter, '192.0.2.1', 5_000).slice(15)), new Set([2_000]));
   });
 
-  test('they are forgotten after 60 s without one, and not a millisecond earlier', () => {
+  test('failures are forgotten after 60 s without one, and not a millisecond earlier', () => {
     const { clock, rateLimiter } = counting();
     fail(rateLimiter, '192.0.2.1', 10);
     clock.now += 59_999;
@@ -162,7 +162,7 @@ describe('failed identifications', () => {
     ['an IPv4 /24, mapped to IPv6', (index) => `::ffff:192.0.2.${index}`, '::ffff:192.0.3.1'],
   ];
   for (const [what, neighbour, stranger] of NEIGHBOURS) {
-    test(`of all addresses of ${what}, 100 are free together`, () => {
+    test(`100 failures from all addresses of ${what} have no delay`, () => {
       const { clock, rateLimiter } = counting();
       const delays = Array.from({ length: 106 }, (_, index) => rateLimiter.failed(neighbour(index)));
       assert.deepEqual(delays, [...Array<number>(100).fill(0), 100, 200, 400, 800, 1_600, 2_000]);
@@ -172,7 +172,7 @@ describe('failed identifications', () => {
     });
   }
 
-  test('what is no address is counted by itself too', () => {
+  test('failures of a client that is no IP address are counted too', () => {
     for (const client of ['', 'unknown', '/run/columba.sock']) {
       assert.deepEqual(fail(counting().rateLimiter, client, DELAYS.length), DELAYS, client);
     }
@@ -219,7 +219,7 @@ describe('what is remembered', () => {
     assert.equal(rateLimiter.failed('192.0.2.1'), 0, 'after 10,000 others');
   });
 
-  test('takes a bounded amount of memory, however many come', (t) => {
+  test('the rate limiter takes bounded memory for any number of keys', (t) => {
     const { rateLimiter } = counting();
     const before = memoryInUse();
     for (let key = 0; key < 150_000; key++) {

@@ -15,7 +15,7 @@ describe('places for connections', () => {
     return { slots, dropped, come };
   }
 
-  test('while there is room nobody is dropped', () => {
+  test('no connection is evicted while slots are free', () => {
     const { slots, dropped, come } = scene(3, 2);
     for (const name of ['a1', 'a2']) assert.ok(come('a', name, { rank: 0, since: 0 }));
     assert.ok(come('b', 'b1', { rank: 0, since: 0 }));

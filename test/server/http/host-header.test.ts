@@ -17,7 +17,7 @@ const OTHER = 'There is no service under the Host of this request.';
 describe('COLUMBA_HOSTS', () => {
   const hostsOf = (value: string) => readConfig({ COLUMBA_HOSTS: value }).hosts;
 
-  test('is a list of names, each with a port or without, in any letter case', () => {
+  test('COLUMBA_HOSTS is a list of names, each with or without a port, in any letter case', () => {
     assert.deepEqual(hostsOf(''), []);
     assert.deepEqual(hostsOf('SMS.example, sms.example:8443,,[2001:db8::1]:80 , 192.0.2.7'), [
       'sms.example',
@@ -27,7 +27,7 @@ describe('COLUMBA_HOSTS', () => {
     ]);
   });
 
-  test('has nothing else in it', () => {
+  test('COLUMBA_HOSTS with anything but names is refused', () => {
     for (const value of ['https://sms.example', 'sms.example/api', 'a b', '*.example', 'x:', 'x:port', 'ü', 'u@x']) {
       assert.throws(() => hostsOf(value), { message: /^COLUMBA_HOSTS: expected names such as sms\.example/ }, value);
     }

@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { after, before, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, gzipSync } from 'node:zlib';
 import { onEveryEngine } from '../../support/engines.ts';
-import { ENVELOPES, NAMESPACE } from '../../support/forms.ts';
 import { assertRefusal, openScene, type Scene, said } from '../../support/http-client.ts';
+import { ENVELOPES, NAMESPACE } from '../../support/protocols.ts';
 import { ACME } from '../../support/service.ts';
 import { requestBytes, statusOf, textOf } from '../../support/socket.ts';
 
@@ -19,8 +19,8 @@ const malformed = (message: RegExp): Expected => [400, message];
 const SERVED = 'served';
 
 /** A call whose envelope begins so, and with this in its Header and as its user_id. */
-const call = (prolog: string, { header = '', userId = ACME, form = 'soap11' as 'soap11' | 'soap12' } = {}) =>
-  `${prolog}<s:Envelope xmlns:s="${ENVELOPES[form]}"><s:Header>${header}</s:Header><s:Body>` +
+const call = (prolog: string, { header = '', userId = ACME, protocol = 'soap11' as 'soap11' | 'soap12' } = {}) =>
+  `${prolog}<s:Envelope xmlns:s="${ENVELOPES[protocol]}"><s:Header>${header}</s:Header><s:Body>` +
   `<CountUnread xmlns="${NAMESPACE}"><user_id>${userId}</user_id></CountUnread></s:Body></s:Envelope>`;
 const doctype = (subset: string, userId = '&e;') => call(`<?xml version="1.0"?><!DOCTYPE a ${subset}>`, { userId });
 const header = (content: string) => call('', { header: content });

@@ -3,9 +3,9 @@ import { Agent, get } from 'node:http';
 import { test } from 'node:test';
 import type { Database } from '../../../src/store/database.ts';
 import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { requestOf } from '../../support/forms.ts';
+import { requestOf } from '../../support/protocols.ts';
 import { ACME } from '../../support/service.ts';
 import { openConnection, requestBytes, statusOf } from '../../support/socket.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Problem } from '../../../src/problem.ts';
 import type { Database } from '../../../src/store/database.ts';
-import { type Serving, serve } from '../../durability/serving.ts';
+import { type Serving, serve } from '../../durability/service.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { load, manyOf } from '../../support/long-lists.ts';
 import { openReceiver, type Received, textOf } from '../../support/received-bytes.ts';
@@ -87,7 +87,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
     });
   }
 
-  test('in gzip it is smaller, and the same', async () => {
+  test('a long response in gzip is smaller and has the same content', async () => {
     const answer = await alone(get(PATH, 'Connection: close', 'Accept-Encoding: gzip'));
     isExpected(answer);
     const { 'content-encoding': coding, 'content-length': length } = answer.headers;
@@ -96,7 +96,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
     assert.ok(answer.body.length < expected.length / 4);
   });
 
-  test('what is asked behind it on the same connection is answered behind it', async () => {
+  test('a pipelined request is answered after the long response before it', async () => {
     const client = openReceiver(address, ['GET', 'HEAD', 'GET', 'GET', 'GET']);
     const head = request('HEAD /api/inbox.asmx?WSDL HTTP/1.1');
     client.send(get(PATH) + head + get(COUNTING) + get(PATH, 'Accept-Encoding: gzip') + get(COUNTING));

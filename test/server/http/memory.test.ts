@@ -6,8 +6,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { type Engine, engines } from '../../support/engines.ts';
-import { envelope, operationElement } from '../../support/forms.ts';
 import { portOf, type Scene, said, scene, stranger } from '../../support/http-client.ts';
+import { envelope, operationElement } from '../../support/protocols.ts';
 import { requestBytes } from '../../support/socket.ts';
 
 /** What was refused leaves nothing behind, and what is too large is never held. */
@@ -109,7 +109,7 @@ describe('memory', () => {
       assert.ok(grown < GROWTH_MAX_MIB, `${grown.toFixed(1)} MiB more`);
     }));
 
-  test('of a body without end no more is held than it may have', () =>
+  test('an endless body holds no more memory than the limit of a body', () =>
     scene(engine, {}, async ({ address }) => {
       // One that does not mind being told that it has had its answer.
       const socket = connect({ port: portOf(address), host: '127.0.0.1', allowHalfOpen: true });

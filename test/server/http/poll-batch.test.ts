@@ -103,7 +103,7 @@ describe('Request.pollId', () => {
     assert.equal(seen['/behind'], undefined);
   });
 
-  test('is undefined for requests that were sent while another one was handled', async (t) => {
+  test('Request.pollId is undefined for requests that were sent while another one was handled', async (t) => {
     const { seen, client, get, finish } = await start(t);
     await client.send(get('/slow'));
     await client.send(get('/ahead')); // after this nothing more is taken

@@ -11,8 +11,8 @@ import { readConfig } from '../../../src/config/settings.ts';
 import type { Reply } from '../../../src/exchange.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { FORMS, type Form, requestOf } from '../../support/forms.ts';
 import { account, document, importText } from '../../support/import-files.ts';
+import { PROTOCOLS, type Protocol, requestOf } from '../../support/protocols.ts';
 import { ACME, GLOBEX, textOf } from '../../support/service.ts';
 
 /**
@@ -116,12 +116,12 @@ onEveryEngine('a user_id that is not valid', (engine) => {
   });
 
   async function ask(
-    form: Form,
+    protocol: Protocol,
     [group, operation, args]: (typeof CALLS)[number],
     user_id: string | null,
     client = '192.0.2.1',
   ) {
-    const { bytes, ...request } = requestOf(form, group, operation, { user_id, ...args });
+    const { bytes, ...request } = requestOf(protocol, group, operation, { user_id, ...args });
     return app.endpoint({
       ...{ ...request, base: 'http://h', client, body: async () => Buffer.from(bytes) },
     } as Parameters<App['endpoint']>[0]);
@@ -143,11 +143,11 @@ onEveryEngine('a user_id that is not valid', (engine) => {
     };
   }
 
-  for (const form of FORMS) {
-    test(`in ${form}: the same answer after the same work, whatever is wrong with it`, async () => {
+  for (const protocol of PROTOCOLS) {
+    test(`in ${protocol}: the same answer after the same work, whatever is wrong with it`, async () => {
       for (const call of CALLS) {
-        await ask(form, call, '-'); // it connects, and prepares the statement
-        const first = await seen(() => ask(form, call, DENIED.unknown as string));
+        await ask(protocol, call, '-'); // it connects, and prepares the statement
+        const first = await seen(() => ask(protocol, call, DENIED.unknown as string));
         assert.match(first.text, /The user_id is not valid\./);
         assert.equal(first.hashes, 1);
         assert.equal(first.checks, 1);
@@ -155,9 +155,9 @@ onEveryEngine('a user_id that is not valid', (engine) => {
         assert.equal(first.calls.identify, 1);
         for (const [what, userId] of Object.entries(denied)) {
           if (what.endsWith('remembered')) {
-            assert.equal((await ask(form, ['inbox', 'CountUnread', {}], userId, INSIDE)).status, 200);
+            assert.equal((await ask(protocol, ['inbox', 'CountUnread', {}], userId, INSIDE)).status, 200);
           }
-          assert.deepEqual(await seen(() => ask(form, call, userId)), first, `${what}, ${call[1]}`);
+          assert.deepEqual(await seen(() => ask(protocol, call, userId)), first, `${what}, ${call[1]}`);
         }
       }
     });

@@ -64,7 +64,7 @@ const ownBytes = (bytes: string | Buffer): Buffer => {
 };
 
 describe('requests out of bytes', () => {
-  test('they are the same in whichever pieces they come, byte by byte too', () => {
+  test('the parser gives the same requests for any division into chunks', () => {
     for (let count = 0; count < 300; count++) {
       const bytes = Buffer.concat(talk());
       const whole = readHere([bytes]);
@@ -113,7 +113,7 @@ describe('requests out of bytes', () => {
     for (const name of ['toString', 'valueOf', 'hasOwnProperty']) assert.equal(headers[name], undefined);
   });
 
-  test('they are what node:http reads, and what it refuses is refused', async () => {
+  test('the parser reads what node:http reads and refuses what it refuses', async () => {
     let compared = 0;
     for (let count = 0; count < 3_000; count++) {
       const bytes = Buffer.concat(talk());

@@ -33,7 +33,7 @@ const PIECES = 10_000;
 const AHEAD_MAX = 1_000;
 
 describe('answers in pieces', () => {
-  test('all of them come, in their order, and the connection can be used again', async (t) => {
+  test('all pieces of a response come in order, and the connection can be used again', async (t) => {
     const { reply, asked } = createPieces(50, text);
     const server = await start(t, { '/long': reply });
     const client = openReceiver(server.address);

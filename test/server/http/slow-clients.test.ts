@@ -80,7 +80,7 @@ onEveryEngine('slow clients', (engine) => {
       assert.deepEqual((await client.told).map(statusOf), [200]);
     }));
 
-  test('one that sends nothing but line ends is told so with 408, and closed', () =>
+  test('a connection that sends only line ends gets 408 and is closed', () =>
     scene(engine, TIMES, async ({ address }) => {
       const client = stranger(address, '\r\n');
       await until('it is closed', () => {
@@ -110,7 +110,7 @@ onEveryEngine('slow clients', (engine) => {
       for (const { told } of slow) assertRefusal((await told)[0], 408, LATE);
     }));
 
-  test('one that sends a body without end is told 413, and closed while it sends', () =>
+  test('a connection that sends an endless body gets 413 and is closed', () =>
     scene(engine, { bodyBytesMax: 5_000 }, async ({ address, neighbour }) => {
       const endless = stranger(address, `${POST}Transfer-Encoding: chunked\r\n\r\n`);
       const chunk = `1000\r\n${'x'.repeat(4_096)}\r\n`;
@@ -138,7 +138,7 @@ onEveryEngine('slow clients', (engine) => {
     }
   }
 
-  test('one that does not take its answers is closed in the end', () =>
+  test('a connection that does not take its responses is closed after the send time-out', () =>
     scene(engine, { sendTimeoutMs: 200 }, async ({ address, neighbour }) => {
       const closed = takesNothing(address, '/api/account.asmx?WSDL');
       await neighbour.call();

@@ -150,7 +150,7 @@ onEveryEngine('requests in doubt', (engine) => {
     await assertNothingSaved();
   });
 
-  test('what looks like a request in a body is no request', async () => {
+  test('bytes of a body that look like a request are not handled as one', async () => {
     for (const [start, fields] of [
       ['GET /nowhere', `Content-Length: ${HIDDEN.length}`],
       ['POST /nowhere', `Content-Length: ${HIDDEN.length}`],

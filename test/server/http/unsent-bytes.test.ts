@@ -3,10 +3,10 @@ import { describe, test } from 'node:test';
 import { Problem } from '../../../src/problem.ts';
 import { createUnsent, type Unsent } from '../../../src/server/http/unsent-bytes.ts';
 import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { createPieces, get, isLive, start, text, wholeText } from '../../support/byte-pieces.ts';
+import { adopt } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { adopt } from '../../support/reading.ts';
 import { openReceiver } from '../../support/received-bytes.ts';
 
 /** How much of long answers may wait to be taken. */
@@ -46,7 +46,7 @@ describe('what is unsent', () => {
     assert.equal(unsent.refused, 6);
   });
 
-  test('what is made beyond 192 KiB counts, and all of it is given back once', () => {
+  test('bytes beyond 192 KiB of a response count as unsent and are released once', () => {
     const unsent = createUnsent(64 * MIB);
     const [holding, other] = [unsent.hold(1n, false), unsent.hold(1n, false)];
     holding.add(100 * KIB);

@@ -8,7 +8,7 @@ import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../../s
 import { startBeating, startHealthThread } from '../../../src/server/process/health-thread.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { startProgram, until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 
 /** Health on a port of its own, which says how the event loop does without being asked by it. */
@@ -49,7 +49,7 @@ describe('the judgement', () => {
     ]);
   });
 
-  test('what keeps a process from being ready is told', () => {
+  test('/health/ready tells why no process is ready', () => {
     for (const state of ['starting', 'stopping', 'the database does not answer'] as const) {
       assert.deepEqual(judge('/health/ready', [at(0, state)]), { status: 503, text: state });
       assert.equal(judge('/health/live', [at(0, state)])?.status, 200);
@@ -58,7 +58,7 @@ describe('the judgement', () => {
     assert.equal(judge('/api/inbox.asmx', [at(0)]), undefined);
   });
 
-  test('of several processes one that is ready is enough', () => {
+  test('/health/ready answers 200 if one of several processes is ready', () => {
     assert.equal(judge('/health/ready', [at(60_000), at(0, 'stopping'), at(0)])?.status, 200);
     assert.equal(judge('/health/ready', [at(60_000), at(0, 'stopping')])?.status, 503);
     assert.equal(judge('/health/live', [at(60_000), at(0, 'stopping')])?.status, 200);
@@ -66,7 +66,7 @@ describe('the judgement', () => {
 });
 
 describe('the thread', () => {
-  test('answers while the event loop of the process does nothing for anybody', async () => {
+  test('the health port answers while the event loop of the process is blocked', async () => {
     const healthPort = await freePort();
     const thread = await startHealthThread({ healthHost: '127.0.0.1', healthPort }, assert.ifError);
     try {
@@ -150,7 +150,7 @@ describe('the thread', () => {
 });
 
 onEveryEngine('health on a port of its own', (engine) => {
-  test('says what the database says, and that the service stops', async () => {
+  test('the health port tells that the database fails and that the service stops', async () => {
     let isAway = false;
     const away = (opened: Database): Database => ({
       ...opened,
@@ -175,7 +175,7 @@ onEveryEngine('health on a port of its own', (engine) => {
     await assert.rejects(probe(healthPort, '/health/live'));
   });
 
-  test('is served by the primary process for all workers', async () => {
+  test('the primary process serves the health port for all workers', async () => {
     const healthPort = await freePort();
     const program = await startProgram(await engine.fresh('sample'), 2, ['--health-port', String(healthPort)]);
     await until('one is ready', async () => (await probe(healthPort, '/health/ready')) === '200 ready');

@@ -5,9 +5,9 @@ import { createHealth, type Health } from '../../../src/server/process/health.ts
 import type { Database } from '../../../src/store/database.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { requestOf } from '../../support/forms.ts';
+import { requestOf } from '../../support/protocols.ts';
 import { ACME } from '../../support/service.ts';
 
 /** Probes of load balancers and supervisors: a flood of them must take nothing from calls. */
@@ -129,7 +129,7 @@ describe('readiness', () => {
     assert.equal(ends.length, 2);
   });
 
-  test('after it was told to stop, no probe asks the database', async () => {
+  test('after stopping() no probe queries the database', async () => {
     const { ends, check } = heldChecks();
     const health = createHealth(check);
     health.stopping();

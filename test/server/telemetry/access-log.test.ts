@@ -4,13 +4,13 @@ import { describe, test } from 'node:test';
 import { traceparentOf } from '../../../src/server/http/request-id.ts';
 import { accountByName } from '../../../src/store/statements/accounts.ts';
 import { until } from '../../durability/program.ts';
-import { CALLS } from '../../durability/serving.ts';
+import { CALLS } from '../../durability/service.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
-import { FORMS, requestOf } from '../../support/forms.ts';
 import { openStore } from '../../support/opened-database.ts';
+import { PROTOCOLS, requestOf } from '../../support/protocols.ts';
 import { ACME, GLOBEX } from '../../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf } from '../../support/socket.ts';
-import { type LogLine, withWatched } from '../../support/telemetry-output.ts';
+import { type LogLine, withObservedServer } from '../../support/telemetry-output.ts';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SPAN_ID = 'b7ad6b7169203331';
@@ -43,7 +43,7 @@ onEveryEngine('request ids', (engine) => {
 
   test('the one that a client gives is used in the answer and in the log, if it is one; else a new one', async () => {
     const answered: string[] = [];
-    const { calls } = await withWatched(engine, {}, async ({ address }) => {
+    const { calls } = await withObservedServer(engine, {}, async ({ address }) => {
       for (const [, id] of GIVEN) answered.push(idOf(await ask(address, COUNT, { 'X-Request-Id': id })));
     });
     for (const [index, [what, id, isUsed]] of GIVEN.entries()) {
@@ -60,7 +60,7 @@ onEveryEngine('request ids', (engine) => {
   });
 
   test('every answer has one, also pages, descriptions, errors, health checks and what never becomes a request', async () => {
-    await withWatched(engine, {}, async ({ address }) => {
+    await withObservedServer(engine, {}, async ({ address }) => {
       const targets = [
         ...['/', '/nowhere', '/api/inbox.asmx', '/api/inbox.asmx?wsdl', '/health/live', '/health/ready'],
         ...[
@@ -109,7 +109,7 @@ const withoutTimes = ({ time, durationMs, request_id, level, msg, ...rest }: Log
 const KEY = { COLUMBA_LOG_KEY: 'a key' };
 
 async function logged(engine: Engine, work: (address: string) => Promise<void>): Promise<LogLine[]> {
-  const { calls } = await withWatched(engine, { env: KEY }, ({ address }) => work(address));
+  const { calls } = await withObservedServer(engine, { env: KEY }, ({ address }) => work(address));
   return calls();
 }
 
@@ -160,7 +160,7 @@ onEveryEngine('the line of a call', (engine) => {
 
   test('names an account by 12 digits of the HMAC of its number, under the key of the settings', async () => {
     let number: bigint | undefined;
-    const { calls } = await withWatched(engine, { env: KEY }, async ({ address, database }) => {
+    const { calls } = await withObservedServer(engine, { env: KEY }, async ({ address, database }) => {
       await ask(address, COUNT);
       const store = await openStore(database);
       number = (await store.first(accountByName, { username: 'acme' }))?.account_id;
@@ -173,7 +173,7 @@ onEveryEngine('the line of a call', (engine) => {
   test('names it otherwise after every start where the settings have no key, and the same in all workers', async () => {
     const accounts: unknown[][] = [];
     for (const _ of [1, 2]) {
-      const { calls } = await withWatched(engine, { args: ['--workers', '2'] }, async ({ address, lines }) => {
+      const { calls } = await withObservedServer(engine, { args: ['--workers', '2'] }, async ({ address, lines }) => {
         await until('two workers serve', () => lines().filter(({ msg }) => msg === 'serving').length === 2);
         for (const _ of Array(12)) await ask(address, COUNT, { Connection: 'close' });
       });
@@ -188,10 +188,10 @@ onEveryEngine('the line of a call', (engine) => {
     assert.notDeepEqual(accounts[0], accounts[1]);
   });
 
-  test('is there for every operation in every form, with the bytes of its answer', async () => {
+  test('every operation in every protocol has a line in the access log, with the bytes of its response', async () => {
     const sizes: number[] = [];
     const lines = await logged(engine, async (address) => {
-      for (const form of FORMS) {
+      for (const form of PROTOCOLS) {
         for (const [group, operation, args] of CALLS) {
           const { method, path, query, headers, bytes } = requestOf(form, group, operation, { user_id: ACME, ...args });
           const target = `${address}${path}${query && `?${query}`}`;
@@ -203,7 +203,7 @@ onEveryEngine('the line of a call', (engine) => {
     });
     assert.deepEqual(
       lines.map(({ form, group, operation, kind }) => [form, group, operation, kind].join()),
-      FORMS.flatMap((form) => CALLS.map(([group, operation]) => [form, group, operation, 'ok'].join())),
+      PROTOCOLS.flatMap((form) => CALLS.map(([group, operation]) => [form, group, operation, 'ok'].join())),
     );
     assert.deepEqual(
       lines.map(({ bytes }) => bytes),
@@ -212,7 +212,7 @@ onEveryEngine('the line of a call', (engine) => {
     assert.equal(new Set(lines.map(({ account }) => account)).size, 1);
   });
 
-  test('is not there for health checks', async () => {
+  test('health checks have no line in the access log', async () => {
     const lines = await logged(engine, async (address) => {
       for (const target of ['/health/live', '/health/ready']) await ask(address, target);
     });

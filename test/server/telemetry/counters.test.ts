@@ -38,7 +38,7 @@ describe('figures that are counted in plain numbers', () => {
     );
   });
 
-  test('a counter does too', async () => {
+  test('a counter is written as prom-client writes it', async () => {
     const [theirs, ours] = [new Registry(), new Registry()];
     const counter = new PromCounter({ ...ONE, labelNames: ['group'], registers: [theirs] });
     const count = new Counter({ group: 'inbox' });

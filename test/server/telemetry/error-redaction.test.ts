@@ -30,14 +30,14 @@ const lineOf = (err: unknown): string => {
 };
 
 describe('an error in the log', () => {
-  test('has its type, its code, what it says, and where it came from', () => {
+  test('a logged error has its type, code, message and stack', () => {
     const error = Object.assign(new TypeError('connect refused, port 5432'), { code: 'ECONNREFUSED' });
     const { type, code, message, stack } = JSON.parse(lineOf(error)).err;
     assert.deepEqual([type, code, message], ['TypeError', 'ECONNREFUSED', 'connect refused, port 5432']);
     assert.match(stack, /^ {4}at .*error-redaction\.test\.ts:\d+:\d+/);
   });
 
-  test('has its causes, three deep', () => {
+  test('a logged error has at most three causes', () => {
     const deep = [1, 2, 3, 4, 5].reduce<Error | undefined>((cause, n) => new Error(`level ${n}`, { cause }), undefined);
     const messages: string[] = [];
     for (let at = describeError(deep); at; at = at.cause as typeof at) messages.push(at.message);
@@ -68,7 +68,7 @@ describe('an error in the log', () => {
     ],
   ];
   for (const [what, make] of CASES) {
-    test(`has no value that it carries ${what}`, async () => {
+    test(`a logged error holds no value ${what}`, async () => {
       const line = lineOf(await make());
       assert.ok(!line.includes(SECRET), line);
       assert.match(JSON.parse(line).err.type, /^\w+$/);
@@ -84,17 +84,18 @@ describe('an error in the log', () => {
     ['UNIQUE constraint failed: credential.user_id_hash', 'UNIQUE constraint failed: credential.user_id_hash'],
   ];
   for (const [text, expected] of NUMBERS) {
-    test(`says of "${text}": ${expected}`, () => assert.equal(describeError(new Error(text)).message, expected));
+    test(`the message "${text}" is logged as ${expected}`, () =>
+      assert.equal(describeError(new Error(text)).message, expected));
   }
 
-  test('has nothing of what the client sent, however it is put', () => {
+  test('a logged error holds no text of the client in any encoding', () => {
     const values = textsOf({ user_id: SECRET, id: ['a list', 'of two'], max: 5, from: null });
     assert.deepEqual(values, [SECRET, 'a list', 'of two', '5', '']);
     const error = new Error(`of two, a list: no ${SECRET}x at 5`);
     assert.equal(describeError(error, values).message, '…, …: no …x at 5');
   });
 
-  test('is bounded', () => {
+  test('a logged error has a bounded length', () => {
     for (const text of ['x ', 'ab-', '1', '"', "'a", 'é']) {
       assert.ok(describeError(new Error(text.repeat(1_000_000))).message.length <= 500, text);
     }
@@ -118,7 +119,7 @@ onEveryEngine('errors of the databases themselves', (engine) => {
     `select '${SECRET}`,
   ];
 
-  test('are in the log without a value', async () => {
+  test('errors of calls are in the log without a value', async () => {
     const database = await engine.fresh('sample');
     const run = await opened(database);
     for (const text of STATEMENTS) {

@@ -8,7 +8,7 @@ import { after, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Exchange, exchanges, type HttpMessage } from '../../support/cases.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
-import { ENVELOPES, NAMESPACE } from '../../support/forms.ts';
+import { ENVELOPES, NAMESPACE } from '../../support/protocols.ts';
 import { ACME, startService } from '../../support/service.ts';
 import { exchangeMessage, requestBytes } from '../../support/socket.ts';
 import { CASES, FORM, HIDDEN, ON_PAGES, wordsOf, X, XML } from './recorded-cases.ts';
@@ -201,7 +201,7 @@ describe('columba serve --trace', () => {
     }
   });
 
-  test('ends at once, with one sentence, where the file cannot be written', async () => {
+  test('columba serve --trace ends with one sentence if the file cannot be written', async () => {
     const child = start(join(folder, 'nowhere', 'trace.txt'));
     let complaint = '';
     child.stderr.on('data', (piece) => {

@@ -11,7 +11,7 @@ import { createCaller, isAlive, until, within } from '../../durability/program.t
 import { freshPath } from '../../support/command.ts';
 import { engines, onEveryEngine } from '../../support/engines.ts';
 import { ACME } from '../../support/service.ts';
-import { type LogLine, type Watched, watched } from '../../support/telemetry-output.ts';
+import { type LogLine, type ObservedServer, startObserved } from '../../support/telemetry-output.ts';
 
 const CALLERS = 8;
 
@@ -29,7 +29,7 @@ async function callOn(address: string, answered: Set<string>): Promise<void> {
 }
 
 /** Puts it under load, ends it in the middle of that, and holds its log against the answers. */
-async function endUnderLoad(program: Watched, signal: NodeJS.Signals): Promise<void> {
+async function endUnderLoad(program: ObservedServer, signal: NodeJS.Signals): Promise<void> {
   const answered = new Set<string>();
   const callers = Array.from({ length: CALLERS }, () => callOn(program.address, answered));
   await until('there is some load', () => answered.size > 500);
@@ -50,13 +50,13 @@ function throwing(): string {
 
 onEveryEngine('log lines', (engine) => {
   test('none is lost when the service is asked to stop under load', async () => {
-    const program = await watched(await engine.fresh('sample'));
+    const program = await startObserved(await engine.fresh('sample'));
     await endUnderLoad(program, 'SIGTERM');
     assert.equal(program.lines().filter(({ msg }) => msg === 'stopping').length, 1);
   });
 
   test('none is lost when an error ends the process, which says so itself and ends with 1', async () => {
-    const program = await watched(await engine.fresh('sample'), { env: { NODE_OPTIONS: throwing() } });
+    const program = await startObserved(await engine.fresh('sample'), { env: { NODE_OPTIONS: throwing() } });
     await endUnderLoad(program, 'SIGUSR2');
     const { level, err } = program.lines().at(-1) as LogLine & { err: { message: string } };
     assert.deepEqual([level, err.message], [60, 'thrown on purpose']);
@@ -65,7 +65,7 @@ onEveryEngine('log lines', (engine) => {
 
   test('none is lost or mixed with another where several processes write, and one of them ends by an error', async () => {
     const env = { NODE_OPTIONS: throwing() };
-    const program = await watched(await engine.fresh('sample'), { args: ['--workers', '3'], env });
+    const program = await startObserved(await engine.fresh('sample'), { args: ['--workers', '3'], env });
     const workers = () => program.lines().filter(({ msg }) => msg === 'serving');
     await until('all workers serve', () => workers().length === 3);
     const answered = new Set<string>();
@@ -83,9 +83,9 @@ onEveryEngine('log lines', (engine) => {
 });
 
 describe('standard error', () => {
-  const start = async () => watched((await engines[0]?.fresh('sample')) as string);
+  const start = async () => startObserved((await engines[0]?.fresh('sample')) as string);
 
-  test('that nobody reads does not hold up the service, nor its end', async () => {
+  test('a standard error that nobody reads delays neither the service nor its end', async () => {
     const program = await start();
     program.child.stderr?.removeAllListeners('data').pause();
     const caller = createCaller(program.address, ACME);
@@ -97,7 +97,7 @@ describe('standard error', () => {
     assert.equal(code, 0);
   });
 
-  test('that is closed does not hold up the service, nor its end', async () => {
+  test('a closed standard error delays neither the service nor its end', async () => {
     const program = await start();
     program.child.stderr?.destroy();
     const caller = createCaller(program.address, ACME);
@@ -112,7 +112,7 @@ describe('standard error', () => {
 describe('an output', () => {
   const line = (number: number) => `${JSON.stringify({ number, text: 'x'.repeat(200) })}\n`;
 
-  test('writes lines in their order, those that wait before one that does not', async () => {
+  test('the log stream writes buffered lines before a line that is written at once', async () => {
     const file = freshPath('log');
     const output = createLogStream(false, openSync(file, 'w'));
     for (let number = 0; number < 1_000; number++) output.writeLater(line(number));

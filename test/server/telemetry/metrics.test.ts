@@ -4,32 +4,38 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { contract } from '../../../src/contract/contract.ts';
 import { until } from '../../durability/program.ts';
-import { CALLS } from '../../durability/serving.ts';
+import { CALLS } from '../../durability/service.ts';
 import { columba } from '../../support/command.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
-import { type Arguments, FORMS, type Form, requestOf } from '../../support/forms.ts';
+import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../../support/protocols.ts';
 import { ACME } from '../../support/service.ts';
 import {
   freePort,
   metricsText,
+  type ObservedServer,
   type Sample,
   sampleOf,
   scrape,
-  type Watched,
-  withWatched,
+  withObservedServer,
 } from '../../support/telemetry-output.ts';
 
 const withMetrics = async (
   engine: Engine,
-  work: (server: Watched, port: number) => Promise<void>,
+  work: (server: ObservedServer, port: number) => Promise<void>,
   args: readonly string[] = [],
 ): Promise<void> => {
   const port = await freePort();
-  await withWatched(engine, { args: ['--metrics-port', String(port), ...args] }, (server) => work(server, port));
+  await withObservedServer(engine, { args: ['--metrics-port', String(port), ...args] }, (server) => work(server, port));
 };
 
 /** The bytes of the answer's body, as they came over the wire where nothing unpacks them. */
-async function call(address: string, form: Form, group: string, operation: string, args: Arguments): Promise<number> {
+async function call(
+  address: string,
+  form: Protocol,
+  group: string,
+  operation: string,
+  args: Arguments,
+): Promise<number> {
   const { method, path, query, headers, bytes } = requestOf(form, group, operation, args);
   const given = { ...(headers as Record<string, string>), 'Accept-Encoding': 'identity' };
   const target = `${address}${path}${query && `?${query}`}`;
@@ -44,14 +50,14 @@ onEveryEngine('metrics', (engine) => {
   test('requests are counted by group, operation, form and kind, and their times and bytes are added up', async () => {
     await withMetrics(engine, async ({ address }, port) => {
       let bytes = 0;
-      for (const form of FORMS) {
+      for (const form of PROTOCOLS) {
         for (const [group, operation, args] of CALLS) {
           bytes += await call(address, form, group, operation, { user_id: ACME, ...args });
         }
         bytes += await call(address, form, 'inbox', 'CountUnread', { user_id: 'nobody' });
       }
       const samples = await scrape(port);
-      for (const form of FORMS) {
+      for (const form of PROTOCOLS) {
         for (const [group, operation] of CALLS) {
           const labels = { group, operation, form };
           assert.equal(
@@ -64,8 +70,8 @@ onEveryEngine('metrics', (engine) => {
           assert.ok(sampleOf(samples, 'columba_request_duration_seconds_sum', labels) > 0);
         }
       }
-      assert.equal(sum(named(samples, 'columba_requests_total')), FORMS.length * (CALLS.length + 1));
-      assert.equal(sampleOf(samples, 'columba_credential_failures_total'), FORMS.length);
+      assert.equal(sum(named(samples, 'columba_requests_total')), PROTOCOLS.length * (CALLS.length + 1));
+      assert.equal(sampleOf(samples, 'columba_credential_failures_total'), PROTOCOLS.length);
       assert.equal(sampleOf(samples, 'columba_response_bytes_total'), bytes);
     });
   });
@@ -74,7 +80,7 @@ onEveryEngine('metrics', (engine) => {
     await withMetrics(engine, async ({ address }, port) => {
       const strange = ['Nope', 'countunread', 'toString', '__proto__', 'a"b', 'CountUnread%00', '..', 'x'.repeat(500)];
       for (const name of strange) {
-        for (const form of FORMS) await call(address, form, 'inbox', name, { user_id: ACME });
+        for (const form of PROTOCOLS) await call(address, form, 'inbox', name, { user_id: ACME });
         await fetch(`${address}/${name}`);
         await fetch(`${address}/api/${name}.asmx/${name}`, { method: 'POST' });
         await fetch(`${address}/api/inbox.asmx/CountUnread?${name}=${name}`, { headers: { 'X-Request-Id': name } });
@@ -86,7 +92,7 @@ onEveryEngine('metrics', (engine) => {
       const operations = Object.values(contract).flatMap((group) => Object.keys(group));
       assert.deepEqual(strangers('group', [...Object.keys(contract), 'none']), []);
       assert.deepEqual(strangers('operation', [...operations, 'unknown', 'none']), []);
-      assert.deepEqual(strangers('form', [...FORMS, 'none']), []);
+      assert.deepEqual(strangers('form', [...PROTOCOLS, 'none']), []);
       assert.ok(sampleOf(samples, 'columba_requests_total', { operation: 'unknown', kind: 'unknown-operation' }) > 0);
       assert.ok(sampleOf(samples, 'columba_requests_total', { operation: 'Unread', kind: 'method' }) > 0);
     });
@@ -206,7 +212,7 @@ onEveryEngine('metrics', (engine) => {
     );
   });
 
-  test('they are at /metrics of their own port and nowhere else', async () => {
+  test('metrics are at /metrics of the metrics port and nowhere else', async () => {
     await withMetrics(engine, async ({ address, lines }, port) => {
       const own = `http://127.0.0.1:${port}`;
       assert.equal(lines().find(({ msg }) => msg === 'serving metrics')?.metrics, `${own}/metrics`);

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { ENVELOPES, NAMESPACE } from '../../support/forms.ts';
+import { ENVELOPES, NAMESPACE } from '../../support/protocols.ts';
 import { ACME } from '../../support/service.ts';
 import { chunked } from '../../support/socket.ts';
 

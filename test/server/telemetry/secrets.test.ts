@@ -6,20 +6,26 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { until } from '../../durability/program.ts';
-import { CALLS } from '../../durability/serving.ts';
+import { CALLS } from '../../durability/service.ts';
 import { columba, freshPath } from '../../support/command.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import {
   type Arguments,
   envelope,
-  FORMS,
-  type Form,
   operationElement,
+  PROTOCOLS,
+  type Protocol,
   requestOf,
   soapRequest,
-} from '../../support/forms.ts';
+} from '../../support/protocols.ts';
 import { exchangeBytes, requestBytes } from '../../support/socket.ts';
-import { freePort, metricsText, startCollector, type Watched, watched } from '../../support/telemetry-output.ts';
+import {
+  freePort,
+  metricsText,
+  type ObservedServer,
+  startCollector,
+  startObserved,
+} from '../../support/telemetry-output.ts';
 
 /** What nobody who reads logs, metrics, traces, errors or the list of processes may learn, each found by a word of its own. */
 const SECRETS = {
@@ -70,13 +76,13 @@ async function send(address: string, { method, path, query, headers, bytes }: Re
   return { status: answer.status, text };
 }
 
-const call = (address: string, form: Form, group: string, operation: string, args: Arguments) =>
+const call = (address: string, form: Protocol, group: string, operation: string, args: Arguments) =>
   send(address, requestOf(form, group, operation, { user_id: SECRETS.userId, ...args }));
 
 /** Every operation in every form, right and with a secret where something else is expected. */
 async function callAll(address: string): Promise<void> {
   const texts = { message: SECRETS.template, sample_message: SECRETS.message, mobile: SECRETS.number };
-  for (const form of FORMS) {
+  for (const form of PROTOCOLS) {
     for (const [group, operation, args] of CALLS) {
       const own = Object.keys(args).filter((name) => Object.hasOwn(texts, name));
       const right = { ...args, ...Object.fromEntries(own.map((name) => [name, texts[name as keyof typeof texts]])) };
@@ -147,7 +153,7 @@ async function breakDatabase(setting: string): Promise<void> {
 
 async function callBroken(address: string): Promise<number[]> {
   const statuses: number[] = [];
-  for (const form of FORMS) {
+  for (const form of PROTOCOLS) {
     const calls: [operation: string, args: Arguments][] = [
       ['SaveMessageTemplate', { message: `${SECRETS.template} ${form}` }],
       ['BlackListNumber', { mobile: '+27825550999', sample_message: SECRETS.message }],
@@ -188,7 +194,7 @@ onEveryEngine('secrets', (engine: Engine) => {
       assert.equal(imported.code, 0, imported.stderr);
       const collector = await startCollector();
       const port = await freePort();
-      const server: Watched = await watched(setting, {
+      const server: ObservedServer = await startObserved(setting, {
         args: ['--log-level', 'trace', '--metrics-port', String(port), '--log-key', SECRETS.logKey],
         env: {
           ...{ NODE_OPTIONS: dying(), OTEL_EXPORTER_OTLP_ENDPOINT: collector.address, OTEL_BSP_SCHEDULE_DELAY: '50' },

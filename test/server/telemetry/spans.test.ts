@@ -5,17 +5,17 @@ import { pathToFileURL } from 'node:url';
 import { createLogStream } from '../../../src/server/telemetry/log-stream.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { freshPath } from '../../support/command.ts';
 import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';
-import { type Arguments, type Form, requestOf } from '../../support/forms.ts';
+import { type Arguments, type Protocol, requestOf } from '../../support/protocols.ts';
 import { ACME } from '../../support/service.ts';
 import {
   type Collector,
+  type ObservedServer,
   type Span,
   startCollector,
-  type Watched,
-  withWatched,
+  withObservedServer,
 } from '../../support/telemetry-output.ts';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
@@ -27,7 +27,7 @@ async function call(
   address: string,
   operation: string,
   args: Arguments = {},
-  { group = 'inbox', form = 'get' as Form, traceparent = '' } = {},
+  { group = 'inbox', form = 'get' as Protocol, traceparent = '' } = {},
 ): Promise<Response> {
   const { method, path, query, headers, bytes } = requestOf(form, group, operation, { user_id: ACME, ...args });
   const fields = {
@@ -47,11 +47,15 @@ async function call(
 /** Serves with a collector to send spans to, and gives what came there in the end. */
 async function collected(
   engine: Engine,
-  work: (server: Watched) => Promise<void>,
+  work: (server: ObservedServer) => Promise<void>,
   env: Record<string, string> = {},
-): Promise<{ spans: Span[]; collector: Collector; server: Watched }> {
+): Promise<{ spans: Span[]; collector: Collector; server: ObservedServer }> {
   const collector = await startCollector();
-  const server = await withWatched(engine, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.address, ...env } }, work);
+  const server = await withObservedServer(
+    engine,
+    { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.address, ...env } },
+    work,
+  );
   return { spans: collector.spans(), collector, server };
 }
 
@@ -160,7 +164,7 @@ onEveryEngine('spans', (engine) => {
 
 describe('the variables of OpenTelemetry', () => {
   const engine = engines[0] as Engine;
-  test('say what the service is called', async () => {
+  test('spans have the name of the service', async () => {
     const plain = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}));
     assert.match(plain.collector.bodies[0] ?? '', /"service\.name","value":\{"stringValue":"columba"\}/);
     const named = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}), {
@@ -188,8 +192,8 @@ describe('the variables of OpenTelemetry', () => {
 
   test('without them, nothing of OpenTelemetry is loaded, and without a port nothing of Prometheus', async () => {
     const plain = recording();
-    const ask = async ({ address }: Watched) => void (await call(address, 'CountUnread'));
-    await withWatched(engine, { env: plain.env }, ask);
+    const ask = async ({ address }: ObservedServer) => void (await call(address, 'CountUnread'));
+    await withObservedServer(engine, { env: plain.env }, ask);
     assert.match(plain.loaded(), /src\/server\/telemetry\/telemetry\.ts/);
     assert.doesNotMatch(plain.loaded(), /opentelemetry|prom-client|src\/server\/telemetry\/(spans|metrics)\.ts/);
     const traced = recording();
@@ -205,7 +209,7 @@ describe('the variables of OpenTelemetry', () => {
     test(`a collector that ${what} holds up neither calls nor the end, and is complained about once`, async () => {
       const times = { OTEL_BSP_SCHEDULE_DELAY: '20', OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
       const env = { OTEL_EXPORTER_OTLP_ENDPOINT: await start(), ...times };
-      const { lines, ended } = await withWatched(engine, { env }, async ({ address, lines }) => {
+      const { lines, ended } = await withObservedServer(engine, { env }, async ({ address, lines }) => {
         assert.equal((await call(address, 'CountUnread')).status, 200);
         const told = () => lines().some(({ msg }) => msg === 'spans could not be sent');
         await until('it is told of', told);

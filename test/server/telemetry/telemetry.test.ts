@@ -52,13 +52,13 @@ describe('telemetry that nobody wants', () => {
 describe('names of accounts', () => {
   const hmac = (account: bigint) => createHmac('sha256', 'key').update(String(account)).digest('hex').slice(0, 12);
 
-  test('are the same again, also after more accounts than are remembered', () => {
+  test('the log name of an account stays the same after more accounts than are cached', () => {
     const label = createAccountLabel('key');
     const accounts = Array.from({ length: 10_500 }, (_, number) => BigInt(number) << 32n);
     for (const account of [...accounts, ...accounts.slice(0, 10)]) assert.equal(label(account), hmac(account));
   });
 
-  test('are others under another key, and under one that was made up', () => {
+  test('the log name of an account is different under another COLUMBA_LOG_KEY', () => {
     const labels = ['key', 'other', '', ''].map((key) => createAccountLabel(key)(1n));
     assert.equal(new Set(labels).size, 4);
   });

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { Database } from '../../../src/store/database.ts';
 import { next } from '../../../src/store/statements/purge.ts';
-import { CALLS, changes, serve } from '../../durability/serving.ts';
+import { CALLS, changes, serve } from '../../durability/service.ts';
+import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
-import type { Arguments } from '../../support/forms.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { adopt } from '../../support/reading.ts';
+import type { Arguments } from '../../support/protocols.ts';
 import { ACME, GLOBEX } from '../../support/service.ts';
+import { countRoundTrips } from './round-trips.ts';
 import { onPostgres } from './servers.ts';
-import { createTurns } from './turns.ts';
 
 /** Who calls is found out along with the first statement, and nobody gets anything by it. */
 
@@ -146,7 +146,7 @@ onPostgres('callers', () => {
   test('most operations take one round trip, and telling somebody that he is unknown takes one too', async (t) => {
     const setting = await engine.fresh('sample');
     const { hostname, port } = new URL(setting);
-    const turns = await createTurns(hostname, Number(port || 5432));
+    const turns = await countRoundTrips(hostname, Number(port || 5432));
     const address = setting.replace(/@[^/]*/, `@127.0.0.1:${turns.port}`);
     /** What is done after an answer does not count. */
     const database = (opened: Database): Database => ({

@@ -3,10 +3,10 @@ import { after, before, test } from 'node:test';
 import { contract } from '../../../src/contract/contract.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { exportAccounts } from '../../../src/transfer/export.ts';
-import { type Arguments, FORMS } from '../../support/forms.ts';
+import { clientOf, exportOf } from '../../support/contract-client.ts';
 import { sql } from '../../support/opened-database.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { clientOf, exportOf } from '../../support/reading.ts';
+import { type Arguments, PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 import { createNetwork, type Network } from './network.ts';
 import { engineOn, freshDatabase, onPostgres, removeServer, until } from './servers.ts';
@@ -71,7 +71,7 @@ onPostgres('connections to PostgreSQL', () => {
       while (counting) counts.add(await connectionsOf(database));
     })();
     const calls = Array.from({ length: 400 }, (_, index) => {
-      const client = clientOf(service, FORMS[index % FORMS.length] ?? 'get');
+      const client = clientOf(service, PROTOCOLS[index % PROTOCOLS.length] ?? 'get');
       return index % 2 === 0
         ? client.ask('account', 'SaveMessageTemplate', { message: `number ${index}` })
         : client.ask('inbox', 'CountRead');

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import type { Exchange } from '../../../src/asmx/endpoint.ts';
 import { type Serving, serve } from '../../durability/serving.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { adopt } from '../../support/reading.ts';
+import { adopt } from '../../support/contract-client.ts';
 import { createStandby, onPostgres, removeServer, signal, until } from './servers.ts';
 
 const DATABASE = 'columba';

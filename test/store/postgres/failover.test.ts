@@ -4,8 +4,8 @@ import { pino } from 'pino';
 import { createApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/settings.ts';
 import { type Server, serving } from '../../support/command.ts';
+import { adopt } from '../../support/contract-client.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { adopt } from '../../support/reading.ts';
 import { createStandby, onPostgres, removeServer, signal, until } from './servers.ts';
 
 const DATABASE = 'columba';

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { columba } from '../../support/command.ts';
+import { clientOf } from '../../support/contract-client.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { clientOf } from '../../support/reading.ts';
 import { startService } from '../../support/service.ts';
 import { freshDatabase, onPostgres, removeServer } from './servers.ts';
 

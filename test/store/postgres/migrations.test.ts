@@ -8,8 +8,8 @@ import { type Migratable, type Migration, migrate, migrations } from '../../../s
 import { render, type Statement } from '../../../src/store/statement.ts';
 import { columba } from '../../support/command.ts';
 import { type Engine, engines } from '../../support/engines.ts';
-import { type Arguments, FORMS } from '../../support/forms.ts';
 import { contentOf } from '../../support/opened-database.ts';
+import { type Arguments, PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 import { onPostgres } from './servers.ts';
 
@@ -85,10 +85,10 @@ const OPERATIONS = Object.entries(contract)
 
 async function answersOf(service: Service): Promise<string[]> {
   const answers: string[] = [];
-  for (const form of FORMS) {
+  for (const protocol of PROTOCOLS) {
     for (const [group, operation] of OPERATIONS) {
-      const { status, text } = await service.call(form, group, operation, ARGUMENTS);
-      answers.push(`${group}.${operation} ${form} ${status} ${text}`);
+      const { status, text } = await service.call(protocol, group, operation, ARGUMENTS);
+      answers.push(`${group}.${operation} ${protocol} ${status} ${text}`);
     }
   }
   return answers;

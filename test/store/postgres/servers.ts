@@ -49,7 +49,7 @@ export async function importSample(url: string): Promise<void> {
   await app.stop();
 }
 
-/** To the server's first process and all of its children. */
+/** Signals the postmaster and all of its children. */
 export function signal({ folder }: PostgresServer, name: NodeJS.Signals): void {
   let first: number;
   try {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { clientOf, exportOf } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { account, importText, lines, withService } from '../../support/import-files.ts';
-import { clientOf, exportOf } from '../../support/reading.ts';
 import type { Service } from '../../support/service.ts';
 import { onPostgres } from './servers.ts';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { serving } from '../../support/command.ts';
-import { FORMS } from '../../support/forms.ts';
+import { clientOf } from '../../support/contract-client.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { clientOf } from '../../support/reading.ts';
+import { PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Answer, type Service, startService } from '../../support/service.ts';
 import { createNetwork, type Network } from './network.ts';
 import { engineOn, freshDatabase, onPostgres, removeServer, signal, until } from './servers.ts';
@@ -33,7 +33,7 @@ async function mover(service: Service) {
   const statuses: Record<number, number> = {};
   let moving = true;
   const work = Array.from({ length: 6 }, async (_, index) => {
-    const client = clientOf(service, FORMS[index % FORMS.length] ?? 'get', owner.userId);
+    const client = clientOf(service, PROTOCOLS[index % PROTOCOLS.length] ?? 'get', owner.userId);
     for (let turn = index; moving; turn++) {
       const args = { contact_id: ids, group_id: String(1 + (turn % 2)) };
       const { status } = await client.raw('account', 'MoveContactToNewGroup', args);
@@ -94,7 +94,7 @@ onPostgres('a database that does not answer', () => {
   };
   for (const [name, { begin, end }] of Object.entries(OUTAGES)) {
     test(
-      `while it ${name}, calls in every form end in 503; then the service goes on by itself`,
+      `while it ${name}, calls in every protocol end in 503; then the service goes on by itself`,
       PATIENCE,
       async (t) => {
         const service = await startService(throughNetwork(), 'sample', SETTINGS);
@@ -111,9 +111,9 @@ onPostgres('a database that does not answer', () => {
         out = true;
         await until(async () => load.answered(503) > 6);
 
-        const reads = FORMS.map((form) => clientOf(service, form).raw('inbox', 'CountRead'));
+        const reads = PROTOCOLS.map((protocol) => clientOf(service, protocol).raw('inbox', 'CountRead'));
         for (const answer of await Promise.all(reads)) assertUnavailable(answer);
-        const writes = FORMS.map((form) => clientOf(service, form).raw('inbox', 'DeleteAllMessages'));
+        const writes = PROTOCOLS.map((protocol) => clientOf(service, protocol).raw('inbox', 'DeleteAllMessages'));
         for (const answer of await Promise.all(writes)) assertUnavailable(answer);
         assert.deepEqual(await health(address, 'live'), { status: 200, text: 'live\n', retry: null });
         const unready = { status: 503, text: 'the database does not answer\n', retry: '5' };
@@ -152,7 +152,9 @@ onPostgres('a database that does not answer', () => {
       const neighbour = await clientOf(service, 'get').newcomer({});
 
       const save = (message: string) =>
-        Promise.all(FORMS.map((form) => clientOf(service, form).raw('account', 'SaveMessageTemplate', { message })));
+        Promise.all(
+          PROTOCOLS.map((protocol) => clientOf(service, protocol).raw('account', 'SaveMessageTemplate', { message })),
+        );
       const saving = save('while it is locked');
       for (const answer of await saving) assertUnavailable(answer);
       assert.equal(await neighbour.ask('account', 'SaveMessageTemplate', { message: 'mine' }), true);
@@ -187,8 +189,8 @@ onPostgres('a database that does not answer', () => {
       const owner = await clientOf(service, 'get').newcomer({});
       await server.query(`alter role ${role} ${refuse}`);
       await server.query(`select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = '${role}'`);
-      for (const form of FORMS) {
-        assertUnavailable(await clientOf(service, form, owner.userId).raw('inbox', 'CountRead'));
+      for (const protocol of PROTOCOLS) {
+        assertUnavailable(await clientOf(service, protocol, owner.userId).raw('inbox', 'CountRead'));
       }
       await server.query(`alter role ${role} ${admit}`);
       assert.equal(await owner.ask('inbox', 'CountRead'), 0n);

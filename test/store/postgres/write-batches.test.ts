@@ -8,7 +8,7 @@ import { serve } from '../../durability/serving.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { adopt } from '../../support/reading.ts';
+import { adopt } from '../../support/contract-client.ts';
 import { onPostgres } from './servers.ts';
 import { createTurns } from './turns.ts';
 

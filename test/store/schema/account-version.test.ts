@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { migrations } from '../../../src/store/schema/migrations.ts';
-import { CALLS, changes, serve } from '../../durability/serving.ts';
+import { CALLS, changes, serve } from '../../durability/service.ts';
+import { adopt } from '../../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { adopt } from '../../support/reading.ts';
 
 const OTHER = 'somebody else';
 const TIME = '2026-05-01T00:00:00Z';
@@ -35,7 +35,9 @@ async function open(engine: Engine, t: TestContext) {
 
 /** Tables of accounts that no call of the contract shows. */
 const NOT_SHOWN =
-  'attempt dispatch dispatch_account gateway_message history id_counter ledger movement operator_token tally'.split(' ');
+  'attempt dispatch dispatch_account gateway_message history id_counter ledger movement operator_token tally'.split(
+    ' ',
+  );
 
 /** One change of acme for each table, and each kind of change. */
 const CHANGES: Readonly<Record<string, readonly string[]>> = {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { migrations } from '../../../src/store/schema/migrations.ts';
-import { CALLS, changes, type Serving, serve } from '../../durability/serving.ts';
+import { CALLS, changes, type Serving, serve } from '../../durability/service.ts';
+import { exportOf } from '../../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openStore, TABLES } from '../../support/opened-database.ts';
 import { type Cells, openOutside } from '../../support/other-process.ts';
-import { exportOf } from '../../support/reading.ts';
 import { GLOBEX } from '../../support/service.ts';
 
 const FIRST_TABLES = [...(migrations[0]?.sql ?? '').matchAll(/create table (\w+)/g)].map(([, name]) => name as string);
@@ -51,7 +51,7 @@ async function answersOf({ ask }: Serving, which: (operation: string) => boolean
 }
 
 onEveryEngine('the migration to a tally', (engine) => {
-  test('counts what is there for every account, in the first generation', async (t) => {
+  test('the migration to tallies counts the messages of every account in the first generation', async (t) => {
     const setting = await firstVersion(engine);
     const outside = await openOutside(setting);
     t.after(() => outside.close());

@@ -127,7 +127,7 @@ onEveryEngine('the tally', (engine) => {
     assert.deepEqual(await check(account, 'purged'), { unread: 1n, read: 0n, unmarked: 0n });
   });
 
-  test('what is rolled back is not counted', async (t) => {
+  test('a rolled back message is not in the tally', async (t) => {
     const { database, inbox, add, check } = await openDomain(engine, t);
     const account = await add('one', [received(1, false), received(2, true)], [sent(1, false)]);
     const before = await check(account, 'before');

@@ -32,7 +32,7 @@ async function fromVersion3(engine: Engine, t: TestContext) {
 }
 
 onEveryEngine('what is unread', (engine) => {
-  test('is the same after the migration to a table of its own, in every generation', async (t) => {
+  test('the migration to unread_message keeps every unread message, in every generation', async (t) => {
     const { setting, before, counts } = await fromVersion3(engine, t);
     const database = await openStore(setting);
     t.after(() => database.close());
@@ -51,7 +51,7 @@ onEveryEngine('what is unread', (engine) => {
     assert.deepEqual(await counts(), before);
   });
 
-  test('is listed, marked, deleted and counted on after the migration', async (t) => {
+  test('unread messages can be listed, marked, deleted and counted after the migration', async (t) => {
     const { setting, counts } = await fromVersion3(engine, t);
     const { database, inbox } = await openDomain(engine, t, setting);
     assert.deepEqual(
@@ -91,7 +91,7 @@ onEveryEngine('what is unread', (engine) => {
     for (const id of [1n, 2n]) assert.equal(await inbox.markRead(one, id), false, 'purged');
   });
 
-  test('goes with its message, one by one and by the thousand', async (t) => {
+  test('a row of unread_message is deleted with its message, one by one and by the thousand', async (t) => {
     const { database, inbox, add, check } = await openDomain(engine, t);
     const account = await add(
       'one',

@@ -4,12 +4,12 @@ import { describe, type TestContext, test } from 'node:test';
 import { hashUserId } from '../../../src/domain/credentials.ts';
 import type { AccountKey, Caller, Database } from '../../../src/store/database.ts';
 import { openSqlite } from '../../../src/store/sqlite/database.ts';
-import { CALLS, changes, serve } from '../../durability/serving.ts';
+import { CALLS, changes, serve } from '../../durability/service.ts';
 import { columba, freshPath } from '../../support/command.ts';
+import { adopt, exportOf } from '../../support/contract-client.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { adopt, exportOf } from '../../support/reading.ts';
 import { ACME } from '../../support/service.ts';
 
 const sqlite = engines[0] as (typeof engines)[number];
@@ -67,7 +67,7 @@ describe('the version of an account in the embedded database', () => {
     assert.equal(seen.size, 3 * works.length);
   });
 
-  test('it is a new one after what an operator does', async (t) => {
+  test('an action of the operator changes the version of the account', async (t) => {
     const { serving, areNew } = await open(t);
     const { accounts } = serving.app;
     const works: readonly (() => Promise<unknown>)[] = [
@@ -147,7 +147,7 @@ describe('the version of an account in the embedded database', () => {
     assert.deepEqual(await areNew(() => outside.query(touch)), [true, false]);
   });
 
-  test('what another connection has begun and not ended, or taken back, leaves it', async (t) => {
+  test('an open or rolled back transaction of another connection does not change the version', async (t) => {
     const { setting, areNew } = await open(t);
     const outside = await openOutside(setting);
     t.after(() => outside.close());

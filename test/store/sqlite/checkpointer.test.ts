@@ -8,7 +8,7 @@ import type { Database } from '../../../src/store/database.ts';
 import { checkpointAll, openForCheckpoints } from '../../../src/store/sqlite/checkpoint-worker.ts';
 import { createCheckpointer } from '../../../src/store/sqlite/checkpointer.ts';
 import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf, sql } from '../../support/opened-database.ts';
 
@@ -123,7 +123,7 @@ describe('the log of the embedded database', () => {
     for (const each of [reader, checkpoints, writer]) each.close();
   });
 
-  test('what a process that was killed has left in it is moved at the start', async () => {
+  test('the start checkpoints the WAL of a killed process', async () => {
     const setting = await sqlite.fresh('sample');
     const store = await openStore(setting);
     const changed = await store.run(mark, { text: TEXT });

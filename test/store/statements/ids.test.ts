@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { importFile } from '../../../src/transfer/import.ts';
+import { exportOf, inEveryProtocol, type Row } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { exportOf, inEveryForm, type Row } from '../../support/reading.ts';
 import { startService } from '../../support/service.ts';
 
 /** Both ends of 64 bits, around zero, and the first that is no exact double. */
@@ -32,7 +32,7 @@ const idsOf = (rows: readonly Row[]) => rows.map(({ id }) => id);
 const NOT_THERE = ['-9223372036854775807', '9007199254740992', '9007199254740994', '9223372036854775806'];
 
 onEveryEngine('64-bit ids', (engine) => {
-  inEveryForm(engine, 'received messages are listed, marked and deleted under their exact id', async (client) => {
+  inEveryProtocol(engine, 'received messages are listed, marked and deleted under their exact id', async (client) => {
     const owner = await client.newcomer(ACCOUNT);
     const range = { from: '2026-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z', max_count: 10 };
     assert.deepEqual(idsOf(await owner.ask('inbox', 'Read', range)), IDS);
@@ -52,7 +52,7 @@ onEveryEngine('64-bit ids', (engine) => {
     }
   });
 
-  inEveryForm(engine, 'sent messages are listed, marked and deleted under their exact id', async (client) => {
+  inEveryProtocol(engine, 'sent messages are listed, marked and deleted under their exact id', async (client) => {
     const owner = await client.newcomer(ACCOUNT);
     const unmarked = async () =>
       (await owner.ask('sent', 'FetchUnmarkedDeliveryStatus', { max: 10 })).map((status) => status.user_message_id);
@@ -67,7 +67,7 @@ onEveryEngine('64-bit ids', (engine) => {
     assert.deepEqual((await owner.ask('sent', 'FetchSentDS', { max: 10 })).rows, []);
   });
 
-  inEveryForm(engine, 'scheduled messages are listed and deleted under their exact id', async (client) => {
+  inEveryProtocol(engine, 'scheduled messages are listed and deleted under their exact id', async (client) => {
     const owner = await client.newcomer(ACCOUNT);
     for (const message_id of NOT_THERE) {
       assert.equal(await owner.ask('compose', 'DeleteScheduledMessage', { message_id }), false);
@@ -78,7 +78,7 @@ onEveryEngine('64-bit ids', (engine) => {
     }
   });
 
-  inEveryForm(engine, 'contacts are listed, moved, removed and deleted under their exact id', async (client) => {
+  inEveryProtocol(engine, 'contacts are listed, moved, removed and deleted under their exact id', async (client) => {
     const owner = await client.newcomer(ACCOUNT);
     const inGroup = async (groupid: number) => idsOf(await owner.ask('account', 'FetchContactsByGroupId', { groupid }));
     assert.deepEqual(idsOf(await owner.ask('account', 'FetchContacts')), IDS);

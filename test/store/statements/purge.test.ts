@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { deleteSome } from '../../../src/store/statements/purge.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { until } from '../../durability/program.ts';
+import { exportOf } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { BATCH, hasMessages, MANY, prepare, startPurging } from '../../support/purging.ts';
-import { exportOf } from '../../support/reading.ts';
+import { BATCH, hasMessages, MANY, prepare, startPurging } from '../../support/purge.ts';
 
 const TRUE = /^<boolean [^>]*>true<\/boolean>$/;
 const FALSE = /^<boolean [^>]*>false<\/boolean>$/;
@@ -38,7 +38,7 @@ onEveryEngine('an inbox that is emptied', (engine) => {
     assert.deepEqual(tally, { generation: 1n, purged_generation: 1n });
   });
 
-  test('is not exported, and what came after it was emptied is', async (t) => {
+  test('an export leaves out messages of an emptied inbox and has those that came later', async (t) => {
     const { setting, receive } = await prepare(engine, t, { one: 5, two: 2 });
     const { as, app } = await startPurging(setting, t);
     await as('one')('DeleteAllMessages');
@@ -48,7 +48,7 @@ onEveryEngine('an inbox that is emptied', (engine) => {
     assert.deepEqual(texts(await exportOf(app, 'two')), ['old 0', 'old 1']);
   });
 
-  test('can be emptied again while it is purged: both are gone in the end', async (t) => {
+  test('an inbox can be emptied again during its purge, and both generations are deleted', async (t) => {
     const { setting, left, purged, receive } = await prepare(engine, t, { one: MANY });
     const { as, allow } = await startPurging(setting, t);
     const ask = as('one');

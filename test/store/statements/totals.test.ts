@@ -6,7 +6,7 @@ import { onEveryEngine } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 
 onEveryEngine('message totals of all accounts', (engine) => {
-  test('are right, and asked for at most every 30 s', async (t) => {
+  test('message totals are right and are read at most every 30 s', async (t) => {
     const setting = await engine.fresh('sample');
     const database = await openStore(setting);
     t.after(() => database.close());
@@ -31,7 +31,7 @@ onEveryEngine('message totals of all accounts', (engine) => {
     assert.equal(asked, 2 * once);
   });
 
-  test('are zero where there is nothing', async (t) => {
+  test('message totals of an empty database are 0', async (t) => {
     const database = await openStore(await engine.fresh('empty'));
     t.after(() => database.close());
     assert.deepEqual(await createTotals(database)(), { unread: 0, read: 0, scheduled: 0, toPurge: 0 });

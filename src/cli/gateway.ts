@@ -1,0 +1,39 @@
+import type { App } from '../app.ts';
+import type { Config } from '../config/settings.ts';
+import { heldReceiptsFor } from '../domain/receipts.ts';
+import { createCarrierEvents } from '../gateway/carrier-events.ts';
+import { readConnectorFile } from '../gateway/connector-file.ts';
+import { createGateway, type Gateway } from '../gateway/gateway.ts';
+import { describeError } from '../server/telemetry/error-redaction.ts';
+import type { Log } from '../server/telemetry/log.ts';
+
+/**
+ * Starts the dispatchers of this service. With workers they are in the process of the operator's
+ * side, where messages are accepted and carriers call. Workers go on serving calls. Undefined where
+ * they are switched off.
+ */
+export async function startGateway(
+  { database }: Pick<App, 'database'>,
+  config: Config,
+  { log, now, sleep }: { readonly log: Log; readonly now: () => number; readonly sleep: (ms: number) => Promise<void> },
+): Promise<Gateway | undefined> {
+  if (!config.dispatcher) return undefined;
+  const ofFile = readConnectorFile(config.connectors);
+  const gateway = createGateway({
+    database,
+    now,
+    sleep,
+    ofFile,
+    events: createCarrierEvents(database, now, config.region || null),
+    onGatewayIds: heldReceiptsFor(now),
+    settings: { unsureMs: config.unsureMinutes * 60_000 },
+    failed: (thrown) => log.error({ err: describeError(thrown) }, 'messages could not be sent'),
+    connectorChanged: (connector, reason) => {
+      if (reason === null) log.info({ connector }, 'the connector works again');
+      else log.warn({ connector, reason }, 'the connector is down: its messages wait');
+    },
+    builtinUsed: () => log.info('no connector is configured: messages go to the loopback, which brings them to nobody'),
+  });
+  await gateway.start();
+  return gateway;
+}

@@ -1,0 +1,228 @@
+import { badField, conflict } from '../problem.ts';
+import { e164, writtenKey } from '../sms/numbers.ts';
+import { charactersBeyondGsm7, type Encoding, PARTS_MAX, partsOf, splitText } from '../sms/parts.ts';
+import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
+import { addHistory } from '../store/statements/message-records.ts';
+import * as outboxSql from '../store/statements/outbox.ts';
+import * as sql from '../store/statements/sending.ts';
+import { blacklistedOf } from './blacklist.ts';
+import { takeIds } from './ids.ts';
+import { balancesOf, move } from './ledger.ts';
+import { afterQuietHours } from './quiet-hours.ts';
+
+/**
+ * Accepting messages: the numbers are read, the parts counted and the credits held, all in one
+ * transaction. What is accepted is on disk before the answer.
+ */
+export interface NewMessages {
+  /** As they were written. One text for all, or one for each. */
+  readonly recipients: readonly { readonly number: string; readonly text: string }[];
+  readonly sender: string | null;
+  readonly reference: string | null;
+  /** Null: at once. */
+  readonly sendAt: number | null;
+  /** Null: the longest that a message is tried. */
+  readonly notAfter: number | null;
+}
+export interface AcceptedMessage {
+  /** Null in a dry run. */
+  readonly id: bigint | null;
+  readonly recipient: string;
+  readonly parts: number;
+  readonly encoding: Encoding;
+}
+export interface RefusedRecipient {
+  /** Its place among the recipients, from 0. */
+  readonly index: number;
+  readonly reason: 'impossible' | 'blacklisted' | 'duplicate' | 'too-long';
+  readonly detail: string;
+}
+export interface Acceptance {
+  readonly accepted: readonly AcceptedMessage[];
+  readonly refused: readonly RefusedRecipient[];
+  readonly parts: number;
+  /** Held now; in a dry run what would be held. */
+  readonly credits: bigint;
+  /** What the account lacks. Only a dry run tells it so: else the whole request is refused. */
+  readonly creditsMissing: bigint;
+  /** When they are due, after the quiet hours. */
+  readonly dueAt: number;
+  readonly isShifted: boolean;
+  /** The characters that make a text UCS-2, at most 50. */
+  readonly ucs2Characters: readonly string[];
+}
+
+export interface SendingAccount {
+  readonly region: string | null;
+  readonly timeZone: string | null;
+  readonly quietHours: string | null;
+}
+
+export interface AcceptingOptions {
+  /** How long a message is tried where it has no `notAfter`. */
+  readonly tryForMs: number;
+}
+
+export const DEFAULT_TRY_FOR_MS = 48 * 3_600_000;
+const CHARACTERS_SHOWN = 50;
+
+export function createAccepting(
+  database: Database,
+  now: () => number,
+  { tryForMs }: AcceptingOptions = { tryForMs: DEFAULT_TRY_FOR_MS },
+) {
+  async function plan(queries: Queries, account: AccountKey, settings: SendingAccount, given: NewMessages) {
+    const at = now();
+    const wanted = Math.max(given.sendAt ?? at, at);
+    const dueAt = afterQuietHours(wanted, settings.quietHours, settings.timeZone);
+    if (given.notAfter !== null && given.notAfter <= dueAt) {
+      throw badField('notAfter', 'the messages are due later than that');
+    }
+    const { planned, refused } = await readRecipients(queries, account, settings.region, given.recipients);
+    const parts = planned.reduce((sum, message) => sum + message.parts, 0);
+    return { at, dueAt, planned, refused, parts, isShifted: dueAt !== wanted };
+  }
+  type Plan = Awaited<ReturnType<typeof plan>>;
+
+  return {
+    /** What would happen. Nothing changes. */
+    async dryRun(account: AccountKey, settings: SendingAccount, given: NewMessages): Promise<Acceptance> {
+      const planned = await plan(database, account, settings, given);
+      const { free } = await balancesOf(database, account);
+      return acceptanceOf(planned, free, null);
+    },
+
+    accept: (account: AccountKey, settings: SendingAccount, given: NewMessages): Promise<Acceptance> =>
+      database.transaction(account, async (queries) => {
+        const planned = await plan(queries, account, settings, given);
+        const balances = await balancesOf(queries, account);
+        const credits = BigInt(planned.parts);
+        if (planned.parts > 0 && balances.free < credits) throw notEnough(credits, balances.free);
+        const first = planned.planned.length > 0 ? await hold(queries, account, given, planned) : null;
+        return acceptanceOf(planned, balances.free, first);
+      }),
+  };
+
+  /** Writes the messages and holds their credits. Returns the first of their ids. */
+  async function hold(queries: Writing, account: AccountKey, given: NewMessages, { at, dueAt, planned }: Plan) {
+    const first = await takeIds(queries, account, 'message', planned.length);
+    const isScheduled = dueAt > at;
+    const messages = planned.map((message, index) => ({ ...message, id: first + BigInt(index) }));
+    const { reference, sender, notAfter } = given;
+    if (isScheduled) {
+      const rows = messages.map(({ id, recipient, text, parts }) => {
+        const key = writtenKey(recipient);
+        return { account, id, reference, recipient, text, key, heldParts: parts, scheduledAt: dueAt, createdAt: at };
+      });
+      await queries.runAll(outboxSql.addScheduled, rows);
+    } else {
+      const state = { status: 'QUEUED', sentAt: at, updatedAt: at, isMarked: 0 };
+      await queries.runAll(
+        outboxSql.addSent,
+        messages.map(({ id, recipient, text }) => ({ account, id, reference, recipient, text, ...state })),
+      );
+      const entry = { position: 1n, status: 'QUEUED', at, detail: null };
+      await queries.runAll(
+        addHistory,
+        messages.map(({ id }) => ({ account, id, ...entry })),
+      );
+    }
+    const expiresAt = notAfter ?? dueAt + tryForMs;
+    const times = { dueAt, isScheduled: isScheduled ? 1 : 0, sender, notAfter, expiresAt };
+    await queries.runAll(
+      sql.add,
+      messages.map(({ id, parts }) => ({ account, id, held: BigInt(parts), parts, ...times })),
+    );
+    await queries.run(sql.raiseWork, { account, dueAt });
+    const sides = { kind: 'hold', from: 'free', to: 'held' } as const;
+    await move(
+      queries,
+      account,
+      at,
+      messages.map(({ id, parts }) => ({ ...sides, amount: BigInt(parts), messageId: id })),
+    );
+    return first;
+  }
+}
+
+export type Accepting = ReturnType<typeof createAccepting>;
+
+interface PlannedMessage {
+  readonly recipient: string;
+  readonly text: string;
+  readonly parts: number;
+}
+
+/** Each recipient once. What cannot get a message is refused, and the others go. */
+async function readRecipients(
+  queries: Queries,
+  account: AccountKey,
+  region: string | null,
+  recipients: NewMessages['recipients'],
+) {
+  const refused: RefusedRecipient[] = [];
+  const partsByText = new Map<string, number>();
+  const possible = new Map<string, PlannedMessage & { readonly index: number }>();
+  const refuse = (index: number, reason: RefusedRecipient['reason'], detail: string) =>
+    refused.push({ index, reason, detail });
+  for (const [index, { number, text }] of recipients.entries()) {
+    const recipient = e164(number, region);
+    const parts = partsByText.get(text) ?? partsOf(text);
+    partsByText.set(text, parts);
+    if (recipient === null) refuse(index, 'impossible', 'this is not a phone number that can exist');
+    else if (possible.has(recipient)) refuse(index, 'duplicate', 'the number is there more than once');
+    else if (parts > PARTS_MAX) refuse(index, 'too-long', `the text takes more than ${PARTS_MAX} parts`);
+    else possible.set(recipient, { recipient, text, parts, index });
+  }
+  const blacklisted = await blacklistedOf(queries, account, [...possible.keys()], region);
+  for (const number of blacklisted) {
+    const message = possible.get(number);
+    if (message) refuse(message.index, 'blacklisted', 'the number is on the blacklist');
+    possible.delete(number);
+  }
+  return { planned: [...possible.values()], refused: refused.sort((one, other) => one.index - other.index) };
+}
+
+const notEnough = (needed: bigint, free: bigint) =>
+  conflict(
+    `The messages take ${needed} credits and ${free} are free: ${needed - (free < 0n ? 0n : free)} are missing.`,
+  );
+
+function acceptanceOf(
+  {
+    planned,
+    refused,
+    parts,
+    dueAt,
+    isShifted,
+  }: {
+    readonly planned: readonly PlannedMessage[];
+    readonly refused: readonly RefusedRecipient[];
+    readonly parts: number;
+    readonly dueAt: number;
+    readonly isShifted: boolean;
+  },
+  free: bigint,
+  firstId: bigint | null,
+): Acceptance {
+  const texts = new Set(planned.map(({ text }) => text));
+  const encodings = new Map([...texts].map((text) => [text, splitText(text).encoding]));
+  const characters = new Set([...texts].flatMap(charactersBeyondGsm7));
+  const credits = BigInt(parts);
+  const available = free < 0n ? 0n : free;
+  return {
+    accepted: planned.map(({ recipient, text, parts: own }, index) => ({
+      id: firstId === null ? null : firstId + BigInt(index),
+      recipient,
+      parts: own,
+      encoding: encodings.get(text) ?? 'gsm7',
+    })),
+    refused,
+    parts,
+    credits,
+    creditsMissing: firstId !== null || available >= credits ? 0n : credits - available,
+    dueAt,
+    isShifted,
+    ucs2Characters: [...characters].slice(0, CHARACTERS_SHOWN),
+  };
+}

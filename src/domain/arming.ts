@@ -1,0 +1,58 @@
+import { e164 } from '../sms/numbers.ts';
+import { partsOf } from '../sms/parts.ts';
+import type { Database } from '../store/database.ts';
+import * as sql from '../store/statements/sending.ts';
+import type { SendingAccount } from './accepting.ts';
+import { pages } from './cursor.ts';
+import { afterQuietHours } from './quiet-hours.ts';
+
+/**
+ * An imported schedule is not sent: the server that it came from still has it. Arming says that it
+ * is ours from now on. Only then a dispatcher sends it.
+ */
+export interface Arming {
+  readonly armed: number;
+  /** Scheduled messages that stay as they are, each with the reason. */
+  readonly refused: readonly {
+    readonly id: bigint;
+    readonly reason: 'impossible' | 'empty' | 'sent';
+  }[];
+}
+
+const PAGE = 500;
+const REFUSED_MAX = 1_000;
+
+/** Arms all scheduled messages of an account, or those of `ids`. */
+export function armSchedule(
+  database: Database,
+  account: bigint,
+  { region, quietHours, timeZone }: SendingAccount,
+  tryForMs: number,
+  ids: ReadonlySet<bigint> | null,
+): Promise<Arming> {
+  return database.transaction(account, async (queries) => {
+    const refused: { id: bigint; reason: Arming['refused'][number]['reason'] }[] = [];
+    let armed = 0;
+    const page = (from: bigint) => queries.all(sql.unarmed, { account, from, limit: PAGE });
+    for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
+      for (const row of rows) {
+        const { message_id: id, text } = row;
+        if (ids !== null && !ids.has(id)) continue;
+        const recipient = e164(row.recipient ?? '', region);
+        const reason = row.is_sent !== 0n ? 'sent' : recipient === null ? 'impossible' : text === null ? 'empty' : null;
+        if (recipient === null || text === null || reason !== null) {
+          if (refused.length < REFUSED_MAX) refused.push({ id, reason: reason ?? 'empty' });
+          continue;
+        }
+        const dueAt = afterQuietHours(Number(row.scheduled_at), quietHours, timeZone);
+        const times = { dueAt, expiresAt: dueAt + tryForMs, notAfter: null };
+        const credits = { held: row.held_parts, parts: partsOf(text) };
+        if (recipient !== row.recipient) await queries.run(sql.setRecipient, { account, id, recipient });
+        await queries.run(sql.add, { account, id, isScheduled: 1, sender: null, ...credits, ...times });
+        await queries.run(sql.raiseWork, { account, dueAt });
+        armed += 1;
+      }
+    }
+    return { armed, refused };
+  });
+}

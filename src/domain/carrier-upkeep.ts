@@ -1,0 +1,122 @@
+import type { Database } from '../store/database.ts';
+import { elementsOf } from '../store/statements/json.ts';
+import * as sql from '../store/statements/receipts.ts';
+import { waitForAccounts } from '../store/statements/sending.ts';
+import type { Incoming } from './incoming.ts';
+import { applyHeldReceipts, applySilence } from './receipts.ts';
+
+/**
+ * What carriers leave open: messages without a receipt, receipts without a message, parts that
+ * never came. One process looks after them; the others see that it is done.
+ */
+export interface UpkeepSettings {
+  readonly now: () => number;
+  /** After so long without a receipt SUBMITTED becomes UNKNOWN. */
+  readonly receiptWaitMs: number;
+}
+export interface UpkeepCounts {
+  readonly held: number;
+  readonly silent: number;
+  readonly incomplete: number;
+}
+
+/** How often a process looks. */
+export const UPKEEP_EVERY_MS = 10_000;
+/** A receipt that nobody waits for is kept for so long. */
+export const RECEIPT_HELD_MS = 72 * 3_600_000;
+/** More than these are dropped, the oldest first. */
+export const RECEIPTS_HELD_MAX = 100_000;
+const BATCH = 500;
+
+export type CarrierUpkeep = ReturnType<typeof createCarrierUpkeep>;
+
+export function createCarrierUpkeep(database: Database, incoming: Incoming, settings: UpkeepSettings) {
+  const { now, receiptWaitMs } = settings;
+
+  /** Receipts and answers that were written at the same moment do not always see each other. */
+  async function matchHeld(): Promise<number> {
+    const rows = await database.all(sql.heldMatches, { limit: BATCH });
+    for (const { account_id: account, message_id } of rows) {
+      await database.transaction(account, (queries) => applyHeldReceipts(queries, account, [message_id], now()));
+    }
+    return rows.length;
+  }
+
+  /** Looks at each attempt once, in the order of their times, when its wait is over. */
+  async function expireSilent(lookedTo: string): Promise<number> {
+    const before = timeOfAttempts(now() - receiptWaitMs);
+    let silent = 0;
+    for (let after = lookedTo; ; ) {
+      const rows = await database.all(sql.attemptsAfter, { after, before, limit: BATCH });
+      const last = rows.at(-1);
+      if (!last) return silent;
+      const without = rows.filter(({ state, status }) => state === 'accepted' && status === null);
+      await silence(database, without, now());
+      silent += without.length;
+      after = last.attempt_id;
+      await database.run(sql.moveWatch, { to: after });
+    }
+  }
+
+  return {
+    /** Undefined where another process has done it just now. */
+    async run(isStopping: () => boolean = () => false): Promise<UpkeepCounts | undefined> {
+      const taken = await database.first(sql.takeWatch, { now: now(), due: now() - UPKEEP_EVERY_MS + 1 });
+      if (!taken || isStopping()) return undefined;
+      const held = await matchHeld();
+      await database.run(sql.dropHeld, { before: now() - RECEIPT_HELD_MS });
+      await database.run(sql.dropBeyond, { keep: RECEIPTS_HELD_MAX });
+      const silent = await expireSilent(taken.looked_to);
+      const incomplete = await incoming.storeIncomplete(BATCH);
+      await incoming.forgetOld(BATCH);
+      return { held, silent, incomplete };
+    },
+  };
+}
+
+/** Attempt ids begin with their time: 12 hexadecimal digits of milliseconds. */
+const timeOfAttempts = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0');
+
+async function silence(database: Database, rows: readonly sql.SilentRow[], now: number): Promise<void> {
+  const byAccount = Map.groupBy(rows, ({ account_id }) => account_id);
+  const accounts = [...byAccount.keys()].sort((one, other) => (one < other ? -1 : 1));
+  const [first, ...others] = accounts;
+  if (first === undefined) return;
+  await database.transaction(first, async (queries) => {
+    if (others.length > 0) await queries.all(waitForAccounts, { ids: elementsOf(others) });
+    for (const account of accounts) {
+      const own = byAccount.get(account) ?? [];
+      const parts = own.map(({ message_id: messageId, attempt, part }) => ({ messageId, attempt, part }));
+      await applySilence(queries, account, parts, now);
+    }
+  });
+}
+
+/** Does the upkeep while a server runs. */
+export interface UpkeepRuns {
+  start(): void;
+  /** Resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+}
+
+export function createUpkeepRuns(upkeep: Pick<CarrierUpkeep, 'run'>, failed: (thrown: unknown) => void): UpkeepRuns {
+  let stopping = false;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  const run = async (): Promise<void> => {
+    await upkeep.run(() => stopping).catch(failed); // the next look goes on with it
+    running = undefined;
+  };
+  return {
+    start() {
+      timer ??= setInterval(() => {
+        if (!stopping) running ??= run();
+      }, UPKEEP_EVERY_MS).unref();
+    },
+    async stop() {
+      stopping = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

@@ -1,0 +1,277 @@
+import { splitText } from '../sms/parts.ts';
+import type { Database, Writing } from '../store/database.ts';
+import * as attemptSql from '../store/statements/attempts.ts';
+import { elementsOf } from '../store/statements/json.ts';
+import { addHistory } from '../store/statements/message-records.ts';
+import { addSent } from '../store/statements/outbox.ts';
+import * as sql from '../store/statements/sending.ts';
+import { afterQuietHours } from './quiet-hours.ts';
+import { type EndedMessage, end, putBack, type SubmittedMessage, setStatus } from './settling.ts';
+
+/**
+ * Claiming: a dispatcher takes messages that are due, of several accounts, for a time. A claimed
+ * message is submitted at once, so its attempts are written with the claim.
+ */
+export interface ClaimedMessage extends SubmittedMessage {
+  readonly sender: string | null;
+  readonly recipient: string;
+  readonly text: string;
+  readonly priority: number;
+  readonly notAfter: number | null;
+  readonly expiresAt: number;
+  readonly partsTotal: number;
+  /** The parts to submit now: those that no carrier has yet. */
+  readonly parts: readonly { readonly number: number; readonly attemptId: string }[];
+}
+
+export interface ClaimingSettings {
+  readonly now: () => number;
+  /** Names this process. */
+  readonly owner: string;
+  readonly newAttemptId: (now: number) => string;
+  readonly leaseMs: number;
+  /** How long an unsure message waits for a receipt before the policy decides. */
+  readonly unsureMs: number;
+}
+
+export interface ConnectorShare {
+  readonly connector: string;
+  readonly isDefault: boolean;
+}
+
+// Of one claim. More accounts take part in the next one.
+const ACCOUNTS_MAX = 16;
+const OVERDUE_MAX = 100;
+/** Later than any time. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+
+export type Claiming = ReturnType<typeof createClaiming>;
+
+export function createClaiming(database: Database, settings: ClaimingSettings) {
+  const { now } = settings;
+  return {
+    /** At most `limit` messages. Empty where nothing is due. */
+    async claim({ connector, isDefault }: ConnectorShare, limit: number): Promise<ClaimedMessage[]> {
+      const at = now();
+      const share = { connector, isDefault: isDefault ? 1 : 0, now: at };
+      const due = await database.all(sql.dueAccounts, { ...share, limit: ACCOUNTS_MAX });
+      const [first] = due;
+      if (!first) return [];
+      return database.transaction(first.account_id, async (queries) => {
+        const ids = elementsOf(due.map(({ account_id }) => account_id));
+        const accounts = await queries.all(sql.lockAccounts, { ...share, ids });
+        const quota = Math.max(1, Math.floor(limit / Math.max(1, accounts.length)));
+        const claimed: ClaimedMessage[] = [];
+        for (const account of accounts) {
+          const room = Math.min(quota, limit - claimed.length);
+          if (room <= 0) break;
+          claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
+        }
+        const attempts = claimed.flatMap(({ account, id, attempt, parts }) =>
+          parts.map(({ number: part, attemptId }) => ({ account, id, attempt, part, attemptId })),
+        );
+        const more = { connector, submittedAt: at };
+        await queries.runAll(
+          attemptSql.add,
+          attempts.map((each) => ({ ...each, ...more })),
+        );
+        return claimed;
+      });
+    },
+
+    /** When there is work again; null where there is none. */
+    async nextDueAt({ connector, isDefault }: ConnectorShare): Promise<number | null> {
+      const row = await database.first(sql.nextDue, { connector, isDefault: isDefault ? 1 : 0 });
+      return row ? Number(row.next_due_at) : null;
+    },
+  };
+}
+
+async function claimOf(
+  queries: Writing,
+  settings: ClaimingSettings,
+  row: sql.DueAccountRow,
+  connector: string,
+  at: number,
+  limit: number,
+): Promise<ClaimedMessage[]> {
+  const account = row.account_id;
+  await decideOverdue(queries, settings, row, at);
+  const quietUntil = afterQuietHours(at, row.quiet_hours, row.time_zone);
+  if (quietUntil > at) {
+    await queries.run(sql.postpone, { account, until: quietUntil });
+    return [];
+  }
+  const lease = { owner: settings.owner, leaseUntil: at + settings.leaseMs };
+  const rows = await queries.all(sql.claim, { account, now: at, limit, connector, ...lease });
+  const messages = rows.length > 0 ? await readTexts(queries, account, at, rows) : [];
+  await queries.run(sql.setNextDue, { account, servedAt: at, never: NEVER });
+  const expired = messages.filter(({ expires_at }) => Number(expires_at) <= at);
+  const going = messages.filter(({ expires_at }) => Number(expires_at) > at);
+  const accepted = await acceptedParts(queries, account, messages);
+  const ended: EndedMessage[] = expired.map(({ message_id: id, held, reason }) => ({
+    id,
+    held,
+    captured: BigInt(accepted.get(id)?.size ?? 0),
+    detail: reason,
+  }));
+  await end(queries, account, at, 'EXPIRED', ended);
+  return going.map((each) => claimedOf(each, row, accepted.get(each.message_id), settings.newAttemptId, at));
+}
+
+interface DueMessage extends sql.DispatchRow {
+  readonly recipient: string;
+  readonly text: string;
+}
+
+function claimedOf(
+  row: DueMessage,
+  { account_id: account, priority }: sql.DueAccountRow,
+  accepted: ReadonlySet<number> | undefined,
+  newAttemptId: ClaimingSettings['newAttemptId'],
+  at: number,
+): ClaimedMessage {
+  const partsTotal = splitText(row.text).parts.length;
+  const numbers = Array.from({ length: partsTotal }, (_, index) => index + 1);
+  const { message_id: id, fence, sender, recipient, text } = row;
+  return {
+    account,
+    id,
+    fence,
+    attempt: Number(row.attempts),
+    sender,
+    recipient,
+    text,
+    priority: Number(priority),
+    notAfter: row.not_after === null ? null : Number(row.not_after),
+    expiresAt: Number(row.expires_at),
+    partsTotal,
+    parts: numbers
+      .filter((number) => !accepted?.has(number))
+      .map((number) => ({ number, attemptId: newAttemptId(at) })),
+    acceptedBefore: accepted?.size ?? 0,
+  };
+}
+
+/**
+ * Moves claimed messages from the schedule to the sent ones, and reads recipient and text of all. A
+ * missing one was deleted by the client, so it is not submitted. One with the id of a sent message
+ * came from an import: another server has sent it.
+ */
+async function readTexts(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  rows: readonly sql.DispatchRow[],
+): Promise<DueMessage[]> {
+  const ids = elementsOf(rows.map(({ message_id }) => message_id));
+  const taken = await queries.all(sql.takeScheduled, { account, ids });
+  const present = await queries.all(sql.texts, { account, ids });
+  const isPresent = new Set(present.map(({ message_id }) => message_id));
+  const moved = taken.filter(({ message_id }) => !isPresent.has(message_id));
+  const state = { status: 'QUEUED', sentAt: at, updatedAt: at, isMarked: 0 };
+  await queries.runAll(
+    addSent,
+    moved.map(({ message_id: id, reference, recipient, text }) => ({
+      account,
+      id,
+      reference,
+      recipient,
+      text,
+      ...state,
+    })),
+  );
+  const entry = { position: 1n, status: 'QUEUED', at, detail: null };
+  await queries.runAll(
+    addHistory,
+    moved.map(({ message_id: id }) => ({ account, id, ...entry })),
+  );
+  const sentElsewhere = new Set(taken.map(({ message_id }) => message_id).filter((id) => isPresent.has(id)));
+  const texts = new Map([...present, ...moved].map((each) => [each.message_id, each]));
+  const going: DueMessage[] = [];
+  const gone: EndedMessage[] = [];
+  for (const row of rows) {
+    const { message_id: id, held } = row;
+    const { recipient = null, text = null } = texts.get(id) ?? {};
+    if (recipient !== null && text !== null && !sentElsewhere.has(id)) going.push({ ...row, recipient, text });
+    else gone.push({ id, held, captured: 0n, detail: null });
+  }
+  await end(queries, account, at, null, gone);
+  return going;
+}
+
+/** Only a message of several parts, tried before, has parts that a carrier took alone. */
+async function acceptedParts(
+  queries: Writing,
+  account: bigint,
+  messages: readonly sql.DispatchRow[],
+): Promise<Map<bigint, Set<number>>> {
+  const ids = messages.filter(({ parts, attempts }) => parts > 1n && attempts > 1n).map((each) => each.message_id);
+  const accepted = new Map<bigint, Set<number>>();
+  if (ids.length === 0) return accepted;
+  for (const row of await queries.all(attemptSql.acceptedParts, { account, ids: elementsOf(ids) })) {
+    const parts = accepted.get(row.message_id) ?? new Set();
+    accepted.set(row.message_id, parts.add(Number(row.part)));
+  }
+  return accepted;
+}
+
+const LEASE_OVER = 'the process that submitted it ended without an answer';
+
+/**
+ * A lease that ran out: nobody knows whether the carrier has the message. After a while without a
+ * receipt the policy of the account decides.
+ */
+async function decideOverdue(
+  queries: Writing,
+  { unsureMs }: ClaimingSettings,
+  { account_id: account, unsure_policy: policy }: sql.DueAccountRow,
+  at: number,
+): Promise<void> {
+  const rows = await queries.all(sql.overdue, { account, now: at, limit: OVERDUE_MAX });
+  if (rows.length === 0) return;
+  const lost = rows.filter(({ state }) => state === 'submitting').map(({ message_id }) => message_id);
+  if (lost.length > 0) {
+    await queries.run(attemptSql.setUnsure, { account, ids: elementsOf(lost) });
+    await putBack(
+      queries,
+      account,
+      'unsure',
+      lost.map((id) => [id, at + unsureMs, LEASE_OVER]),
+    );
+  }
+  const late = rows.filter(({ state }) => state === 'unsure');
+  const proven = await provenOf(queries, account, late);
+  await end(queries, account, at, 'SUBMITTED', proven);
+  const open = late.filter(({ message_id }) => !proven.some(({ id }) => id === message_id));
+  const again = policy === 'submit-again' ? open.filter(({ expires_at }) => Number(expires_at) > at) : [];
+  const reasonOf = ({ reason }: sql.DispatchRow) => reason ?? LEASE_OVER;
+  await putBack(
+    queries,
+    account,
+    'waiting',
+    again.map((row) => [row.message_id, at, reasonOf(row)]),
+  );
+  const undecided = open.filter((row) => !again.includes(row));
+  await putBack(
+    queries,
+    account,
+    'undecided',
+    undecided.map((row) => [row.message_id, NEVER, reasonOf(row)]),
+  );
+  const details = new Map(undecided.map((row) => [row.message_id, reasonOf(row)]));
+  if (details.size > 0) await setStatus(queries, account, at, 'UNKNOWN', details);
+}
+
+/** Receipts have proved that the carrier has all parts of these. */
+async function provenOf(queries: Writing, account: bigint, rows: readonly sql.DispatchRow[]): Promise<EndedMessage[]> {
+  if (rows.length === 0) return [];
+  const ids = elementsOf(rows.map(({ message_id }) => message_id));
+  const counts = new Map<bigint, bigint>();
+  for (const { message_id: id } of await queries.all(attemptSql.acceptedParts, { account, ids })) {
+    counts.set(id, (counts.get(id) ?? 0n) + 1n);
+  }
+  return rows
+    .filter(({ message_id, parts }) => (counts.get(message_id) ?? 0n) >= parts)
+    .map(({ message_id: id, held }) => ({ id, held, captured: held, detail: null }));
+}

@@ -1,0 +1,149 @@
+import { conflict, notFound } from '../problem.ts';
+import type { Database, Queries } from '../store/database.ts';
+import * as sql from '../store/statements/connectors.ts';
+
+/** Ways to carriers, as they are configured, and how they do. */
+export interface ConnectorRecord {
+  readonly name: string;
+  readonly kind: string;
+  /** As its kind needs it, with secrets. Empty for one of the file. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly origin: ConnectorOrigin;
+  readonly isDefault: boolean;
+  /** Messages between claim and settlement, in each process. */
+  readonly submissionsMax: number;
+  /** Parts, of all processes together; null for no limit. */
+  readonly ratePerSecond: number | null;
+  readonly pausedAt: number | null;
+  readonly downSince: number | null;
+  readonly downReason: string | null;
+  /** Of parts, since it is there. */
+  readonly counts: ConnectorCounts;
+  readonly lastAcceptedAt: number | null;
+  readonly updatedAt: number;
+}
+/** builtin: the loopback of an installation that has configured none. */
+export type ConnectorOrigin = 'api' | 'file' | 'builtin';
+
+export interface ConnectorCounts {
+  readonly accepted: number;
+  readonly temporary: number;
+  readonly permanent: number;
+  readonly unsure: number;
+}
+export type NewConnector = Pick<
+  ConnectorRecord,
+  'name' | 'kind' | 'config' | 'isDefault' | 'submissionsMax' | 'ratePerSecond'
+>;
+
+export type Connectors = ReturnType<typeof createConnectors>;
+
+export function createConnectors(database: Database, now: () => number) {
+  const list = async (): Promise<ConnectorRecord[]> => (await database.all(sql.all, {})).map(toRecord);
+
+  async function put(queries: Queries, given: NewConnector, origin: ConnectorOrigin): Promise<void> {
+    const { name, kind, config, submissionsMax, ratePerSecond } = given;
+    const isDefault = given.isDefault ? 1 : 0;
+    const values = { name, kind, config: JSON.stringify(config), origin, isDefault, submissionsMax, ratePerSecond };
+    await queries.run(sql.put, { ...values, updatedAt: now() });
+    if (given.isDefault) await queries.run(sql.onlyDefault, { name });
+  }
+
+  return {
+    list,
+
+    async show(name: string): Promise<ConnectorRecord> {
+      const row = await database.first(sql.byName, { name });
+      if (!row) throw notFound(`connector with the name ${name}`);
+      return toRecord(row);
+    },
+
+    /** Adds it or replaces it; its state and counts stay. */
+    async put(given: NewConnector): Promise<ConnectorRecord> {
+      const found = await database.first(sql.byName, { name: given.name });
+      if (found?.origin === 'file') throw conflict('The connector is in the file of connectors. Change it there.');
+      await put(database, given, 'api');
+      return this.show(given.name);
+    },
+
+    async remove(name: string): Promise<void> {
+      const { origin } = await this.show(name);
+      if (origin === 'file') throw conflict('The connector is in the file of connectors. Remove it there.');
+      const { accounts = 0n } = (await database.first(sql.inUse, { name })) ?? {};
+      if (accounts > 0n) throw conflict(`${accounts} accounts name this connector. Give them another one first.`);
+      await database.run(sql.remove, { name });
+    },
+
+    async setPaused(name: string, isPaused: boolean): Promise<ConnectorRecord> {
+      await this.show(name);
+      await database.run(sql.setPaused, { name, pausedAt: isPaused ? now() : null });
+      return this.show(name);
+    },
+
+    /**
+     * At the start of a dispatcher: the connectors of the file, as they are there. Where none is
+     * configured at all, the built-in one.
+     */
+    async prepare(ofFile: readonly NewConnector[], builtin: NewConnector): Promise<void> {
+      const known = await list();
+      for (const connector of ofFile) await put(database, { ...connector, config: {} }, 'file');
+      const names = new Set(ofFile.map(({ name }) => name));
+      for (const { name, origin } of known) {
+        if (origin === 'file' && !names.has(name)) await database.run(sql.remove, { name });
+      }
+      if ((await list()).length === 0) await put(database, builtin, 'builtin');
+    },
+
+    async setDown(name: string, reason: string): Promise<void> {
+      await database.run(sql.setDown, { name, since: now(), reason });
+    },
+    async setUp(name: string): Promise<void> {
+      await database.run(sql.setUp, { name });
+    },
+    async addCounts(name: string, counts: ConnectorCounts, lastAcceptedAt: number | null): Promise<void> {
+      await database.run(sql.addCounts, { name, ...counts, lastAcceptedAt });
+    },
+
+    /** Room for at most `wanted` submissions at this rate; 0 where there is none now. */
+    async takeSlots(name: string, ratePerSecond: number, wanted: number): Promise<number> {
+      const at = now();
+      // A tenth of a second at once, so that slots of all processes alternate.
+      const count = Math.min(wanted, Math.max(1, Math.floor(ratePerSecond / 10)));
+      const until = at + slotsMs(count, ratePerSecond);
+      const row = await database.first(sql.takeSlots, { name, now: at, until, farAhead: at + FAR_AHEAD_MS });
+      return row ? count : 0;
+    },
+    /** More parts (or fewer, below 0) than slots were taken for. */
+    async moveSlots(name: string, ratePerSecond: number, parts: number): Promise<void> {
+      if (parts !== 0) await database.run(sql.moveSlots, { name, ms: slotsMs(parts, ratePerSecond) });
+    },
+  };
+}
+
+// More than the slots of one claim: a message of 255 parts at 1 part in a second.
+const FAR_AHEAD_MS = 10 * 60_000;
+
+const slotsMs = (count: number, ratePerSecond: number): number => Math.ceil((count * 1_000) / ratePerSecond);
+
+const orNull = (value: bigint | null): number | null => (value === null ? null : Number(value));
+
+const toRecord = (row: sql.ConnectorRow): ConnectorRecord => ({
+  name: row.name,
+  kind: row.kind,
+  config: JSON.parse(row.config),
+  origin: row.origin as ConnectorOrigin,
+  isDefault: row.is_default === 1n,
+  submissionsMax: Number(row.submissions_max),
+  ratePerSecond: orNull(row.rate_per_second),
+  pausedAt: orNull(row.paused_at),
+  downSince: orNull(row.down_since),
+  downReason: row.down_reason,
+  counts: {
+    accepted: Number(row.accepted),
+    temporary: Number(row.temporary),
+    permanent: Number(row.permanent),
+    unsure: Number(row.unsure),
+  },
+  lastAcceptedAt: orNull(row.last_accepted_at),
+  updatedAt: Number(row.updated_at),
+});

@@ -1,0 +1,226 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { numberFault, numberKey } from '../sms/numbers.ts';
+import type { Database, Writing } from '../store/database.ts';
+import * as inboxSql from '../store/statements/inbox.ts';
+import * as sql from '../store/statements/incoming.ts';
+import * as messageSql from '../store/statements/message-records.ts';
+import { lock } from '../store/statements/persons.ts';
+import { effectiveRegion } from './accounts.ts';
+import { createBlacklist } from './blacklist.ts';
+import { takeIds } from './ids.ts';
+import { findRoute } from './routing.ts';
+import { isStop } from './stop-words.ts';
+import { joined } from './transactions.ts';
+
+/** A message as a carrier brings it. */
+export interface ArrivedMessage {
+  readonly connector: string;
+  /** The carrier's own id of it, where it has one. */
+  readonly gatewayId: string | null;
+  readonly sender: string;
+  readonly destination: string;
+  readonly text: string;
+  readonly receivedAt: number;
+  /** Where the gateway did not join the parts of a long message. */
+  readonly part: { readonly reference: number; readonly total: number; readonly number: number } | null;
+}
+export type WholeMessage = Omit<ArrivedMessage, 'gatewayId' | 'part'>;
+
+/** A message without an id of its gateway is the same one as another so near in time. */
+export const SAME_WITHIN_MS = 10_000;
+/** How long parts wait for the others. */
+export const PARTS_WAIT_MS = 72 * 3_600_000;
+/** For so long a repeated id of a gateway is recognized. */
+export const ID_KEPT_MS = 30 * 24 * 3_600_000;
+/** A hash of number and text is not needed for longer. */
+const TEXT_KEPT_MS = 3_600_000;
+/** A user data header has one octet for the number of parts. */
+const PARTS_MAX = 255;
+
+export type Incoming = ReturnType<typeof createIncoming>;
+
+export function createIncoming(database: Database, now: () => number, defaultRegion: string | null) {
+  const storing = { database, now, defaultRegion };
+
+  async function receiveWhole(message: ArrivedMessage): Promise<void> {
+    // Outside of the transaction, which belongs to the account that the route names.
+    const route = await findRoute(database, message.destination, message.text, defaultRegion);
+    await database.transaction(route?.account ?? null, async (queries) => {
+      if (await isRepeated(queries, message, now())) return;
+      if (route) await storeFor(storing, queries, route.account, message, route.keyword);
+      else await keepUnrouted(queries, message);
+    });
+  }
+
+  const receivePart = (message: ArrivedMessage, part: Part): Promise<void> =>
+    database.transaction(null, async (queries) => {
+      if (await isRepeated(queries, message, now())) return;
+      for (const whole of await addPart(queries, message, part, now())) await routeNow(storing, queries, whole);
+    });
+
+  return {
+    /** Stored once, for its account or for the operator. Resolves when it is on disk. */
+    receive: (message: ArrivedMessage): Promise<void> =>
+      message.part && isPart(message.part) ? receivePart(message, message.part) : receiveWhole(message),
+
+    /**
+     * Gives up waiting for parts: what came is stored, with a mark where a part is missing. How
+     * many messages that were.
+     */
+    async storeIncomplete(limit: number): Promise<number> {
+      const old = await database.all(sql.oldGroups, { before: now() - PARTS_WAIT_MS, limit });
+      for (const { group_hash: hash } of old) {
+        await database.transaction(null, async (queries) => {
+          const group = await queries.first(sql.takeGroup, { hash });
+          if (group) await routeNow(storing, queries, joinParts(group));
+        });
+      }
+      return old.length;
+    },
+
+    /** How many keys are gone. */
+    forgetOld: (limit: number): Promise<number> => database.run(sql.forgetOnce, { now: now(), limit }),
+  };
+}
+
+interface Storing {
+  readonly database: Database;
+  readonly now: () => number;
+  readonly defaultRegion: string | null;
+}
+type Part = NonNullable<ArrivedMessage['part']>;
+
+/** Other numbers are no part of anything: the message is stored as it is. */
+const isPart = ({ reference, total, number }: Part): boolean =>
+  [reference, total, number].every(Number.isSafeInteger) &&
+  total > 1 &&
+  total <= PARTS_MAX &&
+  number >= 1 &&
+  number <= total;
+
+/** Each field with its length: no two lists of fields give the same text. */
+const hashOf = (fields: readonly string[]): string =>
+  createHash('sha256')
+    .update(fields.map((field) => `${field.length}:${field}`).join(), 'utf8')
+    .digest('hex');
+
+/** Whether it has come before; from now on it has. */
+async function isRepeated(queries: Writing, message: ArrivedMessage, now: number): Promise<boolean> {
+  const { connector, gatewayId, sender, destination, text, receivedAt, part } = message;
+  const position = part ? [part.reference, part.total, part.number].map(String) : [];
+  if (gatewayId !== null) {
+    // A gateway may give all parts of a message the same id.
+    const hash = hashOf(['id', connector, gatewayId, ...position]);
+    return (await queries.run(sql.addOnce, { hash, receivedAt, forgetAt: now + ID_KEPT_MS })) === 0;
+  }
+  const hash = hashOf(['text', connector, sender, destination, text, ...position]);
+  const key = { hash, receivedAt, forgetAt: now + TEXT_KEPT_MS, withinMs: SAME_WITHIN_MS };
+  return (await queries.run(sql.addOnceWithin, key)) === 0;
+}
+
+/**
+ * Holds a part. Returns the messages that are ready by it: mostly none, or the one that is whole
+ * now. Another part may have the number already: then the sender uses its reference again. What is
+ * held is then ready as it is, and the new part begins another message.
+ */
+async function addPart(queries: Writing, message: ArrivedMessage, part: Part, now: number): Promise<WholeMessage[]> {
+  const { connector, sender, destination, text, receivedAt } = message;
+  const { reference, total, number } = part;
+  const hash = hashOf([connector, sender, destination, String(reference), String(total)]);
+  const given = { hash, connector, sender, destination, total, receivedAt, now };
+  const held = await queries.first(sql.holdGroup, given);
+  if (!held) throw new Error('holding a part gave no row');
+  const parts = textsOf(held);
+  const ready: WholeMessage[] = [];
+  const isTaken = parts.has(number);
+  if (isTaken) {
+    ready.push(joinParts(held));
+    parts.clear();
+  }
+  parts.set(number, text);
+  const first = isTaken ? receivedAt : Math.min(Number(held.received_at), receivedAt);
+  const content = JSON.stringify(Object.fromEntries(parts));
+  if (parts.size < total) {
+    const heldAt = isTaken ? now : Number(held.held_at);
+    await queries.run(sql.setParts, { hash, parts: content, receivedAt: first, heldAt });
+    return ready;
+  }
+  await queries.first(sql.takeGroup, { hash });
+  return [...ready, joinParts({ ...held, parts: content, received_at: BigInt(first) })];
+}
+
+const textsOf = ({ parts }: sql.HeldIncomingRow): Map<number, string> =>
+  new Map(Object.entries(JSON.parse(parts) as Record<string, string>).map(([number, text]) => [Number(number), text]));
+
+/** A sentence stands for a part that never came, so nobody takes the rest for the whole. */
+export function joinParts(held: sql.HeldIncomingRow): WholeMessage {
+  const parts = textsOf(held);
+  const total = Number(held.total);
+  const pieces = Array.from(
+    { length: total },
+    (_, index) => parts.get(index + 1) ?? `[part ${index + 1} of ${total} is missing]`,
+  );
+  const { connector, sender, destination } = held;
+  return { connector, sender, destination, text: pieces.join(''), receivedAt: Number(held.received_at) };
+}
+
+/** Inside a transaction of no account: the account that the route names is locked first. */
+async function routeNow(storing: Storing, queries: Writing, message: WholeMessage): Promise<void> {
+  const route = await findRoute(queries, message.destination, message.text, storing.defaultRegion);
+  if (!route) return keepUnrouted(queries, message);
+  await queries.run(lock, { account: route.account });
+  await storeFor(storing, queries, route.account, message, route.keyword);
+}
+
+async function keepUnrouted(queries: Writing, message: WholeMessage): Promise<void> {
+  const { connector, sender, destination, text, receivedAt } = message;
+  // Random, so that several processes need no common counter. 62 bits: positive in 64.
+  const id = randomBytes(8).readBigUInt64BE() >> 2n;
+  await queries.run(sql.addUnrouted, { id, connector, sender, destination, text, receivedAt });
+}
+
+/**
+ * Puts a message into the inbox of an account, unread, and returns its id. A STOP word puts its
+ * sender on the blacklist. The transaction is the account's own.
+ */
+export async function storeFor(
+  { database, now, defaultRegion }: Storing,
+  queries: Writing,
+  account: bigint,
+  message: WholeMessage,
+  keyword: string | null,
+): Promise<bigint> {
+  const { destination, text, receivedAt } = message;
+  const receiver = await queries.first(sql.receiver, { account });
+  if (!receiver) throw new Error('the account of a route is gone');
+  const region = effectiveRegion(receiver, defaultRegion);
+  const sender = normalisedSender(message.sender, region);
+  const generation = Number((await queries.first(messageSql.generation, { account }))?.generation ?? 0n);
+  const id = await takeIds(queries, account, 'message');
+  await queries.run(inboxSql.addReceived, {
+    account,
+    id,
+    sender,
+    text,
+    shortCode: destination,
+    receivedAt,
+    generation,
+  });
+  await queries.run(inboxSql.addUnread, { account, id, receivedAt, generation });
+  if (isStop(text, keyword, receiver.stop_words) && isNumber(sender)) {
+    const blacklist = createBlacklist(joined(database, queries), now, async () => region);
+    await blacklist.add(account, sender, text, 'STOP');
+  }
+  return id;
+}
+
+/** Names, such as those of banks, have letters. */
+const isNumber = (sender: string): boolean => /\p{Nd}/u.test(sender) && !/\p{L}/u.test(sender);
+
+/** E.164 where it can be read as a number, seen from the account; else as it is. */
+export function normalisedSender(sender: string, region: string | null): string {
+  if (!isNumber(sender)) return sender;
+  const isShortCode = /^\s*\d{1,6}\s*$/.test(sender); // some countries have local numbers as short
+  const key = isShortCode || numberFault(sender, region) !== null ? '' : numberKey(sender, region);
+  return key.startsWith('+') ? key : sender.trim();
+}

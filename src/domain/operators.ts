@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto';
+import { conflict, notFound } from '../problem.ts';
+import * as sql from '../store/statements/operators.ts';
+import * as signInSql from '../store/statements/sign-in.ts';
+import { type Owner, ownerKey } from './owners.ts';
+import type { Database } from './transactions.ts';
+
+/** Operators: people who sign in to the console for the whole service. */
+export interface Operator {
+  readonly id: bigint;
+  readonly name: string;
+  readonly hasPassword: boolean;
+  readonly createdAt: number;
+  readonly lastSignInAt: number | null;
+  readonly disabledAt: number | null;
+}
+
+export async function addOperator(database: Database, name: string, now: number): Promise<Operator> {
+  const operator = randomBytes(8).readBigUInt64BE() >> 2n;
+  if ((await database.run(sql.addOperator, { operator, name, createdAt: now })) === 0) {
+    throw conflict('name: there is an operator of this name. Choose another.');
+  }
+  return operatorNamed(database, name);
+}
+
+export async function operatorNamed(database: Database, name: string): Promise<Operator> {
+  const row = await database.first(sql.operatorByName, { name });
+  if (!row) throw notFound('operator of this name');
+  return toOperator(row);
+}
+
+/** By name. */
+export const operatorsAfter = async (database: Database, after: string, limit: number): Promise<Operator[]> =>
+  (await database.all(sql.operatorsAfter, { after, limit })).map(toOperator);
+
+/**
+ * A disabled operator has no session and no link any more. The name stays, so that the audit names
+ * nobody else.
+ */
+export async function setOperatorEnabled(
+  database: Database,
+  name: string,
+  disabledAt: number | null,
+): Promise<Operator> {
+  const { id } = await operatorNamed(database, name);
+  await database.run(sql.setOperatorDisabled, { operator: id, disabledAt });
+  const owner = ownerKey({ kind: 'operator', id });
+  if (disabledAt !== null) {
+    await database.run(signInSql.deleteSessionsOf, { owner, keep: 0n });
+    await database.run(signInSql.deleteLinksOf, { owner });
+  }
+  return operatorNamed(database, name);
+}
+
+export const ownerOfOperator = ({ id, name }: Operator): Owner => ({ kind: 'operator', id, name });
+
+const toOperator = (row: sql.OperatorRow): Operator => ({
+  id: row.operator_id,
+  name: row.name,
+  hasPassword: row.password_hash !== null,
+  createdAt: Number(row.created_at),
+  lastSignInAt: row.last_sign_in_at === null ? null : Number(row.last_sign_in_at),
+  disabledAt: row.disabled_at === null ? null : Number(row.disabled_at),
+});

@@ -1,0 +1,78 @@
+import { notFound } from '../problem.ts';
+import * as accountSql from '../store/statements/accounts.ts';
+import * as operatorSql from '../store/statements/operators.ts';
+import * as sql from '../store/statements/sign-in.ts';
+import type { Database } from './transactions.ts';
+
+/** Somebody who signs in to the console: an operator, or the holder of an account. */
+export interface Owner {
+  readonly kind: 'operator' | 'account';
+  readonly id: bigint;
+  readonly name: string;
+}
+
+/** An owner with what a sign-in needs to know. */
+export interface FoundOwner extends Owner {
+  readonly passwordHash: string | null;
+  readonly isDisabled: boolean;
+  /** Of an account: from where it may be used, with commas; null for everywhere. */
+  readonly networks: string | null;
+}
+
+/** The columns of a row that belongs to an owner. */
+export const ownerColumns = ({ kind, id }: Pick<Owner, 'kind' | 'id'>) => ({
+  owner: ownerKey({ kind, id }),
+  operator: kind === 'operator' ? id : null,
+  accountId: kind === 'account' ? id : null,
+});
+
+export const ownerKey = ({ kind, id }: Pick<Owner, 'kind' | 'id'>): string => `${kind}/${id}`;
+
+export async function ownerNamed(database: Database, kind: Owner['kind'], name: string): Promise<FoundOwner | null> {
+  if (kind === 'operator') {
+    const row = await database.first(operatorSql.operatorByName, { name });
+    return row ? operatorOwner(row) : null;
+  }
+  const row = await database.first(accountSql.accountByName, { username: name });
+  return row ? accountOwner(row) : null;
+}
+
+/** Null where it was removed. */
+export async function ownerOf(
+  database: Database,
+  row: { readonly operator_id: bigint | null; readonly account_id: bigint | null },
+): Promise<FoundOwner | null> {
+  if (row.operator_id !== null) {
+    const found = await database.first(operatorSql.operatorById, { operator: row.operator_id });
+    return found ? operatorOwner(found) : null;
+  }
+  if (row.account_id === null) return null;
+  const found = await database.first(sql.accountById, { account: row.account_id });
+  return found ? accountOwner(found) : null;
+}
+
+/** The same owner as the database has it now. */
+export async function currentOwner(database: Database, { kind, id }: Owner): Promise<FoundOwner> {
+  const row = { operator_id: kind === 'operator' ? id : null, account_id: kind === 'account' ? id : null };
+  const found = await ownerOf(database, row);
+  if (!found) throw notFound('such user any more');
+  return found;
+}
+
+const operatorOwner = (row: operatorSql.OperatorRow): FoundOwner => ({
+  kind: 'operator',
+  id: row.operator_id,
+  name: row.name,
+  passwordHash: row.password_hash,
+  isDisabled: row.disabled_at !== null,
+  networks: null,
+});
+
+const accountOwner = (row: sql.AccountSignInRow): FoundOwner => ({
+  kind: 'account',
+  id: row.account_id,
+  name: row.username,
+  passwordHash: row.password_hash,
+  isDisabled: row.disabled_at !== null,
+  networks: row.allowed_networks,
+});

@@ -1,0 +1,102 @@
+import { conflict, notFound } from '../problem.ts';
+import { numberEnd, sameNumber } from '../sms/numbers.ts';
+import type { Database, Queries } from '../store/database.ts';
+import * as sql from '../store/statements/routes.ts';
+import { accountNamed } from './accounts.ts';
+
+/** A route: what is sent to this number or short code belongs to this account. */
+export interface Route {
+  readonly name: string;
+  /** Null for every destination. */
+  readonly destination: string | null;
+  /** The first word of the text, in whatever letter case. Null for every text. */
+  readonly keyword: string | null;
+  readonly priority: number;
+  readonly account: bigint;
+  readonly username: string;
+  readonly updatedAt: number;
+}
+export type NewRoute = Pick<Route, 'name' | 'destination' | 'keyword' | 'priority' | 'username'>;
+
+/** One incoming message reads the routes of its destination, so their number has a limit. */
+export const ROUTES_MAX = 10_000;
+const ANY_DESTINATION = '';
+
+export type Routing = ReturnType<typeof createRouting>;
+
+export function createRouting(database: Database, now: () => number) {
+  return {
+    /** By name, after a name. */
+    async list(limit: number, after: string | null): Promise<Route[]> {
+      return (await database.all(sql.routesAfter, { after: after ?? '', limit })).map(toRoute);
+    },
+
+    /** Makes a route, or replaces the one of this name. */
+    put: ({ name, destination, keyword, priority, username }: NewRoute): Promise<{ route: Route; isNew: boolean }> =>
+      database.transaction(null, async (queries) => {
+        const { account_id: owner } = await accountNamed(queries, username);
+        const isNew = (await queries.first(sql.routeNamed, { name })) === undefined;
+        if (isNew && Number((await queries.first(sql.countRoutes, {}))?.total ?? 0n) >= ROUTES_MAX) {
+          throw conflict(`There are ${ROUTES_MAX} routes, and more are not possible. Remove one first.`);
+        }
+        const where = destination ?? ANY_DESTINATION;
+        const end = destination === null ? ANY_DESTINATION : numberEnd(destination);
+        const given = { name, destination: where, end, keyword: keyword ?? '', priority, owner, updatedAt: now() };
+        await queries.run(sql.putRoute, given);
+        const row = await queries.first(sql.routeNamed, { name });
+        if (!row) throw notFound('route with this name');
+        return { route: toRoute(row), isNew };
+      }),
+
+    async remove(name: string): Promise<void> {
+      if ((await database.run(sql.removeRoute, { name })) === 0) throw notFound('route with this name');
+    },
+  };
+}
+
+/**
+ * The route of a message. Of several the one of the highest priority counts. Then one for this very
+ * destination, then one with a keyword, then the first by name. Numbers are compared as seen from
+ * `region`.
+ */
+export async function findRoute(
+  queries: Queries,
+  destination: string,
+  text: string,
+  region: string | null,
+): Promise<Route | undefined> {
+  const same = sameNumber(destination, region);
+  const candidates: Route[] = [];
+  for (const end of new Set([...same.ends, ANY_DESTINATION])) {
+    candidates.push(...(await queries.all(sql.routesByEnd, { end })).map(toRoute));
+  }
+  const word = folded(firstWord(text));
+  return candidates
+    .filter((route) => route.destination === null || same.matches(route.destination))
+    .filter(({ keyword }) => keyword === null || folded(keyword) === word)
+    .sort(before)[0];
+}
+
+function before(a: Route, b: Route): number {
+  if (a.priority !== b.priority) return b.priority - a.priority;
+  if ((a.destination === null) !== (b.destination === null)) return a.destination === null ? 1 : -1;
+  if ((a.keyword === null) !== (b.keyword === null)) return a.keyword === null ? 1 : -1;
+  return a.name < b.name ? -1 : 1;
+}
+
+/** Without what surrounds it: `stop!` is the word `stop`. */
+export const firstWord = (text: string): string => trimmed(/\S+/.exec(text)?.[0] ?? '');
+
+export const trimmed = (text: string): string => text.replace(/^[\s\p{P}]+|[\s\p{P}]+$/gu, '');
+
+export const folded = (word: string): string => word.normalize('NFC').toUpperCase();
+
+const toRoute = (row: sql.RouteRow): Route => ({
+  name: row.name,
+  destination: row.destination === ANY_DESTINATION ? null : row.destination,
+  keyword: row.keyword === '' ? null : row.keyword,
+  priority: Number(row.priority),
+  account: row.account_id,
+  username: row.username,
+  updatedAt: Number(row.updated_at),
+});

@@ -1,0 +1,215 @@
+import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
+import * as attemptSql from '../store/statements/attempts.ts';
+import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
+import * as sql from '../store/statements/sending.ts';
+import { move, releaseHeld } from './ledger.ts';
+
+/** What became of a submission is written down: the message, its attempts and its credits. */
+
+export interface PartResult {
+  readonly part: number;
+  readonly state: 'accepted' | 'refused' | 'unsure';
+  readonly gatewayId: string | null;
+}
+/**
+ * submitted: the carrier has all of it. rejected: it will never take it. waiting: it is tried again
+ * at a time. unsure: nobody knows; the account's policy decides at that time.
+ */
+export type Outcome =
+  | { readonly kind: 'submitted' }
+  | { readonly kind: 'rejected'; readonly reason: string }
+  | { readonly kind: 'waiting' | 'unsure'; readonly dueAt: number; readonly reason: string };
+
+export interface SubmittedMessage {
+  readonly account: bigint;
+  readonly id: bigint;
+  /** Larger with every claim: whoever has an older one comes too late. */
+  readonly fence: bigint;
+  readonly attempt: number;
+  /** Parts that a carrier took in earlier attempts. */
+  readonly acceptedBefore: number;
+}
+export interface Settlement {
+  readonly message: SubmittedMessage;
+  readonly parts: readonly PartResult[];
+  readonly outcome: Outcome;
+}
+
+/**
+ * Called inside of the transaction, when gateway ids are known: receipts that came before may match
+ * now.
+ */
+export type OnGatewayIds = (
+  queries: Writing,
+  account: bigint,
+  parts: readonly { readonly messageId: bigint; readonly gatewayId: string }[],
+) => Promise<void>;
+
+export type Settling = ReturnType<typeof createSettling>;
+
+export function createSettling(database: Database, now: () => number, onGatewayIds?: OnGatewayIds) {
+  return {
+    /** All of them in one transaction. */
+    async settle(settlements: readonly Settlement[]): Promise<void> {
+      const byAccount = Map.groupBy(settlements, ({ message }) => message.account);
+      const accounts = [...byAccount.keys()].sort((one, other) => (one < other ? -1 : 1));
+      const [first, ...others] = accounts;
+      if (first === undefined) return;
+      await database.transaction(first, async (queries) => {
+        if (others.length > 0) await queries.all(sql.waitForAccounts, { ids: elementsOf(others) });
+        for (const [account, own] of byAccount) await settleOf(queries, account, now(), own, onGatewayIds);
+      });
+    },
+  };
+}
+
+async function settleOf(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  settlements: readonly Settlement[],
+  onGatewayIds: OnGatewayIds | undefined,
+): Promise<void> {
+  const ids = elementsOf(settlements.map(({ message }) => message.id));
+  const rows = new Map((await queries.all(sql.of, { account, ids })).map((row) => [row.message_id, row]));
+  const parts = settlements.flatMap(({ message, parts: own }) =>
+    own.map((each) => [message.id, message.attempt, each.part, each.state, each.gatewayId]),
+  );
+  await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, parts) });
+  // Another claim has another fence: this answer comes too late for the message.
+  const current = settlements.filter(({ message }) => rows.get(message.id)?.fence === message.fence);
+  const heldOf = (id: bigint) => rows.get(id)?.held ?? 0n;
+  const of = <K extends Outcome['kind']>(kind: K) =>
+    current.filter(
+      (each): each is Settlement & { outcome: Extract<Outcome, { kind: K }> } => each.outcome.kind === kind,
+    );
+  const submitted = of('submitted').map(({ message }) => ({
+    id: message.id,
+    held: heldOf(message.id),
+    captured: heldOf(message.id),
+    detail: null,
+  }));
+  const rejected = of('rejected').map(({ message, parts: own, outcome }) => ({
+    id: message.id,
+    held: heldOf(message.id),
+    captured: acceptedCount(message, own),
+    detail: outcome.reason,
+  }));
+  await end(queries, account, at, 'SUBMITTED', submitted);
+  await end(queries, account, at, 'REJECTED', rejected);
+  for (const kind of ['waiting', 'unsure'] as const) {
+    const back = of(kind).map(({ message, outcome }) => [message.id, outcome.dueAt, outcome.reason] as const);
+    await putBack(queries, account, kind, back);
+  }
+  const known = settlements.flatMap(({ message, parts: own }) =>
+    own.flatMap(({ gatewayId }) => (gatewayId === null ? [] : [{ messageId: message.id, gatewayId }])),
+  );
+  if (known.length > 0) await onGatewayIds?.(queries, account, known);
+}
+
+const acceptedCount = (message: Settlement['message'], parts: readonly PartResult[]): bigint =>
+  BigInt(message.acceptedBefore + parts.filter(({ state }) => state === 'accepted').length);
+
+/** Back to those that a dispatcher looks at later, each with its time and reason. */
+export async function putBack(
+  queries: Queries,
+  account: bigint,
+  state: 'waiting' | 'unsure' | 'undecided',
+  rows: readonly (readonly [id: bigint, dueAt: number, reason: string])[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await queries.run(sql.putBack, { account, state, rows: accountRecordsOf(account, rows) });
+  if (state === 'undecided') return;
+  await queries.run(sql.raiseWork, { account, dueAt: Math.min(...rows.map(([, dueAt]) => dueAt)) });
+}
+
+export interface EndedMessage {
+  readonly id: bigint;
+  readonly held: bigint;
+  /** Credits for parts that a carrier has. The rest is released. */
+  readonly captured: bigint;
+  readonly detail: string | null;
+}
+
+/** The message leaves the dispatch with a status, and its credits are decided. */
+export async function end(
+  queries: Writing,
+  account: AccountKey,
+  at: number,
+  status: 'SUBMITTED' | 'REJECTED' | 'EXPIRED' | null,
+  messages: readonly EndedMessage[],
+): Promise<void> {
+  if (messages.length === 0) return;
+  const ids = elementsOf(messages.map(({ id }) => id));
+  await queries.run(sql.remove, { account, ids });
+  if (status !== null) {
+    const details = new Map(messages.map(({ id, detail }) => [id, detail]));
+    await setStatus(queries, account, at, status, details);
+  }
+  await settleCredits(
+    queries,
+    account,
+    at,
+    messages,
+    status === 'SUBMITTED' ? null : (status ?? 'deleted').toLowerCase(),
+  );
+}
+
+/** The status and its line in the history, for those that the client has not deleted. */
+export async function setStatus(
+  queries: Queries,
+  account: AccountKey,
+  at: number,
+  status: string,
+  details: ReadonlyMap<bigint, string | null>,
+): Promise<void> {
+  const ids = elementsOf([...details.keys()]);
+  const changed = await queries.all(sql.setStatus, { account, ids, status, at });
+  if (changed.length === 0) return;
+  const rows = changed.map(({ message_id: id }) => [id, details.get(id) ?? null]);
+  await queries.run(sql.addHistory, { account, status, at, rows: recordsOf(rows) });
+}
+
+async function settleCredits(
+  queries: Writing,
+  account: AccountKey,
+  at: number,
+  messages: readonly EndedMessage[],
+  reason: string | null,
+): Promise<void> {
+  const decided = messages.map(({ id, held, captured }) => ({ id, held, captured: captured < held ? captured : held }));
+  const captures = decided
+    .filter(({ captured }) => captured > 0n)
+    .map(({ id, captured }) => ({
+      kind: 'capture' as const,
+      from: 'held' as const,
+      to: 'used' as const,
+      amount: captured,
+      messageId: id,
+    }));
+  if (captures.length > 0) await move(queries, account, at, captures);
+  const rest = decided
+    .filter(({ held, captured }) => held > captured)
+    .map(({ id, held, captured }) => ({ message_id: id, held_parts: held - captured }));
+  if (rest.length > 0) await releaseHeld(queries, account, at, rest, reason ?? 'not submitted');
+}
+
+/**
+ * A receipt for a part proves that the carrier has it, even where nobody answered the submission.
+ * Where the carrier has all parts, the credits are used. The status is up to the receipt. Belongs
+ * into a transaction of the account.
+ */
+export async function provePart(
+  queries: Writing,
+  account: AccountKey,
+  at: number,
+  part: { readonly messageId: bigint; readonly attempt: bigint; readonly part: bigint },
+): Promise<void> {
+  const id = part.messageId;
+  await queries.run(attemptSql.prove, { account, id, attempt: part.attempt, part: part.part });
+  const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
+  if (!row || row.state === 'submitting' || row.state === 'waiting') return; // an answer is to come, or it is tried again
+  const accepted = await queries.all(attemptSql.acceptedParts, { account, ids: elementsOf([id]) });
+  if (BigInt(accepted.length) < row.parts) return;
+  await end(queries, account, at, null, [{ id, held: row.held, captured: row.held, detail: null }]);
+}

@@ -1,0 +1,122 @@
+import { hash } from 'node:crypto';
+import { customerNetwork } from '../networks.ts';
+import { Problem } from '../problem.ts';
+import * as sql from '../store/statements/sign-in.ts';
+import type { Database } from './transactions.ts';
+
+/**
+ * Wrong passwords and codes, counted in the database and so for all processes. Nobody is locked out
+ * by others: only the pair of a name and a network is refused for a while. Other sign-ins of the
+ * same name, or from the same network, are delayed by some seconds.
+ */
+export interface Attempt {
+  /** Whom somebody wants to be, such as `password operator ann`. */
+  readonly subject: string;
+  readonly address: string;
+}
+
+/** So many may be wrong without a pause. */
+export const FREE_FAILURES = 5;
+const PAUSE_FIRST_MS = 1_000;
+const PAUSE_MAX_MS = 15 * 60_000;
+/** Of one name over all networks, or of one network over all names. */
+const UNDELAYED_FAILURES = 10;
+const DELAY_STEP_MS = 250;
+const DELAY_MAX_MS = 5_000;
+/** A day without a failure, and they are forgotten. */
+const REMEMBERED_MS = 24 * 3_600_000;
+const REMOVED_AT_ONCE = 100;
+
+const keyOf = (...parts: string[]): string => hash('sha256', parts.join('\0'));
+const networkOf = (address: string): string => customerNetwork(address) || address;
+
+const keysOf = ({ subject, address }: Attempt) => ({
+  pair: keyOf('pair', subject, networkOf(address)),
+  subject: keyOf('subject', subject),
+  network: keyOf('network', networkOf(address)),
+});
+
+async function failures(database: Database, key: string, now: number): Promise<{ count: number; at: number }> {
+  const row = await database.first(sql.failuresOf, { hash: key });
+  if (!row || Number(row.failed_at) < now - REMEMBERED_MS) return { count: 0, at: 0 };
+  return { count: Number(row.failures), at: Number(row.failed_at) };
+}
+
+/** Throws Problem `too-many` while the pair of name and network has to wait. */
+export async function checkPause(database: Database, attempt: Attempt, now: number): Promise<void> {
+  const { count, at } = await failures(database, keysOf(attempt).pair, now);
+  if (count < FREE_FAILURES) return;
+  const pauseMs = Math.min(PAUSE_FIRST_MS * 2 ** (count - FREE_FAILURES), PAUSE_MAX_MS);
+  const waitMs = at + pauseMs - now;
+  if (waitMs <= 0) return;
+  const retryAfterSeconds = Math.ceil(waitMs / 1_000);
+  throw new Problem('too-many', `Too many attempts. Try again in ${retryAfterSeconds} s.`, { retryAfterSeconds });
+}
+
+/** How long an attempt is delayed: slow for guessers, bearable for others. */
+export async function delayOf(database: Database, attempt: Attempt, now: number): Promise<number> {
+  const { subject, network } = keysOf(attempt);
+  const counts = [await failures(database, subject, now), await failures(database, network, now)];
+  const most = Math.max(...counts.map(({ count }) => count));
+  return Math.min(Math.max(0, most - UNDELAYED_FAILURES) * DELAY_STEP_MS, DELAY_MAX_MS);
+}
+
+/**
+ * Counted before the password is checked, so that attempts at the same moment count too. How many
+ * failures the pair has.
+ */
+export async function countAttempt(database: Database, attempt: Attempt, now: number): Promise<number> {
+  const { pair, subject, network } = keysOf(attempt);
+  const since = now - REMEMBERED_MS;
+  await database.run(sql.deleteOldFailures, { before: since, limit: REMOVED_AT_ONCE });
+  for (const key of [pair, subject, network]) await database.run(sql.addFailure, { hash: key, at: now, since });
+  return (await failures(database, pair, now)).count;
+}
+
+/** The pair begins anew. The other counts stay: a right password must not help guessers. */
+export async function clearAttempts(database: Database, attempt: Attempt): Promise<void> {
+  await database.run(sql.clearFailures, { hash: keysOf(attempt).pair });
+}
+
+/** Each computation takes 19 MiB and about 30 ms of a core. */
+const HASHES_AT_ONCE = 4;
+const WAITING_PER_NETWORK = 8;
+
+/**
+ * At most 4 computations of a hash at a time in a process. Networks take turns, so that one with
+ * many attempts does not keep others waiting.
+ */
+export function createHashSlots() {
+  let running = 0;
+  const waiting = new Map<string, (() => void)[]>();
+
+  function startNext(): void {
+    const [first] = waiting;
+    if (!first || running >= HASHES_AT_ONCE) return;
+    const [network, queue] = first;
+    waiting.delete(network); // to the end of the turn, where more of it wait
+    const start = queue.shift();
+    if (queue.length > 0) waiting.set(network, queue);
+    running += 1;
+    start?.();
+  }
+
+  return async function withSlot<T>(address: string, work: () => Promise<T>): Promise<T> {
+    const network = networkOf(address);
+    const queue = waiting.get(network) ?? [];
+    if (queue.length >= WAITING_PER_NETWORK) {
+      throw new Problem('too-many', 'Too many attempts at once. Try again in 5 s.', { retryAfterSeconds: 5 });
+    }
+    await new Promise<void>((resolve) => {
+      queue.push(resolve);
+      waiting.set(network, queue);
+      startNext();
+    });
+    try {
+      return await work();
+    } finally {
+      running -= 1;
+      startNext();
+    }
+  };
+}

@@ -1,0 +1,267 @@
+import { hash, randomBytes } from 'node:crypto';
+import { networkList } from '../networks.ts';
+import { badField, conflict, Problem } from '../problem.ts';
+import * as operatorSql from '../store/statements/operators.ts';
+import * as sql from '../store/statements/sign-in.ts';
+import { addAuditEntry } from './audit.ts';
+import { hashPassword, passwordMatches } from './credentials.ts';
+import { currentOwner, type FoundOwner, type Owner, ownerColumns, ownerKey, ownerNamed, ownerOf } from './owners.ts';
+import {
+  beginFactor,
+  confirmFactor,
+  factorState,
+  removeFactor,
+  renewRecoveryCodes,
+  takeCode,
+} from './second-factor.ts';
+import { addSession, endSession, endSessions, type Origin, type Session, sessionOf, sessionsOf } from './sessions.ts';
+import {
+  type Attempt,
+  checkPause,
+  clearAttempts,
+  countAttempt,
+  createHashSlots,
+  delayOf,
+  FREE_FAILURES,
+} from './sign-in-limits.ts';
+import { type Database, joined } from './transactions.ts';
+
+/**
+ * Signing in to the console: by a one-time link, or by name, password and second factor. There is
+ * no default password: the first sign-in is by a link.
+ */
+export interface IssuedLink {
+  /** Shown only now. */
+  readonly token: string;
+  readonly expiresAt: number;
+}
+
+export interface SignedIn {
+  readonly session: Session;
+  /** For the cookie. */
+  readonly secret: string;
+}
+
+export const LINK_MS = 24 * 3_600_000;
+const LINK = /^[A-Za-z0-9_-]{43}$/;
+const REMOVED_AT_ONCE = 100;
+export const PASSWORD_LENGTH_MIN = 12;
+export const PASSWORD_LENGTH_MAX = 200;
+/** A shorter name is part of many good passwords. */
+const NAME_LENGTH_MIN = 4;
+
+const wrongLink = () => new Problem('denied', 'The link is not valid any more. Ask for another one.');
+/** One text for every reason. */
+const wrongPassword = () => new Problem('denied', 'The name or the password is not right.');
+const wrongCode = () => new Problem('denied', 'The code is not right.');
+
+const linkHash = (token: string): string => hash('sha256', token);
+
+/**
+ * A link for one sign-in within 24 hours. It makes the links before void. With `resetFactor` the
+ * second factor is off afterwards: for somebody who has lost it.
+ */
+export async function issueLink(
+  database: Database,
+  owner: Owner,
+  now: number,
+  resetFactor = false,
+): Promise<IssuedLink> {
+  if ((await currentOwner(database, owner)).isDisabled) throw conflict('Who is disabled cannot sign in. Enable first.');
+  const token = randomBytes(32).toString('base64url');
+  const expiresAt = now + LINK_MS;
+  await database.run(sql.deleteOldLinks, { before: now, limit: REMOVED_AT_ONCE });
+  await database.run(sql.deleteLinksOf, { owner: ownerKey(owner) });
+  await database.run(sql.addLink, { ...ownerColumns(owner), hash: linkHash(token), expiresAt });
+  if (resetFactor) await removeFactor(database, owner);
+  return { token, expiresAt };
+}
+
+/** Whom a link is for; null where it is not valid. Reading it changes nothing. */
+export async function ownerOfLink(database: Database, token: string, now: number): Promise<FoundOwner | null> {
+  const row = LINK.test(token) ? await database.first(sql.linkByHash, { hash: linkHash(token) }) : undefined;
+  if (!row || Number(row.expires_at) <= now) return null;
+  const owner = await ownerOf(database, row);
+  return owner && !owner.isDisabled ? owner : null;
+}
+
+export interface SignInDependencies {
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+export type SignIn = ReturnType<typeof createSignIn>;
+
+export function createSignIn(database: Database, { now, sleep }: SignInDependencies) {
+  const withSlot = createHashSlots();
+  const atomically = <T>(work: (inside: Database) => Promise<T>): Promise<T> =>
+    database.transaction(null, (queries) => work(joined(database, queries)));
+
+  /** A session; where the second factor is on, one that still needs a code. */
+  async function begin(inside: Database, owner: Owner, origin: Origin): Promise<SignedIn> {
+    const { isOn } = await factorState(inside, owner);
+    const signedIn = await addSession(inside, owner, origin, now(), isOn);
+    if (!isOn) await noteSignIn(inside, owner, origin, now());
+    return signedIn;
+  }
+
+  /** Checks a password within the limits. Throws `too-many` or `denied`. */
+  async function check(attempt: Attempt, owner: FoundOwner | null, password: string): Promise<void> {
+    await checkPause(database, attempt, now());
+    const delayMs = await delayOf(database, attempt, now());
+    if (delayMs > 0) await sleep(delayMs);
+    await withSlot(attempt.address, async () => {
+      await checkPause(database, attempt, now()); // others may have failed meanwhile
+      const failed = await countAttempt(database, attempt, now());
+      const isUsable = owner !== null && !owner.isDisabled && isAllowed(owner, attempt.address);
+      const stored = (isUsable && owner.passwordHash) || (await unusedHash());
+      const matches = password.length <= PASSWORD_LENGTH_MAX && (await passwordMatches(password, stored));
+      if (!matches || stored === (await unusedHash())) {
+        if (failed === FREE_FAILURES && owner) await noteBlocked(database, owner, attempt.address, now());
+        throw wrongPassword();
+      }
+      await clearAttempts(database, attempt);
+    });
+  }
+
+  return {
+    sessionOf: (secret: string, address: string): Promise<Session | null> =>
+      sessionOf(database, secret, address, now()),
+    sessionsOf: (owner: Owner): Promise<Session[]> => sessionsOf(database, owner, now()),
+    endSession: (owner: Owner, id: bigint): Promise<boolean> => endSession(database, owner, id),
+    endOtherSessions: (owner: Owner, keep: Session): Promise<number> => endSessions(database, owner, keep),
+    factorState: (owner: Owner) => factorState(database, owner),
+    ownerOfLink: (token: string) => ownerOfLink(database, token, now()),
+
+    /** Uses a link up. The second factor holds here too. */
+    redeemLink: (token: string, origin: Origin): Promise<SignedIn> =>
+      atomically(async (inside) => {
+        const owner = await ownerOfLink(inside, token, now());
+        if (!owner || !isAllowed(owner, origin.address)) throw wrongLink();
+        if ((await inside.run(sql.deleteLink, { hash: linkHash(token) })) === 0) throw wrongLink();
+        return begin(inside, owner, origin);
+      }),
+
+    /** By name and password. A session that awaits a code opens nothing but `giveCode`. */
+    async withPassword(kind: Owner['kind'], name: string, password: string, origin: Origin): Promise<SignedIn> {
+      const owner = await ownerNamed(database, kind, name);
+      await check({ subject: `password ${kind} ${name}`, address: origin.address }, owner, password);
+      return atomically((inside) => begin(inside, owner as FoundOwner, origin));
+    },
+
+    /** The session that follows has another secret: what was known before is worth nothing. */
+    async giveCode(pending: Session, code: string, origin: Origin): Promise<SignedIn> {
+      const { owner } = pending;
+      const attempt = { subject: `code ${ownerKey(owner)}`, address: origin.address };
+      await checkPause(database, attempt, now());
+      await countAttempt(database, attempt, now());
+      const signedIn = await atomically(async (inside) => {
+        if (!(await takeCode(inside, owner, code, now()))) return null;
+        if (!(await endSession(inside, owner, pending.id))) return null;
+        await noteSignIn(inside, owner, origin, now());
+        return addSession(inside, owner, origin, now());
+      });
+      if (!signedIn) throw wrongCode();
+      await clearAttempts(database, attempt);
+      return signedIn;
+    },
+
+    /** Whether this is the password of somebody who is signed in. The same limits hold. */
+    async checkPassword(owner: Owner, password: string, address: string): Promise<void> {
+      const found = await currentOwner(database, owner);
+      await check({ subject: `password ${owner.kind} ${owner.name}`, address }, found, password);
+    },
+
+    /** Ends all other sessions and voids links. The session goes on with a new secret. */
+    async setPassword(session: Session, password: string, origin: Origin): Promise<SignedIn> {
+      const { owner } = session;
+      checkNewPassword(owner, password);
+      const passwordHash = await withSlot(origin.address, () => hashPassword(password));
+      return atomically(async (inside) => {
+        await storePassword(inside, owner, passwordHash);
+        await endSessions(inside, owner, null);
+        await inside.run(sql.deleteLinksOf, { owner: ownerKey(owner) });
+        await note(inside, owner, 'password change', origin.address, now());
+        return addSession(inside, owner, origin, now());
+      });
+    },
+
+    /** The secret for the authenticator program; it counts only once a code has confirmed it. */
+    beginFactor: (owner: Owner) => beginFactor(database, owner),
+
+    /** The recovery codes, shown once. All other sessions end. */
+    confirmFactor: (session: Session, code: string, origin: Origin): Promise<string[]> =>
+      atomically(async (inside) => {
+        const codes = await confirmFactor(inside, session.owner, code, now());
+        if (!codes) throw wrongCode();
+        await endSessions(inside, session.owner, session);
+        await note(inside, session.owner, 'second factor on', origin.address, now());
+        return codes;
+      }),
+
+    renewRecoveryCodes: (owner: Owner, origin: Origin): Promise<string[]> =>
+      atomically(async (inside) => {
+        await note(inside, owner, 'recovery codes renewed', origin.address, now());
+        return renewRecoveryCodes(inside, owner);
+      }),
+
+    removeFactor: (owner: Owner, origin: Origin): Promise<void> =>
+      atomically(async (inside) => {
+        await removeFactor(inside, owner);
+        await note(inside, owner, 'second factor off', origin.address, now());
+      }),
+
+    signOut: (session: Session): Promise<void> =>
+      atomically(async (inside) => {
+        if (!(await endSession(inside, session.owner, session.id))) return;
+        await note(inside, session.owner, 'sign out', session.address, now());
+      }),
+  };
+}
+
+const isAllowed = ({ networks }: FoundOwner, address: string): boolean =>
+  networks === null || networkList(networks.split(','))(address);
+
+let unused: Promise<string> | undefined;
+/** Nobody's: a name that does not exist takes as long as a wrong password. */
+const unusedHash = (): Promise<string> => {
+  unused ??= hashPassword(randomBytes(16).toString('hex'));
+  return unused;
+};
+
+function checkNewPassword({ name }: Owner, password: string): void {
+  const { length } = password;
+  if (length < PASSWORD_LENGTH_MIN) throw badField('password', `expected at least ${PASSWORD_LENGTH_MIN} characters`);
+  if (length > PASSWORD_LENGTH_MAX) throw badField('password', `expected at most ${PASSWORD_LENGTH_MAX} characters`);
+  const holdsName = name.length >= NAME_LENGTH_MIN && password.toLowerCase().includes(name.toLowerCase());
+  if (holdsName) throw badField('password', 'it holds the name');
+  if (new Set(password).size < 5) throw badField('password', 'it has too few different characters');
+}
+
+const storePassword = (database: Database, { kind, id }: Owner, passwordHash: string): Promise<number> =>
+  kind === 'operator'
+    ? database.run(operatorSql.setOperatorPassword, { operator: id, passwordHash })
+    : database.run(sql.setAccountPassword, { account: id, passwordHash });
+
+async function noteSignIn(database: Database, owner: Owner, { address }: Origin, at: number): Promise<void> {
+  await (owner.kind === 'operator'
+    ? database.run(operatorSql.operatorSignedIn, { operator: owner.id, at })
+    : database.run(sql.accountSignedIn, { account: owner.id, at }));
+  await note(database, owner, 'sign in', address, at);
+}
+
+const noteBlocked = (database: Database, owner: Owner, address: string, at: number): Promise<void> =>
+  note(database, owner, 'sign in paused after wrong passwords', address, at);
+
+const note = (database: Database, { kind, name }: Owner, action: string, address: string, at: number): Promise<void> =>
+  addAuditEntry(database, {
+    at,
+    actorKind: kind === 'operator' ? 'console operator' : 'console account',
+    actorName: name,
+    tokenId: null,
+    address,
+    action,
+    account: kind === 'account' ? name : null,
+    target: name,
+    fields: [],
+  });

@@ -1,0 +1,102 @@
+import { notFound } from '../problem.ts';
+import type { Database, Writing } from '../store/database.ts';
+import * as sql from '../store/statements/incoming.ts';
+import { lock } from '../store/statements/persons.ts';
+import { accountNamed } from './accounts.ts';
+import { storeFor, type WholeMessage } from './incoming.ts';
+import { findRoute } from './routing.ts';
+
+/** Messages for which there was no route. They stay until the operator decides. */
+export interface UnroutedMessage extends WholeMessage {
+  readonly id: bigint;
+}
+
+/** How many have found their account, and how many have not. */
+export interface Replayed {
+  readonly routed: number;
+  readonly left: number;
+}
+
+const FIRST_AT = -(2 ** 53 - 1);
+/** Of one replay, which is one transaction: so many, and the rest of their page. */
+export const REPLAYED_MAX = 1_000;
+const PAGE = 500;
+
+export type Unrouted = ReturnType<typeof createUnrouted>;
+
+export function createUnrouted(database: Database, now: () => number, defaultRegion: string | null) {
+  const storing = { database, now, defaultRegion };
+
+  async function replayOne(queries: Writing, message: UnroutedMessage): Promise<boolean> {
+    const route = await findRoute(queries, message.destination, message.text, defaultRegion);
+    if (!route) return false;
+    const taken = await queries.first(sql.takeUnrouted, { id: message.id });
+    if (!taken) return false; // another process was faster
+    await queries.run(lock, { account: route.account });
+    await storeFor(storing, queries, route.account, message, route.keyword);
+    return true;
+  }
+
+  return {
+    /** Oldest first. */
+    async list(limit: number, after: readonly [at: number, id: bigint] | null): Promise<UnroutedMessage[]> {
+      const [afterAt, afterId] = after ?? [FIRST_AT, 0n];
+      return (await database.all(sql.unroutedAfter, { afterAt, afterId, limit })).map(toUnrouted);
+    },
+
+    async show(id: bigint): Promise<UnroutedMessage> {
+      const row = await database.first(sql.unroutedWithId, { id });
+      if (!row) throw notFound('unrouted message with this id');
+      return toUnrouted(row);
+    },
+
+    /** Gives it to an account. The id that it has there. */
+    assign: (id: bigint, username: string): Promise<bigint> =>
+      database.transaction(null, async (queries) => {
+        const { account_id: account } = await accountNamed(queries, username);
+        const row = await queries.first(sql.takeUnrouted, { id });
+        if (!row) throw notFound('unrouted message with this id');
+        await queries.run(lock, { account });
+        return storeFor(storing, queries, account, toUnrouted(row), null);
+      }),
+
+    /** Asks the routes again for one message. */
+    replay: (id: bigint): Promise<Replayed> =>
+      database.transaction(null, async (queries) => {
+        const row = await queries.first(sql.unroutedWithId, { id });
+        if (!row) throw notFound('unrouted message with this id');
+        const routed = (await replayOne(queries, toUnrouted(row))) ? 1 : 0;
+        return { routed, left: await countLeft(queries) };
+      }),
+
+    /** Asks the routes again for all of them, oldest first, until `REPLAYED_MAX` have found one. */
+    replayAll: (): Promise<Replayed> =>
+      database.transaction(null, async (queries) => {
+        let routed = 0;
+        let rows: sql.UnroutedRow[] = [];
+        do {
+          const last = rows.at(-1);
+          const place = { afterAt: last ? Number(last.received_at) : FIRST_AT, afterId: last?.unrouted_id ?? 0n };
+          rows = await queries.all(sql.unroutedAfter, { ...place, limit: PAGE });
+          for (const row of rows) if (await replayOne(queries, toUnrouted(row))) routed += 1;
+        } while (rows.length === PAGE && routed < REPLAYED_MAX);
+        return { routed, left: await countLeft(queries) };
+      }),
+
+    async remove(id: bigint): Promise<void> {
+      if (!(await database.first(sql.takeUnrouted, { id }))) throw notFound('unrouted message with this id');
+    },
+  };
+}
+
+const countLeft = async (queries: Writing): Promise<number> =>
+  Number((await queries.first(sql.countUnrouted, {}))?.total ?? 0n);
+
+const toUnrouted = (row: sql.UnroutedRow): UnroutedMessage => ({
+  id: row.unrouted_id,
+  connector: row.connector,
+  sender: row.sender,
+  destination: row.destination,
+  text: row.text,
+  receivedAt: Number(row.received_at),
+});

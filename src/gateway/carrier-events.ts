@@ -1,0 +1,21 @@
+import { createIncoming } from '../domain/incoming.ts';
+import { createReceipts } from '../domain/receipts.ts';
+import type { Database } from '../domain/transactions.ts';
+import type { CarrierEvents } from './connector.ts';
+
+/**
+ * Where connectors tell what carriers report. Every process that has connectors has its own: what
+ * it is told is on disk when the promise resolves.
+ */
+export function createCarrierEvents(
+  database: Database,
+  now: () => number,
+  defaultRegion: string | null = null,
+): CarrierEvents {
+  const receipts = createReceipts(database, now);
+  const incoming = createIncoming(database, now, defaultRegion);
+  return {
+    receipt: (receipt) => receipts.receive(receipt),
+    incoming: (message) => incoming.receive(message),
+  };
+}

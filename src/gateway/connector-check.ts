@@ -1,0 +1,40 @@
+import { createConnectors, type NewConnector } from '../domain/connectors.ts';
+import type { Database } from '../domain/transactions.ts';
+import { type ConnectorDependencies, createConnector } from './kinds.ts';
+
+/** For `columba check`: the mistakes of every connector, in words. Nothing is sent. */
+export interface CheckedConnector {
+  readonly name: string;
+  readonly kind: string;
+  readonly mistakes: readonly string[];
+}
+
+export async function checkConnectors(
+  database: Database,
+  ofFile: readonly NewConnector[],
+  deps: ConnectorDependencies,
+): Promise<CheckedConnector[]> {
+  const names = new Set(ofFile.map(({ name }) => name));
+  const stored = (await createConnectors(database, deps.now).list()).filter(
+    ({ name, origin }) => origin !== 'file' && !names.has(name),
+  );
+  const checked: CheckedConnector[] = [];
+  for (const { name, kind, config } of [...ofFile, ...stored]) {
+    const mistakes = await mistakesOf(name, kind, config, deps);
+    checked.push({ name, kind, mistakes });
+  }
+  return checked;
+}
+
+async function mistakesOf(
+  name: string,
+  kind: string,
+  config: Readonly<Record<string, unknown>>,
+  deps: ConnectorDependencies,
+): Promise<string[]> {
+  try {
+    return (await createConnector(name, kind, config, deps).probe?.()) ?? [];
+  } catch {
+    return ['Its configuration does not fit its kind. Put it again.']; // the error may hold a secret
+  }
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { NewConnector } from '../domain/connectors.ts';
+import { Problem } from '../problem.ts';
+import { checkConfig, kindNames, kinds } from './kinds.ts';
+
+/** Connectors of a JSON file: for installations that keep their settings in files. */
+const file = z.strictObject({
+  connectors: z
+    .array(
+      z.strictObject({
+        name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'expected lower-case letters, digits and hyphens'),
+        kind: z.enum(kindNames),
+        isDefault: z.boolean().default(false),
+        submissionsMax: z.int().min(1).max(10_000).optional(),
+        ratePerSecond: z.int().min(1).max(100_000).nullable().default(null),
+        config: z.record(z.string(), z.unknown()).default({}),
+      }),
+    )
+    .max(100),
+});
+
+/** Throws Problem `bad-argument`, which names the file and never a secret. */
+export function readConnectorFile(path: string): NewConnector[] {
+  if (path === '') return [];
+  const fault = (reason: string) => new Problem('bad-argument', `${path}: ${reason}`);
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    throw fault(code ? `the file of connectors cannot be read (${code})` : 'the file of connectors is not JSON');
+  }
+  const parsed = file.safeParse(content);
+  if (!parsed.success) {
+    throw fault(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; '));
+  }
+  const { connectors } = parsed.data;
+  const names = connectors.map(({ name }) => name);
+  if (new Set(names).size < names.length) throw fault('two connectors have one name');
+  if (connectors.filter(({ isDefault }) => isDefault).length > 1) throw fault('two connectors are the default');
+  return connectors.map(({ submissionsMax, config, ...others }) => {
+    try {
+      const checked = checkConfig(others.kind, config);
+      return { ...others, config: checked, submissionsMax: submissionsMax ?? kinds[others.kind]?.submissionsMax ?? 1 };
+    } catch (thrown) {
+      throw fault(`${others.name}: ${(thrown as Error).message}`);
+    }
+  });
+}

@@ -1,0 +1,252 @@
+import type { ClaimedMessage, Claiming } from '../domain/claiming.ts';
+import type { ConnectorRecord, Connectors } from '../domain/connectors.ts';
+import type { Connector, SubmitResult } from './connector.ts';
+import type { Settler } from './settler.ts';
+import { NO_ANSWER, outcomeOf, partResults, submissionsOf } from './submissions.ts';
+
+/**
+ * Claims messages of one connector, submits them and settles what became of them, over and over.
+ * Several processes do the same and share the work through the database.
+ */
+export interface Dispatcher {
+  /** Something may be due. */
+  wake(): void;
+  /** The connector was changed, paused or resumed. */
+  configure(record: ConnectorRecord): void;
+  /** Claims nothing more, and settles what is under way. */
+  stop(): Promise<void>;
+  readonly underWay: number;
+}
+
+export interface DispatcherParts {
+  readonly connector: Connector;
+  readonly record: ConnectorRecord;
+  readonly claiming: Claiming;
+  readonly settler: Settler;
+  readonly connectors: Connectors;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly settings: DispatcherSettings;
+  readonly failed: (thrown: unknown) => void;
+  readonly connectorChanged: (name: string, downReason: string | null) => void;
+}
+export interface DispatcherSettings {
+  /** How often a process looks for messages that others have accepted. */
+  readonly pollMs: number;
+  /** A connector answers within this time, or the submission is unsure. */
+  readonly submitTimeoutMs: number;
+  readonly unsureMs: number;
+  /** How long a stop waits for answers. */
+  readonly stopTimeoutMs: number;
+}
+
+// Messages of one claim: enough that a transaction for each claim costs little.
+const CLAIM_MAX = 250;
+// Where another process is in the account's transaction, or has just claimed the same.
+const AGAIN_MS = 20;
+const DOWN_FIRST_MS = 1_000;
+const DOWN_LAST_MS = 30_000;
+
+export function createDispatcher(parts: DispatcherParts): Dispatcher {
+  const { connector, claiming, connectors, now, settings, failed } = parts;
+  let { record } = parts;
+  let stopping = false;
+  const idle = createIdle();
+  const outage = createOutage(parts, () => record);
+  const counts = createCounts(parts);
+  const submitting = createSubmitting(parts, {
+    onResult: (result) => {
+      counts.add(result, now());
+      outage.onResult(result);
+    },
+    onSettled: idle.wake,
+  });
+
+  /** How many messages may be claimed now, or for how long nothing may. */
+  async function roomNow(): Promise<{ room: number; waitMs: number }> {
+    const free = record.submissionsMax - submitting.count();
+    const wanted = Math.min(free, CLAIM_MAX, outage.isDown() ? 1 : CLAIM_MAX);
+    // A claim of a few messages costs as much as one of many.
+    const isWorthwhile = wanted >= Math.min(CLAIM_MAX, record.submissionsMax) / 2 || (outage.isDown() && wanted > 0);
+    if (record.pausedAt !== null || !isWorthwhile) return { room: 0, waitMs: settings.pollMs };
+    const outageMs = outage.remainingMs();
+    if (outageMs > 0) return { room: 0, waitMs: Math.min(outageMs, settings.pollMs) };
+    if (record.ratePerSecond === null) return { room: wanted, waitMs: 0 };
+    const slots = await connectors.takeSlots(connector.name, record.ratePerSecond, wanted);
+    return { room: slots, waitMs: slots > 0 ? 0 : Math.ceil(1_000 / record.ratePerSecond) };
+  }
+
+  async function claimSome(room: number): Promise<number> {
+    const share = { connector: connector.name, isDefault: record.isDefault };
+    const claimed = await claiming.claim(share, room);
+    if (record.ratePerSecond !== null) {
+      const used = claimed.reduce((sum, message) => sum + message.parts.length, 0);
+      await connectors.moveSlots(connector.name, record.ratePerSecond, used - room);
+    }
+    submitting.submit(claimed);
+    if (claimed.length > 0) return 0;
+    const nextAt = await claiming.nextDueAt(share);
+    if (nextAt === null) return settings.pollMs;
+    return Math.min(Math.max(nextAt - now(), AGAIN_MS), settings.pollMs);
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping) {
+      let waitMs: number;
+      idle.reset();
+      try {
+        const { room, waitMs: untilRoom } = await roomNow();
+        waitMs = room > 0 ? await claimSome(room) : untilRoom;
+        await counts.write(connectors);
+      } catch (thrown) {
+        failed(thrown);
+        waitMs = settings.pollMs;
+      }
+      if (waitMs > 0 && !stopping) await idle.wait(waitMs);
+    }
+  }
+  const running = run();
+
+  return {
+    wake: idle.wake,
+    configure(changed) {
+      record = changed;
+      idle.wake();
+    },
+    async stop() {
+      stopping = true;
+      idle.wake();
+      await running;
+      await submitting.stop();
+      await counts.write(connectors, true).catch(failed);
+    },
+    get underWay() {
+      return submitting.count();
+    },
+  };
+}
+
+/** A wait that a wake ends. A wake during the work before counts too. */
+function createIdle() {
+  let isWoken = false;
+  let end: (() => void) | undefined;
+  return {
+    reset(): void {
+      isWoken = false;
+    },
+    wake(): void {
+      isWoken = true;
+      end?.();
+    },
+    async wait(ms: number): Promise<void> {
+      if (isWoken) return;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        end = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      end = undefined;
+    },
+  };
+}
+
+/** While the connector is down, one message after a pause tries whether it is up again. */
+function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
+  const { connector, connectors, now, failed, connectorChanged } = parts;
+  let until: number | null = null;
+  let delayMs = DOWN_FIRST_MS;
+  return {
+    isDown: (): boolean => until !== null,
+    remainingMs: (): number => (until === null ? 0 : Math.min(until - now(), DOWN_LAST_MS)),
+    onResult(result: SubmitResult): void {
+      if (result.kind === 'temporary' && result.connectorDown) {
+        if (until !== null && until > now()) return; // of the same outage
+        if (until === null) connectorChanged(connector.name, result.reason);
+        until = now() + delayMs;
+        delayMs = Math.min(delayMs * 2, DOWN_LAST_MS);
+        connectors.setDown(connector.name, result.reason).catch(failed);
+        return;
+      }
+      if (result.kind !== 'accepted' || (until === null && record().downSince === null)) return;
+      if (until !== null) connectorChanged(connector.name, null);
+      until = null;
+      delayMs = DOWN_FIRST_MS;
+      connectors.setUp(connector.name).catch(failed);
+    },
+  };
+}
+
+/** Results since the last write. */
+function createCounts({ connector, now, settings }: DispatcherParts) {
+  let counts = { accepted: 0, temporary: 0, permanent: 0, unsure: 0 };
+  let lastAcceptedAt: number | null = null;
+  let writtenAt = now();
+  return {
+    add({ kind }: SubmitResult, at: number): void {
+      counts[kind] += 1;
+      if (kind === 'accepted') lastAcceptedAt = at;
+    },
+    /** At most once a second: all processes write to one row. */
+    async write(connectors: Connectors, isLast = false): Promise<void> {
+      const sum = counts.accepted + counts.temporary + counts.permanent + counts.unsure;
+      const age = Math.abs(now() - writtenAt);
+      if (sum === 0 || (age < settings.pollMs && !isLast)) return;
+      const written = counts;
+      counts = { accepted: 0, temporary: 0, permanent: 0, unsure: 0 };
+      writtenAt = now();
+      await connectors.addCounts(connector.name, written, lastAcceptedAt);
+    },
+  };
+}
+
+interface SubmittingEvents {
+  readonly onResult: (result: SubmitResult) => void;
+  readonly onSettled: () => void;
+}
+
+/** Each message by itself: a slow one holds up no other. */
+function createSubmitting(parts: DispatcherParts, { onResult, onSettled }: SubmittingEvents) {
+  const { connector, settler, now, random, settings, failed } = parts;
+  const underWay = new Set<Promise<void>>();
+  const stopped = new AbortController();
+
+  async function submit(message: ClaimedMessage, signal: AbortSignal): Promise<void> {
+    const results = await resultsOf(message, signal);
+    for (const result of results) onResult(result);
+    const times = { now: now(), random, unsureMs: settings.unsureMs };
+    const outcome = outcomeOf(message, results, times);
+    await settler.add({ message, parts: partResults(message, results), outcome });
+  }
+
+  async function resultsOf(message: ClaimedMessage, signal: AbortSignal): Promise<SubmitResult[]> {
+    try {
+      const results = await connector.submit(submissionsOf(message), signal);
+      return message.parts.map((_, index) => results[index] ?? NO_ANSWER);
+    } catch (thrown) {
+      failed(thrown); // a bug of the connector: what it has sent is not known
+      return message.parts.map(() => NO_ANSWER);
+    }
+  }
+
+  return {
+    count: () => underWay.size,
+    /** Messages of one claim share a signal: one for each cost as much as the submission. */
+    submit(messages: readonly ClaimedMessage[]): void {
+      const signal = AbortSignal.any([AbortSignal.timeout(settings.submitTimeoutMs), stopped.signal]);
+      for (const message of messages) {
+        const submitted = submit(message, signal).finally(() => {
+          underWay.delete(submitted);
+          onSettled();
+        });
+        underWay.add(submitted);
+      }
+    },
+    async stop(): Promise<void> {
+      const late = setTimeout(() => stopped.abort(), settings.stopTimeoutMs);
+      while (underWay.size > 0) await Promise.race(underWay);
+      clearTimeout(late);
+    },
+  };
+}

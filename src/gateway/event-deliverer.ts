@@ -1,0 +1,165 @@
+import type { Database } from '../domain/transactions.ts';
+import {
+  claimDeliveries,
+  type Delivery,
+  type DeliveryResult,
+  removeOldEvents,
+  settleDelivery,
+} from '../domain/webhooks.ts';
+import type { SendEvent, SentEvent } from './event-sender.ts';
+import { signedFields } from './standard-webhooks.ts';
+
+/**
+ * Delivers events to webhooks. Each serving process has one; they share the work through the
+ * database. A process that dies leaves its lease behind, and another one takes over when it ends.
+ */
+export interface EventDeliverer {
+  start(): void;
+  /** Delivers what is due now; how many attempts there were. */
+  deliverDue(): Promise<number>;
+  /** Resolves when the attempts under way have ended. */
+  stop(): Promise<void>;
+}
+
+export interface DelivererSettings {
+  readonly database: Database;
+  readonly now: () => number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  readonly send: SendEvent;
+  readonly failed: (thrown: unknown) => void;
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+/** After each failed attempt; the tenth is the last. */
+export const RETRY_AFTER_MS = [
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
+] as const;
+/** Up to so much later, so that what failed together is not tried again together. */
+const JITTER = 0.2;
+const RETRY_AFTER_MAX_MS = 24 * HOUR;
+export const ANSWER_TIMEOUT_MS = 15 * SECOND;
+/** Longer than an attempt can take. */
+const LEASE_MS = MINUTE;
+const PER_WEBHOOK = 4;
+const LOOK_EVERY_MS = SECOND;
+const CLEAN_EVERY_MS = HOUR;
+/** At a stop, attempts under way have so long. Then they are given up, and tried again later. */
+const STOP_MS = 2 * SECOND;
+
+export function createEventDeliverer({ database, now, random, send, failed }: DelivererSettings): EventDeliverer {
+  const underWay = new Map<bigint, number>();
+  const running = new Set<Promise<void>>();
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<number> | undefined;
+  let cleanedAt = -Infinity;
+  const stopping = new AbortController();
+
+  async function attempt(delivery: Delivery): Promise<void> {
+    const startedAt = now();
+    const fields = {
+      'Content-Type': 'application/json',
+      'User-Agent': 'Columba',
+      ...signedFields(delivery.secrets, { id: `evt_${delivery.eventId}`, at: startedAt, body: delivery.body }),
+    };
+    const sent = await send(delivery.url, fields, delivery.body, stopping.signal);
+    if (stopping.signal.aborted && sent.status === null) return;
+    await settleDelivery(database, delivery, resultOf(sent, delivery.attempts, startedAt, now(), random()));
+  }
+
+  function begin(delivery: Delivery): Promise<void> {
+    const { webhookId } = delivery;
+    underWay.set(webhookId, (underWay.get(webhookId) ?? 0) + 1);
+    const done = attempt(delivery)
+      .catch(failed) // the lease ends, and it is tried again
+      .finally(() => {
+        const left = (underWay.get(webhookId) ?? 1) - 1;
+        if (left > 0) underWay.set(webhookId, left);
+        else underWay.delete(webhookId);
+        running.delete(done);
+      });
+    running.add(done);
+    return done;
+  }
+
+  async function look(): Promise<Promise<void>[]> {
+    if (now() - cleanedAt >= CLEAN_EVERY_MS) {
+      while ((await removeOldEvents(database, now())) > 0 && timer);
+      cleanedAt = now();
+    }
+    const perWebhook = (webhook: bigint) => PER_WEBHOOK - (underWay.get(webhook) ?? 0);
+    const claimed = await claimDeliveries(database, { now: now(), leaseMs: LEASE_MS, perWebhook });
+    return claimed.map(begin);
+  }
+
+  async function deliverDue(): Promise<number> {
+    const begun = await look();
+    await Promise.all(begun);
+    return begun.length;
+  }
+
+  /** Looks at once again while there is more; attempts go on beside it. */
+  async function lookAround(): Promise<number> {
+    let count = 0;
+    try {
+      for (let begun = await look(); begun.length > 0 && timer; begun = await look()) {
+        count += begun.length;
+        await Promise.race(begun);
+      }
+    } catch (thrown) {
+      failed(thrown);
+    }
+    looking = undefined;
+    return count;
+  }
+
+  return {
+    start() {
+      timer ??= setInterval(() => {
+        looking ??= lookAround();
+      }, LOOK_EVERY_MS).unref();
+    },
+    deliverDue,
+    async stop() {
+      clearInterval(timer);
+      timer = undefined;
+      const late = setTimeout(() => stopping.abort(), STOP_MS);
+      await looking;
+      await Promise.all(running);
+      clearTimeout(late);
+    },
+  };
+}
+
+function resultOf(
+  { status, error, retryAfter }: SentEvent,
+  attempts: number,
+  at: number,
+  endedAt: number,
+  random: number,
+): DeliveryResult {
+  const isDone = status !== null && status >= 200 && status < 300;
+  const isGone = status === 410;
+  const told = { at, status, error, durationMs: Math.max(0, endedAt - at), gone: isGone };
+  const pauseMs = RETRY_AFTER_MS[attempts];
+  if (isDone || isGone || pauseMs === undefined) return { ...told, nextAt: null };
+  const waitMs = Math.max(Math.round(pauseMs * (1 + JITTER * random)), retryAfterMs(retryAfter, endedAt));
+  return { ...told, nextAt: endedAt + waitMs };
+}
+
+/** RFC 9110 §10.2.3: seconds, or a date. At most a day. */
+export function retryAfterMs(field: string | null, now: number): number {
+  if (field === null) return 0;
+  const ms = /^\d{1,9}$/.test(field.trim()) ? Number(field) * SECOND : Date.parse(field) - now;
+  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), RETRY_AFTER_MAX_MS);
+}

@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { createClaiming } from '../domain/claiming.ts';
+import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/connectors.ts';
+import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
+import type { Database } from '../domain/transactions.ts';
+import type { CarrierEvents, Connector } from './connector.ts';
+import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
+import { type ConnectorDependencies, createConnector } from './kinds.ts';
+import { createSettler } from './settler.ts';
+import { newAttemptId } from './submissions.ts';
+
+/**
+ * All connectors of a process, each with its dispatcher. It follows the table of connectors: what
+ * is added, changed, paused or removed there takes effect within a poll.
+ */
+export interface Gateway {
+  start(): Promise<void>;
+  /** Something may be due: messages were accepted or put back. */
+  wake(): void;
+  /** A connector that runs in this process, as it was configured at a time. */
+  runningOf(name: string): { readonly updatedAt: number; readonly connector: Connector } | undefined;
+  /** Claims nothing more, settles what is under way, closes the connectors. */
+  stop(): Promise<void>;
+}
+
+export interface GatewayParts {
+  readonly database: Database;
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly events: CarrierEvents;
+  readonly onGatewayIds?: OnGatewayIds;
+  /** Connectors of the file, with their configuration. */
+  readonly ofFile: readonly NewConnector[];
+  readonly settings?: Partial<GatewaySettings>;
+  readonly failed: (thrown: unknown) => void;
+  /** A connector is down, with its reason, or up again. */
+  readonly connectorChanged?: (name: string, downReason: string | null) => void;
+  /** Nothing but the built-in loopback is there. */
+  readonly builtinUsed?: () => void;
+  /** For tests: connectors of their own. */
+  readonly create?: typeof createConnector;
+  readonly random?: () => number;
+}
+export interface GatewaySettings extends DispatcherSettings {
+  readonly leaseMs: number;
+}
+
+export const GATEWAY_SETTINGS: GatewaySettings = {
+  pollMs: 1_000,
+  submitTimeoutMs: 30_000,
+  // Longer than a submission may take, with room for a process that stalls.
+  leaseMs: 120_000,
+  unsureMs: 15 * 60_000,
+  stopTimeoutMs: 10_000,
+};
+
+export const BUILTIN: NewConnector = {
+  name: 'loopback',
+  kind: 'loopback',
+  config: { receiptAfterMs: 1_000 },
+  isDefault: true,
+  submissionsMax: 1_000,
+  ratePerSecond: null,
+};
+
+interface Running {
+  readonly record: ConnectorRecord;
+  readonly connector: Connector;
+  readonly dispatcher: Dispatcher;
+}
+
+export function createGateway(parts: GatewayParts): Gateway {
+  const { database, now, sleep, failed, ofFile } = parts;
+  const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
+  const connectors = createConnectors(database, now);
+  const { leaseMs, unsureMs } = settings;
+  const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
+  const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs });
+  const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed);
+  const running = new Map<string, Running>();
+  const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
+  let timer: NodeJS.Timeout | undefined;
+  let following: Promise<void> = Promise.resolve();
+  let stopping = false;
+  let isPrepared = false;
+  let isTold = false;
+
+  async function launch(record: ConnectorRecord): Promise<void> {
+    const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
+    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
+    await connector.start(parts.events);
+    const dispatcher = createDispatcher({
+      connector,
+      record,
+      claiming,
+      settler,
+      connectors,
+      now,
+      random: parts.random ?? Math.random,
+      settings,
+      failed,
+      connectorChanged: parts.connectorChanged ?? (() => {}),
+    });
+    running.set(record.name, { record, connector, dispatcher });
+  }
+
+  async function end({ record, connector, dispatcher }: Running): Promise<void> {
+    running.delete(record.name);
+    await dispatcher.stop();
+    await connector.stop();
+  }
+
+  /** Where the database does not answer at the start, it is tried again. */
+  async function prepare(): Promise<void> {
+    if (isPrepared) return;
+    await connectors.prepare(ofFile, BUILTIN);
+    isPrepared = true;
+  }
+
+  /** As the table has it now. */
+  async function follow(): Promise<void> {
+    await prepare();
+    const records = await connectors.list();
+    if (!isTold && records.every(({ origin }) => origin === 'builtin')) parts.builtinUsed?.();
+    isTold = true;
+    const names = new Set(records.map(({ name }) => name));
+    for (const each of [...running.values()]) if (!names.has(each.record.name)) await end(each);
+    for (const record of records) {
+      if (stopping) return;
+      const known = running.get(record.name);
+      if (known && known.record.updatedAt === record.updatedAt) known.dispatcher.configure(record);
+      else {
+        if (known) await end(known);
+        await launch(record).catch(failed); // the others go on
+      }
+    }
+  }
+
+  function followLater(): void {
+    if (stopping) return;
+    timer = setTimeout(() => {
+      following = follow().catch(failed).finally(followLater);
+    }, settings.pollMs);
+  }
+
+  return {
+    async start() {
+      await follow().catch(failed);
+      followLater();
+    },
+    wake() {
+      for (const { dispatcher } of running.values()) dispatcher.wake();
+    },
+    runningOf(name) {
+      const found = running.get(name);
+      return found && { updatedAt: found.record.updatedAt, connector: found.connector };
+    },
+    async stop() {
+      stopping = true;
+      clearTimeout(timer);
+      await following;
+      await Promise.all([...running.values()].map(end));
+      await settler.empty();
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { BoundedMap } from '../../bounded-map.ts';
+import type { CarrierEvents } from '../connector.ts';
+import type { KannelDependencies } from './config.ts';
+import { readAddress, readPart, readText } from './incoming.ts';
+import { type ReadReceipt, readReceipt, readUnixTime } from './receipts.ts';
+
+/**
+ * What smsbox calls: receipts (`…/SECRET/dlr`) and messages from phones (`…/SECRET/mo`). smsbox
+ * takes only 200 and 202 as an answer; it repeats the callback after any other.
+ */
+
+/** A message of 255 UCS-2 parts has 34,170 octets. */
+const BODY_BYTES_MAX = 64 * 1024;
+const QUERY_LENGTH_MAX = 16 * 1024;
+const PROBES_MAX = 1_000;
+/** An id in a dlr-url with this beginning belongs to `columba check`, not to an attempt. */
+const PROBE_PREFIX = 'probe-';
+
+export interface CallbackParts extends KannelDependencies {
+  readonly name: string;
+  readonly secret: string;
+  readonly events: () => CarrierEvents | null;
+  /** True where the receipt only says why a submission was refused. */
+  readonly explainsRefusal: (attemptId: string, receipt: ReadReceipt) => Promise<boolean>;
+}
+
+export function createCallbacks(parts: CallbackParts): (request: Request) => Promise<Response> {
+  const probes = new BoundedMap<string, true>(PROBES_MAX);
+
+  async function answer(request: Request): Promise<Response> {
+    const { pathname, search } = new URL(request.url);
+    const [given = '', action = ''] = pathname.split('/').slice(-2);
+    if (!isEqual(given, parts.secret)) return reply(403, 'The secret in the path is wrong.');
+    if (search.length > QUERY_LENGTH_MAX) return reply(414, 'The query is too long.');
+    const query = readQuery(search);
+    if (action === 'probe') return reply(200, probes.has(textOf(query, 'id')) ? 'seen' : 'not seen');
+    const events = parts.events();
+    if (action === 'dlr') return receipt(query, events);
+    if (action === 'mo') return incoming(request, query, events);
+    return reply(404, 'There is nothing here.');
+  }
+
+  async function receipt(query: Query, events: CarrierEvents | null): Promise<Response> {
+    const id = textOf(query, 'id');
+    if (id.startsWith(PROBE_PREFIX)) {
+      probes.set(id, true);
+      return reply(200, '');
+    }
+    const read = readReceipt(Number(textOf(query, 'd')), textOf(query, 'a'));
+    if (read === null || id === '') {
+      // A refusal would be repeated for as long as smsbox is told to, and never get better.
+      parts.log.warn({ connector: parts.name }, 'kannel: a receipt without id or kind');
+      return reply(200, '');
+    }
+    if (await parts.explainsRefusal(id, read)) return reply(200, '');
+    if (events === null) return reply(503, 'The connector is not started.');
+    await events.receipt({
+      connector: parts.name,
+      attemptId: id,
+      gatewayId: textOf(query, 'f').slice(0, 65) || null,
+      status: read.status,
+      at: readUnixTime(textOf(query, 't'), parts.now()),
+      detail: read.detail,
+    });
+    return reply(200, '');
+  }
+
+  async function incoming(request: Request, query: Query, events: CarrierEvents | null): Promise<Response> {
+    const sender = readAddress(textOf(query, 'from'));
+    const destination = readAddress(textOf(query, 'to'));
+    if (sender === null || destination === null) {
+      parts.log.warn({ connector: parts.name }, 'kannel: a message without from or to; see the post-url');
+      return reply(400, 'The parameters from and to are missing.');
+    }
+    const body = request.method === 'GET' ? (query.get('text') ?? Buffer.alloc(0)) : await bodyOf(request);
+    if (body === null) return reply(413, `A message has at most ${BODY_BYTES_MAX} octets.`);
+    if (events === null) return reply(503, 'The connector is not started.');
+    const coding = textOf(query, 'coding');
+    await events.incoming({
+      connector: parts.name,
+      gatewayId: textOf(query, 'id').slice(0, 65) || null,
+      sender,
+      destination,
+      text: readText({
+        coding: coding === '' ? null : Number(coding),
+        charset: textOf(query, 'charset') || null,
+        body,
+      }),
+      receivedAt: readUnixTime(textOf(query, 'at'), parts.now()),
+      part: readPart(query.get('udh') ?? null),
+    });
+    return reply(200, '');
+  }
+
+  return async (request) => {
+    if (request.method !== 'GET' && request.method !== 'POST') return reply(405, 'GET and POST only.');
+    try {
+      return await answer(request);
+    } catch (error) {
+      parts.log.warn({ connector: parts.name, err: error }, 'kannel: a callback failed; smsbox repeats it');
+      return reply(503, 'Not stored. Try again.');
+    }
+  };
+}
+
+export const probeId = (random: string): string => `${PROBE_PREFIX}${random}`;
+
+const reply = (status: number, text: string): Response =>
+  new Response(text, { status, headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' } });
+
+/** Takes the same time for every wrong secret. */
+function isEqual(given: string, secret: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
+  return timingSafeEqual(digest(given), digest(secret));
+}
+
+type Query = ReadonlyMap<string, Buffer>;
+
+/** Values as octets: texts and headers of messages need not be UTF-8. */
+export function readQuery(search: string): Query {
+  const pairs = search.replace(/^\?/, '').split('&');
+  return new Map(
+    pairs.map((pair) => {
+      const [name = '', ...value] = pair.split('=');
+      return [percentDecoded(name).toString('utf8'), percentDecoded(value.join('='))];
+    }),
+  );
+}
+
+function percentDecoded(text: string): Buffer {
+  const latin = text
+    .replaceAll('+', ' ')
+    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(latin, 'latin1');
+}
+
+const textOf = (query: Query, name: string): string => query.get(name)?.toString('utf8') ?? '';
+
+/** Null where it is too long. */
+async function bodyOf(request: Request): Promise<Buffer | null> {
+  if (Number(request.headers.get('content-length') ?? 0) > BODY_BYTES_MAX) return null;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of request.body ?? []) {
+    length += chunk.length;
+    if (length > BODY_BYTES_MAX) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+
+/** The configurations of the two ways to Kannel, and what both connectors need from outside. */
+
+export interface KannelDependencies {
+  readonly now: () => number;
+  /** Resolves after the time, or as soon as the signal aborts. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly log: {
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+  };
+}
+
+const port = z.int().min(1).max(65_535);
+const host = z.string().min(1).max(253);
+// Header fields and queries carry it. Neither takes control characters.
+const printable = z.string().regex(/^[\x20-\x7e]+$/, 'printable ASCII characters only');
+const password = printable.max(255);
+
+/** TLS, where Kannel has it: admin-port-ssl, sendsms-port-ssl, smsbox-port-ssl. */
+const tls = {
+  tls: z.boolean().default(false),
+  /** The certificate, in PEM, that signed Kannel's; without it the system's authorities count. */
+  tlsCertificate: z
+    .string()
+    .max(64 * 1024)
+    .optional(),
+};
+
+const shared = {
+  host,
+  ...tls,
+  /** The smsc-id of the carrier. Without it Kannel chooses one. */
+  smscId: printable.max(64).optional(),
+  /** The sender of messages that have none. */
+  defaultSender: printable.max(20).optional(),
+  /** How long Kannel and the carrier may try, where the message itself does not say. */
+  validityMinutes: z.int().min(1).max(10_080).default(2_880),
+  /** How long an answer may take before the submission is unsure. */
+  answerTimeoutMs: z.int().min(100).max(600_000).default(30_000),
+  /** bearerbox's admin port. With it a missing route and a stopped carrier are told apart. */
+  adminPort: port.optional(),
+  adminHost: host.optional(),
+  /** Kannel's status-password. */
+  adminPassword: password.optional(),
+  adminTls: z.boolean().default(false),
+};
+
+export const kannelSendsmsConfig = z.strictObject({
+  ...shared,
+  port: port.default(13_013),
+  path: z
+    .string()
+    .regex(/^\/[\x21-\x7e]*$/)
+    .max(255)
+    .default('/cgi-bin/sendsms'),
+  username: printable.max(255),
+  password,
+  /** Where Kannel reaches this connector: http://HOST:PORT/carriers/NAME. */
+  callbackUrl: z
+    .url({ protocol: /^https?$/ })
+    .max(500)
+    // Kannel would replace each percent sign and its letter.
+    .regex(/^[^%?#]+$/, 'without %, ? and #'),
+  /** Part of the callbacks' path. Kannel sends no other proof that it is Kannel. */
+  callbackSecret: z.string().regex(/^[A-Za-z0-9_-]{16,128}$/, '16 to 128 of A-Z a-z 0-9 _ -'),
+  /** Requests without an answer at a time. */
+  window: z.int().min(1).max(500).default(16),
+});
+
+export const kannelBoxConfig = z.strictObject({
+  ...shared,
+  port: port.default(13_001),
+  /** The name of our box. Incoming messages need a `smsbox-route` group with it. */
+  boxId: printable.max(64).default('columba'),
+  /** Messages without an acknowledgement at a time. */
+  window: z.int().min(1).max(5_000).default(100),
+  heartbeatSeconds: z.int().min(1).max(3_600).default(30),
+});
+
+export type KannelSendsmsConfig = z.output<typeof kannelSendsmsConfig>;
+export type KannelBoxConfig = z.output<typeof kannelBoxConfig>;
+
+export interface KannelAdmin {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+  readonly tlsCertificate?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+/** The admin port; null where none is configured. */
+export function adminOf(config: KannelSendsmsConfig | KannelBoxConfig): KannelAdmin | null {
+  const { host: ownHost, adminPort, adminHost = ownHost, adminPassword, adminTls, tlsCertificate } = config;
+  if (adminPort === undefined) return null;
+  return { host: adminHost, port: adminPort, tls: adminTls, password: adminPassword, tlsCertificate };
+}

@@ -1,0 +1,64 @@
+import type { IncomingMessage } from '../connector.ts';
+
+/** What a message from a phone says, in the codings that Kannel hands on. */
+
+/** The longest text of a message from a phone: 255 parts of 153 characters. */
+const TEXT_LENGTH_MAX = 39_015;
+/** An address of SMPP has 20 octets; other carriers allow more. */
+const ADDRESS_LENGTH_MAX = 64;
+
+export interface Content {
+  /** 0: 7-bit or 8-bit characters. 1: binary. 2: UCS-2. */
+  readonly coding: number | null;
+  readonly charset: string | null;
+  readonly body: Uint8Array;
+}
+
+/** The text. Binary content is given as hexadecimal digits. */
+export function readText({ coding, charset, body }: Content): string {
+  if (coding === 1) return Buffer.from(body).toString('hex').toUpperCase().slice(0, TEXT_LENGTH_MAX);
+  // Kannel recodes where it is told to, and then names another charset.
+  const isRecoded = coding === 2 && charset !== null && /^utf-?8$/i.test(charset);
+  const name = coding === 2 && !isRecoded ? 'utf-16be' : (charset ?? 'utf-8');
+  return withoutNul(decoderOf(name).decode(body)).slice(0, TEXT_LENGTH_MAX);
+}
+
+/** UTF-8 for a charset that nobody knows. Neither decoder throws, and neither removes a mark. */
+function decoderOf(charset: string): { decode(octets: Uint8Array): string } {
+  try {
+    return new TextDecoder(charset, { ignoreBOM: true });
+  } catch {
+    return new TextDecoder('utf-8', { ignoreBOM: true });
+  }
+}
+
+/** A sender or a destination; null for what is none. */
+export function readAddress(text: string | null): string | null {
+  const address = withoutNul(text ?? '').trim();
+  return address === '' || address.length > ADDRESS_LENGTH_MAX ? null : address;
+}
+
+/** PostgreSQL stores no U+0000. */
+const withoutNul = (text: string): string => text.replaceAll('\u0000', '\ufffd');
+
+/**
+ * The place of a part in its message, from the user data header; null for a whole message.
+ * Element 00 has a reference of 8 bits, element 08 one of 16.
+ */
+export function readPart(header: Uint8Array | null): IncomingMessage['part'] {
+  if (header === null || header.length === 0) return null;
+  const octets = Buffer.from(header);
+  const end = Math.min(octets.length, 1 + octets.readUInt8(0));
+  for (let at = 1; at + 2 <= end; at += 2 + octets.readUInt8(at + 1)) {
+    const value = octets.subarray(at + 2, Math.min(end, at + 2 + octets.readUInt8(at + 1)));
+    const kind = octets.readUInt8(at);
+    if (kind === 0x00 && value.length === 3) return partOf(value.readUInt8(0), value.subarray(1));
+    if (kind === 0x08 && value.length === 4) return partOf(value.readUInt16BE(0), value.subarray(2));
+  }
+  return null;
+}
+
+function partOf(reference: number, [total = 0, number = 0]: Uint8Array): IncomingMessage['part'] {
+  if (total < 2 || number < 1 || number > total) return null;
+  return { reference, total, number };
+}

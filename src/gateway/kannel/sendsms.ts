@@ -1,0 +1,133 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
+import { createCallbacks } from './callbacks.ts';
+import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
+import { callHttp } from './http-call.ts';
+import { RECEIPT_MASK } from './receipts.ts';
+import { createRefusals } from './refusals.ts';
+import { readAnswer } from './sendsms-answer.ts';
+import { probeSendsms } from './sendsms-probe.ts';
+import { askStatus } from './status.ts';
+import { isRefusal, minutesUntil, type Prepared, prepare } from './submission.ts';
+import { createWindow } from './window.ts';
+
+/** The documented way to Kannel: requests to smsbox's sendsms, and callbacks from smsbox. */
+
+/** smsbox closes idle connections after 60 s. A request on a closed one would be unsure. */
+const IDLE_CONNECTION_MS = 30_000;
+const ANSWER_BYTES_MAX = 64 * 1024;
+/** smsbox may crash where a request comes while it starts. So a refused port is left alone. */
+const AWAY_MS = 1_000;
+
+export function createKannelSendsms(name: string, config: KannelSendsmsConfig, deps: KannelDependencies): Connector {
+  const agentOptions = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
+  const agent = config.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
+  const window = createWindow(() => config.window);
+  const refusals = createRefusals(config, deps);
+  const admin = adminOf(config);
+  const stopping = new AbortController();
+  let events: CarrierEvents | null = null;
+  let away: 'no' | 'resting' | 'to be looked at' = 'no';
+
+  async function submitOne(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
+    const prepared = prepare(part, config, deps.now());
+    if (isRefusal(prepared)) return prepared;
+    const leave = await window.enter(signal);
+    if (leave === null) return { kind: 'temporary', reason: 'aborted before it was sent' };
+    try {
+      if (!(await smsboxMayBeAsked())) return awayResult('smsbox does not answer');
+      return await refusals.during(part.attemptId, signal, () => posted(part, prepared, signal));
+    } finally {
+      leave();
+    }
+  }
+
+  async function posted(part: Submission, prepared: Prepared, signal: AbortSignal): Promise<SubmitResult | 'no route'> {
+    const outcome = await callHttp(config, { ...requestOf(part, prepared), agent, signal });
+    if (outcome.kind === 'answered') return readAnswer(outcome.status, outcome.body.toString('utf8'));
+    if (outcome.kind === 'unanswered') return { kind: 'unsure', reason: outcome.reason };
+    rest();
+    return awayResult(outcome.reason);
+  }
+
+  async function smsboxMayBeAsked(): Promise<boolean> {
+    if (away === 'no') return true;
+    if (away === 'resting') return false;
+    if (admin) {
+      const status = await askStatus(admin);
+      if (typeof status === 'string' || status.boxes.length === 0) {
+        rest();
+        return false;
+      }
+    }
+    away = 'no';
+    return true;
+  }
+
+  function rest(): void {
+    if (away === 'resting') return;
+    away = 'resting';
+    deps.sleep(AWAY_MS, stopping.signal).then(() => {
+      away = 'to be looked at';
+    });
+  }
+
+  function requestOf(part: Submission, { sender, coding, validUntil }: Prepared) {
+    return {
+      method: 'POST' as const,
+      path: config.path,
+      headers: {
+        'Content-Type': 'text/plain; charset=UTF-8',
+        'X-Kannel-Username': config.username,
+        'X-Kannel-Password': config.password,
+        ...(config.smscId !== undefined && { 'X-Kannel-SMSC': config.smscId }),
+        'X-Kannel-From': sender,
+        'X-Kannel-To': part.recipient,
+        'X-Kannel-Coding': String(coding),
+        'X-Kannel-DLR-Mask': String(RECEIPT_MASK),
+        'X-Kannel-DLR-URL': receiptUrl(config, part.attemptId),
+        'X-Kannel-Priority': String(part.priority),
+        'X-Kannel-Validity': String(minutesUntil(validUntil, deps.now())),
+        ...(part.udh && { 'X-Kannel-UDH': Buffer.from(part.udh).toString('hex').toUpperCase() }),
+      },
+      body: Buffer.from(part.text, 'utf8'),
+      timeoutMs: config.answerTimeoutMs,
+      answerBytesMax: ANSWER_BYTES_MAX,
+    };
+  }
+
+  return {
+    name,
+    kind: 'kannel-sendsms',
+    async start(receiver) {
+      events = receiver;
+    },
+    submit: (parts, signal) =>
+      Promise.all(parts.map((part) => submitOne(part, AbortSignal.any([signal, stopping.signal])))),
+    async stop() {
+      stopping.abort();
+      agent.destroy();
+      events = null;
+    },
+    handle: createCallbacks({
+      ...deps,
+      name,
+      secret: config.callbackSecret,
+      events: () => events,
+      explainsRefusal: refusals.explains,
+    }),
+    probe: () => probeSendsms(config, deps),
+  };
+}
+
+const awayResult = (reason: string): SubmitResult => ({
+  kind: 'temporary',
+  reason,
+  retryAfterMs: AWAY_MS,
+  connectorDown: true,
+});
+
+/** Kannel replaces each % and its letter. What we put in has no percent sign. */
+export const receiptUrl = (config: KannelSendsmsConfig, id: string): string =>
+  `${config.callbackUrl.replace(/\/$/, '')}/${config.callbackSecret}/dlr?id=${id}&d=%d&a=%A&f=%F&e=%I&t=%T&s=%i`;

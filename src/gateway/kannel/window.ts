@@ -1,0 +1,58 @@
+/** Limits how many submissions are without an answer at a time. */
+export interface Window {
+  /** Resolves to the function that gives the place back, or to null where the signal aborts. */
+  enter(signal: AbortSignal): Promise<(() => void) | null>;
+  /** To be called where `size` grew. */
+  widened(): void;
+}
+
+export function createWindow(size: () => number): Window {
+  let taken = 0;
+  const waiting = new Set<() => void>();
+
+  function leave(): void {
+    taken--;
+    admit();
+  }
+
+  function admit(): void {
+    for (const next of waiting) {
+      if (taken >= size()) return;
+      waiting.delete(next);
+      taken++;
+      next();
+    }
+  }
+
+  /** A place is given back once, however often the function is called. */
+  function place(): () => void {
+    let isHeld = true;
+    return () => {
+      if (isHeld) leave();
+      isHeld = false;
+    };
+  }
+
+  return {
+    enter(signal) {
+      if (signal.aborted) return Promise.resolve(null);
+      if (waiting.size === 0 && taken < size()) {
+        taken++;
+        return Promise.resolve(place());
+      }
+      return new Promise((resolve) => {
+        const admitted = () => {
+          signal.removeEventListener('abort', aborted);
+          resolve(place());
+        };
+        const aborted = () => {
+          waiting.delete(admitted);
+          resolve(null);
+        };
+        waiting.add(admitted);
+        signal.addEventListener('abort', aborted, { once: true });
+      });
+    },
+    widened: admit,
+  };
+}

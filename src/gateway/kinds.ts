@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { badField, Problem } from '../problem.ts';
+import type { Connector, ConnectorKind } from './connector.ts';
+import { createKannelBox } from './kannel/box.ts';
+import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';
+import { createKannelSendsms } from './kannel/sendsms.ts';
+import { createLoopback } from './loopback.ts';
+import { createWebhook, webhookConfig } from './webhook.ts';
+
+/** Every kind of connector in one place: what its configuration is, and how it is made. */
+export interface ConnectorDependencies {
+  readonly now: () => number;
+  readonly log?: KannelDependencies['log'];
+}
+
+interface KindOf<S extends z.ZodObject> {
+  readonly summary: string;
+  readonly config: S;
+  /** Fields of the configuration that nobody gets to see. */
+  readonly secrets: readonly (keyof z.output<S> & string)[];
+  /** Messages between claim and settlement, where nothing else is configured. */
+  readonly submissionsMax: number;
+  readonly create: (name: string, config: z.output<S>, deps: ConnectorDependencies) => Connector;
+}
+type Kind = KindOf<z.ZodObject>;
+
+const kindOf = <S extends z.ZodObject>(kind: KindOf<S>): Kind => kind as unknown as Kind;
+
+export const kinds: Readonly<Partial<Record<ConnectorKind, Kind>>> = {
+  loopback: kindOf({
+    summary: 'A carrier that is not there: it accepts, and sends receipts after a moment.',
+    config: z.strictObject({
+      receiptAfterMs: z.int().min(0).max(3_600_000).default(1_000).describe('How long a receipt takes.'),
+    }),
+    secrets: [],
+    submissionsMax: 1_000,
+    create: (name, config, { now }) => createLoopback(name, config, { now, setTimer: setTimeout }),
+  }),
+  webhook: kindOf({
+    summary: 'Signed JSON in both directions, by Standard Webhooks.',
+    config: webhookConfig,
+    secrets: ['secret', 'oldSecret'],
+    submissionsMax: 100,
+    create: createWebhook,
+  }),
+  'kannel-box': kindOf({
+    summary: 'Kannel, as a box at the box port of bearerbox. The recommended way.',
+    config: kannelBoxConfig,
+    secrets: ['adminPassword'],
+    submissionsMax: 200,
+    create: (name, config, deps) => createKannelBox(name, config, forKannel(deps)),
+  }),
+  'kannel-sendsms': kindOf({
+    summary: 'Kannel, by requests to sendsms of smsbox, and callbacks of smsbox.',
+    config: kannelSendsmsConfig,
+    secrets: ['password', 'callbackSecret', 'adminPassword'],
+    submissionsMax: 100,
+    create: (name, config, deps) => createKannelSendsms(name, config, forKannel(deps)),
+  }),
+};
+
+const SILENT: KannelDependencies['log'] = { info: () => {}, warn: () => {} };
+
+const forKannel = ({ now, log = SILENT }: ConnectorDependencies): KannelDependencies => ({
+  now,
+  log,
+  sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}).catch(() => {}), // aborted
+});
+
+export const kindNames = Object.keys(kinds) as ConnectorKind[];
+
+/** Throws ZodError where the configuration does not fit the kind. */
+export function createConnector(
+  name: string,
+  kind: string,
+  config: Readonly<Record<string, unknown>>,
+  deps: ConnectorDependencies,
+): Connector {
+  const found = kinds[kind as ConnectorKind];
+  if (!found) throw new TypeError(`there is no kind of connectors ${kind}`);
+  return found.create(name, found.config.parse(config), deps);
+}
+
+/** The configuration without its secrets. */
+export const shownConfig = (kind: string, config: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const secrets: readonly string[] = kinds[kind as ConnectorKind]?.secrets ?? Object.keys(config);
+  return Object.fromEntries(
+    Object.entries(config).map(([field, value]) => [field, secrets.includes(field) ? '…' : value]),
+  );
+};
+
+/** The configuration with its defaults. Problem `bad-argument` names every field that is wrong. */
+export function checkConfig(kind: ConnectorKind, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const found = kinds[kind];
+  if (!found) throw badField('kind', `expected one of ${kindNames.join(', ')}`);
+  const parsed = found.config.safeParse(config);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.map(({ path, message }) => ({
+    pointer: `#/config${path.map((step) => `/${String(step)}`).join('')}`,
+    detail: message,
+  }));
+  const words = errors.map(({ pointer, detail }) => `${pointer.slice('#/'.length)}: ${detail}`);
+  throw new Problem('bad-argument', words.join('; '), { errors });
+}

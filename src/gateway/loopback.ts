@@ -1,0 +1,155 @@
+import type { CarrierEvents, Connector, ReceivedReceipt, Submission, SubmitResult } from './connector.ts';
+
+/**
+ * A carrier that is not there: it accepts, and sends receipts after a moment. The last four digits
+ * of a recipient choose its fate, so that every case can be tried without a carrier. A message
+ * whose text begins with "reply " is answered by its recipient.
+ */
+export interface LoopbackConfig {
+  /** How long a receipt takes. */
+  readonly receiptAfterMs: number;
+}
+
+interface Fate {
+  readonly meaning: string;
+  readonly result?: SubmitResult;
+  /** Statuses that follow, with the number of moments after which each comes. */
+  readonly receipts: readonly (readonly [moments: number, status: ReceivedReceipt['status']])[];
+}
+
+const DELIVERED = [[1, 'DELIVERED']] as const;
+
+/** By the last four digits of the recipient. */
+export const FATES: Readonly<Record<string, Fate>> = {
+  '9001': { meaning: 'UNDELIVERABLE', receipts: [[1, 'UNDELIVERABLE']] },
+  '9002': { meaning: 'EXPIRED by the carrier', receipts: [[1, 'EXPIRED']] },
+  '9003': { meaning: 'REJECTED by a receipt', receipts: [[1, 'REJECTED']] },
+  '9004': {
+    meaning: 'refused at once and for ever: REJECTED',
+    result: { kind: 'permanent', reason: 'loopback: refused' },
+    receipts: [],
+  },
+  '9005': {
+    meaning: 'throttled: tried again until it expires',
+    result: { kind: 'temporary', reason: 'loopback: throttled' },
+    receipts: [],
+  },
+  '9006': {
+    meaning: 'no answer to the submission, and no receipt: undecided',
+    result: { kind: 'unsure', reason: 'loopback: no answer' },
+    receipts: [],
+  },
+  '9007': {
+    meaning: 'no answer to the submission, and a receipt later: DELIVERED',
+    result: { kind: 'unsure', reason: 'loopback: no answer' },
+    receipts: [[2, 'DELIVERED']],
+  },
+  '9008': { meaning: 'the receipt comes twice: DELIVERED', receipts: [...DELIVERED, ...DELIVERED] },
+  '9009': {
+    meaning: 'receipts out of order: DELIVERED, then ENROUTE',
+    receipts: [
+      [1, 'DELIVERED'],
+      [2, 'ENROUTE'],
+    ],
+  },
+  '9010': { meaning: 'no receipt: SUBMITTED, after 72 hours UNKNOWN', receipts: [] },
+  '9011': {
+    meaning: 'late: ENROUTE, and DELIVERED ten moments later',
+    receipts: [
+      [1, 'ENROUTE'],
+      [10, 'DELIVERED'],
+    ],
+  },
+  '9012': { meaning: 'the receipt comes before the answer: DELIVERED', receipts: [[0, 'DELIVERED']] },
+  '9013': { meaning: 'throttled once, then DELIVERED', receipts: DELIVERED },
+  '9014': {
+    meaning: 'the connector says that it is down: tried again',
+    result: { kind: 'temporary', reason: 'loopback: down', connectorDown: true },
+    receipts: [],
+  },
+};
+const USUAL: Fate = { meaning: 'DELIVERED', receipts: DELIVERED };
+const THROTTLED_ONCE = '9013';
+const REPLY = 'reply ';
+// Of numbers that were throttled once. More are forgotten, and throttled once more.
+const REMEMBERED_MAX = 10_000;
+
+export interface LoopbackDependencies {
+  readonly now: () => number;
+  /** Receipts that wait are counted; at the end they are dropped, as by a carrier that is gone. */
+  readonly setTimer: (work: () => void, ms: number) => { unref?: () => void };
+}
+
+export function createLoopback(
+  name: string,
+  { receiptAfterMs }: LoopbackConfig,
+  deps: LoopbackDependencies,
+): Connector {
+  let events: CarrierEvents | undefined;
+  let submitted = 0;
+  const throttled = new Set<string>();
+  const waiting = new Map<number, (() => void)[]>();
+
+  /** Receipts of one moment share a timer. */
+  function later(ms: number, work: () => void): void {
+    const at = deps.now() + ms;
+    const others = waiting.get(at);
+    if (others) {
+      others.push(work);
+      return;
+    }
+    const all = [work];
+    waiting.set(at, all);
+    deps
+      .setTimer(() => {
+        waiting.delete(at);
+        for (const each of all) each();
+      }, ms)
+      .unref?.();
+  }
+
+  function tell(submission: Submission, gatewayId: string, fate: Fate): void {
+    for (const [moments, status] of fate.receipts) {
+      const told = { connector: name, attemptId: submission.attemptId, gatewayId, status, detail: null };
+      const work = () => void events?.receipt({ ...told, at: deps.now() }).catch(() => {});
+      if (moments === 0) work();
+      else later(moments * receiptAfterMs, work);
+    }
+    if (!submission.text.startsWith(REPLY)) return;
+    later(receiptAfterMs, () => {
+      const { recipient, sender, text } = submission;
+      const reply = { sender: recipient, destination: sender ?? name, text: text.slice(REPLY.length) };
+      void events
+        ?.incoming({ connector: name, gatewayId: `${gatewayId}-reply`, ...reply, receivedAt: deps.now(), part: null })
+        .catch(() => {});
+    });
+  }
+
+  function submitOne(submission: Submission): SubmitResult {
+    const { recipient, attemptId } = submission;
+    const digits = recipient.slice(-4);
+    const fate = FATES[digits] ?? USUAL;
+    if (digits === THROTTLED_ONCE && !throttled.has(recipient)) {
+      if (throttled.size >= REMEMBERED_MAX) throttled.clear();
+      throttled.add(recipient);
+      return { kind: 'temporary', reason: 'loopback: throttled', retryAfterMs: 0 };
+    }
+    submitted += 1;
+    const gatewayId = `${attemptId}.${submitted}`;
+    if (fate.result?.kind !== 'temporary' && fate.result?.kind !== 'permanent') tell(submission, gatewayId, fate);
+    return fate.result ?? { kind: 'accepted', gatewayId };
+  }
+
+  return {
+    name,
+    kind: 'loopback',
+    async start(given) {
+      events = given;
+    },
+    submit: async (parts) => parts.map(submitOne),
+    async stop() {
+      events = undefined;
+      waiting.clear();
+    },
+  };
+}

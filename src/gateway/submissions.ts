@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import type { ClaimedMessage } from '../domain/claiming.ts';
+import type { Outcome, PartResult } from '../domain/settling.ts';
+import { encodePart, partHeader, splitText } from '../sms/parts.ts';
+import type { Submission, SubmitResult } from './connector.ts';
+
+/** A claimed message as the submissions of its parts, and their results as what became of it. */
+
+/**
+ * 48 bits of time and 80 random ones. Nobody guesses it, and new ones are neighbours in an index.
+ */
+export const newAttemptId = (now: number): string =>
+  Math.max(0, now).toString(16).padStart(12, '0').slice(-12) + randomBytes(10).toString('hex');
+
+const PRIORITY_MAX = 3;
+
+export function submissionsOf(message: ClaimedMessage): Submission[] {
+  const { id, sender, recipient, text, notAfter, partsTotal } = message;
+  const { encoding, parts } = splitText(text);
+  const reference = Number(BigInt.asUintN(8, id)); // the same in every attempt: a phone joins parts by it
+  const priority = Math.min(Math.max(message.priority, 0), PRIORITY_MAX);
+  return message.parts.map(({ number, attemptId }) => {
+    const part = parts[number - 1] ?? '';
+    const udh = partsTotal > 1 ? partHeader(reference, partsTotal, number) : null;
+    const body = encodePart(part, encoding);
+    return { attemptId, sender, recipient, body, text: part, encoding, udh, priority, validUntil: notAfter };
+  });
+}
+
+export interface RetryTimes {
+  readonly now: number;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  readonly unsureMs: number;
+}
+
+const FIRST_RETRY_MS = 5_000;
+const LAST_RETRY_MS = 15 * 60_000;
+
+/** Doubles with every attempt, up to 15 minutes. The half of it is random, so that peaks spread. */
+export function retryDelayMs(attempt: number, random: () => number): number {
+  const delay = Math.min(FIRST_RETRY_MS * 2 ** Math.min(attempt - 1, 20), LAST_RETRY_MS);
+  return Math.round(delay / 2 + (delay / 2) * random());
+}
+
+/**
+ * The parts of a message have one outcome. Unsure before all: nobody may submit such a part again.
+ * Then what is permanent, then what may go later.
+ */
+export function outcomeOf(
+  { attempt, expiresAt }: Pick<ClaimedMessage, 'attempt' | 'expiresAt'>,
+  results: readonly SubmitResult[],
+  { now, random, unsureMs }: RetryTimes,
+): Outcome {
+  for (const result of results) {
+    if (result.kind === 'unsure') return { kind: 'unsure', dueAt: now + unsureMs, reason: reasonOf(result) };
+  }
+  for (const result of results) {
+    if (result.kind === 'permanent') return { kind: 'rejected', reason: reasonOf(result) };
+  }
+  for (const result of results) {
+    if (result.kind !== 'temporary') continue;
+    const delay = Math.max(retryDelayMs(attempt, random), result.retryAfterMs ?? 0);
+    return { kind: 'waiting', dueAt: Math.min(now + delay, expiresAt), reason: reasonOf(result) };
+  }
+  return { kind: 'submitted' };
+}
+
+const STATES = { accepted: 'accepted', temporary: 'refused', permanent: 'refused', unsure: 'unsure' } as const;
+
+export const partResults = (message: ClaimedMessage, results: readonly SubmitResult[]): PartResult[] =>
+  message.parts.map(({ number }, index) => {
+    const result = results[index] ?? NO_ANSWER;
+    const gatewayId = result.kind === 'accepted' && result.gatewayId !== null ? cleaned(result.gatewayId) : null;
+    return { part: number, state: STATES[result.kind], gatewayId };
+  });
+
+/** Of a connector that returns fewer results than it got parts. */
+export const NO_ANSWER: SubmitResult = { kind: 'unsure', reason: 'no answer' };
+
+const TEXT_MAX = 200;
+/** What a carrier says goes into the database: without control characters, and not for ever. */
+const cleaned = (text: string): string => text.replace(/[\p{Cc}\p{Cs}]/gu, '').slice(0, TEXT_MAX);
+const reasonOf = ({ reason }: { readonly reason: string }): string => cleaned(reason);

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { IncomingMessage, ReceivedReceipt } from './connector.ts';
+
+/** What a carrier behind a webhook posts to us: receipts or incoming messages, one or many. */
+export type Callback =
+  | { readonly receipts: readonly ReceivedReceipt[]; readonly messages: readonly IncomingMessage[] }
+  | { readonly errors: readonly string[] };
+
+const ITEMS_MAX = 500;
+const TEXT_LENGTH_MAX = 10_000;
+const ERRORS_MAX = 20;
+
+const line = (lengthMax: number) =>
+  z
+    .string()
+    .min(1)
+    .max(lengthMax)
+    .regex(/^\P{Cc}*$/u);
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+const receipt = z
+  .strictObject({
+    attemptId: z
+      .string()
+      .regex(/^[0-9a-f]{32}$/)
+      .optional(),
+    gatewayId: line(200).optional(),
+    status: z.enum(['ENROUTE', 'DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'ACCEPTED', 'UNKNOWN', 'REJECTED']),
+    at: instant.optional(),
+    code: z
+      .string()
+      .regex(/^[\w.:-]{1,64}$/)
+      .optional(),
+  })
+  .refine((each) => each.attemptId !== undefined || each.gatewayId !== undefined);
+
+const incoming = z.strictObject({
+  gatewayId: line(200).optional(),
+  sender: line(50),
+  destination: line(50),
+  text: z.string().max(TEXT_LENGTH_MAX),
+  receivedAt: instant.optional(),
+  part: z
+    .strictObject({
+      reference: z.int().min(0).max(65_535),
+      total: z.int().min(2).max(255),
+      number: z.int().min(1).max(255),
+    })
+    .optional(),
+});
+
+const oneOrMany = <T extends z.ZodType>(item: T) => z.union([item, z.array(item).min(1).max(ITEMS_MAX)]);
+const callback = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('message.receipt'), timestamp: instant.optional(), data: oneOrMany(receipt) }),
+  z.strictObject({ type: z.literal('message.incoming'), timestamp: instant.optional(), data: oneOrMany(incoming) }),
+]);
+
+export function readCallback(
+  body: Uint8Array,
+  { connector, id, now }: { readonly connector: string; readonly id: string; readonly now: number },
+): Callback {
+  const read = callback.safeParse(jsonOf(body));
+  if (!read.success) return { errors: errorsOf(read.error) };
+  const { type, data } = read.data;
+  const items = Array.isArray(data) ? data : [data];
+  if (type === 'message.receipt') {
+    const receipts = (items as z.output<typeof receipt>[]).map((each) => ({
+      connector,
+      attemptId: each.attemptId ?? null,
+      gatewayId: each.gatewayId ?? null,
+      status: each.status,
+      at: Math.min(each.at ?? now, now), // a clock that is ahead must not win over later receipts
+      detail: each.code ?? null,
+    }));
+    return { receipts, messages: [] };
+  }
+  const messages = (items as z.output<typeof incoming>[]).map((each, index) => ({
+    connector,
+    // A carrier that repeats a request repeats its webhook-id.
+    gatewayId: each.gatewayId ?? `webhook:${id}:${index}`,
+    sender: each.sender,
+    destination: each.destination,
+    text: each.text,
+    receivedAt: Math.min(each.receivedAt ?? now, now),
+    part: each.part ?? null,
+  }));
+  return { receipts: [], messages };
+}
+
+function jsonOf(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Which fields are wrong, never their values. */
+const errorsOf = ({ issues }: z.ZodError): string[] =>
+  issues.slice(0, ERRORS_MAX).map(({ path, code }) => `/${path.map(String).join('/')}: ${code.replaceAll('_', ' ')}`);

@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import { type ConnectorRecord, createConnectors } from '../../domain/connectors.ts';
+import { checkConfig, kindNames, kinds, shownConfig } from '../../gateway/kinds.ts';
+import { type Action, action } from '../action.ts';
+import { instant, integer } from '../schemas.ts';
+
+/** Connectors: the ways to carriers. Their secrets are stored and never shown. */
+
+const name = z
+  .string()
+  .max(64)
+  .regex(/^[a-z0-9][a-z0-9-]*$/, 'expected lower-case letters, digits and hyphens');
+const params = z.strictObject({ name });
+
+const connector = z.strictObject({
+  name: z.string(),
+  kind: z.string(),
+  isDefault: z.boolean().describe('Whether it carries the messages of accounts that name no connector.'),
+  origin: z.enum(['api', 'file', 'builtin']).describe('Where it is configured.'),
+  state: z.enum(['working', 'paused', 'down']),
+  downSince: instant.nullable(),
+  downReason: z.string().nullable(),
+  submissionsMax: z.int().describe('Messages under way at once, in each process.'),
+  ratePerSecond: z.int().nullable().describe('Parts in a second, of all processes together; null for no limit.'),
+  accepted: z.int().describe('Parts that the carrier has accepted.'),
+  temporary: z.int().describe('Temporary refusals.'),
+  permanent: z.int().describe('Permanent refusals.'),
+  unsure: z.int().describe('Submissions without an answer.'),
+  lastAcceptedAt: instant.nullable(),
+  config: z.record(z.string(), z.unknown()).describe('Its configuration, without secrets.'),
+});
+
+const shown = (record: ConnectorRecord): z.output<typeof connector> => ({
+  name: record.name,
+  kind: record.kind,
+  isDefault: record.isDefault,
+  origin: record.origin,
+  state: record.pausedAt !== null ? 'paused' : record.downSince !== null ? 'down' : 'working',
+  downSince: record.downSince,
+  downReason: record.downReason,
+  submissionsMax: record.submissionsMax,
+  ratePerSecond: record.ratePerSecond,
+  ...record.counts,
+  lastAcceptedAt: record.lastAcceptedAt,
+  config: shownConfig(record.kind, record.config),
+});
+
+const CONNECTOR = {
+  name: 'loopback',
+  kind: 'loopback',
+  isDefault: true,
+  origin: 'builtin',
+  state: 'working',
+  downSince: null,
+  downReason: null,
+  submissionsMax: 1000,
+  ratePerSecond: null,
+  accepted: 40,
+  temporary: 1,
+  permanent: 0,
+  unsure: 0,
+  lastAcceptedAt: '2026-11-15T12:00:00.000Z',
+  config: { receiptAfterMs: 1000 },
+};
+
+const list = action({
+  name: 'connector list',
+  scope: 'gateway',
+  method: 'GET',
+  path: '/connectors',
+  summary: 'List the connectors and how they do.',
+  output: z.strictObject({ items: z.array(connector) }),
+  example: { output: { items: [CONNECTOR] } },
+  command: {
+    say: ({ items }) =>
+      items
+        .map(({ name: own, kind, state, isDefault, accepted, downReason }) =>
+          [own, kind, state, ...(isDefault ? ['default'] : []), `accepted ${accepted}`, downReason ?? '']
+            .join('  ')
+            .trimEnd(),
+        )
+        .join('\n') || 'There is no connector yet. The service makes a loopback at its first start.',
+  },
+  run: async ({ database, now }) => ({ items: (await createConnectors(database, now).list()).map(shown) }),
+});
+
+const show = action({
+  name: 'connector show',
+  scope: 'gateway',
+  method: 'GET',
+  path: '/connectors/{name}',
+  summary: 'Show a connector, without its secrets.',
+  params,
+  output: connector,
+  problems: ['not-found'],
+  example: { params: { name: 'loopback' }, output: CONNECTOR },
+  run: async ({ database, now }, { params: { name: own } }) => shown(await createConnectors(database, now).show(own)),
+});
+
+const put = action({
+  name: 'connector put',
+  scope: 'gateway',
+  method: 'PUT',
+  path: '/connectors/{name}',
+  summary: 'Add a connector, or replace its configuration.',
+  description: `The kinds are ${kindNames.map((kind) => `\`${kind}\``).join(', ')}. Every process takes it over within a second.`,
+  params,
+  body: z.strictObject({
+    kind: z.enum(kindNames).describe('What it is.'),
+    config: z.record(z.string(), z.unknown()).optional().describe('As its kind needs it.'),
+    isDefault: z.boolean().optional().describe('It becomes the only default.'),
+    submissionsMax: integer(1, 10_000).optional().describe('Messages under way at once, in each process.'),
+    ratePerSecond: integer(1, 100_000).nullable().optional().describe('Parts in a second; null for no limit.'),
+  }),
+  output: connector,
+  problems: ['conflict'],
+  example: {
+    params: { name: 'loopback' },
+    body: { kind: 'loopback', config: { receiptAfterMs: 1000 }, isDefault: true },
+    output: { ...CONNECTOR, origin: 'api' },
+  },
+  command: { say: ({ name: own, kind }) => `The connector ${own} is a ${kind}.` },
+  run: async ({ database, now }, { params: { name: own }, body }) => {
+    const { kind, isDefault = false, ratePerSecond = null } = body;
+    const config = checkConfig(kind, body.config ?? {});
+    const submissionsMax = body.submissionsMax ?? kinds[kind]?.submissionsMax ?? 1;
+    const given = { name: own, kind, config, isDefault, submissionsMax, ratePerSecond };
+    return shown(await createConnectors(database, now).put(given));
+  },
+});
+
+const remove = action({
+  name: 'connector remove',
+  scope: 'gateway',
+  method: 'DELETE',
+  path: '/connectors/{name}',
+  summary: 'Remove a connector that no account names.',
+  params,
+  output: z.strictObject({ name: z.string() }),
+  problems: ['not-found', 'conflict'],
+  example: { params: { name: 'old' }, output: { name: 'old' } },
+  command: { say: ({ name: own }) => `Removed the connector ${own}.` },
+  run: async ({ database, now }, { params: { name: own } }) => {
+    await createConnectors(database, now).remove(own);
+    return { name: own };
+  },
+});
+
+const pausing = (verb: 'pause' | 'resume', summary: string): Action =>
+  action({
+    name: `connector ${verb}`,
+    scope: 'gateway',
+    method: 'POST',
+    path: `/connectors/{name}/${verb}`,
+    summary,
+    params,
+    output: connector,
+    problems: ['not-found'],
+    example: { params: { name: 'loopback' }, output: { ...CONNECTOR, state: verb === 'pause' ? 'paused' : 'working' } },
+    command: { say: ({ name: own, state }) => `The connector ${own} is ${state}.` },
+    run: async ({ database, now }, { params: { name: own } }) =>
+      shown(await createConnectors(database, now).setPaused(own, verb === 'pause')),
+  });
+
+export const connectorActions: readonly Action[] = [
+  list,
+  show,
+  put,
+  remove,
+  pausing('pause', 'Pause a connector: its messages wait.'),
+  pausing('resume', 'Resume a paused connector.'),
+];

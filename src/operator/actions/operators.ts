@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import {
+  addOperator,
+  type Operator,
+  operatorNamed,
+  operatorsAfter,
+  ownerOfOperator,
+  setOperatorEnabled,
+} from '../../domain/operators.ts';
+import { type IssuedLink, issueLink } from '../../domain/sign-in.ts';
+import { type Action, accountAction, action, listAction, pageOf, type Services } from '../action.ts';
+import { accountParams, instant, line } from '../schemas.ts';
+
+/** People who sign in to the console: operators, and holders of accounts by their links. */
+
+const name = line(100).min(1);
+const nameParams = z.strictObject({ name });
+
+const operatorOutput = z.strictObject({
+  name,
+  state: z.enum(['enabled', 'disabled']),
+  hasPassword: z.boolean(),
+  createdAt: instant,
+  lastSignInAt: instant.nullable(),
+  disabledAt: instant.nullable(),
+});
+const shown = ({ id: _, ...operator }: Operator): z.output<typeof operatorOutput> => ({
+  ...operator,
+  state: operator.disabledAt === null ? 'enabled' : 'disabled',
+});
+const EXAMPLE = {
+  name: 'ann',
+  state: 'enabled',
+  hasPassword: false,
+  createdAt: '2026-11-15T12:00:00.000Z',
+  lastSignInAt: null,
+  disabledAt: null,
+};
+
+const linkOutput = z.strictObject({
+  link: z.string().describe('The address to open, once, within 24 hours. Shown only now.'),
+  expiresAt: instant,
+});
+const LINK_EXAMPLE = {
+  link: 'https://operator.example/console/sign-in/K7J0Qy3mB5v1uYx2Wd9sTq8Rf4Hn6Lp0Za1Xc3Ve5Bg',
+  expiresAt: '2026-11-16T12:00:00.000Z',
+};
+const linkBody = z.strictObject({
+  resetSecondFactor: z.boolean().optional().describe('Turn the second factor off, for somebody who has lost it.'),
+});
+const linkOf = ({ webUrl }: Services, { token, expiresAt }: IssuedLink): z.output<typeof linkOutput> => ({
+  link: `${webUrl()}/console/sign-in/${token}`,
+  expiresAt,
+});
+const LINK_DESCRIPTION =
+  'The link is good for one sign-in within 24 hours. It makes the link before void. A second factor is asked for too.';
+const sayLink = ({ link }: { link: string }): string => `Open this once, within 24 hours:\n${link}`;
+
+const list = listAction({
+  name: 'operator list',
+  scope: 'accounts',
+  path: '/operators',
+  summary: 'List operators, by name.',
+  item: operatorOutput,
+  position: z.tuple([name]),
+  example: { output: { items: [EXAMPLE], next: null } },
+  command: { columns: ['name', 'state', 'createdAt', 'lastSignInAt'] },
+  run: async ({ database }, { page: { after, limit } }) => {
+    const rows = await operatorsAfter(database, after?.[0] ?? '', limit + 1);
+    return pageOf(rows, limit, shown, (operator): [string] => [operator.name]);
+  },
+});
+
+const add = action({
+  name: 'operator add',
+  scope: 'accounts',
+  method: 'POST',
+  path: '/operators',
+  summary: 'Add a person who signs in to the console as an operator.',
+  description: `The answer has a sign-in link. There is no password yet: the person chooses one. ${LINK_DESCRIPTION}`,
+  body: z.strictObject({ name: name.describe('The name to sign in with.') }),
+  output: z.strictObject({ ...operatorOutput.shape, ...linkOutput.shape }),
+  status: 201,
+  problems: ['conflict'],
+  example: { body: { name: 'ann' }, output: { ...EXAMPLE, ...LINK_EXAMPLE } },
+  target: ({ body }) => body.name,
+  command: {
+    arguments: ['name'],
+    creates: true,
+    say: (output) => `Added the operator ${output.name}. ${sayLink(output)}`,
+  },
+  run: async (services, { body }) => {
+    const { database, now } = services;
+    const operator = await addOperator(database, body.name, now());
+    const issued = await issueLink(database, ownerOfOperator(operator), now());
+    return { ...shown(operator), ...linkOf(services, issued) };
+  },
+});
+
+const remove = action({
+  name: 'operator remove',
+  scope: 'accounts',
+  method: 'DELETE',
+  path: '/operators/{name}',
+  summary: 'Disable an operator: sessions and links end at once, in every process.',
+  description: 'The name stays, so that the audit goes on naming the same person. Again is no error.',
+  params: nameParams,
+  output: operatorOutput,
+  problems: ['not-found'],
+  example: {
+    params: { name: 'ann' },
+    output: { ...EXAMPLE, state: 'disabled', disabledAt: '2026-11-16T12:00:00.000Z' },
+  },
+  command: { say: (output) => `Disabled the operator ${output.name}.` },
+  run: async ({ database, now }, { params }) => shown(await setOperatorEnabled(database, params.name, now())),
+});
+
+const enable = action({
+  name: 'operator enable',
+  scope: 'accounts',
+  method: 'POST',
+  path: '/operators/{name}/enable',
+  summary: 'Let an operator sign in again.',
+  params: nameParams,
+  output: operatorOutput,
+  problems: ['not-found'],
+  example: { params: { name: 'ann' }, output: EXAMPLE },
+  command: { say: (output) => `Enabled the operator ${output.name}.` },
+  run: async ({ database }, { params }) => shown(await setOperatorEnabled(database, params.name, null)),
+});
+
+const operatorLink = action({
+  name: 'operator sign-in-link',
+  scope: 'accounts',
+  method: 'POST',
+  path: '/operators/{name}/sign-in-link',
+  summary: 'Make a one-time link with which an operator signs in to the console.',
+  description: LINK_DESCRIPTION,
+  params: nameParams,
+  body: linkBody,
+  output: linkOutput,
+  status: 201,
+  problems: ['not-found', 'conflict'],
+  example: { params: { name: 'ann' }, body: {}, output: LINK_EXAMPLE },
+  command: { say: sayLink },
+  run: async (services, { params, body }) => {
+    const { database, now } = services;
+    const owner = ownerOfOperator(await operatorNamed(database, params.name));
+    return linkOf(services, await issueLink(database, owner, now(), body.resetSecondFactor));
+  },
+});
+
+export const accountLink = accountAction({
+  name: 'account sign-in-link',
+  scope: 'accounts',
+  method: 'POST',
+  path: '/accounts/{username}/sign-in-link',
+  summary: 'Make a one-time link with which the holder of an account signs in to the console.',
+  description: LINK_DESCRIPTION,
+  params: accountParams,
+  body: linkBody,
+  output: linkOutput,
+  status: 201,
+  problems: ['not-found', 'conflict'],
+  example: { params: { username: 'acme' }, body: {}, output: LINK_EXAMPLE },
+  command: { say: sayLink },
+  run: async (services, { body }) => {
+    const { database, account, now } = services;
+    const owner = { kind: 'account', id: account.id, name: account.username } as const;
+    return linkOf(services, await issueLink(database, owner, now(), body.resetSecondFactor));
+  },
+});
+
+export const operatorActions: readonly Action[] = [list, add, remove, enable, operatorLink];

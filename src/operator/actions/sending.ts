@@ -1,0 +1,219 @@
+import { z } from 'zod';
+import { type Acceptance, createAccepting, type NewMessages, type SendingAccount } from '../../domain/accepting.ts';
+import { accountRecord } from '../../domain/account-records.ts';
+import { armSchedule } from '../../domain/arming.ts';
+import { DECISIONS, decide } from '../../domain/deciding.ts';
+import { badField, conflict } from '../../problem.ts';
+import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { accountParams, credits, instant, line, queryFlag, rowId, username } from '../schemas.ts';
+
+/** Sending messages: accepting them, sending one again, deciding about unsure ones, arming. */
+
+// One request is one transaction: it must not hold up others for long.
+const RECIPIENTS_MAX = 1_000;
+const TEXT_LENGTH_MAX = 10_000;
+const SENDER = /^(?:\+?\d{1,15}|[A-Za-z0-9 ._&-]{1,11})$/;
+
+const acceptance = z.strictObject({
+  accepted: z
+    .array(
+      z.strictObject({
+        id: rowId.nullable().describe('Null in a dry run.'),
+        recipient: z.string().describe('The number in international form.'),
+        parts: z.int().describe('SMS that the text takes. Each costs one credit.'),
+        encoding: z.enum(['gsm7', 'ucs2']),
+      }),
+    )
+    .describe('In the order of the recipients.'),
+  refused: z.array(
+    z.strictObject({
+      index: z.int().describe('Which recipient, from 0.'),
+      reason: z.enum(['impossible', 'blacklisted', 'duplicate', 'too-long']),
+      detail: z.string(),
+    }),
+  ),
+  parts: z.int(),
+  credits: credits.describe('Held for the accepted messages; in a dry run what would be held.'),
+  creditsMissing: credits.describe('In a dry run: what the account lacks.'),
+  dueAt: instant.describe('When they are due, after the quiet hours of the account.'),
+  isShifted: z.boolean().describe('Whether quiet hours have shifted that.'),
+  ucs2Characters: z.array(z.string()).describe('The characters that make a text UCS-2.'),
+});
+const shown = (result: Acceptance): z.output<typeof acceptance> => ({
+  ...result,
+  accepted: result.accepted.map((each) => ({ ...each })),
+  refused: result.refused.map((each) => ({ ...each })),
+  ucs2Characters: [...result.ucs2Characters],
+});
+
+const ACCEPTED = {
+  accepted: [{ id: '4001', recipient: '+27825550201', parts: 1, encoding: 'gsm7' }],
+  refused: [],
+  parts: 1,
+  credits: '1',
+  creditsMissing: '0',
+  dueAt: '2026-11-15T12:00:00.000Z',
+  isShifted: false,
+  ucs2Characters: [],
+};
+
+const text = z.string().min(1).max(TEXT_LENGTH_MAX);
+const sendBody = z.strictObject({
+  recipients: z
+    .array(line(200).min(1))
+    .min(1)
+    .max(RECIPIENTS_MAX)
+    .describe('Phone numbers, in any notation that the region of the account allows.'),
+  text: text.optional().describe('The text for all recipients.'),
+  texts: z.array(text).max(RECIPIENTS_MAX).optional().describe('In place of `text`: one for each recipient.'),
+  sendAt: instant.optional().describe('When to send them; at once where it is not given.'),
+  notAfter: instant.optional().describe('Not sent after this time: then they are EXPIRED.'),
+  reference: line(200).min(1).nullable().optional().describe("The sender's own reference. It need not be unique."),
+  sender: line(16)
+    .regex(SENDER, 'expected a number, or at most 11 letters and digits')
+    .nullable()
+    .optional()
+    .describe('Number or name that the recipient sees; the default of the connector where it is not given.'),
+});
+
+/** What sending needs to know about an account. */
+async function sendingAccount(services: AccountServices): Promise<SendingAccount> {
+  const { timeZone, quietHours } = await accountRecord(services.database, services.account.username);
+  return { timeZone, quietHours, region: await domainOf(services).region(services.account.id) };
+}
+
+const acceptingOf = ({ database, now, tryForMs }: AccountServices) => createAccepting(database, now, { tryForMs });
+
+function readMessages(body: z.output<typeof sendBody>): NewMessages {
+  const { recipients, texts, sendAt = null, notAfter = null, reference = null, sender = null } = body;
+  if ((body.text === undefined) === (texts === undefined)) throw badField('text', 'expected either text or texts');
+  if (texts && texts.length !== recipients.length) throw badField('texts', 'expected one text for each recipient');
+  const given = recipients.map((number, index) => ({ number, text: texts?.[index] ?? body.text ?? '' }));
+  return { recipients: given, sender, reference, sendAt, notAfter };
+}
+
+const send = accountAction({
+  name: 'message send',
+  scope: 'messages:send',
+  accountTokens: true,
+  method: 'POST',
+  path: '/accounts/{username}/messages',
+  summary: 'Send messages, now or later.',
+  description:
+    'The messages are on disk and their credits are held before the answer. Recipients that cannot get a message are refused one by one, ' +
+    'and the others go. Where the credits do not suffice, the whole request is refused. A dry run tells parts, cost and refusals, and changes nothing.',
+  params: accountParams,
+  query: z.strictObject({ dry_run: queryFlag.describe('Only tell what would happen.') }),
+  body: sendBody,
+  output: acceptance,
+  status: 202,
+  otherStatuses: [200],
+  problems: ['not-found', 'conflict'],
+  example: {
+    params: { username: 'acme' },
+    body: { recipients: ['+27825550201'], text: 'Your parcel has arrived.', reference: 'order-17' },
+    output: ACCEPTED,
+  },
+  readsOnly: ({ query }) => query.dry_run,
+  target: ({ params }, { accepted }) => `${params.username}/${accepted[0]?.id ?? '-'}+${accepted.length}`,
+  command: {
+    arguments: ['recipients'],
+    say: ({ accepted, refused, parts, creditsMissing }, { query }) =>
+      [
+        `${query.dry_run ? 'Would be accepted' : 'Accepted'}: ${accepted.length}. Parts: ${parts}. Refused: ${refused.length}.`,
+        ...accepted.filter(({ id }) => id !== null).map(({ id, recipient }) => `  ${id}  ${recipient}`),
+        ...refused.map(({ index, detail }) => `  recipient ${index + 1}: ${detail}`),
+        ...(creditsMissing > 0n ? [`  ${creditsMissing} credits are missing`] : []),
+      ].join('\n'),
+  },
+  run: async (services, { query, body }) => {
+    const given = readMessages(body);
+    const settings = await sendingAccount(services);
+    const accepting = acceptingOf(services);
+    if (query.dry_run) return withStatus(200, shown(await accepting.dryRun(services.account.id, settings, given)));
+    return shown(await accepting.accept(services.account.id, settings, given));
+  },
+});
+
+const messageParams = z.strictObject({ username, id: rowId });
+
+const resend = accountAction({
+  name: 'message resend',
+  scope: 'messages:send',
+  accountTokens: true,
+  method: 'POST',
+  path: '/accounts/{username}/messages/{id}/resend',
+  summary: 'Send a sent message once more, as a new message.',
+  params: messageParams,
+  output: acceptance,
+  status: 202,
+  problems: ['not-found', 'conflict'],
+  example: { params: { username: 'acme', id: '2001' }, output: ACCEPTED },
+  command: { say: ({ accepted }) => `Accepted as ${accepted[0]?.id}.` },
+  run: async (services, { params: { id } }) => {
+    const { recipient, text, reference } = await domainOf(services).messages.sent(services.account.id, id);
+    if (recipient === null || text === null) throw conflict('The message has no recipient or no text.');
+    const given = { recipients: [{ number: recipient, text }], sender: null, reference, sendAt: null, notAfter: null };
+    const result = await acceptingOf(services).accept(services.account.id, await sendingAccount(services), given);
+    const [refused] = result.refused;
+    if (refused) throw conflict(`The message cannot be sent again: ${refused.detail}.`);
+    return shown(result);
+  },
+});
+
+const decideAction = accountAction({
+  name: 'message decide',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/accounts/{username}/messages/{id}/decide',
+  summary: 'Decide about a message of which nobody knows whether the carrier has it.',
+  description:
+    '`submitted`: the carrier has it, and its credits are used. `not-submitted`: it has not, and they are free again. ' +
+    '`submit-again`: it goes out once more, which may be the second time.',
+  params: messageParams,
+  body: z.strictObject({ decision: z.enum(DECISIONS).describe('What is known, or what is to be done.') }),
+  output: z.strictObject({ id: rowId, decision: z.enum(DECISIONS) }),
+  problems: ['not-found', 'conflict'],
+  example: {
+    params: { username: 'acme', id: '2001' },
+    body: { decision: 'submitted' },
+    output: { id: '2001', decision: 'submitted' },
+  },
+  command: { arguments: ['decision'], say: ({ id, decision }) => `The message ${id} is decided: ${decision}.` },
+  run: async ({ database, now, tryForMs, account }, { params: { id }, body: { decision } }) => {
+    await decide(database, account.id, id, decision, { at: now(), tryForMs });
+    return { id, decision };
+  },
+});
+
+const arm = accountAction({
+  name: 'message arm',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/accounts/{username}/messages/arm',
+  summary: 'Arm scheduled messages that were imported: from now on they are sent when they are due.',
+  description:
+    'An imported schedule is not sent by itself, because the server that it came from may still send it. ' +
+    'Arm it when that server does not have it any more. Arming again changes nothing.',
+  params: accountParams,
+  body: z.strictObject({
+    ids: z.array(rowId).min(1).max(RECIPIENTS_MAX).optional().describe('Only these; all where it is not given.'),
+  }),
+  output: z.strictObject({
+    armed: z.int(),
+    refused: z.array(z.strictObject({ id: rowId, reason: z.enum(['impossible', 'empty', 'sent']) })),
+  }),
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, body: {}, output: { armed: 2, refused: [] } },
+  command: { say: ({ armed, refused }) => `Armed: ${armed}. Not armed: ${refused.length}.` },
+  run: async (services, { body: { ids } }) => {
+    const settings = await sendingAccount(services);
+    const wanted = ids ? new Set(ids) : null;
+    const { database, account, tryForMs } = services;
+    const { armed, refused } = await armSchedule(database, account.id, settings, tryForMs, wanted);
+    return { armed, refused: refused.map((each) => ({ ...each })) };
+  },
+});
+
+export const sendingActions: readonly Action[] = [send, resend, decideAction, arm];

@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import type { UnroutedMessage } from '../../domain/unrouted.ts';
+import { type Action, action, listAction, pageOf } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { id, instant, rowId, username } from '../schemas.ts';
+
+/** Incoming messages without a route. They stay until the operator decides. */
+
+const message = z.strictObject({
+  id,
+  connector: z.string().describe('The connector that brought it.'),
+  sender: z.string(),
+  destination: z.string(),
+  text: z.string(),
+  receivedAt: instant,
+});
+const shown = ({ id: own, connector, sender, destination, text, receivedAt }: UnroutedMessage) => ({
+  id: own,
+  connector,
+  sender,
+  destination,
+  text,
+  receivedAt,
+});
+
+const EXAMPLE = {
+  id: '1152921504606846976',
+  connector: 'kannel',
+  sender: '+27825550201',
+  destination: '31235',
+  text: 'Where is my parcel?',
+  receivedAt: '2026-11-15T12:00:00.000Z',
+};
+const params = z.strictObject({ id });
+
+const list = listAction({
+  name: 'unrouted list',
+  scope: 'gateway',
+  path: '/unrouted',
+  summary: 'List incoming messages without a route, oldest first.',
+  item: message,
+  position: z.tuple([instant, id]),
+  example: { output: { items: [EXAMPLE], next: null } },
+  run: async (services, { page: { limit, after } }) => {
+    const rows = await domainOf(services).unrouted.list(limit + 1, after);
+    return pageOf(rows, limit, shown, (row): [number, bigint] => [row.receivedAt, row.id]);
+  },
+});
+
+const show = action({
+  name: 'unrouted show',
+  scope: 'gateway',
+  method: 'GET',
+  path: '/unrouted/{id}',
+  summary: 'Show an incoming message without a route.',
+  params,
+  output: message,
+  problems: ['not-found'],
+  example: { params: { id: EXAMPLE.id }, output: EXAMPLE },
+  run: async (services, input) => shown(await domainOf(services).unrouted.show(input.params.id)),
+});
+
+const assign = action({
+  name: 'unrouted assign',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/unrouted/{id}/assign',
+  summary: 'Give an incoming message without a route to an account.',
+  params,
+  body: z.strictObject({ username: username.describe('The account that gets it.') }),
+  output: z.strictObject({ username, id: rowId.describe('Its id in the inbox of the account.') }),
+  problems: ['not-found'],
+  example: {
+    params: { id: EXAMPLE.id },
+    body: { username: 'acme' },
+    output: { username: 'acme', id: '1001' },
+  },
+  target: (input, output) => `${input.params.id}/${output.username}/${output.id}`,
+  command: {
+    arguments: ['username'],
+    say: (output) => `The message is in the inbox of ${output.username} as ${output.id}.`,
+  },
+  run: async (services, input) => {
+    const { username: owner } = input.body;
+    return { username: owner, id: await domainOf(services).unrouted.assign(input.params.id, owner) };
+  },
+});
+
+const replay = action({
+  name: 'unrouted replay',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/unrouted/replay',
+  summary: 'Ask the routes again for messages that had none.',
+  description: 'Without an id for all of them, about 1,000 at a time: repeat it while `routed` is not 0.',
+  body: z.strictObject({ id: id.optional().describe('Only this message.') }),
+  output: z.strictObject({
+    routed: z.int().describe('Messages that have found their account.'),
+    left: z.int().describe('Messages that are still without a route.'),
+  }),
+  problems: ['not-found'],
+  example: { body: {}, output: { routed: 12, left: 3 } },
+  target: (input) => (input.body.id === undefined ? 'unrouted' : String(input.body.id)),
+  command: { say: ({ routed, left }) => `Routed: ${routed}. Still without a route: ${left}.` },
+  run: async (services, input) => {
+    const { unrouted } = domainOf(services);
+    return input.body.id === undefined ? unrouted.replayAll() : unrouted.replay(input.body.id);
+  },
+});
+
+const remove = action({
+  name: 'unrouted remove',
+  scope: 'gateway',
+  method: 'DELETE',
+  path: '/unrouted/{id}',
+  summary: 'Delete an incoming message without a route.',
+  params,
+  output: z.strictObject({ id }),
+  problems: ['not-found'],
+  example: { params: { id: EXAMPLE.id }, output: { id: EXAMPLE.id } },
+  command: { say: (output) => `Deleted the message ${output.id}.` },
+  run: async (services, input) => {
+    await domainOf(services).unrouted.remove(input.params.id);
+    return { id: input.params.id };
+  },
+});
+
+export const unroutedActions: readonly Action[] = [list, show, assign, replay, remove];

@@ -1,0 +1,232 @@
+import { z } from 'zod';
+import { accountId } from '../../domain/account-records.ts';
+import { EVENT_TYPES } from '../../domain/events.ts';
+import {
+  addWebhook,
+  attemptsBefore,
+  enableWebhook,
+  removeWebhook,
+  resendEvent,
+  rotateSecret,
+  type Webhook,
+  type WebhookAttempt,
+  webhooksAfter,
+} from '../../domain/webhooks.ts';
+import { Problem } from '../../problem.ts';
+import { type Action, action, listAction, pageOf } from '../action.ts';
+import { id, instant, integer, username } from '../schemas.ts';
+
+/** Events out: addresses to which they are delivered, and the attempts. */
+
+const URL_LENGTH_MAX = 2_000;
+const url = z.string().max(URL_LENGTH_MAX).refine(isAddress, 'expected an address such as https://shop.example/events');
+
+function isAddress(text: string): boolean {
+  const parsed = URL.parse(text);
+  return parsed !== null && /^https?:$/.test(parsed.protocol) && !parsed.username && !parsed.password && !parsed.hash;
+}
+
+const webhookOutput = z.strictObject({
+  id,
+  url: z.string(),
+  events: z.array(z.enum(EVENT_TYPES)),
+  username: z.string().nullable().describe('Only events of this account; null for all accounts.'),
+  full: z.boolean().describe('Numbers and texts are sent too, not only ids.'),
+  state: z.enum(['enabled', 'disabled']),
+  createdAt: instant,
+  disabledAt: instant.nullable(),
+  disabledReason: z.string().nullable(),
+});
+const shown = (webhook: Webhook): z.output<typeof webhookOutput> => ({
+  ...webhook,
+  events: [...webhook.events],
+  state: webhook.disabledAt === null ? 'enabled' : 'disabled',
+});
+const EXAMPLE = {
+  id: '2305843009213693951',
+  url: 'https://shop.example/events',
+  events: ['message.received', 'message.status'],
+  username: null,
+  full: false,
+  state: 'enabled',
+  createdAt: '2026-11-15T12:00:00.000Z',
+  disabledAt: null,
+  disabledReason: null,
+};
+const SECRET_EXAMPLE = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const secret = z.string().describe('Signs every request by Standard Webhooks 1.0. Shown only now.');
+const params = z.strictObject({ id });
+
+const list = listAction({
+  name: 'webhook list',
+  scope: 'gateway',
+  path: '/webhooks',
+  summary: 'List webhooks, by the time they were made.',
+  item: webhookOutput,
+  position: z.tuple([instant, id]),
+  example: { output: { items: [EXAMPLE], next: null } },
+  command: { columns: ['id', 'url', 'events', 'username', 'full', 'state', 'disabledReason'] },
+  run: async ({ database }, { page: { after, limit } }) => {
+    const rows = await webhooksAfter(database, after, limit + 1);
+    return pageOf(rows, limit, shown, (webhook): [number, bigint] => [webhook.createdAt, webhook.id]);
+  },
+});
+
+const add = action({
+  name: 'webhook add',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/webhooks',
+  summary: 'Deliver events to an address.',
+  description:
+    'Each event is a signed POST by Standard Webhooks 1.0. An answer 2xx within 15 s accepts it; else it is tried ' +
+    'again up to nine times within about 75 hours, and 410 switches the webhook off. It may come twice and out of ' +
+    'order: `webhook-id` is the same each time. With `full`, numbers and texts are sent too: that needs ' +
+    'the scope messages:read.',
+  body: z.strictObject({
+    url: url.describe('Where the events go; https unless a setting allows the network.'),
+    events: z.array(z.enum(EVENT_TYPES)).min(1).max(EVENT_TYPES.length).describe('Which events.'),
+    username: username.optional().describe('Only events of this account.'),
+    full: z.boolean().optional().describe('Send numbers and texts too, not only ids.'),
+  }),
+  output: z.strictObject({ secret, ...webhookOutput.shape }),
+  status: 201,
+  problems: ['not-found', 'conflict'],
+  example: {
+    body: { url: 'https://shop.example/events', events: ['message.received', 'message.status'] },
+    output: { secret: SECRET_EXAMPLE, ...EXAMPLE },
+  },
+  // Without path and query, which may hold a secret.
+  target: ({ body }) => new URL(body.url).host,
+  command: {
+    arguments: ['url'],
+    say: (output) => `Added the webhook ${output.id}. Its secret, which is shown only now:\n${output.secret}`,
+  },
+  run: async ({ database, now }, { body }, actor) => {
+    const full = body.full ?? false;
+    if (full && actor.kind !== 'command' && !actor.scopes.includes('messages:read')) {
+      throw new Problem('forbidden', 'The token lacks the scope messages:read.');
+    }
+    const account = body.username === undefined ? null : await accountId(database, body.username);
+    const given = { account, url: body.url, events: [...new Set(body.events)], full };
+    const added = await addWebhook(database, given, now());
+    return { secret: added.secret, ...shown(added.webhook) };
+  },
+});
+
+const remove = action({
+  name: 'webhook remove',
+  scope: 'gateway',
+  method: 'DELETE',
+  path: '/webhooks/{id}',
+  summary: 'Remove a webhook with its events and attempts.',
+  params,
+  output: webhookOutput,
+  problems: ['not-found'],
+  example: { params: { id: EXAMPLE.id }, output: EXAMPLE },
+  command: { say: (output) => `Removed the webhook ${output.id}.` },
+  run: async ({ database }, { params: { id: webhook } }) => shown(await removeWebhook(database, webhook)),
+});
+
+const enable = action({
+  name: 'webhook enable',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/webhooks/{id}/enable',
+  summary: 'Deliver events again to a webhook that was switched off.',
+  description: 'Events of the time in between were not written for it.',
+  params,
+  output: webhookOutput,
+  problems: ['not-found'],
+  example: { params: { id: EXAMPLE.id }, output: EXAMPLE },
+  command: { say: (output) => `Enabled the webhook ${output.id}.` },
+  run: async ({ database }, { params: { id: webhook } }) => shown(await enableWebhook(database, webhook)),
+});
+
+const rotate = action({
+  name: 'webhook rotate',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/webhooks/{id}/rotate',
+  summary: 'Give a webhook a new secret. Both secrets sign for 24 hours.',
+  params,
+  output: z.strictObject({ secret }),
+  status: 201,
+  problems: ['not-found'],
+  example: { params: { id: EXAMPLE.id }, output: { secret: SECRET_EXAMPLE } },
+  command: { say: (output) => `The new secret, which is shown only now:\n${output.secret}` },
+  run: async ({ database, now }, { params: { id: webhook } }) => ({
+    secret: await rotateSecret(database, webhook, now()),
+  }),
+});
+
+const attempts = listAction({
+  name: 'webhook attempts',
+  scope: 'gateway',
+  path: '/webhooks/{id}/attempts',
+  summary: 'List the attempts to deliver events to a webhook, the newest first.',
+  description: 'Events and attempts are kept for 30 days.',
+  params,
+  item: z.strictObject({
+    eventId: id,
+    type: z.string(),
+    number: z.int(),
+    at: instant,
+    status: z.int().nullable().describe('Status of the answer; null where none came.'),
+    error: z.string().nullable().describe('Why no answer came.'),
+    durationMs: z.int(),
+    nextAt: instant.nullable().describe('When the next attempt is due; null where none follows.'),
+  }),
+  position: z.tuple([instant, id, integer(0, 1_000_000)]),
+  problems: ['not-found'],
+  example: {
+    params: { id: EXAMPLE.id },
+    output: {
+      items: [
+        {
+          eventId: '1152921504606846976',
+          type: 'message.received',
+          number: 1,
+          at: '2026-11-15T12:00:00.000Z',
+          status: 503,
+          error: null,
+          durationMs: 40,
+          nextAt: '2026-11-15T12:00:05.000Z',
+        },
+      ],
+      next: null,
+    },
+  },
+  command: { columns: ['at', 'eventId', 'type', 'number', 'status', 'error', 'nextAt'] },
+  run: async ({ database }, { params: { id: webhook }, page: { after, limit } }) => {
+    const rows = await attemptsBefore(database, webhook, after, limit + 1);
+    const positionOf = ({ at, eventId, number }: WebhookAttempt): [number, bigint, number] => [at, eventId, number];
+    return pageOf(rows, limit, (row) => row, positionOf);
+  },
+});
+
+const resend = action({
+  name: 'webhook resend',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/webhooks/{id}/resend',
+  summary: 'Deliver an event once more.',
+  params,
+  body: z.strictObject({ eventId: id.describe('As the attempts name it.') }),
+  output: z.strictObject({ eventId: id, dueAt: instant }),
+  status: 202,
+  problems: ['not-found'],
+  example: {
+    params: { id: EXAMPLE.id },
+    body: { eventId: '1152921504606846976' },
+    output: { eventId: '1152921504606846976', dueAt: '2026-11-15T12:00:00.000Z' },
+  },
+  command: { arguments: ['eventId'], say: (output) => `The event ${output.eventId} is delivered once more.` },
+  run: async ({ database, now }, { params: { id: webhook }, body: { eventId } }) => {
+    const dueAt = now();
+    await resendEvent(database, webhook, eventId, dueAt);
+    return { eventId, dueAt };
+  },
+});
+
+export const webhookActions: readonly Action[] = [list, add, remove, enable, rotate, attempts, resend];

@@ -1,0 +1,58 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { SendingTotals } from '../../domain/sending-totals.ts';
+
+/**
+ * How sending does, as the database has it. So one process publishes it, whichever process sends.
+ */
+export function addSendingMetrics(registry: Registry, totals: () => Promise<SendingTotals>): void {
+  const known = () => totals().catch(() => undefined);
+  const registers = [registry];
+  new Gauge({
+    name: 'columba_sending_messages',
+    help: 'Messages on their way out, by state: due, submitting, undecided.',
+    registers,
+    labelNames: ['state'],
+    async collect() {
+      this.reset();
+      const now = await known();
+      for (const state of ['due', 'submitting', 'undecided'] as const) if (now) this.set({ state }, now[state]);
+    },
+  });
+  new Gauge({
+    name: 'columba_sending_oldest_due_seconds',
+    help: 'How long the oldest message that is due has been waiting.',
+    registers,
+    async collect() {
+      const now = await known();
+      if (now) this.set(now.oldestDueMs / 1_000);
+      else this.remove();
+    },
+  });
+  new Counter({
+    name: 'columba_connector_submissions_total',
+    help: 'Submitted parts by connector and result: accepted, temporary, permanent, unsure.',
+    registers,
+    labelNames: ['connector', 'result'],
+    async collect() {
+      this.reset();
+      for (const { name: connector, counts } of (await known())?.connectors ?? []) {
+        for (const result of ['accepted', 'temporary', 'permanent', 'unsure'] as const) {
+          this.inc({ connector, result }, counts[result]);
+        }
+      }
+    },
+  });
+  new Gauge({
+    name: 'columba_connector_stopped',
+    help: 'Whether a connector does not send, by reason: down, paused.',
+    registers,
+    labelNames: ['connector', 'reason'],
+    async collect() {
+      this.reset();
+      for (const { name: connector, downSince, pausedAt } of (await known())?.connectors ?? []) {
+        this.set({ connector, reason: 'down' }, downSince === null ? 0 : 1);
+        this.set({ connector, reason: 'paused' }, pausedAt === null ? 0 : 1);
+      }
+    },
+  });
+}

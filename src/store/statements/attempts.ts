@@ -1,0 +1,67 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** Submissions of parts, see schema/sending.ts. No account sees them. */
+export interface AttemptRow {
+  message_id: bigint;
+  attempt: bigint;
+  part: bigint;
+  attempt_id: string;
+  connector: string;
+  gateway_id: string | null;
+  state: 'submitting' | 'accepted' | 'refused' | 'unsure';
+  submitted_at: bigint;
+  status: string | null;
+}
+type One = { account: AccountKey };
+
+/** Before the call leaves. */
+export const add = statement<
+  One & {
+    id: bigint;
+    attempt: number;
+    part: number;
+    attemptId: string;
+    connector: string;
+    submittedAt: number;
+  }
+>(
+  'attempts.add',
+  `insert into attempt (account_id, message_id, attempt, part, attempt_id, connector, state, submitted_at)
+   values (:account, :id, :attempt, :part, :attemptId, :connector, 'submitting', :submittedAt)`,
+  { affects: 'none' },
+);
+/** After the answer. A receipt that came before has proved more than an unsure answer. */
+export const settle = statement<One & { rows: string }>(
+  'attempts.settle',
+  `update attempt set state = case when attempt.state = 'accepted' then attempt.state else settled.state end,
+     gateway_id = coalesce(settled.gateway_id, attempt.gateway_id)
+   from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, state text, gateway_id text} as settled
+   where +attempt.account_id = :account and attempt.account_id = settled.account_id and attempt.message_id = settled.message_id
+     and attempt.attempt = settled.attempt and attempt.part = settled.part`,
+  { affects: 'none' },
+);
+/** The process that submitted these has ended without an answer. */
+export const setUnsure = statement<One & { ids: string }>(
+  'attempts.setUnsure',
+  `update attempt set state = 'unsure'
+   where account_id = :account and message_id in ({elements :ids}) and state = 'submitting'`,
+  { affects: 'none' },
+);
+/** A receipt proves that the carrier has the part. */
+export const prove = statement<One & { id: bigint; attempt: bigint; part: bigint }>(
+  'attempts.prove',
+  `update attempt set state = 'accepted'
+   where account_id = :account and message_id = :id and attempt = :attempt and part = :part`,
+  { affects: 'none' },
+);
+/** How many parts of each message a carrier has. */
+export const acceptedParts = statement<One & { ids: string }, { message_id: bigint; part: bigint }>(
+  'attempts.acceptedParts',
+  `select distinct message_id, part from attempt
+   where account_id = :account and message_id in ({elements :ids}) and state = 'accepted'`,
+);
+export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
+  'attempts.ofMessage',
+  `select attempt, message_id, part, attempt_id, connector, gateway_id, state, submitted_at, status
+   from attempt where account_id = :account and message_id = :id order by attempt, part`,
+);

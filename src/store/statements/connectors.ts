@@ -1,0 +1,108 @@
+import { statement } from '../statement.ts';
+
+/** Ways to carriers. They belong to the installation, not to an account. */
+export interface ConnectorRow {
+  name: string;
+  kind: string;
+  config: string;
+  origin: string;
+  is_default: bigint;
+  submissions_max: bigint;
+  rate_per_second: bigint | null;
+  paused_at: bigint | null;
+  down_since: bigint | null;
+  down_reason: string | null;
+  accepted: bigint;
+  temporary: bigint;
+  permanent: bigint;
+  unsure: bigint;
+  last_accepted_at: bigint | null;
+  updated_at: bigint;
+}
+type One = { name: string };
+
+const columns = `name, kind, config, origin, is_default, submissions_max, rate_per_second, paused_at, down_since, down_reason,
+  accepted, temporary, permanent, unsure, last_accepted_at, updated_at`;
+const affects = 'none';
+
+export const all = statement<Record<string, never>, ConnectorRow>(
+  'connectors.all',
+  `select ${columns} from carrier_connector order by name`,
+);
+export const byName = statement<One, ConnectorRow>(
+  'connectors.byName',
+  `select ${columns} from carrier_connector where name = :name`,
+);
+/** Its state and counts stay. */
+export const put = statement<
+  One & {
+    kind: string;
+    config: string;
+    origin: string;
+    isDefault: number;
+    submissionsMax: number;
+    ratePerSecond: number | null;
+    updatedAt: number;
+  }
+>(
+  'connectors.put',
+  `insert into carrier_connector (name, kind, config, origin, is_default, submissions_max, rate_per_second, updated_at)
+   values (:name, :kind, :config, :origin, :isDefault, :submissionsMax, :ratePerSecond, :updatedAt)
+   on conflict (name) do update set kind = excluded.kind, config = excluded.config, origin = excluded.origin,
+     is_default = excluded.is_default, submissions_max = excluded.submissions_max,
+     rate_per_second = excluded.rate_per_second, updated_at = excluded.updated_at`,
+  { affects },
+);
+export const onlyDefault = statement<One>(
+  'connectors.onlyDefault',
+  'update carrier_connector set is_default = 0 where name <> :name and is_default = 1',
+  { affects },
+);
+export const remove = statement<One>('connectors.remove', 'delete from carrier_connector where name = :name', {
+  affects,
+});
+export const setPaused = statement<One & { pausedAt: number | null }>(
+  'connectors.setPaused',
+  'update carrier_connector set paused_at = :pausedAt where name = :name',
+  { affects },
+);
+/** `since` stays the first time of this outage. */
+export const setDown = statement<One & { since: number; reason: string }>(
+  'connectors.setDown',
+  'update carrier_connector set down_since = coalesce(down_since, :since), down_reason = :reason where name = :name',
+  { affects },
+);
+export const setUp = statement<One>(
+  'connectors.setUp',
+  'update carrier_connector set down_since = null, down_reason = null where name = :name',
+  { affects },
+);
+export const addCounts = statement<
+  One & { accepted: number; temporary: number; permanent: number; unsure: number; lastAcceptedAt: number | null }
+>(
+  'connectors.addCounts',
+  `update carrier_connector set accepted = accepted + :accepted, temporary = temporary + :temporary,
+     permanent = permanent + :permanent, unsure = unsure + :unsure,
+     last_accepted_at = coalesce(:lastAcceptedAt, last_accepted_at) where name = :name`,
+  { affects },
+);
+/**
+ * Takes room for submissions of all processes together. Nothing where the last ones have used it
+ * up. A time far ahead is of a clock that was put back since.
+ */
+export const takeSlots = statement<One & { now: number; until: number; farAhead: number }, { next_slot_at: bigint }>(
+  'connectors.takeSlots',
+  `update carrier_connector set next_slot_at = :until
+   where name = :name and (next_slot_at <= :now or next_slot_at > :farAhead) returning next_slot_at`,
+  { affects },
+);
+/** More or fewer parts than room was taken for. */
+export const moveSlots = statement<One & { ms: number }>(
+  'connectors.moveSlots',
+  'update carrier_connector set next_slot_at = next_slot_at + :ms where name = :name',
+  { affects },
+);
+export const inUse = statement<One, { accounts: bigint }>(
+  'connectors.inUse',
+  'select count(*) as accounts from account where connector = :name',
+);

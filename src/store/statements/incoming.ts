@@ -1,0 +1,126 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** What carriers bring, before it is a message of an account. */
+export interface UnroutedRow {
+  unrouted_id: bigint;
+  connector: string;
+  sender: string;
+  destination: string;
+  text: string;
+  received_at: bigint;
+}
+export interface HeldIncomingRow {
+  group_hash: string;
+  connector: string;
+  sender: string;
+  destination: string;
+  total: bigint;
+  parts: string;
+  received_at: bigint;
+  held_at: bigint;
+}
+type Unrouted = { id: bigint };
+type Group = { hash: string };
+
+/** No row where it has come already. */
+export const addOnce = statement<{ hash: string; receivedAt: number; forgetAt: number }>(
+  'incoming.addOnce',
+  `insert into incoming_once (key_hash, received_at, forget_at) values (:hash, :receivedAt, :forgetAt)
+   on conflict (key_hash) do nothing`,
+  { affects: 'none' },
+);
+/** The same for a key that counts for some milliseconds only. */
+export const addOnceWithin = statement<{ hash: string; receivedAt: number; forgetAt: number; withinMs: number }>(
+  'incoming.addOnceWithin',
+  `insert into incoming_once (key_hash, received_at, forget_at) values (:hash, :receivedAt, :forgetAt)
+   on conflict (key_hash) do update set received_at = excluded.received_at, forget_at = excluded.forget_at
+   where abs(incoming_once.received_at - excluded.received_at) > :withinMs`,
+  { affects: 'none' },
+);
+export const forgetOnce = statement<{ now: number; limit: number }>(
+  'incoming.forgetOnce',
+  `delete from incoming_once where key_hash in
+     (select key_hash from incoming_once where forget_at <= :now order by forget_at {limit :limit})`,
+  { affects: 'none' },
+);
+
+const heldColumns = 'group_hash, connector, sender, destination, total, parts, received_at, held_at';
+
+/** Also locks it: parts of one message follow one another. */
+export const holdGroup = statement<
+  Group & { connector: string; sender: string; destination: string; total: number; receivedAt: number; now: number },
+  HeldIncomingRow
+>(
+  'incoming.holdGroup',
+  `insert into held_incoming (group_hash, connector, sender, destination, total, parts, received_at, held_at)
+   values (:hash, :connector, :sender, :destination, :total, '{}', :receivedAt, :now)
+   on conflict (group_hash) do update set total = excluded.total returning ${heldColumns}`,
+  { affects: 'none' },
+);
+export const setParts = statement<Group & { parts: string; receivedAt: number; heldAt: number }>(
+  'incoming.setParts',
+  'update held_incoming set parts = :parts, received_at = :receivedAt, held_at = :heldAt where group_hash = :hash',
+  { affects: 'none' },
+);
+/** No row where another process has taken it. */
+export const takeGroup = statement<Group, HeldIncomingRow>(
+  'incoming.takeGroup',
+  `delete from held_incoming where group_hash = :hash returning ${heldColumns}`,
+  { affects: 'none' },
+);
+export const oldGroups = statement<{ before: number; limit: number }, { group_hash: string }>(
+  'incoming.oldGroups',
+  'select group_hash from held_incoming where held_at < :before order by held_at {limit :limit}',
+);
+/** In pages: the groups after `after`. */
+export const groupsAfter = statement<{ after: string; limit: number }, HeldIncomingRow>(
+  'incoming.groupsAfter',
+  `select ${heldColumns} from held_incoming where group_hash > :after order by group_hash {limit :limit}`,
+);
+
+const unroutedColumns = 'unrouted_id, connector, sender, destination, text, received_at';
+
+export const addUnrouted = statement<
+  Unrouted & { connector: string; sender: string; destination: string; text: string; receivedAt: number }
+>(
+  'incoming.addUnrouted',
+  `insert into unrouted (unrouted_id, connector, sender, destination, text, received_at)
+   values (:id, :connector, :sender, :destination, :text, :receivedAt)`,
+  { affects: 'none' },
+);
+/** In pages, oldest first. */
+export const unroutedAfter = statement<{ afterAt: number; afterId: bigint; limit: number }, UnroutedRow>(
+  'incoming.unroutedAfter',
+  `select ${unroutedColumns} from unrouted where (received_at, unrouted_id) > (:afterAt, :afterId)
+   order by received_at, unrouted_id {limit :limit}`,
+);
+export const unroutedWithId = statement<Unrouted, UnroutedRow>(
+  'incoming.unroutedWithId',
+  `select ${unroutedColumns} from unrouted where unrouted_id = :id`,
+);
+/** No row where another process has taken it. */
+export const takeUnrouted = statement<Unrouted, UnroutedRow>(
+  'incoming.takeUnrouted',
+  `delete from unrouted where unrouted_id = :id returning ${unroutedColumns}`,
+  { affects: 'none' },
+);
+export const countUnrouted = statement<Record<string, never>, { total: bigint }>(
+  'incoming.countUnrouted',
+  'select count(*) as total from unrouted',
+);
+export const countUnroutedBefore = statement<{ before: number }, { total: bigint }>(
+  'incoming.countUnroutedBefore',
+  'select count(*) as total from unrouted where received_at < :before',
+);
+export const deleteUnroutedBefore = statement<{ before: number; limit: number }>(
+  'incoming.deleteUnroutedBefore',
+  `delete from unrouted where unrouted_id in
+     (select unrouted_id from unrouted where received_at < :before order by received_at, unrouted_id {limit :limit})`,
+  { affects: 'none' },
+);
+
+/** What an account says about messages that it gets. */
+export const receiver = statement<
+  { account: AccountKey },
+  { region: string | null; mobile: string | null; tel: string | null; stop_words: string | null }
+>('incoming.receiver', 'select region, mobile, tel, stop_words from account where account_id = :account');

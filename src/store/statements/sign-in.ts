@@ -1,0 +1,207 @@
+import { statement } from '../statement.ts';
+
+/** Links, sessions, second factors and wrong passwords of the console. */
+type Owned = { owner: string; operator: bigint | null; accountId: bigint | null };
+type ByOwner = { owner: string };
+const none = { affects: 'none' } as const;
+
+export interface AccountSignInRow {
+  account_id: bigint;
+  username: string;
+  password_hash: string | null;
+  disabled_at: bigint | null;
+  allowed_networks: string | null;
+}
+export const accountById = statement<{ account: bigint }, AccountSignInRow>(
+  'signIn.account',
+  `select account_id, username, password_hash, disabled_at, allowed_networks from account where account_id = :account`,
+);
+export const setAccountPassword = statement<{ account: bigint; passwordHash: string | null }>(
+  'signIn.setAccountPassword',
+  'update account set password_hash = :passwordHash where account_id = :account',
+);
+/** Also shown to clients of the contract, in its profile. */
+export const accountSignedIn = statement<{ account: bigint; at: number }>(
+  'signIn.accountSignedIn',
+  'update account set last_login_at = :at where account_id = :account',
+);
+
+export const addLink = statement<Owned & { hash: string; expiresAt: number }>(
+  'signIn.addLink',
+  `insert into sign_in_link (link_hash, owner, operator_id, account_id, expires_at)
+   values (:hash, :owner, :operator, :accountId, :expiresAt)`,
+  none,
+);
+export interface LinkRow {
+  operator_id: bigint | null;
+  account_id: bigint | null;
+  expires_at: bigint;
+}
+export const linkByHash = statement<{ hash: string }, LinkRow>(
+  'signIn.linkByHash',
+  'select operator_id, account_id, expires_at from sign_in_link where link_hash = :hash',
+);
+/** The one that deletes it has used it. */
+export const deleteLink = statement<{ hash: string }>(
+  'signIn.deleteLink',
+  'delete from sign_in_link where link_hash = :hash',
+  none,
+);
+export const deleteLinksOf = statement<ByOwner>(
+  'signIn.deleteLinksOf',
+  'delete from sign_in_link where owner = :owner',
+  none,
+);
+export const deleteOldLinks = statement<{ before: number; limit: number }>(
+  'signIn.deleteOldLinks',
+  `delete from sign_in_link where link_hash in
+     (select link_hash from sign_in_link where expires_at < :before order by expires_at {limit :limit})`,
+  none,
+);
+
+export interface SessionRow {
+  session_id: bigint;
+  operator_id: bigint | null;
+  account_id: bigint | null;
+  awaits_code: bigint;
+  created_at: bigint;
+  seen_at: bigint;
+  expires_at: bigint;
+  address: string;
+  agent: string;
+}
+const sessionColumns =
+  'session_id, session.operator_id, session.account_id, awaits_code, session.created_at, seen_at, expires_at, session.address, agent';
+export interface FoundSessionRow extends SessionRow {
+  operator_name: string | null;
+  operator_disabled_at: bigint | null;
+  username: string | null;
+  account_disabled_at: bigint | null;
+  allowed_networks: string | null;
+}
+export const addSession = statement<
+  Owned & {
+    hash: string;
+    id: bigint;
+    awaitsCode: number;
+    createdAt: number;
+    expiresAt: number;
+    address: string;
+    agent: string;
+  }
+>(
+  'signIn.addSession',
+  `insert into session (session_hash, owner, operator_id, account_id, session_id, awaits_code, created_at, seen_at,
+     expires_at, address, agent)
+   values (:hash, :owner, :operator, :accountId, :id, :awaitsCode, :createdAt, :createdAt, :expiresAt, :address, :agent)`,
+  none,
+);
+/** With its owner, who may be disabled by now. */
+export const sessionByHash = statement<{ hash: string }, FoundSessionRow>(
+  'signIn.sessionByHash',
+  `select ${sessionColumns}, operator.name as operator_name, operator.disabled_at as operator_disabled_at,
+     username, account.disabled_at as account_disabled_at, allowed_networks
+   from session left join operator on operator.operator_id = session.operator_id
+     left join account on account.account_id = session.account_id
+   where session_hash = :hash`,
+);
+export const sessionsOf = statement<ByOwner & { limit: number }, SessionRow>(
+  'signIn.sessionsOf',
+  `select ${sessionColumns} from session where owner = :owner order by created_at desc, session_id desc {limit :limit}`,
+);
+export const sessionSeen = statement<{ hash: string; seenAt: number }>(
+  'signIn.sessionSeen',
+  'update session set seen_at = :seenAt where session_hash = :hash and seen_at < :seenAt',
+  none,
+);
+export const deleteSessionOf = statement<ByOwner & { id: bigint }>(
+  'signIn.deleteSessionOf',
+  'delete from session where owner = :owner and session_id = :id',
+  none,
+);
+/** All but one; session_id 0 is never given. */
+export const deleteSessionsOf = statement<ByOwner & { keep: bigint }>(
+  'signIn.deleteSessionsOf',
+  'delete from session where owner = :owner and session_id <> :keep',
+  none,
+);
+export const deleteOldSessions = statement<{ before: number; limit: number }>(
+  'signIn.deleteOldSessions',
+  `delete from session where session_hash in
+     (select session_hash from session where expires_at < :before order by expires_at {limit :limit})`,
+  none,
+);
+
+export interface FactorRow {
+  secret: string;
+  confirmed_at: bigint | null;
+  last_step: bigint;
+}
+export const factorOf = statement<ByOwner, FactorRow>(
+  'signIn.factorOf',
+  'select secret, confirmed_at, last_step from second_factor where owner = :owner',
+);
+export const setFactor = statement<Owned & { secret: string }>(
+  'signIn.setFactor',
+  `insert into second_factor (owner, operator_id, account_id, secret, last_step)
+   values (:owner, :operator, :accountId, :secret, 0)
+   on conflict (owner) do update set secret = :secret, confirmed_at = null, last_step = 0
+   where second_factor.confirmed_at is null`,
+  none,
+);
+/** A code is good once: its step must be later than the last one. */
+export const factorUsed = statement<ByOwner & { step: number; confirmedAt: number }>(
+  'signIn.factorUsed',
+  `update second_factor set last_step = :step, confirmed_at = coalesce(confirmed_at, :confirmedAt)
+   where owner = :owner and last_step < :step`,
+  none,
+);
+export const deleteFactor = statement<ByOwner>(
+  'signIn.deleteFactor',
+  'delete from second_factor where owner = :owner',
+  none,
+);
+export const addRecoveryCode = statement<Owned & { hash: string }>(
+  'signIn.addRecoveryCode',
+  `insert into recovery_code (owner, operator_id, account_id, code_hash) values (:owner, :operator, :accountId, :hash)`,
+  none,
+);
+export const useRecoveryCode = statement<ByOwner & { hash: string }>(
+  'signIn.useRecoveryCode',
+  'delete from recovery_code where owner = :owner and code_hash = :hash',
+  none,
+);
+export const deleteRecoveryCodes = statement<ByOwner>(
+  'signIn.deleteRecoveryCodes',
+  'delete from recovery_code where owner = :owner',
+  none,
+);
+export const countRecoveryCodes = statement<ByOwner, { total: bigint }>(
+  'signIn.countRecoveryCodes',
+  'select count(*) as total from recovery_code where owner = :owner',
+);
+
+export const failuresOf = statement<{ hash: string }, { failures: bigint; failed_at: bigint }>(
+  'signIn.failuresOf',
+  'select failures, failed_at from sign_in_failure where key_hash = :hash',
+);
+/** Failures before `since` are forgotten. */
+export const addFailure = statement<{ hash: string; at: number; since: number }>(
+  'signIn.addFailure',
+  `insert into sign_in_failure (key_hash, failures, failed_at) values (:hash, 1, :at)
+   on conflict (key_hash) do update set
+     failures = case when sign_in_failure.failed_at < :since then 1 else sign_in_failure.failures + 1 end,
+     failed_at = :at`,
+  none,
+);
+export const clearFailures = statement<{ hash: string }>(
+  'signIn.clearFailures',
+  'delete from sign_in_failure where key_hash = :hash',
+  none,
+);
+export const deleteOldFailures = statement<{ before: number; limit: number }>(
+  'signIn.deleteOldFailures',
+  `delete from sign_in_failure where key_hash in
+     (select key_hash from sign_in_failure where failed_at < :before order by failed_at {limit :limit})`,
+  none,
+);

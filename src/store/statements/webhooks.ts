@@ -1,0 +1,138 @@
+import { statement } from '../statement.ts';
+
+/** Webhooks, what is to be delivered to them, and the attempts. */
+export interface WebhookRow {
+  webhook_id: bigint;
+  account_id: bigint | null;
+  username: string | null;
+  url: string;
+  events: string;
+  is_full: bigint;
+  secret: string;
+  old_secret: string | null;
+  old_secret_until: bigint | null;
+  created_at: bigint;
+  disabled_at: bigint | null;
+  disabled_reason: string | null;
+}
+const none = { affects: 'none' } as const;
+type One = { webhook: bigint };
+type Delivery = One & { event: bigint };
+const columns = `webhook_id, webhook.account_id, username, url, events, is_full, secret, old_secret, old_secret_until,
+  webhook.created_at, webhook.disabled_at, disabled_reason`;
+const source = 'webhook left join account on account.account_id = webhook.account_id';
+
+export const addWebhook = statement<
+  One & { owner: bigint | null; url: string; events: string; isFull: number; secret: string; createdAt: number }
+>(
+  'webhooks.add',
+  `insert into webhook (webhook_id, account_id, url, events, is_full, secret, created_at)
+   values (:webhook, :owner, :url, :events, :isFull, :secret, :createdAt)`,
+  none,
+);
+export const countWebhooks = statement<Record<string, never>, { total: bigint }>(
+  'webhooks.count',
+  'select count(*) as total from webhook',
+);
+export const webhookById = statement<One, WebhookRow>(
+  'webhooks.byId',
+  `select ${columns} from ${source} where webhook_id = :webhook`,
+);
+export const webhooksAfter = statement<{ afterAt: number; afterId: bigint; limit: number }, WebhookRow>(
+  'webhooks.after',
+  `select ${columns} from ${source} where (webhook.created_at, webhook_id) > (:afterAt, :afterId)
+   order by webhook.created_at, webhook_id {limit :limit}`,
+);
+export const removeWebhook = statement<One>('webhooks.remove', 'delete from webhook where webhook_id = :webhook', none);
+export const rotateSecret = statement<One & { secret: string; until: number }>(
+  'webhooks.rotate',
+  `update webhook set old_secret = secret, old_secret_until = :until, secret = :secret where webhook_id = :webhook`,
+  none,
+);
+export const setWebhookDisabled = statement<One & { disabledAt: number | null; reason: string | null }>(
+  'webhooks.setDisabled',
+  'update webhook set disabled_at = :disabledAt, disabled_reason = :reason where webhook_id = :webhook',
+  none,
+);
+
+/** Webhooks for which something is due now. */
+export const webhooksDue = statement<{ now: number }, One & { webhook_id: bigint }>(
+  'webhooks.due',
+  `select webhook_id from webhook where disabled_at is null and exists (select 1 from webhook_delivery
+     where webhook_delivery.webhook_id = webhook.webhook_id and due_at <= :now and lease_until <= :now)
+   order by webhook_id`,
+);
+export interface DeliveryRow {
+  webhook_id: bigint;
+  event_id: bigint;
+  account_id: bigint | null;
+  type: string;
+  at: bigint;
+  data: string;
+  attempts: bigint;
+}
+/**
+ * Takes the oldest that are due, until the lease ends. Where two processes choose the same row, the
+ * second one finds the lease and leaves it alone.
+ */
+export const claimDue = statement<One & { now: number; until: number; limit: number }, DeliveryRow>(
+  'webhooks.claim',
+  `update webhook_delivery set lease_until = :until
+   where webhook_id = :webhook and due_at <= :now and lease_until <= :now and event_id in
+     (select event_id from webhook_delivery where webhook_id = :webhook and due_at <= :now and lease_until <= :now
+      order by due_at, event_id {limit :limit})
+   returning webhook_id, event_id, account_id, type, at, data, attempts`,
+  none,
+);
+/** Only the holder of the lease writes what became of it. */
+export const settleDelivery = statement<Delivery & { lease: number; attempts: number; dueAt: number | null }>(
+  'webhooks.settle',
+  `update webhook_delivery set attempts = :attempts, due_at = :dueAt, lease_until = 0
+   where webhook_id = :webhook and event_id = :event and lease_until = :lease`,
+  none,
+);
+export const addAttempt = statement<
+  Delivery & { number: number; at: number; status: number | null; error: string | null; durationMs: number }
+>(
+  'webhooks.addAttempt',
+  `insert into webhook_attempt (webhook_id, event_id, number, at, status, error, duration_ms)
+   values (:webhook, :event, :number, :at, :status, :error, :durationMs)
+   on conflict (webhook_id, event_id, number) do nothing`,
+  none,
+);
+export interface AttemptRow {
+  event_id: bigint;
+  number: bigint;
+  at: bigint;
+  status: bigint | null;
+  error: string | null;
+  duration_ms: bigint;
+  type: string;
+  due_at: bigint | null;
+  attempts: bigint;
+}
+export const attemptsBefore = statement<
+  One & { beforeAt: number; beforeEvent: bigint; beforeNumber: number; limit: number },
+  AttemptRow
+>(
+  'webhooks.attemptsBefore',
+  `select webhook_attempt.event_id, number, webhook_attempt.at, status, error, duration_ms, type, due_at, attempts
+   from webhook_attempt join webhook_delivery on webhook_delivery.webhook_id = webhook_attempt.webhook_id
+     and webhook_delivery.event_id = webhook_attempt.event_id
+   where webhook_attempt.webhook_id = :webhook
+     and (webhook_attempt.at, webhook_attempt.event_id, number) < (:beforeAt, :beforeEvent, :beforeNumber)
+   order by webhook_attempt.at desc, webhook_attempt.event_id desc, number desc {limit :limit}`,
+);
+/** The schedule begins anew after `attempts`; their numbers go on. */
+export const resendDelivery = statement<Delivery & { dueAt: number }>(
+  'webhooks.resend',
+  'update webhook_delivery set due_at = :dueAt where webhook_id = :webhook and event_id = :event',
+  none,
+);
+/** Attempts go with their deliveries. */
+export const deleteOldDeliveries = statement<{ before: number; limit: number }>(
+  'webhooks.deleteOld',
+  `delete from webhook_delivery where (webhook_id, event_id) in
+     (select webhook_id, event_id from webhook_delivery where at < :before order by at {limit :limit})`,
+  none,
+);

@@ -1,0 +1,251 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { readConfig } from '../../src/config/settings.ts';
+import { addRecord, type UnsurePolicy } from '../../src/domain/account-records.ts';
+import { createServices, type Services } from '../../src/services.ts';
+import { createRandom } from '../durability/random.ts';
+import { sql } from '../support/opened-database.ts';
+import { createCarrier, type SubmittedEvent, textOf, tokenOf } from './carrier.ts';
+import { type ChaosNode, startNode } from './chaos-node.ts';
+import { check } from './checker.ts';
+import type { Event, Outcome } from './history.ts';
+import type { Ask } from './protocol.ts';
+
+/**
+ * Sends and cancels messages through nodes that are killed at random, with a carrier that misbehaves
+ * and clocks that jump. After that everything is let run, and the checker judges what was seen.
+ */
+export interface ChaosOptions {
+  readonly database: string;
+  readonly seed: number;
+  readonly nodes: number;
+  readonly kills: number;
+  /** Random acts between two kills. */
+  readonly actsPerKill: number;
+  readonly unsurePolicy: UnsurePolicy;
+  /** Kills something else than a node, such as the database server. Resolves when it serves again. */
+  readonly killOther?: () => Promise<string>;
+  readonly progress?: (kills: number, messages: number) => void;
+}
+export interface ChaosResult {
+  readonly faults: readonly string[];
+  readonly messages: number;
+  readonly kills: number;
+  readonly events: readonly Event[];
+}
+
+const ACCOUNTS = ['chaos-a', 'chaos-b', 'chaos-c'];
+const CREDITS = 1_000_000n;
+const TIMES = { unsureMs: 60_000, leaseMs: 20_000, submitTimeoutMs: 2_000 };
+const HOUR = 3_600_000;
+
+const sentRows = sql<Record<string, never>, { text: string; status: string; captured: bigint }>(
+  `select text, status, (select coalesce(sum(amount), 0) from movement where movement.account_id = sent.account_id
+     and movement.message_id = sent.message_id and kind = 'capture') as captured from sent`,
+);
+const scheduledRows = sql<Record<string, never>, { text: string }>('select text from scheduled');
+const movingRows = sql<Record<string, never>, { total: bigint }>(
+  "select count(*) as total from dispatch where state <> 'undecided'",
+);
+
+interface Slot {
+  node: ChaosNode;
+  /** Of the process that runs now: what it has submitted may be unknown after a kill. */
+  submitted: SubmittedEvent[];
+}
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+const setAnswered = (events: readonly SubmittedEvent[], answered: boolean): void => {
+  for (const event of events) (event as Mutable<SubmittedEvent>).answered = answered;
+};
+
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const run = await createRun(options);
+  try {
+    for (let kills = 0; kills < options.kills; kills++) {
+      for (let act = 0; act < options.actsPerKill; act++) await run.act();
+      await run.kill();
+      options.progress?.(kills + 1, run.messages());
+    }
+    for (let act = 0; act < options.actsPerKill; act++) await run.act();
+    await run.settle();
+    return await run.judge();
+  } finally {
+    await run.end();
+  }
+}
+
+async function createRun(options: ChaosOptions) {
+  const { database, seed, unsurePolicy } = options;
+  const random = createRandom('acts', seed);
+  const events: Event[] = [];
+  const record = (event: Event) => void events.push(event);
+  const config = readConfig({ COLUMBA_DATABASE: database });
+  const services = await createServices(config, { now: Date.now, sleep, log: pino({ level: 'silent' }) });
+  for (const username of ACCOUNTS) {
+    await addRecord(services.database, { username, passwordHash: null, credits: CREDITS, unsurePolicy }, Date.now());
+  }
+  let offsetMs = 0;
+  let tokens = 0;
+  const slots: Slot[] = [];
+  const underWay = new Set<Promise<unknown>>();
+  const scheduled: { token: string; account: string; id: string }[] = [];
+
+  const anyNode = () => random.pick(slots).node;
+  const carrier = createCarrier({
+    random: createRandom('carrier', seed),
+    record,
+    sendReceipt: async (attemptId, status) =>
+      (await anyNode().ask({ kind: 'receipt', attemptId, status })).kind === 'done',
+  });
+
+  async function launch(): Promise<Slot> {
+    const submitted: SubmittedEvent[] = [];
+    const node = await startNode({ database, times: TIMES }, (parts, onHeard) => {
+      const own: SubmittedEvent[] = [];
+      onHeard(() => setAnswered(own, true));
+      return carrier.submit(parts, (event) => {
+        own.push(event);
+        submitted.push(event);
+        record(event);
+      });
+    });
+    await node.ask({ kind: 'clock', offsetMs });
+    return { node, submitted };
+  }
+  for (let count = 0; count < options.nodes; count++) slots.push(await launch());
+
+  const background = (work: Promise<unknown>) => {
+    const tracked = work.finally(() => underWay.delete(tracked));
+    underWay.add(tracked);
+  };
+  const send = async (): Promise<void> => {
+    const token = String(++tokens).padStart(6, '0');
+    const account = random.pick(ACCOUNTS);
+    const isLong = random.chance(0.2);
+    const delayMs = random.pick([null, null, 200, 1_000, HOUR]);
+    record({ kind: 'send-asked', token, account, parts: isLong ? 2 : 1 });
+    const answer = await anyNode().ask({ kind: 'send', account, text: textOf(token, isLong ? 25 : 1), delayMs });
+    if (answer.kind === 'refused') record({ kind: 'refused', token });
+    if (answer.kind !== 'done') return;
+    const id = answer.values.id as string;
+    record({ kind: 'accepted', token, id });
+    if (delayMs !== null) scheduled.push({ token, account, id });
+  };
+  const cancel = async (): Promise<void> => {
+    const [message] = scheduled.splice(random.below(scheduled.length), 1);
+    if (!message) return;
+    const { token, account, id } = message;
+    record({ kind: 'cancel-asked', token });
+    const answer = await anyNode().ask({ kind: 'cancel', account, id });
+    if (answer.kind === 'done') record({ kind: 'cancelled', token });
+    if (answer.kind === 'refused') record({ kind: 'cancel-refused', token });
+  };
+  const balances = async (account: string): Promise<void> => {
+    const answer = await anyNode().ask({ kind: 'balances', account });
+    if (answer.kind !== 'done') return;
+    const { free = '', held = '', used = '' } = answer.values;
+    record({
+      kind: 'balances',
+      account,
+      granted: CREDITS,
+      free: BigInt(free),
+      held: BigInt(held),
+      used: BigInt(used),
+    });
+  };
+  const tellAll = (ask: Ask) => Promise.all(slots.map(({ node }) => node.ask(ask)));
+  const jump = async (byMs: number): Promise<void> => {
+    offsetMs += byMs;
+    await tellAll({ kind: 'clock', offsetMs });
+  };
+
+  return {
+    messages: () => tokens,
+
+    async act(): Promise<void> {
+      const way = random.below(100);
+      if (way < 65) background(send());
+      else if (way < 80) background(cancel());
+      else if (way < 92) background(balances(random.pick(ACCOUNTS)));
+      else await jump(random.below(60_000) - 20_000);
+      if (random.chance(0.3)) await sleep(random.below(15));
+    },
+
+    async kill(): Promise<void> {
+      if (options.killOther && random.chance(0.2)) {
+        record({ kind: 'killed', what: await options.killOther() });
+        return;
+      }
+      const place = random.below(slots.length);
+      const slot = slots[place] as Slot;
+      await slot.node.kill();
+      record({ kind: 'killed', what: `node ${place}` });
+      // Nobody knows which of its answers it has written down.
+      setAnswered(slot.submitted, false);
+      slots[place] = await launch();
+    },
+
+    /** Lets the time pass until nothing moves any more. */
+    async settle(): Promise<void> {
+      await Promise.all(underWay);
+      for (let looks = 0; ; looks++) {
+        if (looks > 600) throw new Error('messages are still moving');
+        await jump(20 * 60_000);
+        await sleep(100);
+        await carrier.settled();
+        if (((await services.database.first(movingRows, {}))?.total ?? 0n) === 0n) return;
+      }
+    },
+
+    async judge(): Promise<ChaosResult> {
+      for (const account of ACCOUNTS) await balances(account);
+      const outcomes = await outcomesOf(services);
+      const unsure = unsureTokens(events);
+      const statuses = new Map(outcomes.map(({ token, status }) => [token, status]));
+      const faults = check({
+        events,
+        outcomes,
+        unsurePolicy,
+        pendingReason: (token) => {
+          if (carrier.silent.has(token)) return 'the carrier sends no receipt';
+          const isUndecided = statuses.get(token) === 'UNKNOWN' && unsure.has(token);
+          return isUndecided ? 'an operator decides' : null;
+        },
+      });
+      const { discrepancies } = await services.ledger.check();
+      const ledger = discrepancies.map(
+        ({ username, side, kept, counted }) => `${username}: ${side} ${kept}, ${counted}`,
+      );
+      const kills = events.filter(({ kind }) => kind === 'killed').length;
+      return { faults: [...faults, ...ledger], messages: tokens, kills, events };
+    },
+
+    async end(): Promise<void> {
+      await Promise.all(slots.map(({ node }) => node.stop()));
+      await services.stop();
+    },
+  };
+}
+
+async function outcomesOf({ database }: Services): Promise<Outcome[]> {
+  const sent = await database.all(sentRows, {});
+  const scheduled = await database.all(scheduledRows, {});
+  return [
+    ...sent.map(({ text, status, captured }) => {
+      const token = tokenOf(text);
+      return { token, list: 'sent' as const, status, captured: Number(captured) };
+    }),
+    ...scheduled.map(({ text }) => ({ token: tokenOf(text), list: 'scheduled' as const, status: null, captured: 0 })),
+  ];
+}
+
+/** Messages of which a node that was killed, or a lost answer, leaves open whether they were taken. */
+function unsureTokens(events: readonly Event[]): Set<string> {
+  const hasKills = events.some(({ kind }) => kind === 'killed');
+  const submitted = events.filter((event) => event.kind === 'submitted');
+  const answered = new Set(submitted.filter(({ answered }) => answered).map(({ token }) => token));
+  const all = events.flatMap((event) => (event.kind === 'send-asked' ? [event.token] : []));
+  const open = new Set(submitted.filter(({ answered }) => !answered).map(({ token }) => token));
+  // A node that was killed between its claim and the submission leaves no trace at the carrier.
+  return new Set(all.filter((token) => open.has(token) || (hasKills && !answered.has(token))));
+}

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SEED } from '../durability/random.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { runChaos } from './chaos-run.ts';
+
+onEveryEngine('chaos', (engine) => {
+  for (const unsurePolicy of ['never-twice', 'submit-again'] as const) {
+    test(`no message is lost, sent twice or sent after its cancel while nodes are killed (${unsurePolicy}, SEED=${SEED})`, async () => {
+      const database = await engine.fresh('empty');
+      const { faults, messages } = await runChaos({
+        database,
+        seed: SEED,
+        nodes: 2,
+        kills: 2,
+        actsPerKill: 25,
+        unsurePolicy,
+      });
+      assert.ok(messages > 20, `${messages} messages`);
+      assert.deepEqual(faults, []);
+    });
+  }
+});

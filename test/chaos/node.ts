@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { readConfig } from '../../src/config/settings.ts';
+import { createAccepting } from '../../src/domain/accepting.ts';
+import { accountNamed } from '../../src/domain/accounts.ts';
+import { createMessageRecords } from '../../src/domain/message-records.ts';
+import { heldReceiptsFor } from '../../src/domain/receipts.ts';
+import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
+import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../../src/gateway/connector.ts';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { Problem } from '../../src/problem.ts';
+import { createServices } from '../../src/services.ts';
+import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from './protocol.ts';
+
+/** A node of a chaos run: the domain and the dispatcher, with a carrier in the process of the run. */
+const settings = JSON.parse(process.argv[2] as string) as NodeSettings;
+let offsetMs = 0;
+const now = () => Date.now() + offsetMs;
+const log = pino({ level: 'silent' });
+const tell = (message: FromNode) => void process.send?.(message);
+
+const services = await createServices(readConfig({ COLUMBA_DATABASE: settings.database }), { now, sleep, log });
+const { database } = services;
+const accepting = createAccepting(database, now);
+const messages = createMessageRecords(database, now);
+const events = createCarrierEvents(database, now);
+let calls = 0;
+const submitting = new Map<number, (results: SubmitResult[]) => void>();
+
+/** Byte 5 of the user data header is the number of the part. */
+const partOf = ({ attemptId, text, udh }: Submission): SubmittedPart => ({ attemptId, text, part: udh?.[5] ?? 1 });
+
+const carrier = (name: string): Connector => ({
+  name,
+  kind: 'loopback',
+  start: async () => {},
+  stop: async () => {},
+  submit: (parts, signal) =>
+    new Promise((resolve) => {
+      const call = ++calls;
+      submitting.set(call, resolve);
+      signal.addEventListener('abort', () => {
+        if (submitting.delete(call)) resolve(parts.map(() => ({ kind: 'unsure', reason: 'no answer' })));
+      });
+      tell({ kind: 'submit', call, parts: parts.map(partOf) });
+    }),
+});
+
+const gateway = createGateway({
+  database,
+  now,
+  sleep,
+  events,
+  onGatewayIds: heldReceiptsFor(now),
+  ofFile: [],
+  settings: { ...settings.times, pollMs: 50, stopTimeoutMs: 1_000 },
+  failed: () => {},
+  create: carrier,
+});
+
+async function perform(ask: Ask): Promise<Record<string, string>> {
+  switch (ask.kind) {
+    case 'send': {
+      const { account_id: account } = await accountNamed(database, ask.account);
+      const { accepted } = await accepting.accept(
+        account,
+        { region: 'ZA', timeZone: null, quietHours: null },
+        {
+          recipients: [{ number: '+27825550201', text: ask.text }],
+          sender: null,
+          reference: null,
+          sendAt: ask.delayMs === null ? null : now() + ask.delayMs,
+          notAfter: null,
+        },
+      );
+      gateway.wake();
+      return { id: String(accepted[0]?.id) };
+    }
+    case 'cancel': {
+      const { account_id: account } = await accountNamed(database, ask.account);
+      await messages.cancel(account, BigInt(ask.id));
+      return {};
+    }
+    case 'receipt': {
+      const status = ask.status as ReceivedReceipt['status'];
+      const { attemptId } = ask;
+      await events.receipt({ connector: 'loopback', attemptId, gatewayId: null, status, at: now(), detail: null });
+      return {};
+    }
+    case 'balances': {
+      const { account_id: account } = await accountNamed(database, ask.account);
+      const { free, held, used } = await services.ledger.balances(account);
+      return { free: String(free), held: String(held), used: String(used) };
+    }
+    case 'clock':
+      offsetMs = ask.offsetMs;
+      gateway.wake();
+      return {};
+    case 'stop':
+      await gateway.stop();
+      await services.stop();
+      return {};
+  }
+}
+
+const REFUSALS: ReadonlySet<string> = new Set(['bad-argument', 'conflict', 'not-found']);
+
+async function answerOf(ask: Ask): Promise<Answer> {
+  try {
+    return { kind: 'done', values: await perform(ask) };
+  } catch (thrown) {
+    const isRefusal = thrown instanceof Problem && REFUSALS.has(thrown.kind);
+    return { kind: isRefusal ? 'refused' : 'failed', reason: String(thrown) };
+  }
+}
+
+process.on('message', async (message: ToNode) => {
+  if (message.kind === 'submitted') {
+    const resolve = submitting.get(message.call);
+    submitting.delete(message.call);
+    if (resolve) tell({ kind: 'heard', call: message.call });
+    resolve?.([...message.results]);
+    return;
+  }
+  tell({ kind: 'answer', call: message.call, answer: await answerOf(message.ask) });
+  if (message.ask.kind === 'stop') process.disconnect();
+});
+process.on('disconnect', () => process.exit());
+await gateway.start();
+tell({ kind: 'serving' });

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openActions, pointers } from '../support/actions.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { load, scheduled } from './archived-account.ts';
+
+const acme = { username: 'acme' };
+const ONE = { recipients: ['082 555 0201'], text: 'hello' };
+
+onEveryEngine('actions that send', (engine) => {
+  test('message send answers 202 with ids, and the message is QUEUED among the sent ones', async (t) => {
+    const { of, account, status } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    const result = await of('acme', 'message send', { body: { ...ONE, reference: 'order-17', sender: 'ACME' } });
+    const id = result.accepted[0].id;
+    assert.deepEqual(result.accepted, [{ id, recipient: '+27825550201', parts: 1, encoding: 'gsm7' }]);
+    const shown = await of('acme', 'message show', { params: { id } });
+    assert.deepEqual([shown.status, shown.reference, shown.recipient], ['QUEUED', 'order-17', '+27825550201']);
+    assert.deepEqual(await of('acme', 'credits show'), { free: '9', held: '1', used: '0' });
+    assert.equal(await status('message send', { params: acme, body: ONE }), 202);
+  });
+
+  test('a dry run answers 200, changes nothing and leaves nothing in the audit', async (t) => {
+    const { of, account, status, run } = await openActions(engine, t);
+    await account('acme', { credits: '1' });
+    const given = {
+      params: acme,
+      query: { dry_run: '' },
+      body: { recipients: ['0825550201', '0825550202'], text: 'ж' },
+    };
+    assert.equal(await status('message send', given), 200);
+    const result = await of('acme', 'message send', given);
+    assert.deepEqual([result.parts, result.creditsMissing, result.ucs2Characters], [2, '1', ['ж']]);
+    assert.deepEqual(await of('acme', 'credits show'), { free: '1', held: '0', used: '0' });
+    const { items } = await run('audit list', {});
+    assert.deepEqual(
+      items.map(({ action }: { action: string }) => action),
+      ['account add'],
+    );
+  });
+
+  test('the audit has ids and no number and no text', async (t) => {
+    const { of, account, run } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    await of('acme', 'message send', { body: ONE });
+    const [entry] = (await run('audit list', {})).items;
+    assert.match(entry.target, /^acme\/\d+\+1$/);
+    assert.doesNotMatch(JSON.stringify(entry), /hello|5550201/);
+  });
+
+  test('each text goes to its recipient, and their numbers must agree', async (t) => {
+    const { of, account, refusal } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    const recipients = ['0825550201', '0825550202'];
+    const { accepted } = await of('acme', 'message send', { body: { recipients, texts: ['one', 'two'] } });
+    const second = await of('acme', 'message show', { params: { id: accepted[1].id } });
+    assert.deepEqual([second.recipient, second.text], ['+27825550202', 'two']);
+    for (const [body, pointer] of [
+      [{ recipients }, '#/text'],
+      [{ recipients, text: 'x', texts: ['x', 'y'] }, '#/text'],
+      [{ recipients, texts: ['x'] }, '#/texts'],
+      [{ recipients: [], text: 'x' }, '#/recipients'],
+      [{ recipients, text: '' }, '#/text'],
+      [{ recipients, text: 'x', sender: 'too long name' }, '#/sender'],
+      [{ recipients: Array.from({ length: 1_001 }, () => '0825550201'), text: 'x' }, '#/recipients'],
+    ] as const) {
+      assert.deepEqual(pointers(await refusal('message send', { params: acme, body })), [pointer], pointer);
+    }
+  });
+
+  test('too few credits refuse the whole request with 409', async (t) => {
+    const { account, refusal, of } = await openActions(engine, t);
+    await account('acme', { credits: '1' });
+    const body = { recipients: ['0825550201', '0825550202'], text: 'hello' };
+    const problem = await refusal('message send', { params: acme, body });
+    assert.equal(problem.kind, 'conflict');
+    assert.match(problem.message, /1 are missing/);
+    assert.deepEqual((await of('acme', 'message list')).items, []);
+  });
+
+  test('message resend sends the same text as a new message', async (t) => {
+    const { of, account, refusal } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    const first = (await of('acme', 'message send', { body: ONE })).accepted[0].id;
+    const second = (await of('acme', 'message resend', { params: { id: first } })).accepted[0].id;
+    assert.notEqual(second, first);
+    assert.equal((await of('acme', 'message show', { params: { id: second } })).text, 'hello');
+    assert.equal((await refusal('message resend', { params: { ...acme, id: '999' } })).kind, 'not-found');
+  });
+
+  test('a scheduled message is cancelled with its credits, and one that waits is not decided about', async (t) => {
+    const { of, account, refusal } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    const sendAt = '2026-11-16T12:00:00.000Z';
+    const id = (await of('acme', 'message send', { body: { ...ONE, sendAt } })).accepted[0].id;
+    assert.equal((await of('acme', 'message show', { params: { id } })).scheduledAt, sendAt);
+    const decided = await refusal('message decide', { params: { ...acme, id }, body: { decision: 'submitted' } });
+    assert.equal(decided.kind, 'conflict');
+    assert.deepEqual(await of('acme', 'message cancel', { params: { id } }), { id, creditsReturned: '1' });
+    const gone = await refusal('message decide', { params: { ...acme, id }, body: { decision: 'submitted' } });
+    assert.equal(gone.kind, 'not-found');
+  });
+
+  test('message arm arms an imported schedule', async (t) => {
+    const bench = await openActions(engine, t);
+    await load(bench, { scheduled: [scheduled(7, 'later')] });
+    assert.deepEqual(await bench.of('acme', 'message arm', { body: {} }), { armed: 1, refused: [] });
+    assert.deepEqual(await bench.of('acme', 'message arm', { body: { ids: ['7'] } }), { armed: 0, refused: [] });
+  });
+});
+
+onEveryEngine('actions of connectors', (engine) => {
+  test('a connector is added, shown without its secrets, paused, resumed and removed', async (t) => {
+    const { run, refusal } = await openActions(engine, t);
+    const params = { name: 'partner' };
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const config = { url: 'https://carrier.example/sms', secret };
+    const added = await run('connector put', { params, body: { kind: 'webhook', config, isDefault: true } });
+    assert.deepEqual([added.state, added.isDefault, added.config.secret], ['working', true, '…']);
+    assert.ok(!JSON.stringify(await run('connector list')).includes(secret));
+    assert.equal((await run('connector pause', { params })).state, 'paused');
+    assert.equal((await run('connector resume', { params })).state, 'working');
+    assert.deepEqual((await run('status')).sending.connectors, [{ name: 'partner', state: 'working' }]);
+    await run('connector put', { params: { name: 'other' }, body: { kind: 'loopback', isDefault: true } });
+    assert.equal((await run('connector show', { params })).isDefault, false, 'one is the default');
+    assert.deepEqual(await run('connector remove', { params }), params);
+    assert.equal((await refusal('connector show', { params })).kind, 'not-found');
+  });
+
+  test('a configuration that does not fit its kind is refused, with every wrong field and without its values', async (t) => {
+    const { refusal } = await openActions(engine, t);
+    const body = { kind: 'loopback', config: { receiptAfterMs: -1, secret: 'hidden' } };
+    const problem = await refusal('connector put', { params: { name: 'x' }, body });
+    assert.equal(problem.kind, 'bad-argument');
+    assert.ok(pointers(problem).includes('#/config/receiptAfterMs'));
+    assert.doesNotMatch(JSON.stringify(problem), /hidden/);
+  });
+});

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { createAccepting, type NewMessages } from '../../src/domain/accepting.ts';
+import { addRecord, changeRecord, type NewAccount } from '../../src/domain/account-records.ts';
+import { type ClaimedMessage, createClaiming } from '../../src/domain/claiming.ts';
+import { createLedger } from '../../src/domain/ledger.ts';
+import { createMessageRecords } from '../../src/domain/message-records.ts';
+import { createOutbox } from '../../src/domain/outbox.ts';
+import { createSettling, type OnGatewayIds, type Outcome } from '../../src/domain/settling.ts';
+import { newAttemptId } from '../../src/gateway/submissions.ts';
+import type { Engine } from './engines.ts';
+import { openStore, sql } from './opened-database.ts';
+
+/** Accounts that send, on a database of their own, with a clock that the test sets. */
+const idOf = sql<{ username: string }, { account_id: bigint }>(
+  'select account_id from account where username = :username',
+);
+
+export const START = Date.UTC(2026, 10, 17, 12);
+export const MINUTE = 60_000;
+export const LEASE = 2 * MINUTE;
+export const UNSURE = 15 * MINUTE;
+
+export const message = (given: Partial<NewMessages> & { to?: readonly string[]; text?: string } = {}): NewMessages => ({
+  recipients: (given.to ?? ['+27825550201']).map((number) => ({ number, text: given.text ?? 'hello' })),
+  sender: null,
+  reference: null,
+  sendAt: null,
+  notAfter: null,
+  ...given,
+});
+
+export async function openSending(engine: Engine, t: TestContext, onGatewayIds?: OnGatewayIds) {
+  const setting = await engine.fresh('empty');
+  const database = await openStore(setting);
+  t.after(() => database.close());
+  const clock = { now: START };
+  const now = () => clock.now;
+  const ledger = createLedger(database, now);
+  const accepting = createAccepting(database, now);
+  const settling = createSettling(database, now, onGatewayIds);
+  const claimingAs = (owner: string) =>
+    createClaiming(database, { now, owner, newAttemptId, leaseMs: LEASE, unsureMs: UNSURE });
+  const claiming = claimingAs('one');
+  let count = 0;
+  return {
+    setting,
+    database,
+    clock,
+    now,
+    ledger,
+    accepting,
+    settling,
+    claiming,
+    claimingAs,
+    outbox: createOutbox(database, now),
+    messages: createMessageRecords(database, now),
+    async addAccount(given: Partial<NewAccount> = {}): Promise<bigint> {
+      const username = `sender-${++count}`;
+      await addRecord(database, { username, passwordHash: null, credits: 1_000n, ...given }, clock.now);
+      return (await database.first(idOf, { username }))?.account_id as bigint;
+    },
+    change: (account: bigint, change: Parameters<typeof changeRecord>[3]) =>
+      changeRecord(database, account, `sender-${account}`, change),
+    accept: (account: bigint, given = message(), settings: Partial<Parameters<typeof accepting.accept>[1]> = {}) =>
+      accepting.accept(account, { region: 'ZA', timeZone: null, quietHours: null, ...settings }, given),
+    claim: (limit = 100, connector = 'loopback') =>
+      claiming.claim({ connector, isDefault: connector === 'loopback' }, limit),
+    settle: (
+      claimed: readonly ClaimedMessage[],
+      outcome: Outcome,
+      state: 'accepted' | 'refused' | 'unsure' = 'accepted',
+    ) =>
+      settling.settle(
+        claimed.map((each) => ({
+          message: each,
+          parts: each.parts.map(({ number }) => ({ part: number, state, gatewayId: null })),
+          outcome,
+        })),
+      ),
+    async checkLedger(when = ''): Promise<void> {
+      assert.deepEqual((await ledger.check()).discrepancies, [], when);
+    },
+  };
+}
+export type Sending = Awaited<ReturnType<typeof openSending>>;

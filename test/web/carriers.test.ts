@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { signedFields } from '../../src/gateway/standard-webhooks.ts';
+import { callAt, startOperatorApi } from '../operator/operator-api.ts';
+import { columba, type Server, serving } from '../support/command.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { ACME } from '../support/service.ts';
+
+const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
+const NEW_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+const connectorBody = (secret: string) => ({
+  kind: 'webhook',
+  config: { url: 'http://127.0.0.1:1/', secret, allowPrivate: true },
+});
+const MESSAGE = { sender: '0825550201', destination: '31234', text: 'from a carrier' };
+
+async function callback(address: string, data: object, given: { at: number; secret?: string; id?: string }) {
+  const body = JSON.stringify({ type: 'message.incoming', data });
+  const { at, secret = SECRET, id = 'msg_1' } = given;
+  const headers = { ...signedFields([secret], { id, at, body }), 'Content-Type': 'application/json' };
+  return fetch(`${address}/carriers/hook/`, { method: 'POST', headers, body });
+}
+
+const webOf = ({ output, child }: Server): Promise<string> =>
+  new Promise((resolve) => {
+    const look = () => {
+      const [, address] = /"web":"(http:[^"]+)"/.exec(output.stderr) ?? [];
+      if (address !== undefined) resolve(address);
+    };
+    child.stderr?.on('data', look);
+    look();
+  });
+
+onEveryEngine('carriers that call the web listener', (engine) => {
+  test('a callback is in the inbox when it is acknowledged, and a repeated one is there once', async () => {
+    const api = await startOperatorApi(engine);
+    try {
+      const { address, clock, call, logged } = api;
+      assert.equal((await callback(address, MESSAGE, { at: clock.now })).status, 404, 'there is no such connector');
+      assert.equal((await call('PUT', '/connectors/hook', { body: connectorBody(SECRET) })).status < 300, true);
+      await call('PUT', '/routes/code', { body: { username: 'acme', destination: '31234' } });
+      const texts = async () =>
+        (await call('GET', '/accounts/acme/inbox?unread=true')).json.items
+          .map(({ text }: { text: string }) => text)
+          .filter((text: string) => text === MESSAGE.text);
+      for (let round = 0; round < 3; round++) {
+        assert.equal((await callback(address, MESSAGE, { at: clock.now })).status, 204);
+        assert.deepEqual(await texts(), [MESSAGE.text]);
+      }
+      assert.equal((await callback(address, MESSAGE, { at: clock.now, id: 'msg_2' })).status, 204);
+      assert.equal((await texts()).length, 2, 'another webhook-id is another message');
+      assert.equal((await callback(address, MESSAGE, { at: clock.now, secret: NEW_SECRET })).status, 401);
+      clock.now += 1_000;
+      await call('PUT', '/connectors/hook', { body: connectorBody(NEW_SECRET) });
+      assert.equal((await callback(address, MESSAGE, { at: clock.now, id: 'msg_3' })).status, 401, 'the old secret');
+      assert.equal((await callback(address, MESSAGE, { at: clock.now, secret: NEW_SECRET })).status, 204);
+      assert.doesNotMatch(logged.join(''), /825550201|from a carrier/);
+    } finally {
+      await api.stop();
+    }
+  });
+
+  test('a body that is too large is refused with 413, and a compressed one with 415', async () => {
+    const api = await startOperatorApi(engine);
+    try {
+      const url = `${api.address}/carriers/hook/`;
+      assert.equal((await fetch(url, { method: 'POST', body: 'x'.repeat(1_048_577) })).status, 413);
+      const headers = { 'Content-Encoding': 'gzip' };
+      assert.equal((await fetch(url, { method: 'POST', body: 'x', headers })).status, 415);
+      assert.equal((await fetch(url)).status, 404);
+    } finally {
+      await api.stop();
+    }
+  });
+
+  for (const workers of ['1', '2']) {
+    test(`with --workers ${workers} an acknowledged callback outlives a kill of the process that took it`, async () => {
+      const database = await engine.fresh('sample');
+      const added = await columba([
+        'token',
+        'add',
+        'ci',
+        '--scope',
+        'accounts,gateway,messages:read',
+        '--database',
+        database,
+      ]);
+      const token = /^colo_\S+$/m.exec(added.stdout)?.[0] ?? assert.fail(added.stderr);
+      const server = await serving(['--database', database, '--workers', workers]);
+      try {
+        const web = await webOf(server);
+        const put = await callAt(web, 'PUT', '/connectors/hook', { token, body: connectorBody(SECRET) });
+        assert.equal(put.status < 300, true, put.text);
+        await callAt(web, 'PUT', '/routes/code', { token, body: { username: 'acme', destination: '31234' } });
+        assert.equal((await callback(web, MESSAGE, { at: Date.now() })).status, 204);
+        const pids = [...server.output.stderr.matchAll(/"web":"[^"]+","pid":(\d+)/g)].map(([, pid]) => Number(pid));
+        process.kill(pids.at(-1) as number, 'SIGKILL');
+        const again = workers === '1' ? await serving(['--database', database]) : server;
+        try {
+          const url = `${again.address}/api/inbox.asmx/Unread?user_id=${ACME}&max_count=100`;
+          assert.match(await (await fetch(url)).text(), /from a carrier/);
+        } finally {
+          again.child.kill('SIGTERM');
+          await again.ended;
+        }
+      } finally {
+        server.child.kill('SIGTERM');
+        await server.ended;
+        engine.release(database);
+      }
+    });
+  }
+});

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { type Server, serving } from '../support/command.ts';
+
+/** The contract's port sends people who look for the operator's side there to the web listener. */
+
+const folder = mkdtempSync(join(tmpdir(), 'columba-redirects-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let count = 0;
+
+async function withServer(args: readonly string[], work: (server: Server) => Promise<void>): Promise<void> {
+  const server = await serving(['--database', `sqlite:${join(folder, `${++count}.db`)}`, ...args]);
+  try {
+    await untilServing(server, args.includes('--workers') ? /serving with workers/ : /"serving"/);
+    await work(server);
+  } finally {
+    server.child.kill('SIGTERM');
+    assert.equal((await server.ended).code, 0);
+  }
+}
+
+/** With workers the web process begins after them. */
+const untilServing = ({ output, child }: Server, line: RegExp): Promise<void> =>
+  new Promise((resolve) => {
+    const look = () => line.test(output.stderr) && resolve();
+    child.stderr?.on('data', look);
+    look();
+  });
+
+const locationOf = async (url: string): Promise<[number, string | null]> => {
+  const reply = await fetch(url, { redirect: 'manual' });
+  await reply.body?.cancel();
+  return [reply.status, reply.headers.get('location')];
+};
+
+for (const [model, args] of [
+  ['one process', []],
+  ['workers', ['--workers', '2']],
+] as const) {
+  describe(`redirects to the web listener with ${model}`, () => {
+    test('/console and /operator lead to the address that it listens on', async () => {
+      await withServer(args, async ({ address: url }) => {
+        const [status, location] = await locationOf(`${url}/operator/?a=1`);
+        assert.equal(status, 307);
+        assert.match(location ?? '', /^http:\/\/127\.0\.0\.1:\d+\/operator\/\?a=1$/);
+        assert.equal((await fetch(location ?? '')).status, 200, 'the reference is there');
+        assert.match((await locationOf(`${url}/console`))[1] ?? '', /:\d+\/console$/);
+        assert.equal((await locationOf(`${url}/consoles`))[0], 404);
+      });
+    });
+
+    test('for all interfaces they lead to the host by which the client came', async () => {
+      await withServer([...args, '--web-host', '0.0.0.0'], async ({ address: url }) => {
+        const { port } = new URL(url);
+        const [, location] = await locationOf(`http://localhost:${port}/operator/`);
+        assert.match(location ?? '', /^http:\/\/localhost:\d+\/operator\/$/);
+      });
+    });
+
+    test('a public URL of the web listener is where they lead', async () => {
+      await withServer([...args, '--web-url', 'https://operator.example/sms/'], async ({ address: url }) => {
+        assert.deepEqual(await locationOf(`${url}/console/inbox`), [307, 'https://operator.example/sms/console/inbox']);
+      });
+    });
+
+    test('without a web listener the paths are unknown', async () => {
+      await withServer([...args, '--web-port', 'off'], async ({ address: url }) => {
+        for (const path of ['/console', '/operator/']) assert.equal((await locationOf(`${url}${path}`))[0], 404, path);
+      });
+    });
+  });
+}
