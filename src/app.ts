@@ -173,8 +173,8 @@ function createEndpointSettings(
 }
 
 /**
- * To the public URL of the operator's side. Where none is set, that is the address it listens on;
- * for all interfaces, the host by which the client reaches us.
+ * To the public URL of the operator's side. Where none is set, that is the address it listens on.
+ * For all interfaces, it is the host by which the client reaches us.
  */
 function webRedirects(
   webUrl: string,

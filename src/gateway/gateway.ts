@@ -79,6 +79,7 @@ export function createGateway(parts: GatewayParts): Gateway {
   const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs });
   const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed);
   const running = new Map<string, Running>();
+  const deps: ConnectorDependencies = parts.log ? { now, log: parts.log } : { now };
   const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
   let timer: NodeJS.Timeout | undefined;
   let following: Promise<void> = Promise.resolve();

@@ -1,7 +1,7 @@
 /**
  * Who signs in to the console: operators, and holders of accounts. `owner` names one of them:
  * `operator/ID` or `account/ID`. The other two columns are there so that rows go with their owner.
- * Secrets of links, sessions and recovery codes are kept as SHA-256; the secret of a second factor
+ * Secrets of links, sessions and recovery codes are kept as SHA-256. The secret of a second factor
  * is kept as it is, because a code is computed from it.
  */
 const owner = `
