@@ -4,13 +4,13 @@ import { hashUserId } from '../../../src/domain/credentials.ts';
 import type { Problem } from '../../../src/problem.ts';
 import { type AccountKey, Caller } from '../../../src/store/caller.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
-import { serve } from '../../durability/serving.ts';
+import { serve } from '../../durability/service.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { onPostgres } from './servers.ts';
-import { createTurns } from './turns.ts';
+import { countRoundTrips } from './round-trips.ts';
 
 /** Single writes of one event-loop turn share a transaction on PostgreSQL. */
 const ACCOUNTS = 8;
@@ -49,7 +49,7 @@ onPostgres('writes of one turn', () => {
   test('they take two round trips together, and one that is alone takes one', async (t) => {
     const { setting, tags } = await open(t);
     const { hostname, port } = new URL(setting);
-    const turns = await createTurns(hostname, Number(port || 5432));
+    const turns = await countRoundTrips(hostname, Number(port || 5432));
     const store = await openStore(setting.replace(/@[^/]*/, `@127.0.0.1:${turns.port}`));
     t.after(async () => {
       await store.close();
