@@ -41,6 +41,7 @@ export interface GatewayParts {
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
+  readonly log?: NonNullable<ConnectorDependencies['log']>;
 }
 export interface GatewaySettings extends DispatcherSettings {
   readonly leaseMs: number;
@@ -72,6 +73,7 @@ interface Running {
 
 export function createGateway(parts: GatewayParts): Gateway {
   const { database, now, sleep, failed, ofFile } = parts;
+  const deps = parts.log ? { now, log: parts.log } : { now };
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
   const { leaseMs, unsureMs } = settings;
