@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { cpuUs } from './proc.ts';
+import { cpuByPid, cpuSince } from './proc.ts';
 
 /** Keeps a server busy over keep-alive connections, each with one request after the other. */
 export interface Load {
@@ -35,15 +35,15 @@ export async function drive({ server, behind = () => [], connections, requests, 
     }
   };
   try {
-    const before = [cpuUs(server.pids()), cpuUs(behind())] as const;
+    const before = [cpuByPid(server.pids()), cpuByPid(behind())] as const;
     const startedAt = performance.now();
     await Promise.all(open.map(one));
     const seconds = (performance.now() - startedAt) / 1_000;
     // Before the connections are closed: a server may have a thread for each, whose time would be gone with it.
-    const after = [cpuUs(server.pids()), cpuUs(behind())] as const;
+    const after = [cpuSince(before[0], server.pids()), cpuSince(before[1], behind())] as const;
     return {
-      cpuUs: (after[0] - before[0]) / requests,
-      behindUs: (after[1] - before[1]) / requests,
+      cpuUs: after[0] / requests,
+      behindUs: after[1] / requests,
       perSecond: requests / seconds,
       latencies,
     };

@@ -8,6 +8,14 @@ import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
  */
 export const cpuUs = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuUsOf(pid), 0);
 
+/** For `cpuSince`. */
+export const cpuByPid = (pids: readonly number[]): ReadonlyMap<number, number> =>
+  new Map(pids.map((pid) => [pid, cpuUsOf(pid)]));
+
+/** What these have taken since then. One that has ended meanwhile does not count: its time is gone with it. */
+export const cpuSince = (before: ReadonlyMap<number, number>, pids: readonly number[]): number =>
+  pids.reduce((sum, pid) => sum + cpuUsOf(pid) - (before.get(pid) ?? 0), 0);
+
 function cpuUsOf(pid: number): number {
   const threads = entriesOf(`/proc/${pid}/task`);
   const nanoseconds = threads.map((thread) => Number(textOf(`/proc/${pid}/task/${thread}/schedstat`).split(' ', 1)[0]));

@@ -57,7 +57,7 @@ export function createProgram(version: string): Command {
       const { runBackup } = await import('./data.ts');
       await withSession(command, { creates: false }, (session) => runBackup(session, file, options.force === true));
     });
-  withDatabase(add('check', 'check the settings and the database, without serving'))
+  withDatabase(add('check', 'check the settings, the database and the connectors, without serving'))
     .option('--ledger', 'add up the movements of credits of every account too; exit code 1 where a sum is wrong')
     .addHelpText('after', SOURCES)
     .action(async ({ ledger }, command) => {

@@ -298,8 +298,8 @@ export function webPortOf({ port, webPort }: Pick<Config, 'port' | 'webPort'>): 
 }
 
 /**
- * The public URL of the operator's side; undefined where it is off, or where its port is any free
- * one that is not known yet. An address for all interfaces is no address to go to.
+ * The public URL of the operator's side. It is undefined where that side is off, or where its port
+ * is any free one. An address for all interfaces is no address to go to.
  */
 export function webUrlOf(config: Pick<Config, 'port' | 'webHost' | 'webPort' | 'webUrl'>): string | undefined {
   const port = webPortOf(config);

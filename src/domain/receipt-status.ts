@@ -16,6 +16,9 @@ export interface PartAttempt {
 const PENDING = ['UNKNOWN', 'SUBMITTED', 'ENROUTE', 'ACCEPTED'];
 const FINAL = ['REJECTED', 'UNDELIVERABLE', 'EXPIRED', 'DELETED', 'DELIVERED'];
 
+/** A gateway that refuses a submission may report the refusal too. That proves nothing. */
+export const provesSubmission = (status: string): boolean => ['ENROUTE', 'ACCEPTED', 'DELIVERED'].includes(status);
+
 export const isFinal = (status: string): boolean => FINAL_STATUSES.includes(status);
 
 /** Whether a receipt tells more than what is known of its attempt. A final status stays. */

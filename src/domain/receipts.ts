@@ -3,7 +3,7 @@ import type { Database, Queries, Writing } from '../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
 import { waitForAccounts } from '../store/statements/sending.ts';
-import { isFinal, type PartAttempt, statusOfParts, tellsMore } from './receipt-status.ts';
+import { isFinal, type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import { type OnGatewayIds, provePart } from './settling.ts';
 
 /** A delivery receipt as a carrier brings it. */
@@ -188,6 +188,7 @@ async function applyTo(
     const key = `${receipt.attempt}/${receipt.part}`;
     const known = message?.attempts.get(key);
     if (!message || !known) continue;
+    if (known.state === 'refused' && !provesSubmission(receipt.status)) continue;
     if (known.state !== 'accepted') proofs.push(receipt);
     const isNews = tellsMore(known, receipt);
     const news = isNews ? { status: receipt.status, statusAt: receipt.at } : {};

@@ -23,8 +23,8 @@ const PAUSE_MS = 5;
 /** How often what has become too old is removed. */
 export const APPLY_EVERY_MS = 3_600_000;
 /**
- * How often a server looks whether that is due. A run that was cut off is due again after as long,
- * because its process renews its claim only while it works.
+ * How often a server looks whether that is due. A process renews its claim only while it works. So
+ * a run that was cut off is due again after this time.
  */
 export const LOOK_EVERY_MS = 300_000;
 const RENEW_EVERY_MS = 60_000;

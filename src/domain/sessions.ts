@@ -66,8 +66,8 @@ async function endOldest(database: Database, owner: Owner): Promise<void> {
 
 /**
  * Asked of the database each time, so that a revoked session ends with the next request in every
- * process. Null where it is unknown, idle for too long or expired, where its owner is disabled, and
- * where the account may not be used from this address.
+ * process. Null where it is unknown, idle for too long or expired. Null also where its owner is
+ * disabled, or where the account may not be used from this address.
  */
 export async function sessionOf(
   database: Database,

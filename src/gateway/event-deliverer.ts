@@ -109,7 +109,7 @@ export function createEventDeliverer({ database, now, random, send, failed }: De
   }
 
   /** Looks at once again while there is more; attempts go on beside it. */
-  async function lookAround(): Promise<number> {
+  async function deliverWhileDue(): Promise<number> {
     let count = 0;
     try {
       for (let begun = await look(); begun.length > 0 && timer; begun = await look()) {
@@ -126,7 +126,7 @@ export function createEventDeliverer({ database, now, random, send, failed }: De
   return {
     start() {
       timer ??= setInterval(() => {
-        looking ??= lookAround();
+        looking ??= deliverWhileDue();
       }, LOOK_EVERY_MS).unref();
     },
     deliverDue,

@@ -248,6 +248,19 @@ onEveryEngine('receipts', (engine) => {
     assert.deepEqual(await bench.claim(), [], 'nobody submits it again');
   });
 
+  test('the report of a refusal proves nothing: the refused submission is made again', async (t) => {
+    const bench = await opened(engine, t);
+    const claim = await bench.claimed();
+    const attemptId = claim.parts[0]?.attemptId as string;
+    await bench.settle([claim], { kind: 'waiting', dueAt: START + MINUTE, reason: 'no route' }, 'refused');
+    for (const status of ['UNKNOWN', 'REJECTED']) await bench.receive({ attemptId, status });
+    assert.equal((await bench.sent(claim.id)).status, 'QUEUED');
+    bench.clock.now += MINUTE;
+    assert.equal((await bench.claim())[0]?.parts.length, 1);
+    await bench.receive({ attemptId, status: 'DELIVERED' });
+    assert.equal((await bench.sent(claim.id)).status, 'DELIVERED');
+  });
+
   test('without a receipt SUBMITTED becomes UNKNOWN after 72 hours, and a late receipt still counts', async (t) => {
     const bench = await opened(engine, t);
     const silent = await bench.submitted();

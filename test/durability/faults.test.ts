@@ -45,6 +45,13 @@ const settled = (outside: Outside) =>
     return (await outside.query('select 1 as one from tally where purged_generation < generation')).length === 0;
   });
 
+/** Versions of accounts are drawn at random. */
+const withoutVersions = (content: Content) => ({
+  ...content,
+  tally: content.tally?.map(({ version, ...row }) => row),
+});
+type Content = Awaited<ReturnType<Outside['content']>>;
+
 onEveryEngine('faults', (engine) => {
   for (const { name, failure, status, text } of KINDS) {
     test(`where ${name}, every operation says so, has changed nothing, and works as ever when it is over`, async (t) => {
@@ -71,7 +78,12 @@ onEveryEngine('faults', (engine) => {
         }
         await settled(outside);
         await settled(healthy.outside);
-        if (changes(operation)) assert.deepEqual(await outside.content(), await healthy.outside.content(), operation);
+        if (!changes(operation)) continue;
+        assert.deepEqual(
+          withoutVersions(await outside.content()),
+          withoutVersions(await healthy.outside.content()),
+          operation,
+        );
       }
       assert.equal(counts.size, 32);
       for (const [each, count] of counts) assert.ok(count > 0, `${each} was never at fault`);

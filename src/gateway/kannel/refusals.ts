@@ -25,6 +25,13 @@ interface InFlight {
   readonly isRefused: PromiseWithResolvers<boolean>;
 }
 
+/**
+ * Submissions of this process by their attempt, which is unique for ever. A connector does not keep
+ * them: in one process, one instance of it submits and another one is called back.
+ */
+const inFlight = new Map<string, InFlight>();
+const known = new BoundedMap<string, 'refused' | 'not refused'>(REMEMBERED_MAX);
+
 export interface Refusals {
   /** Runs a submission. `no route` stands for a refusal whose reason a receipt tells. */
   during(attemptId: string, signal: AbortSignal, work: () => Promise<SubmitResult | 'no route'>): Promise<SubmitResult>;
@@ -34,9 +41,6 @@ export interface Refusals {
 
 export function createRefusals(config: KannelBoxConfig | KannelSendsmsConfig, deps: KannelDependencies): Refusals {
   const admin = adminOf(config);
-  const inFlight = new Map<string, InFlight>();
-  /** What became of submissions of this process. */
-  const known = new BoundedMap<string, 'refused' | 'not refused'>(REMEMBERED_MAX);
 
   async function resultOf(
     own: InFlight,

@@ -13,11 +13,13 @@ const userIdOutput = z.strictObject({
   hash: hash.describe('SHA-256 of the user_id, in hexadecimal digits.'),
   createdAt: instant,
   revokedAt: instant.nullable(),
+  lastUsedAt: instant.nullable().describe('Exact to a day.'),
 });
 const EXAMPLE = {
   hash: 'd4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35',
   createdAt: '2026-11-15T12:00:00.000Z',
   revokedAt: null,
+  lastUsedAt: null,
 };
 
 const list = accountListAction({

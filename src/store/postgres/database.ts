@@ -3,11 +3,13 @@ import { Problem } from '../../problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';
+import type { Statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
 import { Connection, postgresDialect, translateErrors } from './connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
 import { createFailoverPool, type FailoverPool, type PostgresSettings } from './pool.ts';
 import { createVersionQuestions } from './version-questions.ts';
+import { createWriteBatches, isOfCaller } from './write-batches.ts';
 
 /**
  * The large database. A connection prepares each statement once; what can be sent together takes
@@ -28,6 +30,11 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     await pool.close();
     throw thrown;
   }
+  const write = createWriteBatches({
+    alone: ({ statement, parameters }) =>
+      withConnection((connection) => connection.run(statement, parameters as never)),
+    together: (writes) => withConnection((connection) => connection.together(writes)),
+  });
   return {
     identify: async (userIdHash, admits) => new Caller(userIdHash, admits),
     confirm: (account) =>
@@ -37,7 +44,10 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     version: createVersionQuestions((accountIds) => withConnection((connection) => connection.versions(accountIds))),
     all: (statement, parameters) => withConnection((connection) => connection.all(statement, parameters)),
     first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
-    run: (statement, parameters) => withConnection((connection) => connection.run(statement, parameters)),
+    run: (statement, parameters) =>
+      isOfCaller(parameters)
+        ? write({ statement: statement as Statement<never>, parameters })
+        : withConnection((connection) => connection.run(statement, parameters)),
     transaction: (account, work) =>
       withConnection((connection) =>
         account === null

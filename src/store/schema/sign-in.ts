@@ -1,13 +1,26 @@
 /**
  * Who signs in to the console: operators, and holders of accounts. `owner` names one of them:
  * `operator/ID` or `account/ID`. The other two columns are there so that rows go with their owner.
- * Secrets of links, sessions and recovery codes are kept as SHA-256; the secret of a second factor
+ * Secrets of links, sessions and recovery codes are kept as SHA-256. The secret of a second factor
  * is kept as it is, because a code is computed from it.
  */
 const owner = `
     owner text {binary} not null,
     operator_id bigint references operator on delete cascade,
     account_id bigint references account on delete cascade,`;
+
+/**
+ * When a user_id was last used. Not a column of `credential`: a change there is a change of the
+ * account, and would make cached answers void.
+ */
+export const userIdUseTable = `
+  create table user_id_use (
+    account_id bigint not null references account on delete cascade,
+    user_id_hash text {binary} not null,
+    used_at bigint not null,
+    primary key (account_id, user_id_hash)
+  ) {clustered};
+`;
 
 export const signInTables = `
   create table operator (

@@ -40,6 +40,8 @@ export interface VersionSource {
   readonly dataVersion: () => number;
   readonly version: (account: bigint) => number | undefined;
   readonly identity: (userIdHash: string) => Identity | undefined;
+  /** Called when another process has written since the last poll. */
+  readonly onForeignWrite?: () => void;
 }
 
 // An identity takes about 200 bytes, a version 50.
@@ -61,6 +63,7 @@ export function createAccountVersions(source: VersionSource): AccountVersions {
       if (dataVersion !== lastDataVersion) {
         lastDataVersion = dataVersion;
         versions.clear();
+        source.onForeignWrite?.();
       }
       lastPollId = pollId;
     },

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { createApp } from '../../../src/app.ts';
@@ -8,24 +6,12 @@ import { readConfig } from '../../../src/config/settings.ts';
 import { type Server, serving } from '../../support/command.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { onPostgres, removeServer, signal, until } from './servers.ts';
+import { createStandby, onPostgres, removeServer, signal, until } from './servers.ts';
 
 const DATABASE = 'columba';
 const CLIENTS = 8;
 const userOf = (client: number) => `user_id of client ${client}`;
 const textOf = (client: number, number: number) => `client ${client} number ${number}`;
-
-/** A standby from a copy of the primary's data, which has to be stopped for that. */
-async function createStandby(primary: PostgresServer): Promise<PostgresServer> {
-  const conninfo = `primary_conninfo=host=127.0.0.1 port=${primary.port} user=columba application_name=standby`;
-  const standby = await createPostgresServer([conninfo], primary.folder);
-  const data = join(standby.folder, 'data');
-  chmodSync(data, 0o700); // a copy is readable by others, which PostgreSQL refuses
-  const { uid, gid } = statSync(data);
-  writeFileSync(join(data, 'standby.signal'), '');
-  chownSync(join(data, 'standby.signal'), uid, gid);
-  return standby;
-}
 
 async function addAccounts(database: string): Promise<void> {
   const log = pino({ level: 'silent' });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Caller } from '../../../src/store/caller.ts';
-import { lockQuery, withCaller } from '../../../src/store/postgres/caller-statement.ts';
+import { lockManyQuery, lockQuery, withCaller } from '../../../src/store/postgres/caller-statement.ts';
 import { postgresDialect, VERSIONS } from '../../../src/store/postgres/connection.ts';
+import { manyOf } from '../../../src/store/postgres/many-statement.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import * as accounts from '../../../src/store/statements/accounts.ts';
 import * as contacts from '../../../src/store/statements/contacts.ts';
@@ -97,6 +98,18 @@ onPostgres('query plans of PostgreSQL', () => {
     });
   }
 
+  const many = [inbox.markRead, inbox.deleteReceived, outbox.mark, outbox.deleteSent].map(
+    (each) => each as unknown as Statement<never>,
+  );
+  for (const statement of many) {
+    test(`${statement.name} for many accounts at once uses the same indexes`, async () => {
+      const together = manyOf(statement, postgresDialect) ?? assert.fail('it has not that form');
+      const [own, called] = [await planOf(plain(statement)), await planOf(together)];
+      assert.doesNotMatch(called, /Seq Scan/);
+      assert.deepEqual(indexesIn(called).toSorted(), indexesIn(own).toSorted(), called);
+    });
+  }
+
   const LISTS: Readonly<Record<string, readonly [index: string, condition: RegExp]>> = {
     'inbox.unread': ['unread_message_pkey', /account_id = .* AND \(generation = /],
     'inbox.receivedBetween': ['received_by_arrival', /account_id = .* AND \(generation = .* AND \(received_at <= /],
@@ -129,6 +142,16 @@ onPostgres('query plans of PostgreSQL', () => {
       assert.doesNotMatch(plan, /Seq Scan/);
       assert.match(plan, /Index Scan using account_pkey on account/);
     }
+  });
+
+  test('the accounts of many callers are locked by their keys, in order', async () => {
+    const { text } = lockManyQuery(['hash 1']);
+    for (const way of ['hashjoin', 'mergejoin']) await outside.query(`set enable_${way} = off`); // as pool.ts
+    const plan = await planOf({ text, parameters: ['hashes'] });
+    for (const way of ['hashjoin', 'mergejoin']) await outside.query(`reset enable_${way}`);
+    assert.doesNotMatch(plan, /Seq Scan/);
+    assert.match(plan, /LockRows[\s\S]*account_id = ANY/);
+    for (const [condition] of plan.matchAll(/Index (?:Only )?Scan .*\n.*$/gm)) assert.match(condition, /Index Cond/);
   });
 
   test('versions are read by the key of the tally', async () => {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, chownSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pino } from 'pino';
@@ -6,7 +6,7 @@ import { createApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/settings.ts';
 import { importFile } from '../../../src/transfer/import.ts';
 import { type Engine, SAMPLE } from '../../support/engines.ts';
-import type { PostgresServer } from '../../support/postgres-server.ts';
+import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
 
 /** Servers of a test's own, to stop, freeze and kill; databases on them; their processes. */
 
@@ -84,4 +84,18 @@ function childrenOf(parent: number): number[] {
 /** Asks until the answer is yes; a test that waits for ever fails by its own time-out. */
 export async function until(question: () => Promise<boolean>, intervalMs = 50): Promise<void> {
   while (!(await question())) await new Promise((resolve) => setTimeout(resolve, intervalMs));
+}
+
+/** A standby from a copy of the primary's data, which has to be stopped for that. */
+export async function createStandby(primary: PostgresServer): Promise<PostgresServer> {
+  const standby = await createPostgresServer([], primary.folder);
+  const data = join(standby.folder, 'data');
+  // In the file, so that a test can change it.
+  const conninfo = `host=127.0.0.1 port=${primary.port} user=columba application_name=standby`;
+  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${conninfo}'\n`);
+  chmodSync(data, 0o700); // a copy is readable by others, which PostgreSQL refuses
+  const { uid, gid } = statSync(data);
+  writeFileSync(join(data, 'standby.signal'), '');
+  chownSync(join(data, 'standby.signal'), uid, gid);
+  return standby;
 }

@@ -1,0 +1,82 @@
+import { afterPoll } from '../../event-loop.ts';
+import { Caller } from '../caller.ts';
+import type { Statement } from '../statement.ts';
+
+/**
+ * Single writes of one event-loop turn share a transaction, and so one commit and two round trips.
+ * A write that is alone runs by itself, as does one whose account somebody else has locked.
+ * Each is answered after the commit. Where one fails, the transaction is rolled back, and each is
+ * run by itself: so it fails alone.
+ */
+export interface Write {
+  readonly statement: Statement<never>;
+  readonly parameters: { readonly account: Caller };
+}
+
+export interface WriteRunner {
+  /** Runs the write in a transaction of its own. Returns how many rows it changed. */
+  alone(write: Write): Promise<number>;
+  /**
+   * Runs the writes in one transaction. Returns the rows that each has changed: undefined for one
+   * that was not done and is to be run alone. Rejects where the end of the transaction is unknown.
+   */
+  together(writes: readonly Write[]): Promise<readonly (number | undefined)[]>;
+}
+
+interface Job extends Write {
+  readonly resolve: (changes: number | Promise<number>) => void;
+  readonly reject: (thrown: unknown) => void;
+}
+
+// Bounds how long the first write of a batch waits for the others.
+const BATCH_MAX = 128;
+// Under load the next batch waits for a commit, and gathers more writes meanwhile.
+const UNDER_WAY_MAX = 2;
+
+export function createWriteBatches(runner: WriteRunner): (write: Write) => Promise<number> {
+  const waiting: Job[] = [];
+  let isScheduled = false;
+  let underWay = 0;
+
+  function send(): void {
+    isScheduled = false;
+    if (waiting.length === 0 || underWay >= UNDER_WAY_MAX) return;
+    underWay += 1;
+    runBatch(runner, waiting.splice(0, BATCH_MAX)).then(() => {
+      underWay -= 1;
+      schedule();
+    });
+  }
+
+  function schedule(): void {
+    if (isScheduled || waiting.length === 0) return;
+    isScheduled = true;
+    afterPoll(send);
+  }
+
+  return ({ statement, parameters }) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ statement, parameters, resolve, reject });
+      schedule();
+    });
+}
+
+async function runBatch(runner: WriteRunner, jobs: readonly Job[]): Promise<void> {
+  const [first] = jobs;
+  if (first && jobs.length === 1) {
+    const done = runner.alone(first);
+    first.resolve(done);
+    await done.catch(() => {}); // the job has it
+    return;
+  }
+  try {
+    const changes = await runner.together(jobs);
+    for (const [index, job] of jobs.entries()) job.resolve(changes[index] ?? runner.alone(job));
+  } catch (thrown) {
+    for (const { reject } of jobs) reject(thrown);
+  }
+}
+
+/** A write for the account of a caller. */
+export const isOfCaller = (parameters: object): parameters is Write['parameters'] =>
+  (parameters as { account?: unknown }).account instanceof Caller;

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { after, describe, type TestContext } from 'node:test';
+import { freePort } from '../../deploy/image.ts';
+import { type Caller, crash, createCaller, type Program, startProgram, until } from '../../durability/program.ts';
+import { columba, freshDatabase, freshPath } from '../../support/command.ts';
+import { createKannel, type Kannel, kannel, PASSWORDS } from '../../support/kannel.ts';
+import { testWith } from '../../support/peers.ts';
+import { type Smsc, startSmsc } from '../../support/smsc.ts';
+
+/** The whole service, real Kannel and a carrier: as an operator runs them. */
+
+const peer = kannel();
+const SECRET = 'secret-of-the-callbacks';
+const SHORT_CODE = '12345';
+const RECEIPTS_LOST_MAX = 3;
+
+interface Installation {
+  readonly smsc: Smsc;
+  readonly gateway: Kannel;
+  program: Program;
+  caller: Caller;
+  /** Runs a command of the operator, and returns what it answers programs. */
+  run(...args: string[]): Promise<Record<string, unknown>>;
+  check(): Promise<{ code: number | null; stderr: string }>;
+  /** Our service, as after a power failure. */
+  crashAndStart(): Promise<void>;
+  statuses(): Promise<Map<string, string>>;
+  /** Numbers whose submission was begun, and of which nobody knows whether the carrier has it. */
+  undecided(batch: Batch): Set<string>;
+}
+
+type Way = 'box' | 'sendsms';
+
+async function install(way: Way, t: { after: TestContext['after'] }): Promise<Installation> {
+  const smsc = await startSmsc();
+  const webPort = await freePort();
+  const callbackUrl = `http://127.0.0.1:${webPort}/carriers/kannel`;
+  const gateway = await createKannel({ way, smscPort: smsc.port, callbackUrl, callbackSecret: SECRET });
+  await gateway.start();
+  t.after(async () => {
+    self.caller.close();
+    await crash(self.program);
+    await gateway.close();
+    await smsc.close();
+  });
+  await until('Kannel is bound', () => smsc.isBound());
+  const database = freshDatabase();
+  const file = connectorFile(way, gateway, callbackUrl);
+  const args = ['--connectors', file, '--web-port', webPort];
+  const run: Installation['run'] = async (...words) => {
+    const { code, stdout, stderr } = await columba([...words, '--json', '--database', database]);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const { userId } = await run('account', 'add', 'acme', '--credits', '100000');
+  await run('route', 'put', 'all', '--username', 'acme');
+  const program = await startProgram(database, 1, args);
+  const self: Installation = {
+    smsc,
+    gateway,
+    program,
+    caller: createCaller(program.address, String(userId)),
+    run,
+    check: () => columba(['check', '--database', database], { env: { COLUMBA_CONNECTORS: file } }),
+    async crashAndStart() {
+      self.caller.close();
+      await crash(self.program);
+      self.program = await startProgram(database, 1, args);
+      self.caller = createCaller(self.program.address, String(userId));
+    },
+    async statuses() {
+      const rows = (await self.caller.ask('sent', 'FetchUnmarkedDeliveryStatus', { max: '1000' })) as Status[];
+      return new Map(rows.map(({ recipient, delivery_status: status }) => [recipient, status]));
+    },
+    undecided(batch) {
+      const file = new DatabaseSync(database.slice('sqlite:'.length), { readOnly: true });
+      const rows = file.prepare("select message_id from dispatch where state <> 'waiting'").all();
+      file.close();
+      const ids = new Set(rows.map((row) => String(row.message_id)));
+      return new Set([...batch].filter(([, id]) => ids.has(id)).map(([number]) => number));
+    },
+  };
+  return self;
+}
+
+interface Status {
+  readonly recipient: string;
+  readonly delivery_status: string;
+}
+
+function connectorFile(way: Way, { ports }: Kannel, callbackUrl: string): string {
+  const both = { host: '127.0.0.1', smscId: 'carrier', defaultSender: SHORT_CODE };
+  const admin = { adminPort: ports.admin, adminPassword: PASSWORDS.status };
+  const own =
+    way === 'box'
+      ? { port: ports.box }
+      : { port: ports.sendsms, username: 'columba', password: PASSWORDS.sendsms, callbackUrl, callbackSecret: SECRET };
+  const connector = { name: 'kannel', kind: `kannel-${way}`, isDefault: true, ratePerSecond: 40 };
+  const path = freshPath('json');
+  writeFileSync(path, JSON.stringify({ connectors: [{ ...connector, config: { ...both, ...admin, ...own } }] }));
+  return path;
+}
+
+/** Numbers of their own, so that the carrier's log tells messages apart. */
+const numbers = (count: number, from: number): string[] =>
+  Array.from({ length: count }, (_, index) => `+4670${String(from + index).padStart(7, '0')}`);
+
+const LONG = `${'Привет, мир! 😀 '.repeat(8)}конец`;
+const utf16 = (text: string): string => Buffer.from(text, 'utf16le').swap16().toString('hex');
+
+for (const way of ['box', 'sendsms'] as const) {
+  describe(`the service with Kannel by ${way}`, () => {
+    const closing: (() => unknown)[] = [];
+    after(async () => {
+      for (const close of closing.reverse()) await close();
+    });
+    let installation: Installation | undefined;
+    const opened = async (): Promise<Installation> => {
+      installation ??= await install(way, { after: (close) => void closing.push(close as () => unknown) });
+      installation.smsc.rules = [];
+      return installation;
+    };
+
+    testWith(peer, 'a scheduled message is dispatched, delivered, told and marked', async () => {
+      const { smsc, caller, run, statuses } = await opened();
+      const [number = ''] = numbers(1, 1);
+      const sendAt = new Date(Date.now() + 2_000).toISOString();
+      await run('message', 'send', 'acme', number, '--text', LONG, '--send-at', sendAt, '--reference', 'order-1');
+      await until('the status', async () => (await statuses()).get(number) === 'DELIVERED');
+      const parts = smsc.submitted.filter(({ to }) => `+${to}` === number);
+      const sorted = parts.toSorted((a, b) => ((a.udh ?? '') < (b.udh ?? '') ? -1 : 1));
+      assert.ok(parts.length > 1);
+      assert.deepEqual(new Set(parts.map(({ dataCoding }) => dataCoding)), new Set([8]));
+      assert.equal(sorted.map(({ body }) => body).join(''), utf16(LONG));
+      const { items } = (await run('message', 'list', 'acme')) as { items: { id: string }[] };
+      assert.equal(await caller.ask('sent', 'MarkMessageAsRead', { id: items[0]?.id ?? '' }), true);
+      assert.equal((await statuses()).size, 0);
+    });
+
+    testWith(peer, 'messages from phones are in Unread, long ones in one piece', async () => {
+      const { smsc, caller } = await opened();
+      const cut = 60;
+      smsc.send({ from: '46700000001', to: SHORT_CODE, text: 'hello' });
+      for (const [index, text] of [LONG.slice(cut), LONG.slice(0, cut)].entries()) {
+        smsc.send({ from: '46700000001', to: SHORT_CODE, text, encoding: 'ucs2', udh: `0500037f020${2 - index}` });
+      }
+      const unread = async () => (await caller.ask('inbox', 'Unread', { max_count: '10' })) as { message: string }[];
+      await until('both messages', async () => (await unread()).length === 2);
+      assert.deepEqual((await unread()).map(({ message }) => message).toSorted(), ['hello', LONG].toSorted());
+    });
+
+    testWith(peer, 'columba check finds nothing wrong, and then names the carrier that is away', async () => {
+      const { smsc, gateway, check } = await opened();
+      const count = smsc.submitted.length;
+      const right = await check();
+      assert.deepEqual([right.code, right.stderr], [0, '']);
+      assert.equal(smsc.submitted.length, count, 'the check sends nothing');
+      smsc.bindStatus = 0x0d;
+      smsc.drop();
+      await until('Kannel is not online', async () => !/online/.test(await gateway.admin('status.txt')));
+      const wrong = await check();
+      smsc.bindStatus = 0;
+      assert.equal(wrong.code, 1);
+      assert.match(wrong.stderr, /^columba: kannel: No carrier of Kannel is online for carrier: /m);
+      await until('Kannel is bound', () => smsc.isBound());
+    });
+
+    testWith(peer, 'our process killed in the middle: nothing is lost, and nothing is sent twice', async () => {
+      const own = await opened();
+      const batch = await send(own, numbers(120, 1_000));
+      await until('some are sent', () => sentTo(own, batch).length > 10);
+      await own.crashAndStart();
+      // What the killed process had claimed is not submitted again before its policy decides.
+      await until('the rest', async () =>
+        (await openIn(own, batch)).every((number) => own.undecided(batch).has(number)),
+      );
+      const times = Map.groupBy(sentTo(own, batch), (to) => to);
+      assert.deepEqual(
+        [...times.values()].filter((each) => each.length > 1),
+        [],
+      );
+    });
+
+    testWith(
+      peer,
+      'Kannel killed in the middle: everything reaches the carrier, or is known to be unsure',
+      async () => {
+        const own = await opened();
+        const batch = await send(own, numbers(120, 3_000));
+        await until('some are sent', () => sentTo(own, batch).length > 10);
+        await own.gateway.kill();
+        await own.gateway.start();
+        const isMissing = (number: string) => !sentTo(own, batch).includes(number) && !own.undecided(batch).has(number);
+        await until('the carrier has the rest', () => ![...batch.keys()].some(isMissing));
+        if (way === 'sendsms') return; // with smsbox the callbacks that it had begun are gone
+        // Kannel forgets a receipt where it dies between finding its message and storing the receipt.
+        const lost = async () => (await openIn(own, batch)).filter((number) => !own.undecided(batch).has(number));
+        await until('receipts', async () => (await lost()).length <= RECEIPTS_LOST_MAX);
+      },
+    );
+
+    testWith(peer, 'both killed in the middle: everything reaches the carrier, or is known to be unsure', async () => {
+      const own = await opened();
+      const batch = await send(own, numbers(120, 5_000));
+      await until('some are sent', () => sentTo(own, batch).length > 10);
+      await Promise.all([own.gateway.kill(), crash(own.program)]);
+      own.smsc.send({ from: '46700000009', to: SHORT_CODE, text: 'while away' });
+      await own.gateway.start();
+      await own.crashAndStart();
+      const isMissing = (number: string) => !sentTo(own, batch).includes(number) && !own.undecided(batch).has(number);
+      await until('the carrier has the rest', () => ![...batch.keys()].some(isMissing));
+      const unread = async () =>
+        (await own.caller.ask('inbox', 'Unread', { max_count: '10' })) as { message: string }[];
+      await until('the message from the phone', async () =>
+        (await unread()).some((each) => each.message === 'while away'),
+      );
+    });
+  });
+}
+
+/** Ids of messages by the numbers that they are for. */
+type Batch = ReadonlyMap<string, string>;
+
+async function send({ run }: Installation, to: readonly string[]): Promise<Batch> {
+  const { accepted } = (await run('message', 'send', 'acme', to.join(','), '--text', 'once')) as {
+    accepted: { id: string; recipient: string }[];
+  };
+  assert.equal(accepted.length, to.length);
+  return new Map(accepted.map(({ id, recipient }) => [recipient, id]));
+}
+
+const sentTo = ({ smsc }: Installation, batch: Batch): string[] =>
+  smsc.submitted.map(({ to }) => `+${to}`).filter((to) => batch.has(to));
+
+/** Numbers whose message is not delivered. */
+async function openIn(own: Installation, batch: Batch): Promise<string[]> {
+  const statuses = await own.statuses();
+  return [...batch.keys()].filter((number) => statuses.get(number) !== 'DELIVERED');
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
+import { render, type Statement } from '../../../src/store/statement.ts';
+import * as incoming from '../../../src/store/statements/incoming.ts';
+import * as receipts from '../../../src/store/statements/receipts.ts';
+import * as routes from '../../../src/store/statements/routes.ts';
+import { engines } from '../../support/engines.ts';
+import { openStore, pathOf } from '../../support/opened-database.ts';
+
+/** These read a whole table: it is small, or nobody waits. */
+const WHOLE = [
+  'routes.count',
+  'incoming.countUnrouted',
+  'receipts.heldMatches',
+  'routes.after',
+  'incoming.groupsAfter',
+];
+
+describe('query plans of what carriers bring, on the embedded database', () => {
+  let database: DatabaseSync;
+  before(async () => {
+    const setting = (await engines[0]?.fresh('sample')) as string;
+    await (await openStore(setting)).close();
+    database = new DatabaseSync(pathOf(setting));
+  });
+  after(() => database.close());
+
+  const all = [incoming, receipts, routes].flatMap(
+    (module) => Object.values(module) as Statement<Record<string, never>>[],
+  );
+  for (const { name, text, parameters } of all.filter((each) => !WHOLE.includes(each.name))) {
+    test(`${name} reads every table by an index`, () => {
+      const plan = database
+        .prepare(`explain query plan ${render(text, parameters, sqliteDialect)}`)
+        .all()
+        .map(({ detail }) => String(detail));
+      const scans = plan.filter((step) => /^SCAN /.test(step) && !/json_each|USING (COVERING )?INDEX/.test(step));
+      assert.deepEqual(scans, [], plan.join('\n'));
+    });
+  }
+});

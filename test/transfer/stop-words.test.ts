@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createArchive } from '../../src/domain/archive.ts';
+import { readAccount, writeAccount } from '../../src/transfer/account-json.ts';
+import { openActions } from '../support/actions.ts';
+import { onEveryEngine } from '../support/engines.ts';
+
+const account = (stopWords?: string) => ({
+  username: 'initech',
+  userID: 'secret',
+  credits: '1',
+  usedCredits: '0',
+  datetimeCreated: '2026-11-01T00:00:00Z',
+  stopWords,
+});
+
+onEveryEngine('STOP words of an account', (engine) => {
+  test('an import and an export take them along, and the operator sees and clears them', async (t) => {
+    const bench = await openActions(engine, t);
+    const archive = createArchive(bench.database);
+    await archive.load(await readAccount(account('STOP,ENDE'), 0));
+    assert.deepEqual((await bench.of('initech', 'account show')).stopWords, ['STOP', 'ENDE']);
+    let exported = '';
+    await archive.read('initech', async (reading) => {
+      for await (const piece of writeAccount(reading)) exported += piece;
+    });
+    assert.equal(JSON.parse(exported).stopWords, 'STOP,ENDE');
+    const changed = await bench.of('initech', 'account change', { body: { stopWords: [] } });
+    assert.deepEqual(changed.stopWords, []);
+    const refused = await bench.refusal('account change', {
+      params: { username: 'initech' },
+      body: { stopWords: ['two words'] },
+    });
+    assert.equal(refused.kind, 'bad-argument');
+  });
+});
+
+test('an import refuses STOP words that are no words', async () => {
+  for (const words of ['', 'STOP,,ENDE', 'two words', 'STOP!', 'x'.repeat(51)]) {
+    await assert.rejects(readAccount(account(words), 0), /stopWords/, words);
+  }
+});
