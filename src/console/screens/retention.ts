@@ -1,3 +1,4 @@
+import { RETENTION_KINDS } from '../../domain/retention.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { confirmation, field, hidden, noticeOf, problemNote, refusalOf } from '../lists.ts';
@@ -11,7 +12,7 @@ interface RetentionOutput {
 }
 type CountsOutput = Readonly<Record<string, number | string | boolean>> & { readonly accounts: number };
 
-const KINDS = ['inbox', 'sent', 'audit', 'ledger'] as const;
+const KINDS: readonly string[] = RETENTION_KINDS;
 const HERE = '/console/retention';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {

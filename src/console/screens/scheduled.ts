@@ -80,8 +80,8 @@ const countOf = async (visit: Visit, snapshot: bigint): Promise<number> =>
     .length;
 
 /**
- * A moved message comes again later in the list, so its id is taken once. The ids of a long list are
- * small: a million takes 20 MB for as long as the work goes on.
+ * A moved message comes again later in the list, so each id is taken once. A million ids take
+ * about 20 MB while the work goes on.
  */
 async function* batches(visit: Visit, snapshot: bigint): AsyncGenerator<string[]> {
   const seen = new Set<bigint>();
