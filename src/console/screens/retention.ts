@@ -78,7 +78,7 @@ const person = async (visit: Visit): Promise<View> => {
     if (isConfirmed) return noticed(HERE, 'erased', rowsOf(counts));
     if (counts.accounts === 0 && rowsOf(counts) === 0) throw new Problem('bad-argument', texts.unknown);
     const lines = Object.entries(texts.counts).flatMap(([name, said]) =>
-      Number(counts[name] ?? 0) > 0 ? [html`<li>${Number(counts[name])} ${said}</li>`] : [],
+      Number(counts[name] ?? 0) > 0 ? [html`<li>${texts.line(said, Number(counts[name]))}</li>`] : [],
     );
     const question = texts.eraseQuestion(counts.accounts);
     return page(
