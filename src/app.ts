@@ -7,6 +7,7 @@ import { contract } from './contract/contract.ts';
 import type { Caller } from './domain/accounts.ts';
 import { createAdmission } from './domain/admission/admission.ts';
 import { createRateLimiter, type RateLimiter } from './domain/admission/rate-limiter.ts';
+import { createUserIdUse } from './domain/user-id-use.ts';
 import type { Handler, Request } from './exchange.ts';
 import { ANSWER_TIMEOUT_MS, createEventDeliverer } from './gateway/event-deliverer.ts';
 import { createEventSender } from './gateway/event-sender.ts';
@@ -64,6 +65,9 @@ export async function createApp(config: Config, deps: AppDependencies) {
     return observer ? createObserved(database, engine, observer) : database;
   });
   const recording = createRecording(deps);
+  const userIdUse = createUserIdUse(services.database, now, (err) =>
+    log.warn({ err }, 'the use of a user_id could not be written'),
+  );
   const responseCache = new ResponseCache({
     contract,
     bytesMax: config.keptBytesMax,
@@ -80,6 +84,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
   });
   const observe: Observe = (exchange) => {
     recording.observe(exchange);
+    if (exchange.kind === 'ok') userIdUse.note(exchange.account);
     deps.observe?.(exchange);
     telemetry?.observe?.(exchange, accountIdOf(exchange.account));
   };
@@ -114,6 +119,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       services.purge.wake(); // an earlier process may have left emptied inboxes
       services.retentionRuns.start();
       deliverer.start();
+      userIdUse.start();
       services.upkeepRuns.start();
       await telemetry?.start();
       server = await listen(config, handler);
@@ -129,6 +135,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       await recording.recorder?.close();
       await telemetry?.stop();
       await deliverer.stop();
+      await userIdUse.stop();
       await services.stop();
     },
   };

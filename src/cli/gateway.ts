@@ -24,6 +24,7 @@ export async function startGateway(
     now,
     sleep,
     ofFile,
+    log,
     events: createCarrierEvents(database, now, config.region || null),
     onGatewayIds: heldReceiptsFor(now),
     settings: { unsureMs: config.unsureMinutes * 60_000 },

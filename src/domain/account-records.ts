@@ -57,6 +57,8 @@ export interface UserId {
   readonly hash: string;
   readonly createdAt: number;
   readonly revokedAt: number | null;
+  /** Exact to a day. */
+  readonly lastUsedAt: number | null;
 }
 
 export async function accountRecord(database: Database, username: string): Promise<AccountRecord> {
@@ -255,7 +257,7 @@ export async function addUserId(
     const revoked = given.revokeOthers
       ? await queries.run(accountSql.revokeCredentials, { account, prefix: '', keep: hash, revokedAt: now })
       : 0;
-    return { userId, added: { hash, createdAt: now, revokedAt: null }, revoked };
+    return { userId, added: { hash, createdAt: now, revokedAt: null, lastUsedAt: null }, revoked };
   });
 }
 
@@ -274,6 +276,7 @@ const toUserId = (row: sql.UserIdRow): UserId => ({
   hash: row.user_id_hash,
   createdAt: Number(row.created_at),
   revokedAt: row.revoked_at === null ? null : Number(row.revoked_at),
+  lastUsedAt: row.used_at === null ? null : Number(row.used_at),
 });
 
 function toRecord(row: sql.AccountRecordRow): AccountRecord {

@@ -41,6 +41,7 @@ export interface GatewayParts {
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
+  readonly log?: NonNullable<ConnectorDependencies['log']>;
 }
 export interface GatewaySettings extends DispatcherSettings {
   readonly leaseMs: number;
@@ -72,6 +73,7 @@ interface Running {
 
 export function createGateway(parts: GatewayParts): Gateway {
   const { database, now, sleep, failed, ofFile } = parts;
+  const deps = parts.log ? { now, log: parts.log } : { now };
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
   const { leaseMs, unsureMs } = settings;
@@ -79,7 +81,6 @@ export function createGateway(parts: GatewayParts): Gateway {
   const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs });
   const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed);
   const running = new Map<string, Running>();
-  const deps: ConnectorDependencies = parts.log ? { now, log: parts.log } : { now };
   const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
   let timer: NodeJS.Timeout | undefined;
   let following: Promise<void> = Promise.resolve();

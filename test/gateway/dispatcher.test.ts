@@ -152,16 +152,4 @@ onEveryEngine('dispatcher', (engine) => {
     await assert.rejects(connectors.remove('second'), { kind: 'conflict', message: /1 accounts name/ });
     await assert.rejects(connectors.remove('loopback'), { kind: 'conflict', message: /file/ });
   });
-
-  test('the rate of a connector holds for all processes together', async (t) => {
-    const { connectors } = await openGateway(engine, t);
-    const [first, second] = [
-      await connectors.takeSlots('loopback', 20, 10),
-      await connectors.takeSlots('loopback', 20, 10),
-    ];
-    assert.deepEqual([first, second], [2, 0], 'a tenth of a second at once, and then nothing');
-    await connectors.moveSlots('loopback', 20, -2);
-    assert.equal(await connectors.takeSlots('loopback', 1, 10), 1);
-    assert.equal(await connectors.takeSlots('loopback', 1, 10), 0);
-  });
 });

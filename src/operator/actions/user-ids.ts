@@ -13,16 +13,19 @@ const userIdOutput = z.strictObject({
   hash: hash.describe('SHA-256 of the user_id, in hexadecimal digits.'),
   createdAt: instant,
   revokedAt: instant.nullable(),
+  lastUsedAt: instant.nullable().describe('Exact to a day.'),
 });
 const EXAMPLE = {
   hash: 'd4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35',
   createdAt: '2026-11-15T12:00:00.000Z',
   revokedAt: null,
+  lastUsedAt: null,
 };
 
 const list = accountListAction({
   name: 'user-id list',
   scope: 'accounts',
+  holders: true,
   path: '/accounts/{username}/user-ids',
   summary: 'List the user_ids of an account, by the time they were made.',
   params: accountParams,
@@ -44,6 +47,7 @@ const list = accountListAction({
 const add = accountAction({
   name: 'user-id add',
   scope: 'accounts',
+  holders: true,
   method: 'POST',
   path: '/accounts/{username}/user-ids',
   summary: 'Give an account a further user_id.',
@@ -91,6 +95,7 @@ const add = accountAction({
 const revoke = accountAction({
   name: 'user-id revoke',
   scope: 'accounts',
+  holders: true,
   method: 'DELETE',
   path: '/accounts/{username}/user-ids/{hash}',
   summary: 'Revoke a user_id, named by 8 or more characters of its hash.',

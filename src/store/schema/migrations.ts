@@ -8,7 +8,7 @@ import { operatorTables } from './operator.ts';
 import { receivingTables } from './receiving.ts';
 import { resourceTables } from './resources.ts';
 import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
-import { signInTables } from './sign-in.ts';
+import { signInTables, userIdUseTable } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 import { webhookTables } from './webhooks.ts';
@@ -160,6 +160,7 @@ export const migrations: readonly Migration[] = [
   { version: 12, name: 'receiving', sql: receivingTables },
   { version: 13, name: 'sign-in', sql: signInTables },
   { version: 14, name: 'webhooks', sql: webhookTables },
+  { version: 15, name: 'use of user_ids', sql: userIdUseTable },
 ];
 
 /**

@@ -9,6 +9,19 @@ const owner = `
     operator_id bigint references operator on delete cascade,
     account_id bigint references account on delete cascade,`;
 
+/**
+ * When a user_id was last used. Not a column of `credential`: a change there is a change of the
+ * account, and would make cached answers void.
+ */
+export const userIdUseTable = `
+  create table user_id_use (
+    account_id bigint not null references account on delete cascade,
+    user_id_hash text {binary} not null,
+    used_at bigint not null,
+    primary key (account_id, user_id_hash)
+  ) {clustered};
+`;
+
 export const signInTables = `
   create table operator (
     operator_id bigint primary key,

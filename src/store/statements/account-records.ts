@@ -86,17 +86,27 @@ export interface UserIdRow {
   user_id_hash: string;
   created_at: bigint;
   revoked_at: bigint | null;
+  used_at: bigint | null;
 }
+const userIdSource = `credential left join user_id_use on user_id_use.account_id = credential.account_id
+     and user_id_use.user_id_hash = credential.user_id_hash`;
+/** The contract shows nothing of it, so no cached answer is void. */
+export const userIdUsed = statement<{ account: bigint; hash: string; usedAt: number }>(
+  'accountRecords.userIdUsed',
+  `insert into user_id_use (account_id, user_id_hash, used_at) values (:account, :hash, :usedAt)
+   on conflict (account_id, user_id_hash) do update set used_at = :usedAt`,
+  { affects: 'none' },
+);
 export const userIds = statement<{ account: bigint; afterAt: number; afterHash: string; limit: number }, UserIdRow>(
   'accountRecords.userIds',
-  `select user_id_hash, created_at, revoked_at from credential
-   where account_id = :account and (created_at, user_id_hash) > (:afterAt, :afterHash)
-   order by created_at, user_id_hash {limit :limit}`,
+  `select credential.user_id_hash, created_at, revoked_at, used_at from ${userIdSource}
+   where credential.account_id = :account and (created_at, credential.user_id_hash) > (:afterAt, :afterHash)
+   order by created_at, credential.user_id_hash {limit :limit}`,
 );
 export const userIdByPrefix = statement<{ account: bigint; prefix: string }, UserIdRow>(
   'accountRecords.userIdByPrefix',
-  `select user_id_hash, created_at, revoked_at from credential
-   where account_id = :account and user_id_hash like :prefix || '%' order by user_id_hash`,
+  `select credential.user_id_hash, created_at, revoked_at, used_at from ${userIdSource}
+   where credential.account_id = :account and credential.user_id_hash like :prefix || '%' order by credential.user_id_hash`,
 );
 export const revokeUserId = statement<{ account: bigint; hash: string; revokedAt: number }>(
   'accountRecords.revokeUserId',

@@ -1,0 +1,58 @@
+import { BoundedMap } from '../bounded-map.ts';
+import { Caller } from '../store/caller.ts';
+import type { Database } from '../store/database.ts';
+import * as sql from '../store/statements/account-records.ts';
+
+/**
+ * When a user_id was last used, exact to a day. A call costs one look into a map. What is new is
+ * written later, beside the calls: at most once a day for a user_id and a process.
+ */
+export interface UserIdUse {
+  /** A call of this account succeeded. */
+  note(account: unknown): void;
+  start(): void;
+  /** Writes what was noted. */
+  flush(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const FLUSH_EVERY_MS = 60_000;
+/** Of the user_ids that were used today; others are written once more. */
+const REMEMBERED_MAX = 100_000;
+
+export function createUserIdUse(database: Database, now: () => number, failed: (thrown: unknown) => void): UserIdUse {
+  const days = new BoundedMap<string, number>(REMEMBERED_MAX);
+  const pending = new Map<string, { account: bigint; usedAt: number }>();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function flush(): Promise<void> {
+    for (const [hash, { account, usedAt }] of [...pending]) {
+      pending.delete(hash);
+      try {
+        await database.run(sql.userIdUsed, { account, hash, usedAt });
+      } catch (thrown) {
+        failed(thrown); // the account may be gone; the next day notes it again
+      }
+    }
+  }
+
+  return {
+    note(account) {
+      if (!(account instanceof Caller) || account.id === undefined) return;
+      const usedAt = now();
+      const day = Math.floor(usedAt / DAY_MS);
+      if (days.get(account.userIdHash) === day) return;
+      days.set(account.userIdHash, day);
+      pending.set(account.userIdHash, { account: account.id, usedAt });
+    },
+    start() {
+      timer ??= setInterval(() => void flush(), FLUSH_EVERY_MS).unref();
+    },
+    flush,
+    async stop() {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+}
