@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { type Attempt, attemptsOf } from '../../domain/attempts.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
@@ -23,15 +24,6 @@ interface MessageOutput {
   readonly createdAt: string | null;
   readonly history: readonly { readonly status: string; readonly at: string; readonly detail: string | null }[];
   readonly heldCredits: string | null;
-  readonly attempts?: readonly AttemptOutput[];
-}
-interface AttemptOutput {
-  readonly attempt: number;
-  readonly part: number;
-  readonly connector: string;
-  readonly gatewayId: string | null;
-  readonly state: string;
-  readonly submittedAt: string;
 }
 
 const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
@@ -45,10 +37,12 @@ const show = async (visit: Visit): Promise<View> => {
     if (thrown instanceof Problem && thrown.kind === 'not-found') return gone(visit);
     throw thrown;
   }
-  if (visit.query.get('part') === 'rows') return { kind: 'fragment', html: facts(visit, message) };
+  const attempts = await attemptsOf(visit.services.database, visit.account.id, BigInt(message.id));
+  const shown = html`${facts(visit, message)}${attemptTable(attempts, visit.zone)}`;
+  if (visit.query.get('part') === 'rows') return { kind: 'fragment', html: shown };
   const isMoving = message.state === 'scheduled' || !RESTING.includes(message.status ?? '');
   const live = isMoving ? html` data-live="${visit.path}?part=rows" data-mode="whole"` : '';
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<div${live}>${facts(visit, message)}</div>
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<div${live}>${shown}</div>
 <div class="buttons">${buttons(visit, message)}</div>`;
   return page(texts.title, main, { current: message.state });
 };
@@ -69,11 +63,10 @@ ${isScheduled ? row(texts.createdAt, time(message.createdAt, zone)) : row(texts.
 ${row(texts.parts, texts.partsSaid(parts, texts.alphabets[splitText(text ?? '').encoding]))}${
   isScheduled ? row(texts.held, grouped(heldCredits ?? '0')) : row(texts.cost, texts.costSaid(parts))
 }${row(texts.reference, reference ?? '–')}${row(texts.id, html`<code data-copy>${message.id}</code>`)}</dl>
-${events.length === 0 ? '' : html`<h2>${texts.history}</h2>${table({ caption: texts.history, columns: texts.columns, rows: events })}`}
-${attemptsOf(message, zone)}`;
+${events.length === 0 ? '' : html`<h2>${texts.history}</h2>${table({ caption: texts.history, columns: texts.columns, rows: events })}`}`;
 }
 
-function attemptsOf({ attempts = [] }: MessageOutput, zone: string): Html {
+function attemptTable(attempts: readonly Attempt[], zone: string): Html {
   if (attempts.length === 0) return html``;
   const rows = attempts.map(({ attempt, part, connector, gatewayId, state, submittedAt }) => ({
     key: `${attempt}/${part}`,
@@ -82,7 +75,7 @@ function attemptsOf({ attempts = [] }: MessageOutput, zone: string): Html {
       html`${part}`,
       html`${connector}`,
       html`${gatewayId ?? '–'}`,
-      html`${state}`,
+      html`${texts.attemptStates[state] ?? state}`,
       time(submittedAt, zone),
     ],
   }));

@@ -14,7 +14,14 @@ interface StatusOutput {
   readonly version: string;
   readonly accounts: number;
   readonly database: { readonly engine: string; readonly bytes: number };
+  readonly sending: {
+    readonly due: number;
+    readonly submitting: number;
+    readonly oldestDueSeconds: number;
+  };
 }
+/** A message that is due for so long tells that something is wrong. */
+const LATE_SECONDS = 120;
 
 async function needs({ act }: Visit, connectors: readonly ConnectorOutput[]): Promise<Html[]> {
   const found: Html[] = [];
@@ -53,8 +60,11 @@ async function content(visit: Visit): Promise<Html> {
     : [];
   const found = await needs(visit, connectors);
   const status = await act.run<StatusOutput>('status');
+  const { due, submitting, oldestDueSeconds } = status.sending;
+  if (oldestDueSeconds > LATE_SECONDS) found.push(html`<li class=\"bad\">${texts.late(oldestDueSeconds)}</li>`);
   return html`<h2>${texts.needs}</h2>${found.length === 0 ? html`<p class="note done">${texts.nothing}</p>` : html`<ul>${found}</ul>`}
 <ul class="tiles"><li><a href="/console/accounts"><strong>${grouped(status.accounts)}</strong>${texts.accounts}</a></li>
+<li><a href="/console/queue"><strong>${grouped(due)}</strong>${texts.due}</a></li><li><strong>${grouped(submitting)}</strong>${texts.submitting}</li>
 <li><strong>${texts.bytes(status.database.bytes)}</strong>${texts.database} (${status.database.engine})</li>
 <li><strong>${status.version}</strong>${texts.version}</li></ul>
 ${connectors.length === 0 ? '' : html`<h2>${operatorTexts.connectors.title}</h2>${connectorTable(visit, connectors)}`}`;

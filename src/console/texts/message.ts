@@ -19,6 +19,12 @@ export const texts = {
   columns: ['When', 'State', 'Reason'],
   attempts: 'Attempts',
   attemptColumns: ['Attempt', 'Part', 'Connector', 'Carrier’s id', 'State', 'When'],
+  attemptStates: {
+    submitting: 'on its way to the carrier',
+    accepted: 'the carrier has it',
+    refused: 'refused',
+    unsure: 'no answer',
+  } as Readonly<Record<string, string>>,
   conversation: 'Conversation',
   resend: 'Send again',
   blacklist: 'Put the number on the blacklist',

@@ -14,6 +14,10 @@ export const texts = {
     unrouted: 'Incoming messages have no route.',
     route: 'Look at them',
     noConnector: 'There is no connector, so nothing is sent.',
+    late: (seconds: number) =>
+      `The oldest message that is due has waited for ${counted(Math.round(seconds / 60), 'minute')}.`,
+    due: 'Messages that are due',
+    submitting: 'Messages on their way to a carrier',
     accounts: 'Accounts',
     database: 'Database',
     version: 'Version',
