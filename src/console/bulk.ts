@@ -73,11 +73,11 @@ async function* progress(
 }
 
 /** The choice between the selected rows and all that match, with the snapshot of this page. */
-export const scopeFields = (count: number, snapshot: bigint, buttons: Html): Html => html`<div class="toolbar">
+export const scopeFields = (count: number | string, snapshot: bigint, buttons: Html): Html => html`<div class="toolbar">
 <label hidden><input type="checkbox" data-select-page> ${texts.selectPage}</label>
 <span id="act-on">${texts.actOn}:</span>
 <label><input type="radio" name="scope" value="selected" checked> ${texts.onSelected}</label>
-<label><input type="radio" name="scope" value="all"> ${texts.onAll(grouped(count))}</label>
+<label><input type="radio" name="scope" value="all"> ${texts.onAll(typeof count === 'string' ? count : grouped(count))}</label>
 ${hidden({ snapshot: snapshot.toString() })}${buttons}</div>`;
 
 export const snapshotOfForm = ({ form }: Visit): bigint =>
