@@ -7,7 +7,7 @@ import { grouped } from './words.ts';
 
 /**
  * Acting on the selected rows of a list, or on all that match. "All" are those that were there when
- * the list was shown: the form has the snapshot, and what came later is left alone.
+ * the list was shown. The form has the snapshot, and what came later is left alone.
  */
 export interface BulkAct {
   readonly title: string;

@@ -1,7 +1,7 @@
 import { type Cursor, LAST } from '../domain/cursor.ts';
 
 /**
- * Lists in pages by cursor. A search reads at most 20,000 rows and says how far it came: no page of
+ * Lists in pages by cursor. A search reads at most 20,000 rows and says how far it came. No page of
  * the console costs more, however many messages an account has.
  */
 export const PAGE_ROWS = 50;

@@ -3,7 +3,7 @@ import { Problem } from '../problem.ts';
 
 /**
  * How many pages of the console a process makes at a time. Calls of the contract come first: a page
- * waits for a turn of the event loop, and pages beyond the queue are refused.
+ * waits for a turn of the event loop. Pages beyond the queue are refused.
  */
 export const PAGES_AT_ONCE = 8;
 export const PAGES_WAITING_MAX = 200;
