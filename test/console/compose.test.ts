@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createConsole } from '../../src/console/app.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { act, type ConsoleClient, type ConsolePage, type Fields, signedIn } from './console-client.ts';
+import { act, type ConsoleClient, type ConsolePage, type Fields, linkFor, signedIn } from './console-client.ts';
 
 /** Writing, checking and sending, as a browser without script does it. */
 
@@ -74,6 +75,34 @@ onEveryEngine('compose, check and send', (engine) => {
     const back = fieldsOf(await check(client, { to: '0825550201', text: 'Once' }), '/console/compose/send');
     await client.post('/console/compose/send', back);
     assert.equal((await sent(api)).length, 1);
+  });
+
+  test('a message without a time is shown as sent at once, though the clock goes on while it is accepted', async (t) => {
+    const { api } = await opened(t);
+    const ticking = () => {
+      api.clock.now += 1;
+      return api.clock.now;
+    };
+    const console = createConsole({
+      services: { ...api.services, now: ticking },
+      admitClient: () => {},
+      report: () => {},
+    });
+    const link = await linkFor(api, { username: 'acme' });
+    const post = (path: string, cookie: string, fields: Record<string, string> = {}) => {
+      const headers = { 'Sec-Fetch-Site': 'same-origin', cookie };
+      const request = new Request(`http://localhost${path}`, {
+        method: 'POST',
+        body: new URLSearchParams(fields),
+        headers,
+      });
+      return console({ request, client: '127.0.0.1', base: 'http://localhost', id: '1' });
+    };
+    const cookie = (await post(link, '')).headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    const fields = { key: KEY, text: 'Now', to: '0825550201', recipients: '0825550201' };
+    assert.match(await (await post('/console/compose', cookie, fields)).text(), /<dt>To be sent<\/dt><dd>at once</);
+    const sentAtOnce = await post('/console/compose/send', cookie, fields);
+    assert.equal(sentAtOnce.headers.get('location'), '/console/sent?notice=accepted&count=1');
   });
 
   test('another text with the same key is another message', async (t) => {

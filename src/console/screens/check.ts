@@ -131,14 +131,14 @@ async function checkPage(visit: Visit, key: string, recipients: Recipients, chec
   const { free } = await domain.ledger.balances(account.id);
   const left = free - checked.credits;
   const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
-  const isLater = Date.parse(checked.dueAt) > now;
+  const isDelayed = isLater(visit, checked.dueAt);
   const canSend = checked.accepted > 0 && left >= 0n;
   const main = html`<h1>${texts.title}</h1>
 <p class="lead">${checked.accepted > 0 ? texts.goes(checked.accepted) : texts.none}</p>
 ${sentBefore === null ? '' : html`<div class="note problem" role="alert"><p>${texts.before} ${time(sentBefore, zone)}</p></div>`}
 ${left < 0n ? html`<div class="note problem" role="alert"><p>${texts.missing(grouped(-left))}</p></div>` : ''}
 ${checked.isShifted ? html`<p class="note">${texts.shifted} ${time(checked.dueAt, zone)}</p>` : ''}
-<dl class="list">${row(texts.due, isLater ? time(checked.dueAt, zone) : texts.atOnce)}
+<dl class="list">${row(texts.due, isDelayed ? time(checked.dueAt, zone) : texts.atOnce)}
 ${row(texts.cost, texts.costSaid(grouped(checked.credits), checked.parts))}${row(texts.after, grouped(left))}</dl>
 <h2>${texts.texts}</h2>${checked.previews.map((recipient) => html`<p><strong>${recipient}</strong></p><pre>${messageText(form.raw('text'))}</pre>`)}
 ${recipients.duplicates.length > 0 ? html`<p class="note">${texts.duplicates(recipients.duplicates.length)}</p>` : ''}
@@ -217,13 +217,16 @@ function keyOf({ form }: Visit, numbers: readonly string[], batch: number): stri
   return hash('sha256', JSON.stringify([...content, batch]));
 }
 
+/** Asked of the clock now: what is due at once was due a moment ago. */
+const isLater = ({ services }: Visit, dueAt: string): boolean => Date.parse(dueAt) > services.now();
+
 async function sendBatch(visit: Visit, numbers: readonly string[], batch: number): Promise<Summary> {
   const body = bodyOf(visit, numbers, sendTimes(visit));
   const given = { params: { username: visit.account.username }, query: {}, body };
   return visit.act.once<AcceptanceOutput, Summary>(keyOf(visit, numbers, batch), 'message send', given, (output) => ({
     accepted: output.accepted.length,
     refused: output.refused.length,
-    isLater: Date.parse(output.dueAt) > visit.now,
+    isLater: isLater(visit, output.dueAt),
   }));
 }
 
