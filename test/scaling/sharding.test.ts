@@ -28,6 +28,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'accountRecords.after': 'the operator lists all accounts',
   'accountRecords.byName': 'the operator names an account by its username',
   'audit.add': 'the audit is of all accounts',
+  'audit.addDeletion': 'the audit is of all accounts',
   'audit.before': 'the audit is of all accounts',
   'audit.ofAccountBefore': 'the audit is of all accounts',
   'connectors.addCounts': 'connectors belong to the installation',
