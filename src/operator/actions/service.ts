@@ -18,7 +18,9 @@ const audit = listAction({
   item: z.strictObject({
     id,
     at: instant,
-    actorKind: z.string().describe('`command`, `operator` or `account`.'),
+    actorKind: z
+      .string()
+      .describe('`command`; `operator` or `account` for a token; `console operator` or `console account`.'),
     actorName: z.string().describe('The name of the token, or of the user who ran the command.'),
     tokenId: id.nullable(),
     address: z.string().nullable().describe('The network address; null for a command.'),
