@@ -39,6 +39,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'connectors.put': 'connectors belong to the installation',
   'connectors.remove': 'connectors belong to the installation',
   'connectors.setDown': 'connectors belong to the installation',
+  'connectors.setDownReason': 'connectors belong to the installation',
   'connectors.setPaused': 'connectors belong to the installation',
   'connectors.setUp': 'connectors belong to the installation',
   'connectors.takeSlots': 'connectors belong to the installation',
