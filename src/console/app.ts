@@ -15,6 +15,7 @@ import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
 import { holderRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
 import { isOwnRequest, type Place, placeOf, readCookie } from './session.ts';
+import { createSlots } from './slots.ts';
 import { texts } from './texts/frame.ts';
 import type { View, Visit } from './visit.ts';
 
@@ -49,6 +50,7 @@ export function createConsole({ services, admitClient, report, sleep = waited }:
   const ofHolder = createRouteTable(holderRoutes);
   const ofOperator = createRouteTable(operatorRoutes);
   const guestPages = createSignInPages(signIn);
+  const inSlot = createSlots();
 
   async function answer(given: ConsoleRequest): Promise<Response> {
     const { request, client } = given;
@@ -68,7 +70,7 @@ export function createConsole({ services, admitClient, report, sleep = waited }:
     const guest: Guest = { request, path, query: url.searchParams, place, origin, session };
     const guestView = await guestPages(guest);
     if (guestView) return responseOf(guestView, null, request);
-    return visited(given, session as Session, url, path, place);
+    return inSlot(() => visited(given, session as Session, url, path, place));
   }
 
   async function visited({ request, client }: ConsoleRequest, session: Session, url: URL, path: string, place: Place) {
@@ -160,7 +162,9 @@ export function problemView(problem: Problem): View {
   const main = html`<h1>${texts.problems.title}</h1>
 <div class="note problem" role="alert"><p>${message}</p>${errors.length > 1 ? html`<ul>${errors}</ul>` : ''}</div>
 <p>${kind === 'not-found' ? '' : texts.problems.again} <a href="/console/">${texts.problems.toStart}</a></p>`;
-  return { kind: 'page', title: texts.problems.title, main, status: STATUS[kind] };
+  const retryAfter = details.retryAfterSeconds;
+  const view = { kind: 'page', title: texts.problems.title, main, status: STATUS[kind] } as const;
+  return retryAfter === undefined ? view : { ...view, retryAfter };
 }
 
 const fieldName = (pointer: string): string => pointer.replace(/^[#?{]?\/?/, '').replace(/\}$/, '');
@@ -172,6 +176,7 @@ const assetResponse = ({ text, type }: { text: string; type: string }): Response
 
 function responseOf(view: View, viewer: Viewer | null, request: Request): Response {
   const headers: Record<string, string> = { 'Cache-Control': 'no-store', ...protection };
+  if ('retryAfter' in view && view.retryAfter !== undefined) headers['Retry-After'] = String(view.retryAfter);
   if ('cookie' in view && view.cookie !== undefined) headers['Set-Cookie'] = view.cookie;
   const isHead = request.method === 'HEAD';
   switch (view.kind) {

@@ -7,7 +7,7 @@ import { grouped } from './words.ts';
 
 /**
  * Acting on the selected rows of a list, or on all that match. "All" are those that were there when
- * the list was shown: the form has the snapshot, and what came later is left alone.
+ * the list was shown. The form has the snapshot, and what came later is left alone.
  */
 export interface BulkAct {
   readonly title: string;
@@ -73,11 +73,11 @@ async function* progress(
 }
 
 /** The choice between the selected rows and all that match, with the snapshot of this page. */
-export const scopeFields = (count: number, snapshot: bigint, buttons: Html): Html => html`<div class="toolbar">
+export const scopeFields = (count: number | string, snapshot: bigint, buttons: Html): Html => html`<div class="toolbar">
 <label hidden><input type="checkbox" data-select-page> ${texts.selectPage}</label>
 <span id="act-on">${texts.actOn}:</span>
 <label><input type="radio" name="scope" value="selected" checked> ${texts.onSelected}</label>
-<label><input type="radio" name="scope" value="all"> ${texts.onAll(grouped(count))}</label>
+<label><input type="radio" name="scope" value="all"> ${texts.onAll(typeof count === 'string' ? count : grouped(count))}</label>
 ${hidden({ snapshot: snapshot.toString() })}${buttons}</div>`;
 
 export const snapshotOfForm = ({ form }: Visit): bigint =>

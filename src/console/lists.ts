@@ -118,6 +118,8 @@ export interface Field {
   readonly lengthMax?: number;
   readonly autocomplete?: string;
   readonly error?: string | undefined;
+  /** Of a filter, where nothing has to be filled in. */
+  readonly isFilter?: boolean;
 }
 
 export function field({
@@ -130,9 +132,10 @@ export function field({
   lengthMax,
   autocomplete,
   error,
+  isFilter,
 }: Field): Html {
   const described = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ');
-  return html`<p><label for="${name}">${label}${isRequired ? '' : html` <span class="quiet">${texts.optional}</span>`}</label>${
+  return html`<p><label for="${name}">${label}${isRequired || isFilter ? '' : html` <span class="quiet">${texts.optional}</span>`}</label>${
     error ? html`<strong class="error" id="${name}-error">${error}</strong>` : ''
   }<input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired ? html` required` : ''}${
     lengthMax === undefined ? '' : html` maxlength="${lengthMax}"`

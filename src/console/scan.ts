@@ -1,7 +1,7 @@
 import { type Cursor, LAST } from '../domain/cursor.ts';
 
 /**
- * Lists in pages by cursor. A search reads at most 20,000 rows and says how far it came: no page of
+ * Lists in pages by cursor. A search reads at most 20,000 rows and says how far it came. No page of
  * the console costs more, however many messages an account has.
  */
 export const PAGE_ROWS = 50;
@@ -28,6 +28,8 @@ export interface ScanOptions<R> {
   readonly isBeyond?: ((row: R) => boolean) | undefined;
   readonly after: Cursor | undefined;
   readonly rowsMax?: number;
+  /** How many rows it reads at most; 20,000 where it is not given. */
+  readonly readMax?: number;
 }
 
 export async function scan<R>({
@@ -37,6 +39,7 @@ export async function scan<R>({
   isBeyond,
   after,
   rowsMax = PAGE_ROWS,
+  readMax = SEARCHED_ROWS_MAX,
 }: ScanOptions<R>): Promise<Scanned<R>> {
   const rows: R[] = [];
   const atOnce = isWanted ? READ_AT_ONCE : rowsMax + 1;
@@ -52,7 +55,7 @@ export async function scan<R>({
       read += 1;
       if (isWanted?.(row) ?? true) rows.push(row);
       cursor = cursorOf(row);
-      if (read >= SEARCHED_ROWS_MAX) return { rows, next: cursor, read, isCut: true };
+      if (read >= readMax) return { rows, next: cursor, read, isCut: true };
     }
     if (found.length < atOnce) return { rows, next: null, read, isCut: false };
   }

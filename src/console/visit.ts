@@ -45,6 +45,8 @@ export type View =
       readonly cookie?: string;
       /** `no-store` where it is not given. */
       readonly cacheControl?: string;
+      /** Seconds after which it is worth to try again. */
+      readonly retryAfter?: number;
     }
   | { readonly kind: 'redirect'; readonly to: string; readonly cookie?: string }
   /** A part of a page, for the script: it has an ETag. */

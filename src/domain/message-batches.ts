@@ -2,12 +2,22 @@ import { Problem } from '../problem.ts';
 import type { AccountKey, Database, Writing } from '../store/database.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
+import * as movingSql from '../store/statements/rescheduling.ts';
+import * as sendingSql from '../store/statements/sending.ts';
 import { createMessageRecords } from './message-records.ts';
+import { afterQuietHours } from './quiet-hours.ts';
 import { joined } from './transactions.ts';
 
 /** Many messages at once, for people who act on a list. What is gone already is left out. */
 export const BATCH_MAX = 500;
 
+export interface NewTime {
+  readonly at: number;
+  readonly quietHours: string | null;
+  readonly timeZone: string | null;
+  /** How long a message is tried that has no last time of its own. */
+  readonly tryForMs: number;
+}
 export type ReceivedChange = 'read' | 'unread' | 'delete';
 export type SentChange = 'mark' | 'delete';
 
@@ -36,6 +46,23 @@ export function createMessageBatches(database: Database, now: () => number) {
         const statement = change === 'mark' ? outboxSql.mark : outboxSql.deleteSent;
         for (const id of new Set(ids)) done += await queries.run(statement, { account, id });
         return done;
+      }),
+
+    /**
+     * Quiet hours hold here too. Those that are being sent, or must not be sent so late, are left
+     * alone. How many have the new time.
+     */
+    reschedule: (account: AccountKey, ids: readonly bigint[], wanted: NewTime): Promise<number> =>
+      database.transaction(account, async (queries) => {
+        const dueAt = afterQuietHours(wanted.at, wanted.quietHours, wanted.timeZone);
+        let moved = 0;
+        for (const id of new Set(ids)) {
+          if ((await queries.run(movingSql.moveScheduled, { account, id, dueAt })) === 0) continue;
+          await queries.run(movingSql.moveDispatch, { account, id, dueAt, expiresAt: dueAt + wanted.tryForMs });
+          moved += 1;
+        }
+        if (moved > 0) await queries.run(sendingSql.raiseWork, { account, dueAt });
+        return moved;
       }),
 
     /** Those that are being sent already are left alone. */

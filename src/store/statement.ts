@@ -51,6 +51,8 @@ export interface Dialect {
  * clustered: the table is stored in the order of its primary key.
  * elements: the numbers of a JSON array, as rows.
  * ending: the last 6 characters of a text.
+ * joined: the account of rows that are joined with `records` of the account. Rows are found by the
+ * records. Without statistics both engines would compare each row of the account with each record.
  * limit: at most so many rows.
  * lock: the rows of a table, named, are locked until the transaction ends. SQLite locks all anyway.
  * locknew: the same for rows that nobody else has locked; the others are left out.
@@ -64,6 +66,7 @@ export type Fragment =
   | 'clustered'
   | 'elements'
   | 'ending'
+  | 'joined'
   | 'limit'
   | 'lock'
   | 'locknew'

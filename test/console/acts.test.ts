@@ -122,6 +122,21 @@ onEveryEngine('acts of the console', (engine) => {
     assert.match((await client.get('/console/scheduled')).text, /No message is scheduled/);
   });
 
+  test('scheduled messages move to another time in the zone of the account, and not into the past', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'account change', { params, body: { timeZone: 'Africa/Johannesburg' } });
+    const body = { recipients: ['+27825550201'], text: 'later', sendAt: '2026-11-20T08:00:00Z' };
+    const { accepted } = await act<{ accepted: { id: string }[] }>(api, 'message send', { params, body });
+    const id = accepted[0]?.id ?? assert.fail();
+    const move = (when: string) => client.post('/console/scheduled', { act: 'move', scope: 'selected', id, when });
+    assert.match((await move('2026-11-01T10:00')).location ?? '', /notice=badTime/);
+    assert.equal((await move('2026-11-21T10:30')).location, '/console/scheduled?notice=move&count=1');
+    const shown = await act<{ scheduledAt: string }>(api, 'message show', { params: { ...params, id } });
+    assert.equal(shown.scheduledAt, '2026-11-21T08:30:00.000Z');
+    const { items } = await act<{ items: { id: string; dueAt: string }[] }>(api, 'queue list', {});
+    assert.equal(items.find((each) => each.id === id)?.dueAt, '2026-11-21T08:30:00.000Z');
+  });
+
   test('the same number twice is told and allowed; a group that is not empty asks first', async (t) => {
     const { client } = await opened(t);
     const twice = await client.post('/console/contacts', { mobile: '082 555 0201', name: 'Anna' });

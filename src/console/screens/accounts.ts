@@ -40,7 +40,14 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
         ? empty(texts.noMatch, texts.noMatchHint)
         : empty(texts.empty, texts.emptyHint);
   const filtersForm = filters(visit, [
-    field({ name: 'q', label: texts.search, type: 'search', value: query.get('q') ?? '', lengthMax: 200 }),
+    field({
+      isFilter: true,
+      name: 'q',
+      label: texts.search,
+      type: 'search',
+      value: query.get('q') ?? '',
+      lengthMax: 200,
+    }),
     select({ name: 'state', label: texts.state, value: query.get('state') ?? '', choices: texts.states }),
   ]);
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${filtersForm}${list}${pagerOf(visit, next)}

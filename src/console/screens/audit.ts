@@ -51,7 +51,7 @@ const show = async (visit: Visit): Promise<View> => {
       ? table({ caption: texts.title, columns: texts.columns, rows })
       : empty(texts.empty, texts.emptyHint);
   const filter = filters(visit, [
-    field({ name: 'account', label: texts.account, value: query.get('account') ?? '', lengthMax: 200 }),
+    field({ isFilter: true, name: 'account', label: texts.account, value: query.get('account') ?? '', lengthMax: 200 }),
   ]);
   const account = query.get('account')?.trim() ?? '';
   const csv = `/console/audit.csv${account === '' ? '' : `?${new URLSearchParams({ account }).toString()}`}`;

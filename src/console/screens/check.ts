@@ -239,7 +239,7 @@ function sendTimes({ form, zone }: Visit): Record<string, string> {
 const remember = (visit: Visit, numbers: readonly string[]): Promise<void> =>
   rememberOnce(visit.services.database, contentName(visit, contentOf(visit.form.raw('text'), numbers)), visit.now);
 
-/** In batches, each once. The work goes on although nobody looks; a reload tells the same. */
+/** In batches, each once. Where the page breaks, a reload goes on with the batch that was next. */
 async function* sendMany(visit: Visit, numbers: readonly string[]): AsyncGenerator<Html> {
   const { sending } = composeTexts;
   yield html`<h1>${sending.title}</h1><p>${sending.stopped}</p><ol class="progress">`;

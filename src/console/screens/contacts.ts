@@ -79,7 +79,14 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
         ? empty(texts.noMatch, texts.noMatchHint)
         : empty(texts.empty, texts.emptyHint);
   const filtersForm = filters(visit, [
-    field({ name: 'q', label: texts.search, type: 'search', value: query.get('q') ?? '', lengthMax: 200 }),
+    field({
+      isFilter: true,
+      name: 'q',
+      label: texts.search,
+      type: 'search',
+      value: query.get('q') ?? '',
+      lengthMax: 200,
+    }),
     select({
       name: 'group',
       label: texts.group,

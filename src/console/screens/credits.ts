@@ -1,8 +1,10 @@
 import type { Movement } from '../../domain/ledger.ts';
 import { html } from '../../html.ts';
+import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { empty, filters, pagerOf, select, table } from '../lists.ts';
 import { PAGE_ROWS, readCursor, writeCursor } from '../scan.ts';
 import { texts } from '../texts/credits.ts';
+import { texts as listTexts } from '../texts/lists.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
@@ -65,11 +67,35 @@ const show = async (visit: Visit): Promise<View> => {
   if (balance !== null) withBalance.set('balance', balance.toString());
   const main = html`<h1>${texts.title}</h1><ul class="tiles" data-live="${visit.path}?part=counts" data-mode="whole">${tiles(balances)}</ul>
 ${isWrong ? html`<p class="note problem" role="alert">${texts.wrong}</p>` : ''}
-<h2>${texts.movements}</h2>${filter}${list}${pagerOf({ ...visit, query: withBalance }, next)}`;
+<h2>${texts.movements}</h2>${filter}${list}${pagerOf({ ...visit, query: withBalance }, next)}
+<p><a href="${base}/credits.csv">${listTexts.download}</a></p>`;
   return page(texts.title, main, { current: 'credits' });
 };
 
 const tiles = ({ free, held, used }: { free: bigint; held: bigint; used: bigint }) =>
   html`<li><strong>${grouped(free)}</strong>${texts.free}</li><li><strong>${grouped(held)}</strong>${texts.held}</li><li><strong>${grouped(used)}</strong>${texts.used}</li>`;
 
-export const creditRoutes = [get('/credits', show)];
+const EXPORTED_AT_ONCE = 500;
+
+async function* lines({ domain, account }: Visit): AsyncGenerator<string> {
+  yield CSV_START + csvLine(['at', 'kind', 'from', 'to', 'amount', 'message', 'reason', 'reference']);
+  for (let after: Movement | undefined; ; ) {
+    const rows: Movement[] = await domain.ledger.movements(account.id, EXPORTED_AT_ONCE, after);
+    yield rows
+      .map(({ at, kind, from, to, amount, messageId, reason, reference }) => {
+        const when = new Date(at).toISOString();
+        return csvLine([when, kind, from, to, String(amount), String(messageId ?? ''), reason ?? '', reference ?? '']);
+      })
+      .join('');
+    if (rows.length < EXPORTED_AT_ONCE) return;
+    after = rows.at(-1);
+  }
+}
+
+const download = async (visit: Visit): Promise<View> => ({
+  kind: 'download',
+  fileName: 'credits.csv',
+  text: lines(visit),
+});
+
+export const creditRoutes = [get('/credits', show), get('/credits.csv', download)];

@@ -9,8 +9,7 @@ import { grouped } from '../words.ts';
 
 /**
  * Contacts from a CSV file: read, check, import. The page itself carries the file from step to
- * step, so that any process can answer the next one and nothing is kept of a file that nobody
- * imports.
+ * step, so that any process can answer the next one. Nothing is kept of a file that nobody imports.
  */
 interface ImportOutput {
   readonly rows: number;
@@ -35,8 +34,8 @@ const ERRORS_SHOWN = 200;
 /** The file in base64, with the other fields. */
 const FORM_BYTES_MAX = Math.ceil((CSV_BYTES_MAX * 4) / 3) + 65_536;
 
-const pack = (bytes: Uint8Array): string => gzipSync(bytes, { level: 1 }).toString('base64');
-function unpack(text: string): Uint8Array {
+const compressed = (bytes: Uint8Array): string => gzipSync(bytes, { level: 1 }).toString('base64');
+function decompressed(text: string): Uint8Array {
   try {
     return gunzipSync(Buffer.from(text, 'base64'), { maxOutputLength: CSV_BYTES_MAX + 1 });
   } catch {
@@ -76,7 +75,7 @@ const check = async (visit: Visit): Promise<View> => {
   let headers: string[];
   try {
     if (!file && !form.has('kept')) throw new Problem('bad-argument', texts.noFile);
-    upload = file?.bytes ?? unpack(form.raw('kept'));
+    upload = file?.bytes ?? decompressed(form.raw('kept'));
     headers = (await readHeader(upload)).slice(0, COLUMNS_MAX);
   } catch (thrown) {
     return fileForm(visit, refusalOf(thrown));
@@ -115,7 +114,7 @@ async function checkPage(
   const groupChoices: (readonly [string, string])[] = [['', texts.noGroup], ...groupNames];
   const canImport = found !== null && found.rows > found.bad;
   const main = html`<h1>${texts.check}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem)}${found ? countsOf(found) : ''}
-<form method="post" action="${base}/import" class="fields">${hidden({ kept: pack(upload) })}
+<form method="post" action="${base}/import" class="fields">${hidden({ kept: compressed(upload) })}
 <fieldset><legend>${texts.columns}</legend>${mapping}</fieldset>
 ${select({ name: 'group', label: texts.group, value: form.text('group'), choices: groupChoices })}
 ${found && found.bad > 0 ? html`<p class="note">${texts.refused}</p><p><label class="choice"><input type="checkbox" name="skip_bad"> ${texts.skip}</label></p>` : ''}

@@ -1,3 +1,4 @@
+import { accountRecord } from '../../domain/account-records.ts';
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
 import { confirmation, empty, field, hidden, refusalOf, table } from '../lists.ts';
@@ -48,7 +49,8 @@ async function userIds(visit: Visit): Promise<Html> {
         : html`<form method="post" action="${base}/access/user-ids/revoke">${hidden({ hash })}<button aria-label="${texts.revoke} ${hash.slice(0, SHORT)}">${texts.revoke}</button></form>`,
     ],
   }));
-  return html`<h2>${texts.userIds}</h2><p>${texts.userIdLead}</p>${table({ caption: texts.userIds, columns: texts.userIdColumns, rows })}
+  const { allowedNetworks } = await accountRecord(visit.services.database, visit.account.username);
+  return html`<h2>${texts.userIds}</h2><p>${texts.userIdLead}</p><p>${texts.networks(allowedNetworks)}</p>${table({ caption: texts.userIds, columns: texts.userIdColumns, rows })}
 <form method="post" action="${base}/access/user-ids" class="buttons"><button>${texts.newUserId}</button></form>`;
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
-import { partsOf } from '../../sms/parts.ts';
+import { partsOf, splitText } from '../../sms/parts.ts';
 import { isAction } from '../acting.ts';
 import { confirmation, noticeOf, table } from '../lists.ts';
 import { statusCell, statusHint } from '../status-cell.ts';
@@ -66,7 +66,7 @@ function facts({ zone }: Visit, message: MessageOutput): Html {
   return html`<dl class="list">${row(texts.to, party(recipient))}${row(texts.text, messageText(text))}
 ${isScheduled ? row(texts.scheduledAt, time(message.scheduledAt, zone)) : row(texts.state, html`${statusCell(status)}<br>${statusHint(status)}`)}
 ${isScheduled ? row(texts.createdAt, time(message.createdAt, zone)) : row(texts.sentAt, time(message.sentAt, zone))}
-${row(texts.parts, grouped(parts))}${
+${row(texts.parts, texts.partsSaid(parts, texts.alphabets[splitText(text ?? '').encoding]))}${
   isScheduled ? row(texts.held, grouped(heldCredits ?? '0')) : row(texts.cost, texts.costSaid(parts))
 }${row(texts.reference, reference ?? '–')}${row(texts.id, html`<code data-copy>${message.id}</code>`)}</dl>
 ${events.length === 0 ? '' : html`<h2>${texts.history}</h2>${table({ caption: texts.history, columns: texts.columns, rows: events })}`}

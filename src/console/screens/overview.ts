@@ -1,3 +1,5 @@
+import { accountRecord } from '../../domain/account-records.ts';
+import { createConnectors } from '../../domain/connectors.ts';
 import { html } from '../../html.ts';
 import { isAction } from '../acting.ts';
 import { contactNames, withLink } from '../contact-names.ts';
@@ -25,6 +27,7 @@ async function failedToday({ domain, account, zone, now }: Visit) {
     isBeyond: ({ sentAt }) => sentAt < midnight,
     after: undefined,
     rowsMax: COUNTED_MAX,
+    readMax: COUNTED_MAX, // the page is asked for again every few seconds
   });
 }
 const UNUSED_SENT = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
@@ -41,11 +44,26 @@ async function tiles(visit: Visit) {
     html`<li data-key="${key}"><a href="${href}"><strong>${count}</strong>${name}</a></li>`;
   const atLeast = (count: number) => `${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
   return html`${tile('unread', grouped(unread), texts.unread, `${base}/inbox?state=unread`)}
-${tile('failed', `${atLeast(failed.rows.length)}${failed.isCut ? '+' : ''}`, texts.failed, `${base}/sent?state=failed`)}
+${tile('failed', `${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`, texts.failed, `${base}/sent?state=failed`)}
 ${tile('scheduled', atLeast(soon.length), texts.scheduled, `${base}/scheduled`)}
 ${tile('free', grouped(free), texts.free, `${base}/credits`)}
 ${tile('held', grouped(held), texts.held, `${base}/credits`)}`;
 }
+
+/** Where the way to the carrier does not work: in words, without its secrets. */
+async function stopped({ services, account, zone, domain }: Visit) {
+  const { database, now } = services;
+  const { connector } = await accountRecord(database, account.username);
+  const all = await createConnectors(database, now).list();
+  const own = all.find(({ name, isDefault }) => (connector === null ? isDefault : name === connector));
+  const since = own?.pausedAt ?? own?.downSince ?? null;
+  if (since === null) return html``;
+  const waiting = (await domain.outbox.newestSent(account.id, LOOKED_AT)).filter(({ status }) => status === 'QUEUED');
+  return html`<div class="note problem"><p>${texts.stopped} ${time(since, zone)}. ${texts.nothingLost}</p>${
+    waiting.length > 0 ? html`<p>${texts.waiting(waiting.length)}</p>` : ''
+  }</div>`;
+}
+const LOOKED_AT = 500;
 
 async function lastReceived(visit: Visit) {
   const messages = await visit.domain.inbox.newest(visit.account.id, LAST_RECEIVED);
@@ -68,7 +86,7 @@ const show = async (visit: Visit) => {
   const steps = Object.entries(texts.steps)
     .filter(([screen]) => screen !== 'compose' || isAction('message send'))
     .map(([screen, [name, what]]) => html`<li><a href="${base}/${screen}">${name}</a>: ${what}.</li>`);
-  const main = html`<h1>${texts.title}</h1>
+  const main = html`<h1>${texts.title}</h1>${await stopped(visit)}
 <ul class="tiles" data-live="${base}/?part=counts" data-mode="whole">${await tiles(visit)}</ul>
 ${
   rows.length === 0

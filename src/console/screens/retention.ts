@@ -1,3 +1,4 @@
+import { RETENTION_KINDS } from '../../domain/retention.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { confirmation, field, hidden, noticeOf, problemNote, refusalOf } from '../lists.ts';
@@ -11,7 +12,7 @@ interface RetentionOutput {
 }
 type CountsOutput = Readonly<Record<string, number | string | boolean>> & { readonly accounts: number };
 
-const KINDS = ['inbox', 'sent', 'audit', 'ledger'] as const;
+const KINDS: readonly string[] = RETENTION_KINDS;
 const HERE = '/console/retention';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
@@ -77,7 +78,7 @@ const person = async (visit: Visit): Promise<View> => {
     if (isConfirmed) return noticed(HERE, 'erased', rowsOf(counts));
     if (counts.accounts === 0 && rowsOf(counts) === 0) throw new Problem('bad-argument', texts.unknown);
     const lines = Object.entries(texts.counts).flatMap(([name, said]) =>
-      Number(counts[name] ?? 0) > 0 ? [html`<li>${Number(counts[name])} ${said}</li>`] : [],
+      Number(counts[name] ?? 0) > 0 ? [html`<li>${texts.line(said, Number(counts[name]))}</li>`] : [],
     );
     const question = texts.eraseQuestion(counts.accounts);
     return page(

@@ -139,10 +139,17 @@ const show = async (visit: Visit): Promise<View> => {
   const rows = await rowsOf(visit, found.rows);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   const filtersForm = filters(visit, [
-    field({ name: 'q', label: texts.search, type: 'search', value: query.get('q') ?? '', lengthMax: 200 }),
+    field({
+      isFilter: true,
+      name: 'q',
+      label: texts.search,
+      type: 'search',
+      value: query.get('q') ?? '',
+      lengthMax: 200,
+    }),
     select({ name: 'state', label: texts.state, value: filter.state, choices: texts.states }),
-    field({ name: 'from', label: texts.from, type: 'date', value: query.get('from') ?? '' }),
-    field({ name: 'to', label: texts.to, type: 'date', value: query.get('to') ?? '' }),
+    field({ isFilter: true, name: 'from', label: texts.from, type: 'date', value: query.get('from') ?? '' }),
+    field({ isFilter: true, name: 'to', label: texts.to, type: 'date', value: query.get('to') ?? '' }),
   ]);
   const kept = hidden(Object.fromEntries(['q', 'state', 'from', 'to'].map((name) => [name, query.get(name) ?? ''])));
   const live = query.has('after')

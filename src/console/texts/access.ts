@@ -3,6 +3,10 @@ export const texts = {
   title: 'Access',
   userIds: 'user_ids of your programs',
   userIdLead: 'Programs that call the messaging API use a user_id. Only the beginning of its hash is kept visible.',
+  networks: (networks: string | null) =>
+    networks === null
+      ? 'The account can be used from every network.'
+      : `The account can be used only from: ${networks.replaceAll(',', ', ')}.`,
   userIdColumns: ['Hash', 'Made', 'State', ''],
   newUserId: 'Make a new user_id',
   shownOnce: 'This is shown only now. Copy it to a safe place.',

@@ -11,8 +11,8 @@ export const texts = {
   held: 'Credits held',
   last: 'Last received',
   more: 'All received messages',
-  stopped: (connector: string, since: string) =>
-    `Messages are waiting: the connection to the carrier (${connector}) is stopped since ${since}. Nothing is lost; they go out when it works again.`,
+  stopped: 'Nothing goes out now: the way to the carrier does not work since',
+  nothingLost: 'Nothing is lost. Your messages go out when it works again.',
   waiting: (count: number) => `${counted(count, 'message')} of yours ${count === 1 ? 'waits' : 'wait'} to be sent.`,
   stepsTitle: 'Three first steps',
   steps: {

@@ -9,6 +9,7 @@ export const texts = {
     sent: 'Sent messages with their history',
     audit: 'The audit',
     ledger: 'Single movements of credits',
+    unrouted: 'Incoming messages without a route',
   } as Readonly<Record<string, string>>,
   days: (name: string) => `${name}: days`,
   older: (count: number) => `too old now: ${grouped(count)}`,

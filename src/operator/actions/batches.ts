@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { accountRecord } from '../../domain/account-records.ts';
 import { BATCH_MAX } from '../../domain/message-batches.ts';
+import { badField } from '../../problem.ts';
 import { type Action, accountAction } from '../action.ts';
 import { domainOf } from '../domain.ts';
-import { accountParams, credits, rowId } from '../schemas.ts';
+import { accountParams, credits, instant, rowId } from '../schemas.ts';
 
 /** Many messages in one transaction. What is gone already is left out. */
 
@@ -77,4 +79,33 @@ const cancelMany = accountAction({
   run: async (services, { body }) => domainOf(services).batches.cancelScheduled(services.account.id, body.ids),
 });
 
-export const batchActions: readonly Action[] = [changeInbox, changeSent, cancelMany];
+const reschedule = accountAction({
+  name: 'message reschedule',
+  scope: 'messages:send',
+  accountTokens: true,
+  method: 'POST',
+  path: '/accounts/{username}/messages/reschedule',
+  summary: 'Give scheduled messages another time.',
+  description:
+    'Quiet hours of the account hold. Messages that are being sent already, or that must not be sent so late, are left alone.',
+  params: accountParams,
+  body: z.strictObject({ ids, sendAt: instant.describe('The new time, in the future.') }),
+  output: z.strictObject({ moved: z.int() }),
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme' },
+    body: { ids: ['3001'], sendAt: '2026-11-16T12:00:00Z' },
+    output: { moved: 1 },
+  },
+  target: counted,
+  command: { say: ({ moved }) => `Moved ${moved} messages.` },
+  run: async (services, { body: { ids: chosen, sendAt } }) => {
+    const { database, account, now, tryForMs } = services;
+    if (sendAt <= now()) throw badField('sendAt', 'expected an instant in the future');
+    const { quietHours, timeZone } = await accountRecord(database, account.username);
+    const wanted = { at: sendAt, quietHours, timeZone, tryForMs };
+    return { moved: await domainOf(services).batches.reschedule(account.id, chosen, wanted) };
+  },
+});
+
+export const batchActions: readonly Action[] = [changeInbox, changeSent, cancelMany, reschedule];

@@ -30,6 +30,8 @@ export const postgresDialect: Dialect = {
     elements: (argument) => `select value::bigint from json_array_elements_text(${argument}::json)`,
     ending: (text) => `right(${text}, 6)`,
     using: () => '',
+    // The records have the account. Named here too, 60 of 1,000 attempts took 240 ms, not 19.
+    joined: (argument) => `${argument.split(' ')[1]}::bigint is not null`,
     limit: (count) => `limit ${count}`,
     lock: (table) => `for update of ${table}`,
     locknew: (table) => `for update of ${table} skip locked`,

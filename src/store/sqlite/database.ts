@@ -101,8 +101,8 @@ const createRead =
 
 /**
  * SQLite unmaps the file after each commit of another process, and maps it again. Where others
- * write all the time, reading pages without a map is cheaper: a version takes 23 instead of 47 µs
- * right after such a commit, Unread 158 instead of 192.
+ * write all the time, reading pages without a map is cheaper. Right after such a commit, a version
+ * takes 23 instead of 47 µs, and Unread 158 instead of 192.
  */
 function createUnmapping(connections: readonly Connection[]): () => void {
   let commits = 0;
