@@ -9,7 +9,8 @@ export const texts = {
     account: 'account’s token',
     'console operator': 'operator',
     'console account': 'holder',
+    contract: 'client of the contract',
   } as Readonly<Record<string, string>>,
   empty: 'Nothing was changed yet.',
-  emptyHint: 'Every change by an operator or a holder appears here.',
+  emptyHint: 'Every change by an operator or a holder appears here, and what clients delete.',
 } as const;
