@@ -6,7 +6,7 @@ import { addHistory } from '../store/statements/message-records.ts';
 import { addSent } from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
 import { afterQuietHours } from './quiet-hours.ts';
-import { type EndedMessage, end, putBack, type SubmittedMessage, setStatus } from './settling.ts';
+import { type EndedMessage, end, NEVER, putBack, type SubmittedMessage, setStatus } from './settling.ts';
 
 /**
  * Claiming: a dispatcher takes messages that are due, of several accounts, for a time. A claimed
@@ -42,8 +42,6 @@ export interface ConnectorShare {
 // Of one claim. More accounts take part in the next one.
 const ACCOUNTS_MAX = 16;
 const OVERDUE_MAX = 100;
-/** Later than any time. */
-export const NEVER = Number.MAX_SAFE_INTEGER;
 
 export type Claiming = ReturnType<typeof createClaiming>;
 

@@ -60,7 +60,38 @@ export function createSettling(database: Database, now: () => number, onGatewayI
         for (const [account, own] of byAccount) await settleOf(queries, account, now(), own, onGatewayIds);
       });
     },
+
+    /**
+     * Results of one account that cannot be settled, as where its credits do not add up. The
+     * attempts keep what is known, and an operator decides. Nothing is submitted again.
+     */
+    async setAside(settlements: readonly Settlement[]): Promise<void> {
+      const account = settlements[0]?.message.account;
+      if (account === undefined) return;
+      await database.transaction(account, async (queries) => {
+        const { current } = await settleAttempts(queries, account, settlements);
+        const rows = current.map(({ message }) => [message.id, NEVER, NOT_SETTLED] as const);
+        await putBack(queries, account, 'undecided', rows);
+      });
+    },
   };
+}
+
+/** Later than any time. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+const NOT_SETTLED = 'the answer of the carrier could not be settled';
+
+/** Writes what each part got. Returns the rows of the dispatch, and the results that still count. */
+async function settleAttempts(queries: Queries, account: bigint, settlements: readonly Settlement[]) {
+  const ids = elementsOf(settlements.map(({ message }) => message.id));
+  const rows = new Map((await queries.all(sql.of, { account, ids })).map((row) => [row.message_id, row]));
+  const parts = settlements.flatMap(({ message, parts: own }) =>
+    own.map((each) => [message.id, message.attempt, each.part, each.state, each.gatewayId]),
+  );
+  await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, parts) });
+  // Another claim has another fence: this answer comes too late for the message.
+  const current = settlements.filter(({ message }) => rows.get(message.id)?.fence === message.fence);
+  return { rows, current };
 }
 
 async function settleOf(
@@ -70,14 +101,7 @@ async function settleOf(
   settlements: readonly Settlement[],
   onGatewayIds: OnGatewayIds | undefined,
 ): Promise<void> {
-  const ids = elementsOf(settlements.map(({ message }) => message.id));
-  const rows = new Map((await queries.all(sql.of, { account, ids })).map((row) => [row.message_id, row]));
-  const parts = settlements.flatMap(({ message, parts: own }) =>
-    own.map((each) => [message.id, message.attempt, each.part, each.state, each.gatewayId]),
-  );
-  await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, parts) });
-  // Another claim has another fence: this answer comes too late for the message.
-  const current = settlements.filter(({ message }) => rows.get(message.id)?.fence === message.fence);
+  const { rows, current } = await settleAttempts(queries, account, settlements);
   const heldOf = (id: bigint) => rows.get(id)?.held ?? 0n;
   const of = <K extends Outcome['kind']>(kind: K) =>
     current.filter(
