@@ -1,5 +1,6 @@
 import { isUnavailable } from '../problem.ts';
 import type { Database, Writing } from '../store/database.ts';
+import { removeUseless } from '../store/statements/attempts.ts';
 import { elementsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
 import { waitForAccounts } from '../store/statements/sending.ts';
@@ -70,6 +71,14 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     }
   }
 
+  /** The client has deleted these messages, and their wait for receipts is over. */
+  async function forgetDeleted(rows: readonly sql.SilentRow[]): Promise<void> {
+    for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
+      const ids = elementsOf([...new Set(own.map(({ message_id }) => message_id))]);
+      await database.run(removeUseless, { account, ids });
+    }
+  }
+
   /** Looks at each attempt once, in the order of their times, when its wait is over. */
   async function expireSilent(lookedTo: string): Promise<number> {
     const before = timeOfAttempts(now() - receiptWaitMs);
@@ -80,6 +89,7 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
       if (!last) return silent;
       const without = rows.filter(({ state, status }) => state === 'accepted' && status === null);
       await silenceAll(without);
+      await forgetDeleted(rows);
       silent += without.length;
       after = last.attempt_id;
       await database.run(sql.moveWatch, { to: after });

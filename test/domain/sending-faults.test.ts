@@ -3,12 +3,16 @@ import { test } from 'node:test';
 import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../src/domain/carrier-upkeep.ts';
 import { createIncoming } from '../../src/domain/incoming.ts';
 import { createReceipts } from '../../src/domain/receipts.ts';
+import { createRetention } from '../../src/domain/retention.ts';
 import { setDisabledAt } from '../../src/store/statements/account-records.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { MINUTE, message, openSending, START } from '../support/sending.ts';
 
 const emptyHeld = sql<{ account: bigint }>('update ledger set held = 0 where account_id = :account');
+const attempted = sql<{ account: bigint }, { message_id: bigint }>(
+  'select message_id from attempt where account_id = :account',
+);
 const HOUR = 60 * MINUTE;
 const receipt = { connector: 'loopback', gatewayId: null, status: 'DELIVERED', at: START, detail: null };
 
@@ -109,5 +113,29 @@ onEveryEngine('faults of sending', (engine) => {
     const [busyAfter, ...others] = await versions();
     assert.notEqual(busyAfter, before[0], 'its message left the schedule');
     assert.deepEqual(others, before.slice(1));
+  });
+
+  test('attempts of deleted messages go after 72 hours, and those of old sent messages with them', async (t) => {
+    const sending = await openSending(engine, t);
+    const account = await sending.addAccount();
+    const incoming = createIncoming(sending.database, sending.now, 'ZA');
+    const upkeep = createCarrierUpkeep(sending.database, incoming, { now: sending.now, receiptWaitMs: 72 * HOUR });
+    const { accepted } = await sending.accept(account, message({ to: ['+27825550201', '+27825550202'] }));
+    const [deleted, kept] = accepted.map(({ id }) => id as bigint);
+    await sending.settle(await sending.claim(), { kind: 'submitted' });
+    await sending.outbox.deleteSent(account, deleted as bigint);
+    const left = async () => (await sending.database.all(attempted, { account })).map((each) => each.message_id);
+    await upkeep.run();
+    assert.equal((await left()).length, 2, 'a receipt may come');
+    sending.clock.now += 73 * HOUR;
+    await upkeep.run();
+    assert.deepEqual(await left(), [kept]);
+    const retention = createRetention(sending.database, sending.now);
+    await retention.set({ sent: 1 });
+    await retention.applyDue(
+      async () => {},
+      () => false,
+    );
+    assert.deepEqual(await left(), []);
   });
 });

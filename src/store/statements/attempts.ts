@@ -70,3 +70,14 @@ export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
   `select attempt, message_id, part, attempt_id, connector, gateway_id, state, submitted_at, status
    from attempt where account_id = :account and message_id = :id order by attempt, part`,
 );
+/**
+ * Of messages that the client has deleted and that are not on their way: no receipt matters for
+ * them any more.
+ */
+export const removeUseless = statement<One & { ids: string }>(
+  'attempts.removeUseless',
+  `delete from attempt where account_id = :account and message_id in ({elements :ids})
+     and not exists (select 1 from sent where sent.account_id = :account and sent.message_id = attempt.message_id)
+     and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = attempt.message_id)`,
+  { affects: 'none' },
+);
