@@ -64,6 +64,9 @@ export class Problem extends Error {
   }
 }
 
+/** The database does not answer now. The same call may succeed later. */
+export const isUnavailable = (thrown: unknown): boolean => thrown instanceof Problem && thrown.kind === 'unavailable';
+
 export const badArgument = (parameter: string, reason: string) =>
   new Problem('bad-argument', `${parameter}: ${reason}`);
 

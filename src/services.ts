@@ -49,6 +49,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const upkeep = createCarrierUpkeep(database, createIncoming(database, now, config.region || null), {
     now,
     receiptWaitMs: config.receiptWaitHours * 3_600_000,
+    failed: (err) => log.warn({ err }, 'receipts of an account could not be applied'),
   });
   const upkeepRuns = createUpkeepRuns(upkeep, (err) =>
     log.warn({ err }, 'receipts and parts that wait could not be looked at'),

@@ -1,4 +1,6 @@
-import type { Database } from '../store/database.ts';
+import { isUnavailable } from '../problem.ts';
+import type { Database, Writing } from '../store/database.ts';
+import { removeUseless } from '../store/statements/attempts.ts';
 import { elementsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
 import { waitForAccounts } from '../store/statements/sending.ts';
@@ -13,6 +15,8 @@ export interface UpkeepSettings {
   readonly now: () => number;
   /** After so long without a receipt SUBMITTED becomes UNKNOWN. */
   readonly receiptWaitMs: number;
+  /** Something of one account could not be written. */
+  readonly failed?: (thrown: unknown) => void;
 }
 export interface UpkeepCounts {
   readonly held: number;
@@ -27,6 +31,8 @@ export const RECEIPT_HELD_MS = 72 * 3_600_000;
 /** More than these are dropped, the oldest first. */
 export const RECEIPTS_HELD_MAX = 100_000;
 const BATCH = 500;
+// The clocks of two hosts may differ by less than this.
+const CLOCKS_APART_MS = 60_000;
 
 export type CarrierUpkeep = ReturnType<typeof createCarrierUpkeep>;
 
@@ -37,9 +43,40 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
   async function matchHeld(): Promise<number> {
     const rows = await database.all(sql.heldMatches, { limit: BATCH });
     for (const { account_id: account, message_id } of rows) {
-      await database.transaction(account, (queries) => applyHeldReceipts(queries, account, [message_id], now()));
+      const apply = (queries: Writing) => applyHeldReceipts(queries, account, [message_id], now());
+      await skipping(() => database.transaction(account, apply));
     }
     return rows.length;
+  }
+
+  /** What fails for one account is told, and the others go on. */
+  async function skipping(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      if (isUnavailable(thrown)) throw thrown;
+      settings.failed?.(thrown);
+    }
+  }
+
+  /** All accounts at once; where that fails, each alone. */
+  async function silenceAll(rows: readonly sql.SilentRow[]): Promise<void> {
+    try {
+      await silence(database, rows, now());
+    } catch (thrown) {
+      if (isUnavailable(thrown)) throw thrown;
+      for (const own of Map.groupBy(rows, ({ account_id }) => account_id).values()) {
+        await skipping(() => silence(database, own, now()));
+      }
+    }
+  }
+
+  /** The client has deleted these messages, and their wait for receipts is over. */
+  async function forgetDeleted(rows: readonly sql.SilentRow[]): Promise<void> {
+    for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
+      const ids = elementsOf([...new Set(own.map(({ message_id }) => message_id))]);
+      await database.run(removeUseless, { account, ids });
+    }
   }
 
   /** Looks at each attempt once, in the order of their times, when its wait is over. */
@@ -51,7 +88,8 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
       const last = rows.at(-1);
       if (!last) return silent;
       const without = rows.filter(({ state, status }) => state === 'accepted' && status === null);
-      await silence(database, without, now());
+      await silenceAll(without);
+      await forgetDeleted(rows);
       silent += without.length;
       after = last.attempt_id;
       await database.run(sql.moveWatch, { to: after });
@@ -61,7 +99,9 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
   return {
     /** Undefined where another process has done it just now. */
     async run(isStopping: () => boolean = () => false): Promise<UpkeepCounts | undefined> {
-      const taken = await database.first(sql.takeWatch, { now: now(), due: now() - UPKEEP_EVERY_MS + 1 });
+      const at = now();
+      const times = { now: at, due: at - UPKEEP_EVERY_MS + 1, farAhead: at + CLOCKS_APART_MS };
+      const taken = await database.first(sql.takeWatch, times);
       if (!taken || isStopping()) return undefined;
       const held = await matchHeld();
       await database.run(sql.dropHeld, { before: now() - RECEIPT_HELD_MS });

@@ -1,3 +1,4 @@
+import { isUnavailable } from '../problem.ts';
 import { splitText } from '../sms/parts.ts';
 import type { Database, Writing } from '../store/database.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
@@ -7,7 +8,7 @@ import { addSent } from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
 import { emitStatuses } from './events.ts';
 import { afterQuietHours } from './quiet-hours.ts';
-import { type EndedMessage, end, putBack, type SubmittedMessage, setStatus } from './settling.ts';
+import { type EndedMessage, end, NEVER, putBack, type SubmittedMessage, setStatus } from './settling.ts';
 
 /**
  * Claiming: a dispatcher takes messages that are due, of several accounts, for a time. A claimed
@@ -33,6 +34,8 @@ export interface ClaimingSettings {
   readonly leaseMs: number;
   /** How long an unsure message waits for a receipt before the policy decides. */
   readonly unsureMs: number;
+  /** An account could not be claimed. */
+  readonly failed?: (thrown: unknown) => void;
 }
 
 export interface ConnectorShare {
@@ -43,41 +46,72 @@ export interface ConnectorShare {
 // Of one claim. More accounts take part in the next one.
 const ACCOUNTS_MAX = 16;
 const OVERDUE_MAX = 100;
-/** Later than any time. */
-export const NEVER = Number.MAX_SAFE_INTEGER;
+// How long an account is left that could not be claimed.
+const LEFT_MS = 60_000;
 
 export type Claiming = ReturnType<typeof createClaiming>;
 
 export function createClaiming(database: Database, settings: ClaimingSettings) {
   const { now } = settings;
+
+  /** In one transaction. */
+  const claimFrom = (
+    accountIds: readonly bigint[],
+    { connector, isDefault }: ConnectorShare,
+    at: number,
+    limit: number,
+  ) =>
+    database.transaction(accountIds[0] as bigint, async (queries) => {
+      const ids = elementsOf(accountIds);
+      const accounts = await queries.all(sql.lockAccounts, { connector, isDefault: isDefault ? 1 : 0, now: at, ids });
+      const quota = Math.max(1, Math.floor(limit / Math.max(1, accounts.length)));
+      const claimed: ClaimedMessage[] = [];
+      for (const account of accounts) {
+        const room = Math.min(quota, limit - claimed.length);
+        if (room <= 0) break;
+        claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
+      }
+      const attempts = claimed.flatMap(({ account, id, attempt, parts }) =>
+        parts.map(({ number: part, attemptId }) => ({ account, id, attempt, part, attemptId })),
+      );
+      const more = { connector, submittedAt: at };
+      await queries.runAll(
+        attemptSql.add,
+        attempts.map((each) => ({ ...each, ...more })),
+      );
+      return claimed;
+    });
+
+  /** One account that cannot be claimed must not keep the others out: it is left for a while. */
+  async function claimAlone(ids: readonly bigint[], share: ConnectorShare, at: number, limit: number) {
+    const claimed: ClaimedMessage[] = [];
+    for (const account of ids) {
+      if (claimed.length >= limit) break;
+      try {
+        claimed.push(...(await claimFrom([account], share, at, Math.ceil((limit - claimed.length) / ids.length))));
+      } catch (thrown) {
+        settings.failed?.(thrown);
+        if (isUnavailable(thrown)) break; // what is claimed has to be submitted
+        await database.run(sql.postpone, { account, until: at + LEFT_MS }).catch(settings.failed);
+      }
+    }
+    return claimed;
+  }
+
   return {
     /** At most `limit` messages. Empty where nothing is due. */
-    async claim({ connector, isDefault }: ConnectorShare, limit: number): Promise<ClaimedMessage[]> {
+    async claim(share: ConnectorShare, limit: number): Promise<ClaimedMessage[]> {
       const at = now();
-      const share = { connector, isDefault: isDefault ? 1 : 0, now: at };
-      const due = await database.all(sql.dueAccounts, { ...share, limit: ACCOUNTS_MAX });
-      const [first] = due;
-      if (!first) return [];
-      return database.transaction(first.account_id, async (queries) => {
-        const ids = elementsOf(due.map(({ account_id }) => account_id));
-        const accounts = await queries.all(sql.lockAccounts, { ...share, ids });
-        const quota = Math.max(1, Math.floor(limit / Math.max(1, accounts.length)));
-        const claimed: ClaimedMessage[] = [];
-        for (const account of accounts) {
-          const room = Math.min(quota, limit - claimed.length);
-          if (room <= 0) break;
-          claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
-        }
-        const attempts = claimed.flatMap(({ account, id, attempt, parts }) =>
-          parts.map(({ number: part, attemptId }) => ({ account, id, attempt, part, attemptId })),
-        );
-        const more = { connector, submittedAt: at };
-        await queries.runAll(
-          attemptSql.add,
-          attempts.map((each) => ({ ...each, ...more })),
-        );
-        return claimed;
-      });
+      const parameters = { connector: share.connector, isDefault: share.isDefault ? 1 : 0, now: at };
+      const due = await database.all(sql.dueAccounts, { ...parameters, limit: ACCOUNTS_MAX });
+      if (due.length === 0) return [];
+      const ids = due.map(({ account_id }) => account_id);
+      try {
+        return await claimFrom(ids, share, at, limit);
+      } catch (thrown) {
+        if (isUnavailable(thrown)) throw thrown;
+        return claimAlone(ids, share, at, limit);
+      }
     },
 
     /** When there is work again; null where there is none. */
@@ -107,9 +141,16 @@ async function claimOf(
   const rows = await queries.all(sql.claim, { account, now: at, limit, connector, ...lease });
   const messages = rows.length > 0 ? await readTexts(queries, account, at, rows) : [];
   await queries.run(sql.setNextDue, { account, servedAt: at, never: NEVER });
-  const expired = messages.filter(({ expires_at }) => Number(expires_at) <= at);
-  const going = messages.filter(({ expires_at }) => Number(expires_at) > at);
   const accepted = await acceptedParts(queries, account, messages);
+  // A receipt came between the refusal and the answer that was told to us: the carrier has all.
+  const isTaken = (each: DueMessage) => BigInt(accepted.get(each.message_id)?.size ?? 0) >= each.parts;
+  const taken = messages
+    .filter(isTaken)
+    .map(({ message_id: id, held }) => ({ id, held, captured: held, detail: null }));
+  await end(queries, account, at, 'SUBMITTED', taken);
+  const open = messages.filter((each) => !isTaken(each));
+  const expired = open.filter(({ expires_at }) => Number(expires_at) <= at);
+  const going = open.filter(({ expires_at }) => Number(expires_at) > at);
   const ended: EndedMessage[] = expired.map(({ message_id: id, held, reason }) => ({
     id,
     held,
@@ -201,13 +242,13 @@ async function readTexts(
   return going;
 }
 
-/** Only a message of several parts, tried before, has parts that a carrier took alone. */
+/** Only of a message that was tried before a carrier may have parts. */
 async function acceptedParts(
   queries: Writing,
   account: bigint,
   messages: readonly sql.DispatchRow[],
 ): Promise<Map<bigint, Set<number>>> {
-  const ids = messages.filter(({ parts, attempts }) => parts > 1n && attempts > 1n).map((each) => each.message_id);
+  const ids = messages.filter(({ attempts }) => attempts > 1n).map((each) => each.message_id);
   const accepted = new Map<bigint, Set<number>>();
   if (ids.length === 0) return accepted;
   for (const row of await queries.all(attemptSql.acceptedParts, { account, ids: elementsOf(ids) })) {

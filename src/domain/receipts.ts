@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { isUnavailable } from '../problem.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
@@ -56,8 +56,7 @@ export function createReceipts(database: Database, now: () => number) {
       await apply(database, now, batch);
       return [];
     } catch (thrown) {
-      const isDown = thrown instanceof Problem && thrown.kind === 'unavailable';
-      if (batch.length === 1 || isDown) return batch.map(() => thrown);
+      if (batch.length === 1 || isUnavailable(thrown)) return batch.map(() => thrown);
       const failures: unknown[] = [];
       for (const each of batch) failures.push((await applySafely([each]))[0]);
       return failures;

@@ -191,7 +191,10 @@ async function removeOf(
   const batch = { account, before, limit: BATCH };
   if (kind === 'ledger')
     return database.transaction(account, (queries) => carryForward(queries, account, before, BATCH));
-  if (kind === 'sent') return database.run(sql.deleteSent, batch);
+  if (kind === 'sent') {
+    await database.run(sql.deleteAttempts, batch);
+    return database.run(sql.deleteSent, batch);
+  }
   const gone = await database.run(sql.deleteInbox, batch);
   return gone > 0 ? gone : database.run(sql.deleteGatewayMessages, batch);
 }

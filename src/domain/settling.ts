@@ -61,7 +61,38 @@ export function createSettling(database: Database, now: () => number, onGatewayI
         for (const [account, own] of byAccount) await settleOf(queries, account, now(), own, onGatewayIds);
       });
     },
+
+    /**
+     * Results of one account that cannot be settled, as where its credits do not add up. The
+     * attempts keep what is known, and an operator decides. Nothing is submitted again.
+     */
+    async setAside(settlements: readonly Settlement[]): Promise<void> {
+      const account = settlements[0]?.message.account;
+      if (account === undefined) return;
+      await database.transaction(account, async (queries) => {
+        const { current } = await settleAttempts(queries, account, settlements);
+        const rows = current.map(({ message }) => [message.id, NEVER, NOT_SETTLED] as const);
+        await putBack(queries, account, 'undecided', rows);
+      });
+    },
   };
+}
+
+/** Later than any time. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+const NOT_SETTLED = 'the answer of the carrier could not be settled';
+
+/** Writes what each part got. Returns the rows of the dispatch, and the results that still count. */
+async function settleAttempts(queries: Queries, account: bigint, settlements: readonly Settlement[]) {
+  const ids = elementsOf(settlements.map(({ message }) => message.id));
+  const rows = new Map((await queries.all(sql.of, { account, ids })).map((row) => [row.message_id, row]));
+  const parts = settlements.flatMap(({ message, parts: own }) =>
+    own.map((each) => [message.id, message.attempt, each.part, each.state, each.gatewayId]),
+  );
+  await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, parts) });
+  // Another claim has another fence: this answer comes too late for the message.
+  const current = settlements.filter(({ message }) => rows.get(message.id)?.fence === message.fence);
+  return { rows, current };
 }
 
 async function settleOf(
@@ -71,14 +102,7 @@ async function settleOf(
   settlements: readonly Settlement[],
   onGatewayIds: OnGatewayIds | undefined,
 ): Promise<void> {
-  const ids = elementsOf(settlements.map(({ message }) => message.id));
-  const rows = new Map((await queries.all(sql.of, { account, ids })).map((row) => [row.message_id, row]));
-  const parts = settlements.flatMap(({ message, parts: own }) =>
-    own.map((each) => [message.id, message.attempt, each.part, each.state, each.gatewayId]),
-  );
-  await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, parts) });
-  // Another claim has another fence: this answer comes too late for the message.
-  const current = settlements.filter(({ message }) => rows.get(message.id)?.fence === message.fence);
+  const { rows, current } = await settleAttempts(queries, account, settlements);
   const heldOf = (id: bigint) => rows.get(id)?.held ?? 0n;
   const of = <K extends Outcome['kind']>(kind: K) =>
     current.filter(
@@ -211,7 +235,7 @@ export async function provePart(
   const id = part.messageId;
   await queries.run(attemptSql.prove, { account, id, attempt: part.attempt, part: part.part });
   const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
-  if (!row || row.state === 'submitting' || row.state === 'waiting') return; // an answer is to come, or it is tried again
+  if (!row || row.state === 'submitting') return; // an answer is to come
   const accepted = await queries.all(attemptSql.acceptedParts, { account, ids: elementsOf([id]) });
   if (BigInt(accepted.length) < row.parts) return;
   await end(queries, account, at, null, [{ id, held: row.held, captured: row.held, detail: null }]);

@@ -51,6 +51,8 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const { connector, claiming, connectors, now, settings, failed } = parts;
   let { record } = parts;
   let stopping = false;
+  /** Submissions that were under way when none was answered for a whole wait. */
+  let hanging = 0;
   const idle = createIdle();
   const outage = createOutage(parts, () => record);
   const counts = createCounts(parts);
@@ -66,8 +68,10 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   async function roomNow(): Promise<{ room: number; waitMs: number }> {
     const free = record.submissionsMax - submitting.count();
     const wanted = Math.min(free, CLAIM_MAX, outage.isDown() ? 1 : CLAIM_MAX);
-    // A claim of a few messages costs as much as one of many.
-    const isWorthwhile = wanted >= Math.min(CLAIM_MAX, record.submissionsMax) / 2 || (outage.isDown() && wanted > 0);
+    // A claim of a few messages costs as much as one of many. Those that hang are not waited for.
+    hanging = Math.min(hanging, submitting.count());
+    const most = Math.min(CLAIM_MAX, record.submissionsMax - hanging);
+    const isWorthwhile = wanted > 0 && (wanted >= most / 2 || outage.isDown());
     if (record.pausedAt !== null || !isWorthwhile) return { room: 0, waitMs: settings.pollMs };
     const outageMs = outage.remainingMs();
     if (outageMs > 0) return { room: 0, waitMs: Math.min(outageMs, settings.pollMs) };
@@ -79,11 +83,12 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   async function claimSome(room: number): Promise<number> {
     const share = { connector: connector.name, isDefault: record.isDefault };
     const claimed = await claiming.claim(share, room);
+    if (claimed.length > 0) outage.onTry();
+    submitting.submit(claimed); // before all that may fail: a claimed message that is not submitted is undecided
     if (record.ratePerSecond !== null) {
       const used = claimed.reduce((sum, message) => sum + message.parts.length, 0);
       await connectors.moveSlots(connector.name, record.ratePerSecond, used - room);
     }
-    submitting.submit(claimed);
     if (claimed.length > 0) return 0;
     const nextAt = await claiming.nextDueAt(share);
     if (nextAt === null) return settings.pollMs;
@@ -102,7 +107,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
         failed(thrown);
         waitMs = settings.pollMs;
       }
-      if (waitMs > 0 && !stopping) await idle.wait(waitMs);
+      if (waitMs > 0 && !stopping && !(await idle.wait(waitMs))) hanging = submitting.count();
     }
   }
   const running = run();
@@ -138,8 +143,9 @@ function createIdle() {
       isWoken = true;
       end?.();
     },
-    async wait(ms: number): Promise<void> {
-      if (isWoken) return;
+    /** Whether it was woken before the time was over. */
+    async wait(ms: number): Promise<boolean> {
+      if (isWoken) return true;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, ms);
         end = () => {
@@ -148,6 +154,7 @@ function createIdle() {
         };
       });
       end = undefined;
+      return isWoken;
     },
   };
 }
@@ -157,21 +164,41 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
   const { connector, connectors, now, failed, connectorChanged } = parts;
   let until: number | null = null;
   let delayMs = DOWN_FIRST_MS;
+  let isTrying = false;
+  const pause = (): void => {
+    until = now() + delayMs;
+    delayMs = Math.min(delayMs * 2, DOWN_LAST_MS);
+  };
   return {
     isDown: (): boolean => until !== null,
-    remainingMs: (): number => (until === null ? 0 : Math.min(until - now(), DOWN_LAST_MS)),
+    /** Of a time that is farther ahead than any pause the clock was put back since. */
+    remainingMs(): number {
+      const remaining = until === null ? 0 : until - now();
+      return remaining > DOWN_LAST_MS ? 0 : remaining;
+    },
+    /** A message tries it now. The next one follows after a pause, also where no answer comes. */
+    onTry(): void {
+      if (until === null) return;
+      isTrying = true;
+      pause();
+    },
     onResult(result: SubmitResult): void {
       if (result.kind === 'temporary' && result.connectorDown) {
-        if (until !== null && until > now()) return; // of the same outage
-        if (until === null) connectorChanged(connector.name, result.reason);
-        until = now() + delayMs;
-        delayMs = Math.min(delayMs * 2, DOWN_LAST_MS);
+        if (until !== null && !isTrying) return; // of the same outage
+        isTrying = false;
+        if (until === null) {
+          connectorChanged(connector.name, result.reason);
+          pause();
+        }
         connectors.setDown(connector.name, result.reason).catch(failed);
         return;
       }
-      if (result.kind !== 'accepted' || (until === null && record().downSince === null)) return;
+      // A carrier that refuses a message for good has answered.
+      const hasAnswered = result.kind === 'accepted' || result.kind === 'permanent';
+      if (!hasAnswered || (until === null && record().downSince === null)) return;
       if (until !== null) connectorChanged(connector.name, null);
       until = null;
+      isTrying = false;
       delayMs = DOWN_FIRST_MS;
       connectors.setUp(connector.name).catch(failed);
     },

@@ -78,7 +78,7 @@ export function createGateway(parts: GatewayParts): Gateway {
   const connectors = createConnectors(database, now);
   const { leaseMs, unsureMs } = settings;
   const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
-  const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs });
+  const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs, failed });
   const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed);
   const running = new Map<string, Running>();
   const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
@@ -148,7 +148,8 @@ export function createGateway(parts: GatewayParts): Gateway {
 
   return {
     async start() {
-      await follow().catch(failed);
+      following = follow().catch(failed); // a stop in the meantime waits for it
+      await following;
       followLater();
     },
     wake() {

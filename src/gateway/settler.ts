@@ -1,11 +1,12 @@
 import type { Settlement, Settling } from '../domain/settling.ts';
+import { isUnavailable } from '../problem.ts';
 
 /**
  * Collects what became of submissions and settles it in batches: while one batch is being written,
  * the next one gathers.
  */
 export interface Settler {
-  /** Resolves when it is on disk. */
+  /** Resolves when it is on disk, or when its account is set aside. */
   add(settlement: Settlement): Promise<void>;
   /** Resolves when nothing waits. */
   empty(): Promise<void>;
@@ -20,8 +21,13 @@ interface Waiting {
 const BATCH_MAX = 500;
 const RETRY_MS = 1_000;
 
+// A conflict may pass; what fails so often alone fails for good.
+const TRIES_ALONE_MAX = 3;
+
 /**
- * A batch that cannot be written is tried again until it can: the results are known nowhere else.
+ * While the database does not answer, a batch is tried again: its results are known nowhere else.
+ * Where the database refuses a batch, each account is settled alone. So one account whose results
+ * cannot be written keeps back no other.
  */
 export function createSettler(
   settling: Settling,
@@ -29,25 +35,50 @@ export function createSettler(
   failed: (thrown: unknown) => void,
 ): Settler {
   const waiting: Waiting[] = [];
+  /** Accounts that are settled alone. At most as many as submissions are under way. */
+  const alone = new Set<Promise<void>>();
   let running: Promise<void> | undefined;
 
   async function settleAll(): Promise<void> {
     while (waiting.length > 0) {
       await new Promise(setImmediate); // results of this turn come along
       const batch = waiting.splice(0, BATCH_MAX);
-      await settleBatch(batch.map(({ settlement }) => settlement));
-      for (const { resolve } of batch) resolve();
+      const thrown = await attempted(() => settling.settle(settlementsOf(batch)));
+      if (thrown === undefined) for (const { resolve } of batch) resolve();
+      else settleApart(batch);
     }
     running = undefined;
   }
 
-  async function settleBatch(batch: readonly Settlement[]): Promise<void> {
+  /** Later batches do not wait for these. */
+  function settleApart(batch: readonly Waiting[]): void {
+    for (const own of Map.groupBy(batch, ({ settlement }) => settlement.message.account).values()) {
+      const settled = settleAlone(settlementsOf(own)).then(() => {
+        alone.delete(settled);
+        for (const { resolve } of own) resolve();
+      });
+      alone.add(settled);
+    }
+  }
+
+  /** An account that cannot be settled is left to an operator: nothing of it is submitted again. */
+  async function settleAlone(own: readonly Settlement[]): Promise<void> {
+    for (let tries = 1; tries <= TRIES_ALONE_MAX; tries++) {
+      if ((await attempted(() => settling.settle(own))) === undefined) return;
+      if (tries < TRIES_ALONE_MAX) await sleep(RETRY_MS);
+    }
+    await attempted(() => settling.setAside(own)); // else the lease runs out
+  }
+
+  /** What the database refused, if it did. Waits for as long as the database does not answer. */
+  async function attempted(work: () => Promise<void>): Promise<unknown> {
     for (;;) {
       try {
-        await settling.settle(batch);
-        return;
+        await work();
+        return undefined;
       } catch (thrown) {
         failed(thrown);
+        if (!isUnavailable(thrown)) return thrown ?? new Error('the database refused it');
         await sleep(RETRY_MS);
       }
     }
@@ -59,6 +90,10 @@ export function createSettler(
         waiting.push({ settlement, resolve });
         running ??= settleAll();
       }),
-    empty: async () => running,
+    async empty() {
+      while (running || alone.size > 0) await Promise.all([running, ...alone]);
+    },
   };
 }
+
+const settlementsOf = (waiting: readonly Waiting[]): Settlement[] => waiting.map(({ settlement }) => settlement);

@@ -60,7 +60,8 @@ export function outcomeOf(
   }
   for (const result of results) {
     if (result.kind !== 'temporary') continue;
-    const delay = Math.max(retryDelayMs(attempt, random), result.retryAfterMs ?? 0);
+    const wanted = Math.round(result.retryAfterMs ?? 0); // what a carrier says may be no number
+    const delay = Math.max(retryDelayMs(attempt, random), Number.isNaN(wanted) ? 0 : wanted);
     return { kind: 'waiting', dueAt: Math.min(now + delay, expiresAt), reason: reasonOf(result) };
   }
   return { kind: 'submitted' };

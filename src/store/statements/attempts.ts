@@ -30,10 +30,15 @@ export const add = statement<
    values (:account, :id, :attempt, :part, :attemptId, :connector, 'submitting', :submittedAt)`,
   { affects: 'none' },
 );
-/** After the answer. A receipt that came before has proved more than an unsure answer. */
+/**
+ * After the answer. A receipt that came before has proved more than an unsure answer. The report of
+ * a refusal, which came before the refusal itself, has proved nothing.
+ */
 export const settle = statement<One & { rows: string }>(
   'attempts.settle',
-  `update attempt set state = case when attempt.state = 'accepted' then attempt.state else settled.state end,
+  `update attempt set state = case
+       when settled.state = 'refused' and attempt.status in ('REJECTED', 'UNDELIVERABLE', 'EXPIRED', 'DELETED', 'UNKNOWN') then 'refused'
+       when attempt.state = 'accepted' then attempt.state else settled.state end,
      gateway_id = coalesce(settled.gateway_id, attempt.gateway_id)
    from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, state text, gateway_id text} as settled
    where {joined attempt.account_id :account} and attempt.account_id = settled.account_id and attempt.message_id = settled.message_id
@@ -64,4 +69,15 @@ export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
   'attempts.ofMessage',
   `select attempt, message_id, part, attempt_id, connector, gateway_id, state, submitted_at, status
    from attempt where account_id = :account and message_id = :id order by attempt, part`,
+);
+/**
+ * Of messages that the client has deleted and that are not on their way: no receipt matters for
+ * them any more.
+ */
+export const removeUseless = statement<One & { ids: string }>(
+  'attempts.removeUseless',
+  `delete from attempt where account_id = :account and message_id in ({elements :ids})
+     and not exists (select 1 from sent where sent.account_id = :account and sent.message_id = attempt.message_id)
+     and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = attempt.message_id)`,
+  { affects: 'none' },
 );

@@ -143,10 +143,14 @@ export const attemptsAfter = statement<{ after: string; before: string; limit: n
   `select account_id, message_id, attempt, part, attempt_id, state, status from attempt
    where attempt_id > :after and attempt_id < :before order by attempt_id {limit :limit}`,
 );
-/** One process takes it; the others see that it was taken. */
-export const takeWatch = statement<{ now: number; due: number }, { looked_to: string }>(
+/**
+ * One process takes it; the others see that it was taken. A time far ahead is of a clock that was
+ * put back since.
+ */
+export const takeWatch = statement<{ now: number; due: number; farAhead: number }, { looked_to: string }>(
   'receipts.takeWatch',
-  'update receipt_watch set taken_at = :now where watch_id = 1 and taken_at < :due returning looked_to',
+  `update receipt_watch set taken_at = :now
+   where watch_id = 1 and (taken_at < :due or taken_at > :farAhead) returning looked_to`,
   { affects: 'none' },
 );
 export const moveWatch = statement<{ to: string }>(

@@ -62,11 +62,18 @@ export const countSent = statement<Before, Total>(
   'retention.countSent',
   'select count(*) as total from sent where account_id = :account and sent_at < :before',
 );
+const oldSent = `(select message_id from sent where account_id = :account and sent_at < :before
+      order by sent_at, message_id {limit :limit})`;
+/** Attempts of the messages that deleteSent deletes, except of those on their way. */
+export const deleteAttempts = statement<Batch>(
+  'retention.deleteAttempts',
+  `delete from attempt where account_id = :account and message_id in ${oldSent}
+     and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = attempt.message_id)`,
+  { affects: 'none' },
+);
 export const deleteSent = statement<Batch>(
   'retention.deleteSent',
-  `delete from sent where account_id = :account and message_id in
-     (select message_id from sent where account_id = :account and sent_at < :before
-      order by sent_at, message_id {limit :limit})`,
+  `delete from sent where account_id = :account and message_id in ${oldSent}`,
 );
 export const countAudit = statement<{ before: number }, Total>(
   'retention.countAudit',

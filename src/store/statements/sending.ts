@@ -38,6 +38,9 @@ const due = `from dispatch_account join account on account.account_id = dispatch
 const dueColumns =
   'select dispatch_account.account_id, account.priority, account.time_zone, account.quiet_hours, account.unsure_policy';
 
+/** A time ahead is of a clock that was put back since: it must not keep an account back. */
+const order = `order by account.priority desc, case when served_at > :now then 0 else served_at end, dispatch_account.account_id`;
+
 /** Accounts with work, in the order in which they are served. */
 export const dueAccounts = statement<
   { connector: string; isDefault: number; now: number; limit: number },
@@ -45,7 +48,7 @@ export const dueAccounts = statement<
 >(
   'sending.dueAccounts',
   `${dueColumns} ${due} and next_due_at <= :now
-   order by account.priority desc, served_at, dispatch_account.account_id {limit :limit}`,
+   ${order} {limit :limit}`,
 );
 /** Those of `ids` that still have work and that no other transaction is in. */
 export const lockAccounts = statement<
@@ -54,7 +57,7 @@ export const lockAccounts = statement<
 >(
   'sending.lockAccounts',
   `${dueColumns} ${due} and next_due_at <= :now and dispatch_account.account_id in ({elements :ids})
-   order by account.priority desc, served_at, dispatch_account.account_id {locknew account}`,
+   ${order} {locknew account}`,
 );
 /** Waits for them, in an order in which two that wait cannot wait for each other. */
 export const waitForAccounts = statement<{ ids: string }, { account_id: bigint }>(

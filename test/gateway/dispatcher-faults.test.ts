@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createConnectors, type NewConnector } from '../../src/domain/connectors.ts';
+import type { Submission, SubmitResult } from '../../src/gateway/connector.ts';
+import { createDispatcher, type DispatcherParts } from '../../src/gateway/dispatcher.ts';
+import { createSettler } from '../../src/gateway/settler.ts';
+import { type Engine, onEveryEngine } from '../support/engines.ts';
+import { LOOPBACK, SETTINGS, scripted, until } from '../support/gateway.ts';
+import { message, openSending } from '../support/sending.ts';
+
+type Answer = (part: Submission) => SubmitResult | Promise<SubmitResult>;
+const TAKEN: SubmitResult = { kind: 'accepted', gatewayId: null };
+const DOWN: SubmitResult = { kind: 'temporary', reason: 'no connection', connectorDown: true };
+
+/** Answered at the end of the test. */
+const hanging: (() => void)[] = [];
+const hang = (result: SubmitResult) => new Promise<SubmitResult>((resolve) => hanging.push(() => resolve(result)));
+
+/** A dispatcher with a clock that the test sets. */
+async function opened(
+  engine: Engine,
+  t: TestContext,
+  answer: Answer,
+  record: Partial<NewConnector> = {},
+  faults: Partial<DispatcherParts['connectors']> = {},
+) {
+  let stop = async () => {};
+  t.after(() => stop()); // before the database is closed
+  const sending = await openSending(engine, t);
+  const connectors = createConnectors(sending.database, sending.now);
+  await connectors.prepare([{ ...LOOPBACK, ...record }], LOOPBACK);
+  const { submitted, create } = scripted(answer);
+  const dispatcher = createDispatcher({
+    connector: create?.('loopback', 'loopback', {}, { now: sending.now }) as never,
+    record: await connectors.show('loopback'),
+    claiming: sending.claiming,
+    settler: createSettler(
+      sending.settling,
+      async () => {},
+      () => {},
+    ),
+    connectors: { ...connectors, ...faults },
+    now: sending.now,
+    random: () => 0,
+    settings: SETTINGS,
+    failed: () => {},
+    connectorChanged: () => {},
+  });
+  stop = async () => {
+    for (const end of hanging.splice(0)) end();
+    await dispatcher.stop();
+  };
+  const account = await sending.addAccount();
+  let count = 0;
+  const send = async (total: number) => {
+    const to = Array.from({ length: total }, () => `+2782555${String(++count).padStart(4, '0')}`);
+    await sending.accept(account, message({ to }));
+    dispatcher.wake();
+  };
+  return { clock: sending.clock, submitted, dispatcher, send };
+}
+
+onEveryEngine('faults of a dispatcher', (engine) => {
+  test('a database that failed after a claim left the claimed messages unsubmitted', async (t) => {
+    const moveSlots = () => Promise.reject(new Error('no answer'));
+    const rate = { ratePerSecond: 1_000 };
+    const { clock, submitted, send } = await opened(engine, t, () => TAKEN, rate, { moveSlots });
+    await send(1);
+    await until('it is submitted', () => {
+      clock.now += 100; // its share of the rate comes with time
+      return submitted.length === 1;
+    });
+  });
+
+  test('messages without an answer kept the rest of the window empty', async (t) => {
+    let isHanging = true;
+    const { submitted, send } = await opened(engine, t, () => (isHanging ? hang(TAKEN) : TAKEN), {
+      submissionsMax: 10,
+    });
+    await send(6);
+    await until('six hang', () => submitted.length === 6);
+    isHanging = false;
+    await send(20);
+    await until('the others go', () => submitted.length === 26);
+  });
+
+  test('a connector that is down got one message after the other without a pause', async (t) => {
+    let tries = 0;
+    const { clock, submitted, send } = await opened(engine, t, () => (tries++ === 0 ? DOWN : hang(DOWN)));
+    await send(1);
+    await until('it is down', () => submitted.length === 1);
+    await send(10);
+    clock.now += 1_000;
+    await until('one tries it', () => submitted.length === 2);
+    await sleep(10 * SETTINGS.pollMs);
+    assert.equal(submitted.length, 2);
+  });
+
+  test('a clock that was put back during an outage kept the connector silent', async (t) => {
+    let isDown = true;
+    const { clock, submitted, send } = await opened(engine, t, () => (isDown ? DOWN : TAKEN));
+    await send(1);
+    await until('it is down', () => submitted.length === 1);
+    await sleep(2 * SETTINGS.pollMs);
+    isDown = false;
+    clock.now -= 3_600_000;
+    await send(3);
+    await until('they go', () => submitted.length === 4);
+  });
+});
