@@ -31,8 +31,8 @@ export interface StatementOptions<P> {
   /** Needed for a write without the parameter `:account`. */
   readonly affects?: Exclude<Affected, 'own'>;
   /**
-   * Where a call of the contract runs it, an audit entry is written in the same transaction, if it
-   * changed a row.
+   * Where a call of the contract runs it, the same transaction writes an audit entry. None is
+   * written where it changed no row.
    */
   readonly deletes?: (parameters: P) => string;
 }
