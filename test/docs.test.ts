@@ -199,6 +199,9 @@ describe('the import format in docs/OPERATIONS.md', () => {
   const VALUES: Record<string, unknown> = {
     ...{ text: '+27825550100', int: 1, long: '1', instant: '2026-10-02T10:45:30Z', flag: true, list: [] },
     ...{ region: 'ZA', delivery_status: 'DELIVERED', sha256: 'a'.repeat(64), allowedNetworks: '10.0.0.0/8' },
+    timeZone: 'Africa/Johannesburg',
+    quietHours: '22:00-06:00',
+    unsurePolicy: 'never-twice',
     passwordHash: `$argon2id$v=19$m=8,t=1,p=1$${'a'.repeat(22)}$${'a'.repeat(43)}`,
   };
   const objectOf = (heading: string, leaveOut: string): Json =>

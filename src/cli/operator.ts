@@ -17,6 +17,7 @@ import { withSession } from './session.ts';
 
 const MEANINGS: Readonly<Record<string, string>> = {
   account: 'make, show and change accounts',
+  'account-token': 'bearer tokens that are bound to an account',
   audit: 'who changed what',
   operator: 'people who sign in to the console',
   token: 'bearer tokens of the JSON API',

@@ -193,11 +193,11 @@ async function serveDemo(given: Config, deps: AppDependencies, options: ServeOpt
   try {
     const app = await createApp(config, withoutTelemetry(deps));
     await importFile(SAMPLE, app.archive, deps.now);
-    const token = await prepareDemo(app.database, deps.now);
+    const secrets = await prepareDemo(app.database, deps.now);
     await app.stop();
     const serving = { ...deps, pages: { ...deps.pages, demoUserId: SAMPLE_USER_ID } };
     return await serveHere(config, serving, options, (address, _app, web) =>
-      process.stdout.write(welcome(config.baseUrl || address, web, token)),
+      process.stdout.write(welcome(config.baseUrl || address, web, secrets)),
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });

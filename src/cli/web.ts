@@ -1,10 +1,13 @@
+import type { HttpBindings } from '@hono/node-server';
 import type { App } from '../app.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
+import { createConsole } from '../console/app.ts';
 import { createCarrierCallbacks } from '../gateway/callbacks.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { createApi } from '../operator/api.ts';
+import type { Problem } from '../problem.ts';
 import { createAddresses } from '../server/http/client-address.ts';
 import type { RequestHead } from '../server/http/request-head.ts';
 import { requestIdOf } from '../server/http/request-id.ts';
@@ -26,22 +29,27 @@ export async function startWeb(
 ): Promise<WebServer | undefined> {
   const webPort = webPortOf(config);
   if (webPort === null) return undefined;
-  const addresses = createAddresses(config);
+  const addresses = createAddresses({ ...config, baseUrl: config.webUrl });
   let address: string | undefined;
+  const services = servicesOf(
+    app,
+    config,
+    now,
+    () => gateway?.wake(),
+    () => address,
+  );
+  const admitClient = (client: string) => app.admission.admitClient(client);
+  const report = ({ message, kind, details }: Problem, request_id: string) =>
+    log.error({ err: describeError(details.cause), kind, request_id }, details.operator ?? message);
   const api = createApi({
-    services: servicesOf(
-      app,
-      config,
-      now,
-      () => gateway?.wake(),
-      () => address,
-    ),
+    services,
     bodyBytesMax: config.bodyBytesMax,
-    admitClient: (client) => app.admission.admitClient(client),
+    admitClient,
     authenticationFailed: (client) => app.admission.failed(client),
-    report: ({ message, kind, details }, request_id) =>
-      log.error({ err: describeError(details.cause), kind, request_id }, details.operator ?? message),
+    report,
   });
+  const seen = ({ incoming: { socket, headers } }: HttpBindings) =>
+    addresses.of({ headers, target: '/' } as unknown as RequestHead, addresses.peer(socket));
   const { database } = app;
   const events = createCarrierEvents(database, now, config.region || null);
   const callbacks = createCarrierCallbacks({
@@ -53,9 +61,10 @@ export async function startWeb(
   });
   const web = createWebApp({
     api,
+    console: createConsole({ services, admitClient, report }),
     healthState: () => app.health.state(),
-    clientOf: ({ incoming: { socket, headers } }) =>
-      addresses.of({ headers, target: '/' } as unknown as RequestHead, addresses.peer(socket)).client,
+    clientOf: (bindings) => seen(bindings).client,
+    baseOf: (bindings) => seen(bindings).base,
     requestIdOf,
     carriers: callbacks.handle,
     failed: (thrown) => log.error({ err: describeError(thrown) }, 'a callback of a carrier could not be answered'),

@@ -6,18 +6,11 @@ import { hashUserId, newUserId } from './credentials.ts';
 import type { Database } from './transactions.ts';
 
 /** An account with all fields that an operator may see and set. */
-export interface AccountRecord extends Omit<Account, 'passwordHash'> {
+export interface AccountRecord extends Omit<Account, 'passwordHash' | 'unsurePolicy'> {
   readonly id: bigint;
   readonly hasPassword: boolean;
-  readonly timeZone: string | null;
-  /** Hours in the account's time zone in which nothing is sent: `22:00-06:00`. */
-  readonly quietHours: string | null;
   /** What happens to a message whose submission is unsure. */
   readonly unsurePolicy: UnsurePolicy;
-  /** The connector that carries its messages; null for the default one. */
-  readonly connector: string | null;
-  /** Below so many free credits an event tells it; null for never. */
-  readonly lowCredits: bigint | null;
 }
 export const unsurePolicies = ['never-twice', 'submit-again'] as const;
 export type UnsurePolicy = (typeof unsurePolicies)[number];
@@ -279,16 +272,12 @@ const toUserId = (row: sql.UserIdRow): UserId => ({
   lastUsedAt: row.used_at === null ? null : Number(row.used_at),
 });
 
-function toRecord(row: sql.AccountRecordRow): AccountRecord {
+function toRecord(row: accountSql.AccountRow): AccountRecord {
   const { passwordHash, ...account } = toAccount(row);
   return {
     ...account,
     id: row.account_id,
     hasPassword: passwordHash !== null,
-    timeZone: row.time_zone,
-    quietHours: row.quiet_hours,
     unsurePolicy: unsurePolicies.find((policy) => policy === row.unsure_policy) ?? 'never-twice',
-    connector: row.connector,
-    lowCredits: row.low_credits,
   };
 }

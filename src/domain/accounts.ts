@@ -41,6 +41,8 @@ export interface CallOrigin {
   readonly client: string;
   /** Calls of one poll batch share one look at the writes of other processes. */
   readonly pollId?: number | undefined;
+  /** The operation, where it deletes: the audit names it. */
+  readonly deletes?: string | undefined;
 }
 
 export type Accounts = ReturnType<typeof createAccounts>;
@@ -73,6 +75,8 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     ): Promise<{ value: T; account: Caller }> {
       const identified = identify(userId, origin);
       const account = identified instanceof Promise ? await identified : identified;
+      const { deletes: action, client: address } = origin;
+      if (action !== undefined) account.deletion = { action, at: now(), address };
       try {
         if (admit) {
           await database.confirm(account);

@@ -6,6 +6,7 @@ import { elementsOf } from '../store/statements/json.ts';
 import { addHistory } from '../store/statements/message-records.ts';
 import { addSent } from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
+import { emitStatuses } from './events.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 import { type EndedMessage, end, NEVER, putBack, type SubmittedMessage, setStatus } from './settling.ts';
 
@@ -301,7 +302,10 @@ async function decideOverdue(
     undecided.map((row) => [row.message_id, NEVER, reasonOf(row)]),
   );
   const details = new Map(undecided.map((row) => [row.message_id, reasonOf(row)]));
-  if (details.size > 0) await setStatus(queries, account, at, 'UNKNOWN', details);
+  if (details.size === 0) return;
+  await setStatus(queries, account, at, 'UNKNOWN', details);
+  const statuses = undecided.map(({ message_id: messageId }) => ({ messageId, status: 'UNKNOWN' }));
+  await emitStatuses(queries, 'message.undecided', account, at, statuses);
 }
 
 /** Receipts have proved that the carrier has all parts of these. */

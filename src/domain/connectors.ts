@@ -1,6 +1,7 @@
 import { conflict, notFound } from '../problem.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/connectors.ts';
+import { emitEvent } from './events.ts';
 
 /** Ways to carriers, as they are configured, and how they do. */
 export interface ConnectorRecord {
@@ -94,12 +95,19 @@ export function createConnectors(database: Database, now: () => number) {
       if ((await list()).length === 0) await put(database, builtin, 'builtin');
     },
 
-    async setDown(name: string, reason: string): Promise<void> {
-      await database.run(sql.setDown, { name, since: now(), reason });
-    },
-    async setUp(name: string): Promise<void> {
-      await database.run(sql.setUp, { name });
-    },
+    /** The process that first notices the outage writes the event; so does the first one after. */
+    setDown: (name: string, reason: string): Promise<void> =>
+      database.transaction(null, async (queries) => {
+        const at = now();
+        const isNew = (await queries.run(sql.setDown, { name, since: at, reason })) > 0;
+        if (isNew) await emitEvent(queries, { type: 'connector.down', at, connector: name, reason });
+        else await queries.run(sql.setDownReason, { name, reason });
+      }),
+    setUp: (name: string): Promise<void> =>
+      database.transaction(null, async (queries) => {
+        if ((await queries.run(sql.setUp, { name })) === 0) return;
+        await emitEvent(queries, { type: 'connector.up', at: now(), connector: name, reason: null });
+      }),
     async addCounts(name: string, counts: ConnectorCounts, lastAcceptedAt: number | null): Promise<void> {
       await database.run(sql.addCounts, { name, ...counts, lastAcceptedAt });
     },

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AccountKey, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/events.ts';
+import { recordsOf } from '../store/statements/json.ts';
 
 /** What happened, for webhooks. An event holds ids, never a number or a text. */
 export const EVENT_TYPES = [
@@ -45,12 +46,28 @@ export type OutgoingEvent =
 export async function emitEvent(queries: Pick<Queries, 'run'>, event: OutgoingEvent): Promise<void> {
   const { type, at, ...rest } = event;
   const { account = null, ...data } = rest as typeof rest & { account?: AccountKey };
-  await queries.run(sql.emit, {
-    event: randomBytes(8).readBigUInt64BE() >> 2n,
-    account,
-    type,
-    at,
-    data: JSON.stringify(data, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
-    wanted: `%,${type},%`,
-  });
+  await emit(queries, { type, at, account }, [data]);
 }
+
+/** The new statuses of messages of one account. One statement for all, none for an empty list. */
+export async function emitStatuses(
+  queries: Pick<Queries, 'run'>,
+  type: 'message.status' | 'message.undecided',
+  account: AccountKey,
+  at: number,
+  statuses: readonly { readonly messageId: bigint; readonly status: string }[],
+): Promise<void> {
+  if (statuses.length > 0) await emit(queries, { type, at, account }, statuses);
+}
+
+async function emit(
+  queries: Pick<Queries, 'run'>,
+  { type, at, account }: { type: EventType; at: number; account: AccountKey | null },
+  all: readonly object[],
+): Promise<void> {
+  const rows = all.map((data) => [randomBytes(8).readBigUInt64BE() >> 2n, jsonOf(data)]);
+  await queries.run(sql.emit, { rows: recordsOf(rows), account, type, at, wanted: `%,${type},%` });
+}
+
+const jsonOf = (data: object): string =>
+  JSON.stringify(data, (_, value) => (typeof value === 'bigint' ? String(value) : value));

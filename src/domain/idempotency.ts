@@ -61,5 +61,18 @@ export async function releaseKey(database: Database, claim: Claim): Promise<void
   await database.run(sql.releaseKey, { ...claim });
 }
 
+/** Remembers for a day that something was done, by a name that tells nothing about it. */
+export async function rememberOnce(database: Database, key: string, now: number): Promise<void> {
+  const claimed = await claimKey(database, key, key, now).catch(() => null); // another process remembers it
+  if (claimed && 'claim' in claimed) await keepAnswer(database, claimed, { status: 200, answer: String(now) });
+}
+
+/** When it was done, or null. */
+export async function rememberedAt(database: Database, key: string, now: number): Promise<number | null> {
+  const found = await database.first(sql.answerOf, { key });
+  if (!found || found.answer === null || now - Number(found.claimed_at) >= KEPT_MS) return null;
+  return Number(found.answer);
+}
+
 const inProgress = (): Problem =>
   conflict('A request with this Idempotency-Key is in progress. Repeat it in a moment.');

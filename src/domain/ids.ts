@@ -39,3 +39,13 @@ export async function reserveIds(
   for (const id of ids) if (id > last && id <= LAST_COUNTED[kind]) last = id;
   if (last > 0n) await queries.run(sql.raiseCounter, { account, kind, last });
 }
+
+/**
+ * Which rows are there now: a row that is added later is not among them. So a person who acts on
+ * all rows of a list acts on what the list showed.
+ */
+export async function snapshotOf(queries: Queries, account: AccountKey, kind: IdKind): Promise<bigint> {
+  return (await queries.first(sql.lastId, { account, kind }))?.last_id ?? 0n;
+}
+export const isInSnapshot = (snapshot: bigint, kind: IdKind, id: bigint): boolean =>
+  id <= snapshot || id > LAST_COUNTED[kind];

@@ -7,6 +7,7 @@ import * as messageSql from '../store/statements/message-records.ts';
 import { lock } from '../store/statements/persons.ts';
 import { effectiveRegion } from './accounts.ts';
 import { createBlacklist } from './blacklist.ts';
+import { emitEvent } from './events.ts';
 import { takeIds } from './ids.ts';
 import { findRoute } from './routing.ts';
 import { isStop } from './stop-words.ts';
@@ -207,6 +208,7 @@ export async function storeFor(
     generation,
   });
   await queries.run(inboxSql.addUnread, { account, id, receivedAt, generation });
+  await emitEvent(queries, { type: 'message.received', account, at: now(), messageId: id });
   if (isStop(text, keyword, receiver.stop_words) && isNumber(sender)) {
     const blacklist = createBlacklist(joined(database, queries), now, async () => region);
     await blacklist.add(account, sender, text, 'STOP');

@@ -6,6 +6,23 @@ const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 const QUIET_HOURS = /^(\d\d):(\d\d)-(\d\d):(\d\d)$/;
 
+/** Two times, such as 22:00-06:00. */
+export const QUIET_HOURS_FORM = /^(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d$/;
+
+// The longest name of the IANA database has 32 characters.
+const ZONE_LENGTH_MAX = 64;
+
+/** Whether this is a time zone such as Africa/Johannesburg. */
+export function isTimeZone(name: string): boolean {
+  if (name.length > ZONE_LENGTH_MAX) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** `at` where that is no quiet hour, else the end of the quiet hours. */
 export function afterQuietHours(at: number, quietHours: string | null, timeZone: string | null): number {
   const [, ...digits] = QUIET_HOURS.exec(quietHours ?? '') ?? [];

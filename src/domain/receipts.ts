@@ -3,6 +3,7 @@ import type { Database, Queries, Writing } from '../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
 import { waitForAccounts } from '../store/statements/sending.ts';
+import { emitStatuses } from './events.ts';
 import { isFinal, type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import { type OnGatewayIds, provePart } from './settling.ts';
 
@@ -256,6 +257,8 @@ async function writeMessages(
   }
   if (statuses.length > 0) await queries.run(sql.setStatuses, { account, rows: accountRecordsOf(account, statuses) });
   if (lines.length > 0) await queries.run(sql.addHistory, { account, rows: recordsOf(lines) });
+  const changed = statuses.map(([messageId, status]) => ({ messageId, status }));
+  await emitStatuses(queries, 'message.status', account, now, changed);
 }
 
 /** No receipt came: the status of these parts is UNKNOWN. It is not final, so a late one counts. */

@@ -27,7 +27,7 @@ export interface Origin {
 
 const HOUR_MS = 3_600_000;
 const IDLE_MS = { account: 8 * HOUR_MS, operator: 30 * 60_000 };
-const ABSOLUTE_MS = { account: 7 * 24 * HOUR_MS, operator: 12 * HOUR_MS };
+export const ABSOLUTE_MS = { account: 7 * 24 * HOUR_MS, operator: 12 * HOUR_MS };
 const CODE_MS = 10 * 60_000;
 /** A write for each request would be too many. */
 const SEEN_EVERY_MS = 60_000;

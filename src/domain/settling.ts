@@ -2,6 +2,7 @@ import type { AccountKey, Database, Queries, Writing } from '../store/database.t
 import * as attemptSql from '../store/statements/attempts.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/sending.ts';
+import { emitStatuses } from './events.ts';
 import { move, releaseHeld } from './ledger.ts';
 
 /** What became of a submission is written down: the message, its attempts and its credits. */
@@ -192,6 +193,8 @@ export async function setStatus(
   if (changed.length === 0) return;
   const rows = changed.map(({ message_id: id }) => [id, details.get(id) ?? null]);
   await queries.run(sql.addHistory, { account, status, at, rows: recordsOf(rows) });
+  const statuses = changed.map(({ message_id: messageId }) => ({ messageId, status }));
+  await emitStatuses(queries, 'message.status', account, at, statuses);
 }
 
 async function settleCredits(

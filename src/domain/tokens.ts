@@ -56,6 +56,15 @@ export async function tokensAfter(
   return (await database.all(sql.tokensAfter, { afterAt, afterId, limit })).map(toToken);
 }
 
+/** The newest ones. An account rarely has more than a few. */
+export const tokensOfAccount = async (database: Database, account: bigint, limit: number): Promise<Token[]> =>
+  (await database.all(sql.tokensOfAccount, { account, limit })).map(toToken);
+
+export async function revokeTokenOf(database: Database, account: bigint, id: bigint, now: number): Promise<Token> {
+  if (!(await database.first(sql.tokenOfAccount, { account, token: id }))) throw notFound('token with this id');
+  return revokeToken(database, id, now);
+}
+
 /** Revokes a token. Revoking it again is no error. */
 export async function revokeToken(database: Database, id: bigint, now: number): Promise<Token> {
   await database.run(sql.revokeToken, { token: id, revokedAt: now });

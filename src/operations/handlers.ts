@@ -19,6 +19,9 @@ export type Operations = (
   },
 ) => Promise<{ value: unknown; account: Caller }>;
 
+/** What such an operation deletes is written to the audit. */
+const isDelete = (operation: string): boolean => operation.startsWith('Delete');
+
 export function createOperations(services: OperationServices): Operations {
   const { accounts, admission } = services;
   const handlers: { readonly [G in keyof Contract]: Handlers<G> } = {
@@ -38,8 +41,10 @@ export function createOperations(services: OperationServices): Operations {
   return async ({ group, operation, arguments: call }, origin) => {
     const handler = untyped[group]?.[operation];
     if (!handler) throw new Error(`No handler for ${group}.${operation}`);
+    const { client, pollId } = origin;
+    const from = isDelete(operation) ? { client, pollId, deletes: `${group}.${operation}` } : origin;
     try {
-      return await accounts.asCaller(call.user_id as string | null, origin, (account) => handler(account, call), admit);
+      return await accounts.asCaller(call.user_id as string | null, from, (account) => handler(account, call), admit);
     } catch (thrown) {
       if (thrown instanceof Problem && thrown.kind === 'denied') await admission.failed(origin.client, origin.holdBack);
       throw thrown;

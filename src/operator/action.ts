@@ -24,8 +24,9 @@ export type Scope = (typeof scopes)[number];
 export interface Actor {
   /**
    * `command`: an operator at the machine. `operator` and `account`: the bearer of such a token.
+   * `console operator` and `console account`: somebody who is signed in to the console.
    */
-  readonly kind: 'command' | 'operator' | 'account';
+  readonly kind: 'command' | 'operator' | 'account' | 'console operator' | 'console account';
   /** The name of the token, or of the user who runs the command. */
   readonly name: string;
   /** Null for a command. */
@@ -108,6 +109,8 @@ interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, I
   readonly scope: Scope | null;
   /** Account tokens may use it too; it must then lie below `/accounts/{username}`. */
   readonly accountTokens?: boolean;
+  /** The holder of the account may use it in the console, though no account token may. */
+  readonly holders?: boolean;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below /operator/v1, with `{name}` for each field of `params`. */
   readonly path: string;

@@ -4,6 +4,7 @@ import { createBlacklistRecords } from '../domain/blacklist-records.ts';
 import { createContactRecords } from '../domain/contact-records.ts';
 import { createInbox } from '../domain/inbox.ts';
 import { createLedger } from '../domain/ledger.ts';
+import { createMessageBatches } from '../domain/message-batches.ts';
 import { createMessageRecords } from '../domain/message-records.ts';
 import { createOutbox } from '../domain/outbox.ts';
 import { createPersons } from '../domain/persons.ts';
@@ -30,6 +31,7 @@ export function domainOf({ database, now, defaultRegion }: Services) {
     inbox: createInbox(database, { wake() {} }),
     outbox: createOutbox(database, now),
     messages: createMessageRecords(database, now),
+    batches: createMessageBatches(database, now),
     ledger: createLedger(database, now),
     retention: createRetention(database, now),
     persons: createPersons(database, now, defaultRegion),

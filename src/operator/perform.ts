@@ -18,7 +18,11 @@ export type Finish = (database: Database, performed: Performed) => Promise<void>
 
 /** Whether an actor may; throws where it may not. */
 export function checkScope(action: Action, actor: Actor): void {
-  if (actor.kind === 'command') return;
+  if (actor.kind === 'command' || actor.kind === 'console operator') return;
+  if (actor.kind === 'console account') {
+    if (action.accountTokens || action.holders) return;
+    throw new Problem('forbidden', 'Only the operator may do this.');
+  }
   if (actor.kind === 'account' && !action.accountTokens) {
     throw new Problem('forbidden', 'This needs the token of an operator.');
   }

@@ -1,6 +1,14 @@
 /** An account by its id, or as the caller that a user_id names. */
 export type AccountKey = bigint | Caller;
 
+/** A delete through the contract, as the audit has it. */
+export interface Deletion {
+  /** The group and the operation, with a dot between. */
+  readonly action: string;
+  readonly at: number;
+  readonly address: string;
+}
+
 /**
  * The account that a user_id names. SQLite knows the id from the start. PostgreSQL learns it with
  * the first statement about the account, so that identification takes no round trip of its own.
@@ -16,12 +24,15 @@ export class Caller {
    * answers are not cached: it is restricted to networks, or was identified by a write.
    */
   version: number | undefined;
+  /** Of a call that deletes: what it deletes is written to the audit. */
+  deletion: Deletion | undefined;
 
   constructor(userIdHash: string, admits: Caller['admits'] = admitsNone, id?: bigint, version?: number) {
     this.userIdHash = userIdHash;
     this.admits = admits;
     this.id = id;
     this.version = version;
+    this.deletion = undefined;
   }
 }
 

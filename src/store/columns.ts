@@ -2,7 +2,7 @@
  * The columns of a table, declared once. The types of rows and values, the SQL and the conversion
  * follow.
  */
-type Kind = 'text' | 'text?' | 'long' | 'number' | 'number?';
+type Kind = 'text' | 'text?' | 'long' | 'long?' | 'number' | 'number?';
 
 /**
  * What the program holds. A `long` is exact over 64 bits; a `number` is an instant or a small
@@ -12,6 +12,7 @@ interface Values {
   text: string;
   'text?': string | null;
   long: bigint;
+  'long?': bigint | null;
   number: number;
   'number?': number | null;
 }
@@ -20,6 +21,7 @@ interface Cells {
   text: string;
   'text?': string | null;
   long: bigint;
+  'long?': bigint | null;
   number: bigint;
   'number?': bigint | null;
 }

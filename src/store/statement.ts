@@ -16,6 +16,8 @@ export interface Statement<P = never, R = unknown> {
   readonly writes: boolean;
   /** Which accounts see other answers after it has changed a row. Undefined for a read. */
   readonly affects: Affected | undefined;
+  /** Names what it deletes, for the audit: ids, never a text or a phone number. */
+  readonly deletes: ((parameters: P) => string) | undefined;
   readonly row?: R;
 }
 
@@ -25,9 +27,14 @@ export interface Statement<P = never, R = unknown> {
  */
 export type Affected = 'own' | 'returned' | 'none' | 'all';
 
-export interface StatementOptions {
+export interface StatementOptions<P> {
   /** Needed for a write without the parameter `:account`. */
   readonly affects?: Exclude<Affected, 'own'>;
+  /**
+   * Where a call of the contract runs it, an audit entry is written in the same transaction, if it
+   * changed a row.
+   */
+  readonly deletes?: (parameters: P) => string;
 }
 
 export type Value = string | bigint | number | null | Caller;
@@ -44,6 +51,8 @@ export interface Dialect {
  * clustered: the table is stored in the order of its primary key.
  * elements: the numbers of a JSON array, as rows.
  * ending: the last 6 characters of a text.
+ * joined: the account of rows that are joined with `records` of the account. Rows are found by the
+ * records. Without statistics both engines would compare each row of the account with each record.
  * limit: at most so many rows.
  * lock: the rows of a table, named, are locked until the transaction ends. SQLite locks all anyway.
  * locknew: the same for rows that nobody else has locked; the others are left out.
@@ -57,6 +66,7 @@ export type Fragment =
   | 'clustered'
   | 'elements'
   | 'ending'
+  | 'joined'
   | 'limit'
   | 'lock'
   | 'locknew'
@@ -71,13 +81,13 @@ export type Fragment =
 export function statement<P extends Record<keyof P, Value>, R = never>(
   name: string,
   text: string,
-  { affects }: StatementOptions = {},
+  { affects, deletes }: StatementOptions<P> = {},
 ): Statement<P, R> {
   const parameters = [...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as keyof P & string))];
   const writes = !/^\s*select\b/i.test(text);
   const affected = affects ?? ((parameters as string[]).includes('account') ? 'own' : undefined);
   if (writes && affected === undefined) throw new TypeError(`${name} writes and does not declare whom it affects`);
-  return { name, text, parameters, writes, affects: writes ? affected : undefined };
+  return { name, text, parameters, writes, affects: writes ? affected : undefined, deletes };
 }
 
 // Not the :: of a cast.

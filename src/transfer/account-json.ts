@@ -1,9 +1,11 @@
 import { formatDate } from '../contract/dates.ts';
+import { unsurePolicies } from '../domain/account-records.ts';
 import { checkUsername, isRegion } from '../domain/accounts.ts';
 import type { AccountArchive, AccountReading } from '../domain/archive.ts';
 import { checkNumber } from '../domain/blacklist.ts';
 import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
+import { isTimeZone, QUIET_HOURS_FORM } from '../domain/quiet-hours.ts';
 import { checkStopWords } from '../domain/stop-words.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
 import { readSomeNetworks } from '../networks.ts';
@@ -49,6 +51,7 @@ export async function readAccount(value: unknown, now: number, update = false): 
       disabledAt: fields.optionalInstant('datetimeDisabled'),
       allowedNetworks,
       stopWords: readStopWords(fields),
+      ...readSending(fields),
     },
     ...readLists(fields, update),
   };
@@ -151,6 +154,11 @@ function headOf(reading: AccountReading): Record<string, unknown> {
     datetimeDisabled: optionalDate(account.disabledAt),
     allowedNetworks: account.allowedNetworks,
     stopWords: account.stopWords,
+    timeZone: account.timeZone,
+    quietHours: account.quietHours,
+    unsurePolicy: account.unsurePolicy,
+    connector: account.connector,
+    lowCredits: account.lowCredits,
     groups: reading.groups.map(({ id, name }) => ({ id, name })),
     contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
       id,
@@ -196,6 +204,29 @@ function readStopWords(fields: Fields): string | null {
   if (typeof words === 'string') about(fields, 'stopWords', () => checkStopWords(words));
   return words;
 }
+
+/** How its messages are sent. */
+function readSending(fields: Fields) {
+  const timeZone = fields.text('timeZone');
+  if (typeof timeZone === 'string' && !isTimeZone(timeZone))
+    fields.refuse('timeZone', 'expected a time zone such as Africa/Johannesburg');
+  const quietHours = fields.text('quietHours');
+  if (typeof quietHours === 'string' && !QUIET_HOURS_FORM.test(quietHours))
+    fields.refuse('quietHours', 'expected two times such as 22:00-06:00');
+  const unsurePolicy = fields.text('unsurePolicy');
+  if (typeof unsurePolicy === 'string' && !(unsurePolicies as readonly string[]).includes(unsurePolicy))
+    fields.refuse('unsurePolicy', `expected one of ${unsurePolicies.join(', ')}`);
+  const connector = fields.text('connector');
+  if (typeof connector === 'string' && !isConnectorName(connector))
+    fields.refuse('connector', `expected 1 to ${CONNECTOR_NAME_MAX} characters, none of them a control character`);
+  const lowCredits = fields.optionalLong('lowCredits');
+  if (typeof lowCredits === 'bigint' && lowCredits < 0n) fields.refuse('lowCredits', 'must not be negative');
+  return { timeZone, quietHours, unsurePolicy, connector, lowCredits };
+}
+
+const CONNECTOR_NAME_MAX = 64;
+const isConnectorName = (name: string): boolean =>
+  name !== '' && name.length <= CONNECTOR_NAME_MAX && !/\p{Cc}/u.test(name);
 
 function readPassword(fields: Fields): () => Promise<string | null> {
   const password = fields.text('password');

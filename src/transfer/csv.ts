@@ -54,6 +54,17 @@ export async function* readCsv(
   if (!header) throw refusal('file', '#', 'it is empty');
 }
 
+/** The first row that is not empty: the names of the columns. */
+export async function readHeader(bytes: Uint8Array): Promise<string[]> {
+  if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
+  const { text, delimiter } = withoutHint(decode(bytes));
+  const start = text.slice(0, RECORD_LENGTH_MAX);
+  for await (const record of recordsOf(start, delimiter ?? delimiterOf(text))) {
+    if (record.some((cell) => cell.trim() !== '')) return record.map((cell) => unguarded(cell).text.trim());
+  }
+  throw refusal('file', '#', 'it is empty');
+}
+
 // Parses 64 KiB at a time, because 10 MiB at once would delay other calls by a second.
 const PIECE = 65_536;
 const RECORD_LENGTH_MAX = 65_536;

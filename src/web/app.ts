@@ -1,5 +1,6 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
+import type { Console } from '../console/app.ts';
 import type { Api, ApiReply } from '../operator/api.ts';
 import { referencePage } from '../operator/reference.ts';
 import { Problem } from '../problem.ts';
@@ -8,10 +9,13 @@ import { firstPage, page, protection } from './page.ts';
 /** What the web listener serves: the operator's API, its reference, and health. */
 export interface WebParts {
   readonly api: Api;
+  readonly console: Console;
   /** `ready`, or what keeps it from serving. */
   readonly healthState: () => Promise<string>;
   /** The network address of a client, seen through trusted proxies. */
   readonly clientOf: (bindings: HttpBindings) => string;
+  /** `https://host` as the client sees it, through trusted proxies. */
+  readonly baseOf: (bindings: HttpBindings) => string;
   readonly requestIdOf: (given: string | undefined) => string;
   /** Answers a carrier; undefined where there is no such connector. */
   readonly carriers: (name: string, request: Request) => Promise<Response | undefined>;
@@ -34,6 +38,9 @@ export function createWebApp(parts: WebParts): Hono<Environment> {
   app.all(`${API}/*`, (call) => answer(parts, call));
   app.all('/carriers/:name', (call) => answerCarrier(parts, call, call.req.param('name')));
   app.all('/carriers/:name/*', (call) => answerCarrier(parts, call, call.req.param('name')));
+  const console = (call: Call) => consoleAnswer(parts, call);
+  app.all('/console', console);
+  app.all('/console/*', console);
   app.get('/operator', (call) => call.redirect('/operator/', 308));
   app.get('/operator/', (call) => {
     const main = referencePage(new URL(call.req.url).origin);
@@ -55,6 +62,11 @@ const plain = (status: number, text: string): Response =>
     status,
     headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store', ...protection },
   });
+
+function consoleAnswer({ console, clientOf, baseOf, requestIdOf }: WebParts, { req, env }: Call): Promise<Response> {
+  const id = requestIdOf(req.header('x-request-id'));
+  return console({ request: req.raw, client: clientOf(env), base: baseOf(env), id });
+}
 
 async function answer({ api, clientOf, requestIdOf }: WebParts, call: Call): Promise<Response> {
   const { pathname, search } = new URL(call.req.url);

@@ -54,8 +54,11 @@ interface Slot {
   submitted: SubmittedEvent[];
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-const setAnswered = (events: readonly SubmittedEvent[], answered: boolean): void => {
-  for (const event of events) (event as Mutable<SubmittedEvent>).answered = answered;
+const setAnswered = (events: readonly SubmittedEvent[], answered: boolean, answeredAt = 0): void => {
+  for (const event of events as Mutable<SubmittedEvent>[]) {
+    event.answered = answered;
+    event.answeredAt = answeredAt;
+  }
 };
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
@@ -102,7 +105,7 @@ async function createRun(options: ChaosOptions) {
     const submitted: SubmittedEvent[] = [];
     const node = await startNode({ database, times: TIMES }, (parts, onHeard) => {
       const own: SubmittedEvent[] = [];
-      onHeard(() => setAnswered(own, true));
+      onHeard(() => setAnswered(own, true, events.length));
       return carrier.submit(parts, (event) => {
         own.push(event);
         submitted.push(event);

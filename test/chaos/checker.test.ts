@@ -83,6 +83,9 @@ describe('the checker finds each planted fault', () => {
     found(checked([...unanswered, second]), /^a, part 1, was submitted again/);
     assert.deepEqual(checked([...unanswered, second], OUTCOMES, { unsurePolicy: 'submit-again' }), []);
     found(checked([...RIGHT, second], OUTCOMES, { unsurePolicy: 'submit-again' }), /^a, part 1, was submitted again/);
+    const late = RIGHT.map((event) => (event.kind === 'submitted' ? { ...event, answeredAt: 1_000 } : event));
+    assert.deepEqual(checked([...late, second], OUTCOMES, { unsurePolicy: 'submit-again' }), []);
+    found(checked([...late, second]), /^a, part 1, was submitted again/);
   });
 
   test('an attempt id that is used twice', () =>

@@ -83,7 +83,9 @@ const RULES: readonly Rule[] = [
     for (const submission of of(message, 'submitted')) {
       const { token, part } = submission;
       const earlier = taken.get(part);
-      const isAllowed = unsurePolicy === 'submit-again' && earlier?.answered === false;
+      // A clock that jumps may end a lease before the answer comes.
+      const wasUnsure = earlier?.answered === false || (earlier?.answeredAt ?? 0) > submission.order;
+      const isAllowed = unsurePolicy === 'submit-again' && wasUnsure;
       if (earlier && !isAllowed) faults.push(`${token}, part ${part}, was submitted again after the carrier took it`);
       if (submission.taken === 'yes') taken.set(part, submission);
     }

@@ -21,6 +21,8 @@ export type Event =
       readonly taken: 'yes' | 'no';
       /** Whether it answered; without an answer the service cannot know. */
       readonly answered: boolean;
+      /** How many events there were when the answer came; not known: at once. */
+      readonly answeredAt?: number;
     }
   /** A receipt was acknowledged by the service with a status of 200 to 299. */
   | { readonly kind: 'receipt-taken'; readonly token: string; readonly part: number; readonly status: string }

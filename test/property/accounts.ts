@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { unsurePolicies } from '../../src/domain/account-records.ts';
 import { DELIVERY_STATUSES } from '../../src/domain/outbox.ts';
 import { anyText, carried, instant, int, long } from './arbitraries.ts';
 import type { Value } from './replies.ts';
@@ -13,6 +14,10 @@ const number = optional(fc.oneof(whole(30), fc.constantFrom('+27825550201', '082
 const time = instant.map((at) => new Date(at).toISOString());
 const digits = long.map(String);
 const byId = { selector: ({ id }: { id: unknown }) => id, maxLength: 6 };
+
+const clock = fc
+  .tuple(fc.nat({ max: 23 }), fc.nat({ max: 59 }))
+  .map((parts) => parts.map((part) => String(part).padStart(2, '0')).join(':'));
 
 const message = { id: digits, message: text };
 const ACCOUNT = {
@@ -30,6 +35,12 @@ const ACCOUNT = {
   tag: int,
   datetimeCreated: time,
   datetimeLastLoggedIn: optional(time),
+  stopWords: optional(fc.constantFrom('STOP', 'STOP,ENDE')),
+  timeZone: optional(fc.constantFrom('Africa/Johannesburg', 'UTC', 'Asia/Kathmandu')),
+  quietHours: optional(fc.tuple(clock, clock).map((times) => times.join('-'))),
+  unsurePolicy: optional(fc.constantFrom(...unsurePolicies)),
+  connector: optional(fc.constantFrom('main', 'the second one', 'é'.repeat(64))),
+  lowCredits: optional(fc.bigInt(0n, 2n ** 63n - 1n).map(String)),
   groups: fc.uniqueArray(fc.record({ id: int, name: text }), byId),
   contacts: fc.uniqueArray(
     fc.record({ id: digits, name: text, surname: text, mobile: number, group: optional(fc.nat({ max: 5 })) }),

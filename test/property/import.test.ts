@@ -182,5 +182,11 @@ const NOTHING = {
   mobile: undefined,
   address: undefined,
   datetimeLastLoggedIn: undefined,
+  stopWords: undefined,
+  timeZone: undefined,
+  quietHours: undefined,
+  unsurePolicy: undefined,
+  connector: undefined,
+  lowCredits: undefined,
   ...{ groups: [], contacts: [], templates: [], inbox: [], sent: [], scheduled: [] },
 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readAccount } from '../../src/transfer/account-json.ts';
+import { readAccount, writeAccount } from '../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -149,6 +149,37 @@ onEveryEngine('round trips', (engine) => {
       });
       await fc.assert(cancel, runs(50));
     }));
+});
+
+onEveryEngine('import and export', (engine) => {
+  const NOW = Date.UTC(2026, 0);
+  const SETTINGS = ['stopWords', 'timeZone', 'quietHours', 'unsurePolicy', 'connector', 'lowCredits'] as const;
+
+  test('an export has every setting of the import, and its import gives the same export', async (t) => {
+    const { app, stop } = await startService(engine, 'empty');
+    t.after(stop);
+    const exported = async (username: string) => {
+      let text = '';
+      await app.archive.read(username, async (reading) => {
+        for await (const piece of writeAccount(reading)) text += piece;
+      });
+      return text;
+    };
+    let count = 0;
+    const carry = fc.asyncProperty(anyAccount, async (account) => {
+      count += 1;
+      const username = `first ${count}`;
+      await app.archive.load(await readAccount({ ...account, username, userID: `user ${count}` }, NOW));
+      const first = JSON.parse(await exported(username));
+      for (const name of SETTINGS) assert.equal(first[name], account[name], name);
+      const again = { ...first, username: `second ${count}`, userIDHashes: undefined, userID: `again ${count}` };
+      await app.archive.load(await readAccount(again, NOW));
+      const second = JSON.parse(await exported(again.username));
+      const same = { username, userIDHashes: first.userIDHashes };
+      assert.deepEqual({ ...second, ...same }, first);
+    });
+    await fc.assert(carry, runs(50));
+  });
 });
 
 /** The ids of a list and their neighbours. */

@@ -28,6 +28,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'accountRecords.after': 'the operator lists all accounts',
   'accountRecords.byName': 'the operator names an account by its username',
   'audit.add': 'the audit is of all accounts',
+  'audit.addDeletion': 'the audit is of all accounts',
   'audit.before': 'the audit is of all accounts',
   'audit.ofAccountBefore': 'the audit is of all accounts',
   'connectors.addCounts': 'connectors belong to the installation',
@@ -38,6 +39,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'connectors.put': 'connectors belong to the installation',
   'connectors.remove': 'connectors belong to the installation',
   'connectors.setDown': 'connectors belong to the installation',
+  'connectors.setDownReason': 'connectors belong to the installation',
   'connectors.setPaused': 'connectors belong to the installation',
   'connectors.setUp': 'connectors belong to the installation',
   'connectors.takeSlots': 'connectors belong to the installation',
@@ -85,6 +87,8 @@ const BEYOND: Readonly<Record<string, string>> = {
   'routes.named': 'a route names the account: nothing else is known yet',
   'routes.put': 'a route names the account: nothing else is known yet',
   'routes.remove': 'a route names the account: nothing else is known yet',
+  'queue.after': 'the operator looks at messages of all accounts',
+  'queue.openAfter': 'the operator looks at messages of all accounts',
   'retention.countAudit': 'the audit is of all accounts',
   'retention.deleteAudit': 'the audit is of all accounts',
   'retention.hold': 'retention is a setting of the installation',
@@ -236,7 +240,7 @@ describe('statements', () => {
   test('what looks beyond one account touches only the tables that are on every node', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
-    const nobodyWaits = /^(purge\.next|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
+    const nobodyWaits = /^(purge\.next|queue\.\w+|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     // The version is read from the row of the account that was found: from one node.
     const ofCaller = '(select version from tally where tally.account_id = caller.account_id)';

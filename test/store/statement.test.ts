@@ -32,7 +32,7 @@ test('a statement that is no select writes', () => {
 });
 
 test('a write affects its :account, or declares whom it affects, or is refused at start', () => {
-  const affected = (text: string, options?: StatementOptions) =>
+  const affected = (text: string, options?: StatementOptions<Record<string, string>>) =>
     statement<Record<string, string>>('test', text, options).affects;
   assert.equal(affected('update t set a = 1 where account_id = :account'), 'own');
   assert.equal(affected('update t set a = 1', { affects: 'none' }), 'none');

@@ -40,5 +40,5 @@ let count = 0;
 /** SQL of a test. Each statement has a name of its own, because statements are prepared by name. */
 export const sql = <P extends Record<keyof P, Value> = Record<string, never>, R = never>(
   text: string,
-  options: StatementOptions = /:account\b/.test(text) ? {} : { affects: 'all' },
+  options: StatementOptions<P> = /:account\b/.test(text) ? {} : { affects: 'all' },
 ): Statement<P, R> => statement<P, R>(`test.${++count}`, text, options);

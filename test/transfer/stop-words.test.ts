@@ -35,6 +35,23 @@ onEveryEngine('STOP words of an account', (engine) => {
   });
 });
 
+test('an import refuses settings of sending that an operator could not set', async () => {
+  for (const [name, value] of [
+    ['timeZone', 'Mars/Olympus'],
+    ['timeZone', ''],
+    ['quietHours', '22:00'],
+    ['quietHours', '24:00-06:00'],
+    ['unsurePolicy', 'maybe'],
+    ['connector', ''],
+    ['connector', 'x'.repeat(65)],
+    ['connector', 'a\nb'],
+    ['lowCredits', '-1'],
+    ['lowCredits', '9223372036854775808'],
+  ] as const) {
+    await assert.rejects(readAccount({ ...account(), [name]: value }, 0), new RegExp(`^\\w+: ${name}: `), name);
+  }
+});
+
 test('an import refuses STOP words that are no words', async () => {
   for (const words of ['', 'STOP,,ENDE', 'two words', 'STOP!', 'x'.repeat(51)]) {
     await assert.rejects(readAccount(account(words), 0), /stopWords/, words);

@@ -11,6 +11,7 @@ import {
 } from '../../domain/account-records.ts';
 import { isRegion } from '../../domain/accounts.ts';
 import { hashPassword } from '../../domain/credentials.ts';
+import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/quiet-hours.ts';
 import { isStopWord } from '../../domain/stop-words.ts';
 import { readSomeNetworks } from '../../networks.ts';
 import { type Action, accountAction, action, listAction } from '../action.ts';
@@ -64,13 +65,13 @@ const settable = {
   timeZone: z
     .string()
     .max(64)
-    .refine(isZone, 'expected a time zone such as Africa/Johannesburg')
+    .refine(isTimeZone, 'expected a time zone such as Africa/Johannesburg')
     .nullable()
     .optional()
     .describe('Time zone of its quiet hours, such as Africa/Johannesburg.'),
   quietHours: z
     .string()
-    .regex(/^(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d$/, 'expected two times such as 22:00-06:00')
+    .regex(QUIET_HOURS_FORM, 'expected two times such as 22:00-06:00')
     .nullable()
     .optional()
     .describe('When nothing is sent, such as 22:00-06:00.'),
@@ -341,15 +342,6 @@ export const accountActions: readonly Action[] = [list, add, show, change, remov
 function isNetwork(value: string): boolean {
   try {
     return readSomeNetworks(value).length === 1 && !value.includes(',');
-  } catch {
-    return false;
-  }
-}
-
-function isZone(value: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: value });
-    return true;
   } catch {
     return false;
   }

@@ -1,5 +1,6 @@
 import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
+import { batchActions } from './batches.ts';
 import { blacklistActions } from './blacklist.ts';
 import { connectorActions } from './connectors.ts';
 import { contactActions } from './contacts.ts';
@@ -10,6 +11,7 @@ import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
 import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
+import { queueActions } from './queue.ts';
 import { retentionActions } from './retention.ts';
 import { routeActions } from './routes.ts';
 import { sendingActions } from './sending.ts';
@@ -32,6 +34,7 @@ export const actions: readonly Action[] = [
   blacklistActions,
   inboxActions,
   messageActions,
+  batchActions,
   sendingActions,
   routeActions,
   unroutedActions,
@@ -39,6 +42,7 @@ export const actions: readonly Action[] = [
   retentionActions,
   operatorActions,
   connectorActions,
+  queueActions,
   tokenActions,
   webhookActions,
   serviceActions,

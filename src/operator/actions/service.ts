@@ -11,15 +11,19 @@ const audit = listAction({
   name: 'audit list',
   scope: 'audit',
   path: '/audit',
-  summary: 'List the changes that operators made, the newest first.',
+  summary: 'List changes by operators and deletes by clients, the newest first.',
   description:
     'The audit has who, when, from where, what and on what; never a secret, and never the text of a message.',
   query: z.strictObject({ account: username.optional().describe('Only changes of this account.') }),
   item: z.strictObject({
     id,
     at: instant,
-    actorKind: z.string().describe('`command`, `operator` or `account`.'),
-    actorName: z.string().describe('The name of the token, or of the user who ran the command.'),
+    actorKind: z
+      .string()
+      .describe('`command`; `operator` or `account` for a token; `console operator` or `console account`; `contract`.'),
+    actorName: z
+      .string()
+      .describe('The name of the token, of the user who ran the command, or of the account that called.'),
     tokenId: id.nullable(),
     address: z.string().nullable().describe('The network address; null for a command.'),
     action: z.string(),

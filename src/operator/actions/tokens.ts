@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { accountId } from '../../domain/account-records.ts';
-import { addToken, revokeToken, type Token, tokensAfter } from '../../domain/tokens.ts';
-import { badField } from '../../problem.ts';
-import { type Action, action, listAction, pageOf, type Scope, scopes } from '../action.ts';
-import { id, instant, line, username } from '../schemas.ts';
+import { addToken, revokeToken, revokeTokenOf, type Token, tokensAfter, tokensOfAccount } from '../../domain/tokens.ts';
+import { badField, conflict } from '../../problem.ts';
+import { type Action, accountAction, action, listAction, pageOf, type Scope, scopes } from '../action.ts';
+import { accountParams, id, instant, line, username } from '../schemas.ts';
 
 /** Bearer tokens of this API. */
 
@@ -114,4 +114,85 @@ const revoke = action({
   run: async ({ database, now }, { params }) => shown(await revokeToken(database, params.id, now())),
 });
 
-export const tokenActions: readonly Action[] = [list, add, revoke];
+const OF_ACCOUNT_MAX = 100;
+const OF_ACCOUNT = { ...EXAMPLE, kind: 'account', username: 'acme', scopes: ['messages:send'] };
+
+const listOfAccount = accountAction({
+  name: 'account-token list',
+  scope: 'accounts',
+  holders: true,
+  method: 'GET',
+  path: '/accounts/{username}/tokens',
+  summary: `List the tokens of an account, newest first, at most ${OF_ACCOUNT_MAX}.`,
+  params: accountParams,
+  output: z.strictObject({ items: z.array(tokenOutput) }),
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, output: { items: [OF_ACCOUNT] } },
+  run: async ({ database, account }) => ({
+    items: (await tokensOfAccount(database, account.id, OF_ACCOUNT_MAX)).map(shown),
+  }),
+});
+
+const addToAccount = accountAction({
+  name: 'account-token add',
+  scope: 'accounts',
+  holders: true,
+  method: 'POST',
+  path: '/accounts/{username}/tokens',
+  summary: 'Add a token that is bound to an account. It is shown only now.',
+  params: accountParams,
+  body: z.strictObject({
+    name: line(100).min(1).describe('What it is for.'),
+    scope: z
+      .array(z.enum(['contacts', 'messages:read', 'messages:send', 'credits']))
+      .min(1)
+      .max(4)
+      .describe('What it may do.'),
+  }),
+  output: z.strictObject({ token: z.string().describe('Shown only now.'), ...tokenOutput.shape }),
+  status: 201,
+  problems: ['not-found', 'conflict'],
+  example: {
+    params: { username: 'acme' },
+    body: { name: 'web shop', scope: ['messages:send'] },
+    output: { token: 'cola_K7J0Qy3mB5v1uYx2Wd9sTq8Rf4Hn6Lp0Za1Xc3Ve5Bg', ...OF_ACCOUNT },
+  },
+  target: ({ params, body }) => `${params.username}/${body.name}`,
+  command: {
+    arguments: ['name'],
+    say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}`,
+  },
+  run: async ({ database, account, now }, { body: { name, scope } }, actor) => {
+    const isFree = actor.kind !== 'operator';
+    const lacking = isFree ? undefined : scope.find((each) => !actor.scopes.includes(each));
+    if (lacking) throw badField('scope', `the token that you use lacks the scope ${lacking}`);
+    const valid = (await tokensOfAccount(database, account.id, OF_ACCOUNT_MAX)).filter(
+      (each) => each.revokedAt === null,
+    );
+    if (valid.length >= OF_ACCOUNT_MAX) throw conflict(`An account has at most ${OF_ACCOUNT_MAX} tokens. Revoke some.`);
+    const given = { name, account: account.id, scopes: [...new Set(scope)], expiresAt: null };
+    const { token, secret } = await addToken(database, given, now());
+    return { token: secret, ...shown(token) };
+  },
+});
+
+const revokeOfAccount = accountAction({
+  name: 'account-token revoke',
+  scope: 'accounts',
+  holders: true,
+  method: 'DELETE',
+  path: '/accounts/{username}/tokens/{id}',
+  summary: 'Revoke a token of an account.',
+  params: z.strictObject({ ...accountParams.shape, id }),
+  output: tokenOutput,
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme', id: '2305843009213693951' },
+    output: { ...OF_ACCOUNT, revokedAt: '2026-11-16T12:00:00.000Z' },
+  },
+  command: { say: ({ name }) => `Revoked the token ${name}.` },
+  run: async ({ database, account, now }, { params }) =>
+    shown(await revokeTokenOf(database, account.id, params.id, now())),
+});
+
+export const tokenActions: readonly Action[] = [list, add, revoke, listOfAccount, addToAccount, revokeOfAccount];

@@ -25,6 +25,7 @@ const EXAMPLE = {
 const list = accountListAction({
   name: 'user-id list',
   scope: 'accounts',
+  holders: true,
   path: '/accounts/{username}/user-ids',
   summary: 'List the user_ids of an account, by the time they were made.',
   params: accountParams,
@@ -46,6 +47,7 @@ const list = accountListAction({
 const add = accountAction({
   name: 'user-id add',
   scope: 'accounts',
+  holders: true,
   method: 'POST',
   path: '/accounts/{username}/user-ids',
   summary: 'Give an account a further user_id.',
@@ -93,6 +95,7 @@ const add = accountAction({
 const revoke = accountAction({
   name: 'user-id revoke',
   scope: 'accounts',
+  holders: true,
   method: 'DELETE',
   path: '/accounts/{username}/user-ids/{hash}',
   summary: 'Revoke a user_id, named by 8 or more characters of its hash.',

@@ -14,15 +14,15 @@ export interface CallerStatement {
   readonly parameters: readonly string[];
 }
 
-const HASH = 'callerHash';
+export const HASH = 'callerHash';
 /**
  * A caller restricted to networks is found too. The statement then does nothing: the networks are
  * checked first.
  */
 const callerOf = (hash: string) => `with caller as (${CALLER.replaceAll(':hash', hash)})`;
-const caller = callerOf(`:${HASH}`);
-const UNRESTRICTED = '(select account_id from caller where allowed_networks is null)';
-const ACCOUNT = /(?<!:):account\b/g;
+export const caller = callerOf(`:${HASH}`);
+export const UNRESTRICTED = '(select account_id from caller where allowed_networks is null)';
+export const ACCOUNT = /(?<!:):account\b/g;
 
 /**
  * Undefined for an insert or a `returning`: there the caller is identified before, by a statement
@@ -44,11 +44,14 @@ const combineRead = (text: string): string =>
      where caller.allowed_networks is null
    ) as answer on true`;
 
+/** The caller, and how many rows `done` has changed. */
+export const CALLER_FOUND =
+  'select account_id as caller_id, allowed_networks as caller_networks, (select count(*) from done) as changes from caller';
+
 const combineWrite = (text: string): string | undefined =>
   /^\s*insert\b|\breturning\b/.test(text)
     ? undefined
-    : `${caller}, done as (${text.replace(ACCOUNT, UNRESTRICTED)} returning 1)
-       select account_id as caller_id, allowed_networks as caller_networks, (select count(*) from done) as changes from caller`;
+    : `${caller}, done as (${text.replace(ACCOUNT, UNRESTRICTED)} returning 1) ${CALLER_FOUND}`;
 
 export const callerValues = ({ parameters }: CallerStatement, values: Readonly<Record<string, unknown>>) =>
   parameters.map((name) => (name === HASH ? (values.account as Caller).userIdHash : values[name]));

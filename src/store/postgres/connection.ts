@@ -2,10 +2,12 @@ import type pg from 'pg';
 import { denied, Problem } from '../../problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import type { Writing } from '../database.ts';
+import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';
 import { type Dialect, readRecords, render, type Statement, type Value } from '../statement.ts';
 import { identify } from '../statements/accounts.ts';
 import { unavailable } from '../unavailable.ts';
+import { auditedOf } from './audited-statement.ts';
 import {
   type CallerStatement,
   callerValues,
@@ -28,6 +30,8 @@ export const postgresDialect: Dialect = {
     elements: (argument) => `select value::bigint from json_array_elements_text(${argument}::json)`,
     ending: (text) => `right(${text}, 6)`,
     using: () => '',
+    // The records have the account. Named here too, 60 of 1,000 attempts took 240 ms, not 19.
+    joined: (argument) => `${argument.split(' ')[1]}::bigint is not null`,
     limit: (count) => `limit ${count}`,
     lock: (table) => `for update of ${table}`,
     locknew: (table) => `for update of ${table} skip locked`,
@@ -74,6 +78,20 @@ function manyStatementOf(statement: Statement<never>): ManyStatement | undefined
   return known.found;
 }
 
+const auditedStatements = {
+  known: new WeakMap<object, CallerStatement>(),
+  caller: new WeakMap<object, CallerStatement>(),
+};
+
+function auditedStatementOf(statement: Statement<never>, of: 'known' | 'caller'): CallerStatement {
+  let known = auditedStatements[of].get(statement);
+  if (!known) {
+    known = auditedOf(statement, postgresDialect, of === 'caller');
+    auditedStatements[of].set(statement, known);
+  }
+  return known;
+}
+
 /** The caller of a statement, where its account is not known yet. */
 function unidentifiedCaller(parameters: object): Caller | undefined {
   const { account } = parameters as { account?: unknown };
@@ -95,7 +113,15 @@ export class Connection implements Migratable, Writing {
     const combined = caller && callerStatementOf(statement as Statement<never>);
     const found = combined && foundRows((await this.#executeCombined(combined, parameters)).rows, caller);
     if (caller && !combined) await this.identify(caller);
-    const rows = found ?? (await this.#execute(statement, parameters)).rows;
+    const deletion = deletionOf(statement, parameters);
+    const execute = () =>
+      deletion
+        ? this.#executeCombined(auditedStatementOf(statement as Statement<never>, 'known'), {
+            ...parameters,
+            ...deletion,
+          })
+        : this.#execute(statement, parameters);
+    const rows = found ?? (await execute()).rows;
     for (const row of rows) unescapeRow(row);
     return rows as R[];
   }
@@ -113,12 +139,24 @@ export class Connection implements Migratable, Writing {
 
   async run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number> {
     const caller = unidentifiedCaller(parameters);
+    const deletion = deletionOf(statement, parameters);
+    if (deletion) return this.#runAudited(statement as Statement<never>, { ...parameters, ...deletion }, caller);
     const combined = caller && callerStatementOf(statement as Statement<never>);
     if (combined) {
       const [row] = (await this.#executeCombined(combined, parameters)).rows;
       if (identifyFrom(row, caller) === 'done') return Number(row.changes);
     } else if (caller) await this.identify(caller);
     return (await this.#execute(statement, parameters)).rowCount ?? 0;
+  }
+
+  /** Returns how many rows it deleted. */
+  async #runAudited(statement: Statement<never>, parameters: object, caller: Caller | undefined): Promise<number> {
+    if (caller) {
+      const [row] = (await this.#executeCombined(auditedStatementOf(statement, 'caller'), parameters)).rows;
+      if (identifyFrom(row, caller) === 'done') return Number(row.changes);
+    }
+    const { rows } = await this.#executeCombined(auditedStatementOf(statement, 'known'), parameters);
+    return Number(rows[0]?.changes);
   }
 
   async runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void> {
@@ -193,11 +231,11 @@ export class Connection implements Migratable, Writing {
     changes: (number | undefined)[],
   ): Promise<void> {
     const own = group.map((index) => writes[index] as Write);
-    const many = own.length > 1 && own.every(hasIdsOnly) ? manyStatementOf(statement) : undefined;
+    const isMany = own.length > 1 && !statement.deletes && own.every(hasIdsOnly);
+    const many = isMany ? manyStatementOf(statement) : undefined;
     if (!many) {
       const run = async (write: Write, index: number) => {
-        const { rowCount } = await this.#execute(statement, write.parameters as never);
-        changes[group[index] as number] = rowCount ?? 0;
+        changes[group[index] as number] = await this.run(statement, write.parameters as never);
       };
       await Promise.all(own.map(run));
       return;

@@ -28,6 +28,16 @@ const ACCOUNT_FIELDS = {
   allowedNetworks: 'text?',
   /** Texts that put their sender on the blacklist, with commas. Null for none. */
   stopWords: 'text?',
+  /** The zone of the quiet hours. Null for UTC. */
+  timeZone: 'text?',
+  /** Hours in which nothing is sent: `22:00-06:00`. */
+  quietHours: 'text?',
+  /** What becomes of a message whose submission is unsure. Null for the default. */
+  unsurePolicy: 'text?',
+  /** The connector that carries its messages. Null for the default one. */
+  connector: 'text?',
+  /** Below so many free credits, an event tells it. Null for never. */
+  lowCredits: 'long?',
 } as const;
 
 /** Columns that describe an account and do not change its use. */

@@ -1,25 +1,16 @@
 import { statement } from '../statement.ts';
-import type { AccountRow } from './accounts.ts';
+import { type AccountRow, accountColumns } from './account-columns.ts';
 
-/** Accounts with every column, for operators. */
-export interface AccountRecordRow extends AccountRow {
-  time_zone: string | null;
-  quiet_hours: string | null;
-  unsure_policy: string | null;
-  connector: string | null;
-  low_credits: bigint | null;
-}
+/** Accounts for operators. */
 type One = { account: bigint };
 
-const columns = `account_id, username, password_hash, contact_name, contact_surname, company, email, tel, fax, mobile, address,
-  region, credits, used_credits, priority, tag, created_at, last_login_at, disabled_at, allowed_networks,
-  stop_words, time_zone, quiet_hours, unsure_policy, connector, low_credits`;
+const columns = `account_id, ${accountColumns.names}`;
 
-export const recordByName = statement<{ username: string }, AccountRecordRow>(
+export const recordByName = statement<{ username: string }, AccountRow>(
   'accountRecords.byName',
   `select ${columns} from account where username = :username`,
 );
-export const recordsAfter = statement<{ after: string; limit: number }, AccountRecordRow>(
+export const recordsAfter = statement<{ after: string; limit: number }, AccountRow>(
   'accountRecords.after',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
 );

@@ -41,7 +41,7 @@ export const settle = statement<One & { rows: string }>(
        when attempt.state = 'accepted' then attempt.state else settled.state end,
      gateway_id = coalesce(settled.gateway_id, attempt.gateway_id)
    from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, state text, gateway_id text} as settled
-   where +attempt.account_id = :account and attempt.account_id = settled.account_id and attempt.message_id = settled.message_id
+   where {joined attempt.account_id :account} and attempt.account_id = settled.account_id and attempt.message_id = settled.message_id
      and attempt.attempt = settled.attempt and attempt.part = settled.part`,
   { affects: 'none' },
 );

@@ -1,4 +1,5 @@
-import { statement } from '../statement.ts';
+import type { DeletionValues } from '../deletion.ts';
+import { type AccountKey, statement } from '../statement.ts';
 
 /** The audit: who changed what. Calls only add rows. */
 export interface AuditRow {
@@ -31,6 +32,15 @@ export const addAudit = statement<{
   `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
    values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields)
    on conflict (audit_id) do nothing`,
+  { affects: 'none' },
+);
+/** Of a delete through the contract. The account is the actor. */
+export const addDeletion = statement<DeletionValues & { account: AccountKey }>(
+  'audit.addDeletion',
+  `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
+   select cast(:auditId as bigint), cast(:auditAt as bigint), 'contract', username, null,
+     cast(:auditAddress as text), cast(:auditAction as text), username, cast(:auditTarget as text), ''
+   from account where account_id = :account`,
   { affects: 'none' },
 );
 interface Before {

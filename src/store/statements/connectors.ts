@@ -66,15 +66,24 @@ export const setPaused = statement<One & { pausedAt: number | null }>(
   'update carrier_connector set paused_at = :pausedAt where name = :name',
   { affects },
 );
-/** `since` stays the first time of this outage. */
+/** Changes no row where it is down already. */
 export const setDown = statement<One & { since: number; reason: string }>(
   'connectors.setDown',
-  'update carrier_connector set down_since = coalesce(down_since, :since), down_reason = :reason where name = :name',
+  `update carrier_connector set down_since = :since, down_reason = :reason
+   where name = :name and down_since is null`,
   { affects },
 );
+/** Of an outage that is known. */
+export const setDownReason = statement<One & { reason: string }>(
+  'connectors.setDownReason',
+  'update carrier_connector set down_reason = :reason where name = :name and down_since is not null',
+  { affects },
+);
+/** Changes no row where it is up already. */
 export const setUp = statement<One>(
   'connectors.setUp',
-  'update carrier_connector set down_since = null, down_reason = null where name = :name',
+  `update carrier_connector set down_since = null, down_reason = null
+   where name = :name and down_since is not null`,
   { affects },
 );
 export const addCounts = statement<

@@ -1,3 +1,4 @@
+import { targetOf } from '../deletion.ts';
 import { type AccountKey, statement } from '../statement.ts';
 
 /** Contacts, their groups, message templates and blocked numbers. */
@@ -69,6 +70,7 @@ export const setGroup = statement<Ids & { group: bigint | null }>(
 export const deleteContacts = statement<Ids>(
   'contacts.deleteContacts',
   'delete from contact where account_id = :account and contact_id in ({elements :ids})',
+  { deletes: ({ ids }) => targetOf(ids) },
 );
 type NewGroup = { account: AccountKey; group: bigint; name: string | null };
 const insertGroup = 'insert into contact_group (account_id, group_id, name) values (:account, :group, :name)';
@@ -125,6 +127,7 @@ export const addTemplate = statement<{ account: AccountKey; position: bigint; ha
 export const deleteTemplate = statement<{ account: AccountKey; hash: string }>(
   'contacts.deleteTemplate',
   'delete from template where account_id = :account and text_hash = :hash',
+  { deletes: () => '1 template' },
 );
 
 export const deleteTemplateAt = statement<{ account: AccountKey; position: bigint }>(

@@ -84,11 +84,17 @@ export const find = statement<Message, { message_id: bigint }>(
 export const deleteReceived = statement<Message>(
   'inbox.deleteReceived',
   `delete from received where ${current} and message_id = :id`,
+  { deletes: ({ id }) => String(id) },
 );
-/** Empties the inbox at once, whatever its size. The purge deletes the rows later. */
+/**
+ * Empties the inbox at once, whatever its size. The purge deletes the rows later. An empty inbox is
+ * left as it is.
+ */
 export const deleteAllReceived = statement<One>(
   'inbox.deleteAllReceived',
-  'update tally set generation = generation + 1, unread = 0, read = 0 where account_id = :account',
+  `update tally set generation = generation + 1, unread = 0, read = 0
+   where account_id = :account and (unread <> 0 or read <> 0)`,
+  { deletes: () => 'all' },
 );
 export const addReceived = statement<
   Message & {

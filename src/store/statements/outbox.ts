@@ -54,6 +54,7 @@ export const mark = statement<Message>(
 export const deleteSent = statement<Message>(
   'outbox.deleteSent',
   'delete from sent where account_id = :account and message_id = :id',
+  { deletes: ({ id }) => String(id) },
 );
 interface NewSent extends Message {
   reference: string | null;
@@ -89,10 +90,12 @@ export const scheduledFrom = statement<Page, ScheduledRow>(
 export const deleteScheduled = statement<Message, { message_id: bigint; held_parts: bigint }>(
   'outbox.deleteScheduled',
   'delete from scheduled where account_id = :account and message_id = :id returning message_id, held_parts',
+  { deletes: ({ id }) => String(id) },
 );
 export const deleteAllScheduled = statement<One, { message_id: bigint; held_parts: bigint }>(
   'outbox.deleteAllScheduled',
   'delete from scheduled where account_id = :account returning message_id, held_parts',
+  { deletes: () => 'all' },
 );
 /** A page of messages whose recipient has this ending. The domain compares the whole numbers. */
 export const scheduledByEnd = statement<Page & { end: string }, { message_id: bigint; recipient: string | null }>(

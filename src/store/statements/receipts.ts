@@ -59,7 +59,7 @@ export const setAttemptStatuses = statement<One & { rows: string }>(
   'receipts.setAttemptStatuses',
   `update attempt set status = changed.status, status_at = changed.status_at
    from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, status text, status_at bigint} as changed
-   where +attempt.account_id = :account and attempt.account_id = changed.account_id and attempt.message_id = changed.message_id
+   where {joined attempt.account_id :account} and attempt.account_id = changed.account_id and attempt.message_id = changed.message_id
      and attempt.attempt = changed.attempt and attempt.part = changed.part`,
   { affects: 'none' },
 );
@@ -72,7 +72,7 @@ export const setStatuses = statement<One & { rows: string }>(
   'receipts.setStatuses',
   `update sent set status = changed.status, updated_at = changed.updated_at, is_marked = 0
    from {records :rows account_id bigint, message_id bigint, status text, updated_at bigint} as changed
-   where +sent.account_id = :account and sent.account_id = changed.account_id and sent.message_id = changed.message_id`,
+   where {joined sent.account_id :account} and sent.account_id = changed.account_id and sent.message_id = changed.message_id`,
 );
 /** `ahead` counts the new lines of a message from 1. */
 export const addHistory = statement<One & { rows: string }>(

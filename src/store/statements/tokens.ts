@@ -1,4 +1,4 @@
-import { statement } from '../statement.ts';
+import { type AccountKey, statement } from '../statement.ts';
 
 /** Bearer tokens of the operator's side. */
 export interface TokenRow {
@@ -37,6 +37,15 @@ export const tokensAfter = statement<{ afterAt: number; afterId: bigint; limit: 
   'tokens.after',
   `select ${columns} from ${source} where (operator_token.created_at, token_id) > (:afterAt, :afterId)
    order by operator_token.created_at, token_id {limit :limit}`,
+);
+export const tokensOfAccount = statement<{ account: AccountKey; limit: number }, TokenRow>(
+  'tokens.ofAccount',
+  `select ${columns} from ${source} where operator_token.account_id = :account
+   order by operator_token.created_at desc, token_id {limit :limit}`,
+);
+export const tokenOfAccount = statement<{ account: AccountKey; token: bigint }, TokenRow>(
+  'tokens.oneOfAccount',
+  `select ${columns} from ${source} where token_id = :token and operator_token.account_id = :account`,
 );
 export const addToken = statement<{
   token: bigint;

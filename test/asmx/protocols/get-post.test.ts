@@ -143,7 +143,7 @@ describe('GET and POST parameters', () => {
 
   const CHARSETS: readonly (readonly [type: string, value: Buffer | string, mobile: string])[] = [
     [FORM_TYPE, '%C3%A9', 'é'],
-    ['Application/X-WWW-Protocol-Urlencoded', '%C3%A9', 'é'],
+    ['Application/X-WWW-Form-Urlencoded', '%C3%A9', 'é'],
     [`${FORM_TYPE}; charset=utf-8`, '%C3%A9', 'é'],
     [`${FORM_TYPE};CHARSET="UTF-8"; x=y`, '%C3%A9', 'é'],
     [`${FORM_TYPE}; charset=utf-8`, '%EF%BB%BFa', '\uFEFFa'],

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Exchange } from '../../../src/asmx/endpoint.ts';
 import { type Serving, serve } from '../../durability/service.ts';
-import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
 import { adopt } from '../../support/contract-client.ts';
+import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
 import { createStandby, onPostgres, removeServer, signal, until } from './servers.ts';
 
 const DATABASE = 'columba';

@@ -5,12 +5,12 @@ import type { Problem } from '../../../src/problem.ts';
 import { type AccountKey, Caller } from '../../../src/store/caller.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 import { serve } from '../../durability/service.ts';
+import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { adopt } from '../../support/contract-client.ts';
-import { onPostgres } from './servers.ts';
 import { countRoundTrips } from './round-trips.ts';
+import { onPostgres } from './servers.ts';
 
 /** Single writes of one event-loop turn share a transaction on PostgreSQL. */
 const ACCOUNTS = 8;

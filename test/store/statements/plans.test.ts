@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { constants, DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { auditedOf } from '../../../src/store/postgres/audited-statement.ts';
 import { withCaller } from '../../../src/store/postgres/caller-statement.ts';
 import { postgresDialect } from '../../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
@@ -138,11 +139,12 @@ describe('query plans of PostgreSQL', () => {
     await hosts.close();
   });
 
-  /** As it is for all values, however little is in the tables, and whether it is asked with the caller or without. */
+  /** As it is for all values, however little is in the tables, and whether it is asked with the caller, with its audit entry, or without. */
   async function plansOf(statement: Statement<never>): Promise<string[]> {
     const texts = [
       render(statement.text, statement.parameters, postgresDialect),
       withCaller(statement, postgresDialect)?.text ?? [],
+      statement.deletes ? auditedOf(statement, postgresDialect, !/\breturning\b/.test(statement.text)).text : [],
     ].flat();
     return Promise.all(
       texts.map(async (text) => {

@@ -1,0 +1,222 @@
+import { hash } from 'node:crypto';
+import { accountId, accountRecord } from '../domain/account-records.ts';
+import { addAuditEntry } from '../domain/audit.ts';
+import type { Session } from '../domain/sessions.ts';
+import { createSignIn } from '../domain/sign-in.ts';
+import { type Html, html } from '../html.ts';
+import type { Services } from '../operator/action.ts';
+import { domainOf } from '../operator/domain.ts';
+import { STATUS } from '../operator/problem-json.ts';
+import { Problem, toProblem } from '../problem.ts';
+import { createActing } from './acting.ts';
+import { NO_FORM, readForm } from './form.ts';
+import { assets, frameAround, framed, protection, type Viewer } from './frame.ts';
+import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
+import { holderRoutes, operatorRoutes } from './screens/all.ts';
+import { createSignInPages, type Guest } from './screens/sign-in.ts';
+import { isOwnRequest, type Place, placeOf, readCookie } from './session.ts';
+import { createSlots } from './slots.ts';
+import { texts } from './texts/frame.ts';
+import type { View, Visit } from './visit.ts';
+
+/** The console: pages for holders of accounts and for operators, below /console. */
+export interface ConsoleRequest {
+  readonly request: Request;
+  /** The address of the client, seen through trusted proxies. */
+  readonly client: string;
+  /** `https://host` as the client sees it. */
+  readonly base: string;
+  readonly id: string;
+}
+export type Console = (given: ConsoleRequest) => Promise<Response>;
+
+export interface ConsoleSettings {
+  readonly services: Services;
+  /** Throws Problem `too-many`. */
+  readonly admitClient: (client: string) => void | Promise<void>;
+  /** Our bugs and what does not answer, for the log. */
+  readonly report: (problem: Problem, requestId: string) => void;
+  readonly sleep?: (ms: number) => Promise<void>;
+}
+
+const ROOT = '/console';
+const FORM_BYTES_MAX = 256 * 1_024;
+const NOT_FOUND = () => new Problem('not-found', texts.problems.notFound);
+
+const waited = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export function createConsole({ services, admitClient, report, sleep = waited }: ConsoleSettings): Console {
+  const signIn = createSignIn(services.database, { now: services.now, sleep });
+  const ofHolder = createRouteTable(holderRoutes);
+  const ofOperator = createRouteTable(operatorRoutes);
+  const guestPages = createSignInPages(signIn);
+  const inSlot = createSlots();
+
+  async function answer(given: ConsoleRequest): Promise<Response> {
+    const { request, client } = given;
+    const url = new URL(request.url);
+    const asset = assets.get(url.pathname);
+    if (asset) return assetResponse(asset);
+    await admitClient(client);
+    const header = (name: string) => request.headers.get(name);
+    const place = placeOf(given.base);
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (!isRead && request.method !== 'POST') throw new Problem('method', 'This takes GET and POST only.');
+    if (!isRead && !isOwnRequest(header, place)) throw new Problem('forbidden', texts.problems.crossSite);
+    const path = url.pathname === ROOT ? `${ROOT}/` : url.pathname;
+    const cookie = place.isUsable ? readCookie(header('cookie'), place) : null;
+    const session = cookie === null ? null : await signIn.sessionOf(cookie, client);
+    const origin = { address: client, agent: header('user-agent') ?? '' };
+    const guest: Guest = { request, path, query: url.searchParams, place, origin, session };
+    const guestView = await guestPages(guest);
+    if (guestView) return responseOf(guestView, null, request);
+    return inSlot(() => visited(given, session as Session, url, path, place));
+  }
+
+  async function visited({ request, client }: ConsoleRequest, session: Session, url: URL, path: string, place: Place) {
+    const { route, params, base, username } = routeOf(request.method, path.slice(ROOT.length), session);
+    const isOperator = session.owner.kind === 'operator';
+    const account = username === null ? null : await accountOf(username);
+    const form = request.method === 'POST' ? await readForm(request, route.bytesMax ?? FORM_BYTES_MAX) : NO_FORM;
+    const visit: Visit = {
+      session,
+      isOperator,
+      base,
+      account: account ?? { id: 0n, username: '' },
+      zone: account?.zone ?? 'UTC',
+      now: services.now(),
+      path,
+      params,
+      query: url.searchParams,
+      form,
+      services,
+      domain: domainOf(services),
+      act: createActing(services, session.owner, client),
+      signIn,
+      origin: { address: client, agent: request.headers.get('user-agent') ?? '' },
+      place,
+      signal: request.signal,
+    };
+    if (isOperator && account && !url.searchParams.has('part')) await noteView(visit, route.path);
+    const viewed = isOperator && account ? { username: account.username, base } : null;
+    const viewer: Viewer = { name: session.owner.name, isOperator, viewed };
+    const view = await route.show(visit).catch((thrown) => {
+      const problem = toProblem(thrown, '');
+      if (isReported(problem) || url.searchParams.has('part')) throw thrown;
+      return problemView(problem);
+    });
+    return responseOf(view, viewer, request);
+  }
+
+  /** Holders see their own account; operators see the service, and accounts by their name. */
+  function routeOf(method: string, path: string, { owner }: Session) {
+    const chosen = (found: FoundRoute | 'no-path' | 'no-method', base: string, username: string | null) => {
+      if (found === 'no-path') throw NOT_FOUND();
+      if (found === 'no-method') throw new Problem('method', 'This page takes another method.');
+      return { ...found, base, username };
+    };
+    if (owner.kind === 'account') return chosen(ofHolder(method, path), ROOT, owner.name);
+    const own = ofOperator(method, path);
+    const [, name = '', rest] = /^\/accounts\/([^/]+)(\/.*)$/.exec(path) ?? [];
+    if (typeof own === 'string' && rest !== undefined && decode(name) !== '') {
+      return chosen(ofHolder(method, rest), `${ROOT}/accounts/${encodeURIComponent(decode(name))}`, decode(name));
+    }
+    return chosen(own, ROOT, null);
+  }
+
+  async function accountOf(username: string) {
+    const { timeZone } = await accountRecord(services.database, username);
+    return { id: await accountId(services.database, username), username, zone: timeZone ?? 'UTC' };
+  }
+
+  /** That an operator has looked at an account is audited, as its changes are. */
+  const noteView = ({ session, account, origin, services: { database, now } }: Visit, screen: string) =>
+    addAuditEntry(database, {
+      at: now(),
+      actorKind: 'console operator',
+      actorName: session.owner.name,
+      tokenId: null,
+      address: origin.address,
+      action: 'account view',
+      account: account.username,
+      target: `${account.username}${screen}`,
+      fields: [],
+    });
+
+  return async (given) => {
+    try {
+      return await answer(given);
+    } catch (thrown) {
+      const problem = toProblem(thrown, given.id);
+      if (isReported(problem)) report(problem, given.id);
+      return responseOf(problemView(problem), null, given.request);
+    }
+  };
+}
+
+const isReported = ({ kind }: Problem): boolean => kind === 'internal' || kind === 'unavailable';
+
+export function problemView(problem: Problem): View {
+  const { kind, message, details } = problem;
+  const errors = details.errors?.map(({ pointer, detail }) => html`<li>${fieldName(pointer)}: ${detail}</li>`) ?? [];
+  const main = html`<h1>${texts.problems.title}</h1>
+<div class="note problem" role="alert"><p>${message}</p>${errors.length > 1 ? html`<ul>${errors}</ul>` : ''}</div>
+<p>${kind === 'not-found' ? '' : texts.problems.again} <a href="/console/">${texts.problems.toStart}</a></p>`;
+  const retryAfter = details.retryAfterSeconds;
+  const view = { kind: 'page', title: texts.problems.title, main, status: STATUS[kind] } as const;
+  return retryAfter === undefined ? view : { ...view, retryAfter };
+}
+
+const fieldName = (pointer: string): string => pointer.replace(/^[#?{]?\/?/, '').replace(/\}$/, '');
+
+const assetResponse = ({ text, type }: { text: string; type: string }): Response =>
+  new Response(text, {
+    headers: { 'Content-Type': type, 'Cache-Control': 'public, max-age=31536000, immutable', ...protection },
+  });
+
+function responseOf(view: View, viewer: Viewer | null, request: Request): Response {
+  const headers: Record<string, string> = { 'Cache-Control': 'no-store', ...protection };
+  if ('retryAfter' in view && view.retryAfter !== undefined) headers['Retry-After'] = String(view.retryAfter);
+  if ('cookie' in view && view.cookie !== undefined) headers['Set-Cookie'] = view.cookie;
+  const isHead = request.method === 'HEAD';
+  switch (view.kind) {
+    case 'redirect':
+      return new Response(null, { status: 303, headers: { ...headers, Location: view.to } });
+    case 'fragment': {
+      const body = view.html.html;
+      const etag = `"${hash('sha256', body).slice(0, 32)}"`;
+      const fields = { ...headers, ETag: etag, 'Content-Type': 'text/html; charset=utf-8' };
+      if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers: fields });
+      return new Response(isHead ? null : body, { headers: fields });
+    }
+    case 'json':
+      headers['Content-Type'] = 'application/json';
+      return new Response(isHead ? null : JSON.stringify(view.value), { headers });
+    case 'download':
+      headers['Content-Type'] = 'text/csv; charset=utf-8';
+      headers['Content-Disposition'] = `attachment; filename="${view.fileName}"`;
+      return new Response(isHead ? null : ReadableStream.from(encoded(view.text)), { headers });
+    case 'progress': {
+      headers['Content-Type'] = 'text/html; charset=utf-8';
+      const around = frameAround({ title: view.title, viewer, current: '' });
+      return new Response(ReadableStream.from(encoded(progress(around, view.pieces))), { headers });
+    }
+    case 'page': {
+      headers['Content-Type'] = 'text/html; charset=utf-8';
+      if (view.cacheControl) headers['Cache-Control'] = view.cacheControl;
+      const body = framed({ title: view.title, main: view.main, viewer, current: view.current ?? '' });
+      return new Response(isHead ? null : body, { status: view.status ?? 200, headers });
+    }
+  }
+}
+
+async function* progress([before, after]: readonly [string, string], pieces: AsyncIterable<Html>) {
+  yield before;
+  for await (const piece of pieces) yield piece.html;
+  yield after;
+}
+
+async function* encoded(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  for await (const piece of pieces) yield encoder.encode(piece);
+}

@@ -1,0 +1,140 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { type Html, html } from '../html.ts';
+import { isAction } from './acting.ts';
+import { texts } from './texts/frame.ts';
+
+/** The frame around every screen, its assets, and the header fields that protect it. */
+
+const asset = (name: string) => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8');
+const icon = `data:image/svg+xml,${encodeURIComponent(asset('icon.svg').trim())}`;
+
+interface Asset {
+  readonly path: string;
+  readonly type: string;
+  readonly text: string;
+}
+function assetOf(name: string, type: string): Asset {
+  const text = asset(name);
+  const [stem, extension] = name.split('.') as [string, string];
+  return { path: `/console/assets/${stem}-${hash('sha256', text).slice(0, 16)}.${extension}`, type, text };
+}
+const style = assetOf('console.css', 'text/css; charset=utf-8');
+const script = assetOf('console.js', 'text/javascript; charset=utf-8');
+/** By path; the name changes with the content, so browsers keep them for ever. */
+export const assets: ReadonlyMap<string, Asset> = new Map([style, script].map((each) => [each.path, each]));
+
+export const protection = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "style-src 'self'",
+    "script-src 'self'",
+    "connect-src 'self'",
+    'img-src data:',
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), usb=()',
+  // With no-referrer browsers would send `Origin: null` with our own forms.
+  'Referrer-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+};
+
+/** Who sees the page. */
+export interface Viewer {
+  readonly name: string;
+  readonly isOperator: boolean;
+  /** Where an operator looks at an account: that one. */
+  readonly viewed: { readonly username: string; readonly base: string } | null;
+}
+
+export interface FramedPage {
+  readonly title: string;
+  readonly main: Html;
+  readonly viewer: Viewer | null;
+  /** The key of the screen in the navigation. */
+  readonly current: string;
+}
+
+const MARK = '<!--main-->';
+
+export const framed = (framedPage: FramedPage): string => frame(framedPage, framedPage.main).html;
+
+/** What stands before and after the main part, for a page that is written in pieces. */
+export function frameAround(framedPage: Omit<FramedPage, 'main'>): [string, string] {
+  const [before, after] = frame(framedPage, { html: MARK }).html.split(MARK);
+  return [before as string, after as string];
+}
+
+const frame = ({ title, viewer, current }: Omit<FramedPage, 'main'>, main: Html): Html => html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} – ${texts.product}</title>
+<link rel="icon" href="${icon}">
+<link rel="stylesheet" href="${style.path}">
+<script src="${script.path}" defer></script>
+</head>
+<body data-signed-out="${texts.signedOut}" data-new="${texts.newRows}">
+<a class="skip" href="#main">${texts.skip}</a>
+${viewer ? headerOf(viewer, current) : html`<header><strong class="brand">${texts.product}</strong></header>`}
+<main id="main" tabindex="-1">
+${main}
+</main>
+<p id="live" role="status" aria-live="polite"></p>
+<footer>${texts.product}</footer>
+${viewer ? keysDialog() : ''}
+</body>
+</html>
+`;
+
+const headerOf = ({ name, isOperator, viewed }: Viewer, current: string): Html => html`<header>
+<a class="brand" href="/console/">${texts.product}</a>
+<div class="who"><span>${texts.signedInAs} <strong>${name}</strong></span>
+<form method="post" action="/console/sign-out"><button class="plain">${texts.signOut}</button></form></div>
+${
+  viewed
+    ? html`<p class="note">${texts.viewing(viewed.username)} <a href="/console/accounts">${texts.back}</a></p>`
+    : ''
+}
+</header>
+${isOperator ? navigation('/console', OPERATOR_SCREENS, texts.operator, viewed ? 'accounts' : current) : ''}
+${isOperator && !viewed ? '' : navigation(viewed?.base ?? '/console', HOLDER_SCREENS, texts.holder, current)}`;
+
+/** Names of screens, and the action without which a screen would be empty. */
+const HOLDER_SCREENS = Object.keys(texts.holder).map(
+  (key) => [key, key === 'compose' ? 'message send' : null] as const,
+);
+const NEEDED: Readonly<Record<string, string>> = {
+  queue: 'queue list',
+  unrouted: 'unrouted list',
+  connectors: 'connector list',
+  webhooks: 'webhook list',
+};
+const OPERATOR_SCREENS = Object.keys(texts.operator).map((key) => [key, NEEDED[key] ?? null] as const);
+
+const navigation = (
+  base: string,
+  screens: readonly (readonly [string, string | null])[],
+  names: Readonly<Record<string, string>>,
+  current: string,
+): Html =>
+  html`<nav aria-label="${texts.screens}${base === '/console' ? '' : ` ${base.split('/').at(-1) ?? ''}`}"><ul>${screens
+    .filter(([, action]) => action === null || isAction(action))
+    .map(
+      ([key]) =>
+        html`<li><a href="${base}/${key === 'overview' ? '' : key}" data-screen="${key}"${
+          key === current ? html` aria-current="page"` : ''
+        }>${names[key] ?? key}</a></li>`,
+    )}</ul></nav>`;
+
+const keysDialog =
+  (): Html => html`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">${texts.help}</h2>
+<dl class="list">${texts.keys.map(([key, meaning]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${meaning}</dd></div>`)}</dl>
+<form method="dialog"><button>${texts.close}</button></form></dialog>`;

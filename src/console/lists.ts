@@ -1,0 +1,182 @@
+import { type Html, html } from '../html.ts';
+import { Problem } from '../problem.ts';
+import { type Scanned, writeCursor } from './scan.ts';
+import { texts } from './texts/lists.ts';
+import type { Visit } from './visit.ts';
+
+/** Lists, forms and notes that screens are made of. */
+
+export type Notices = Readonly<Record<string, string | ((count: bigint) => string)>>;
+
+/** What was just done, by the key in the query. An unknown key says nothing. */
+export function noticeOf({ query }: Visit, notices: Notices): Html {
+  const key = query.get('notice') ?? '';
+  const notice = Object.hasOwn(notices, key) ? notices[key] : undefined;
+  if (notice === undefined) return html``;
+  const count = /^\d{1,18}$/.test(query.get('count') ?? '') ? BigInt(query.get('count') as string) : 0n;
+  return html`<p class="note done" role="status">${typeof notice === 'string' ? notice : notice(count)}</p>`;
+}
+
+export const problemNote = (problem: Problem | null): Html => {
+  if (!problem) return html``;
+  const errors = problem.details.errors ?? [];
+  const items = errors.map(({ pointer, detail }) => html`<li>${pointer.replace(/^[#?{]?\/?/, '')}: ${detail}</li>`);
+  return html`<div class="note problem" role="alert"><p>${problem.message}</p>${items.length > 1 ? html`<ul>${items}</ul>` : ''}</div>`;
+};
+
+/** A refusal that the person can put right on the same page; anything else is thrown on. */
+export function refusalOf(thrown: unknown): Problem {
+  if (thrown instanceof Problem && CORRECTABLE.includes(thrown.kind)) return thrown;
+  throw thrown;
+}
+const CORRECTABLE: readonly string[] = ['bad-argument', 'conflict', 'too-large', 'malformed'];
+
+export interface Row {
+  readonly key: string;
+  readonly cells: readonly Html[];
+  /** What the checkbox selects, for people who do not see the row. */
+  readonly name?: string;
+  /** Where Enter leads. */
+  readonly href?: string;
+  readonly isStrong?: boolean;
+  readonly reply?: string;
+}
+
+export interface TableOptions {
+  readonly caption: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly Row[];
+  readonly canSelect?: boolean;
+  /** Rows are asked for again by the script; `hold` shows new ones on demand. */
+  readonly live?: { readonly url: string; readonly mode: 'hold' | 'replace' };
+}
+
+export function table({ caption, columns, rows, canSelect = false, live }: TableOptions): Html {
+  const selector = canSelect ? html`<th scope="col"><span class="unseen">${texts.select('')}</span></th>` : '';
+  return html`<table class="cards"><caption class="unseen">${caption}</caption>
+<thead><tr>${selector}${columns.map((name) => html`<th scope="col">${name === '' ? html`<span class="unseen">${texts.acts}</span>` : name}</th>`)}</tr></thead>
+<tbody id="rows"${live ? html` data-live="${live.url}" data-mode="${live.mode}"` : ''}>${tableRows(columns, rows, canSelect)}</tbody></table>`;
+}
+
+/** The rows alone, for the script. */
+export const tableRows = (columns: readonly string[], rows: readonly Row[], canSelect = false): Html[] =>
+  rows.map(
+    ({
+      key,
+      cells,
+      name = '',
+      href,
+      isStrong,
+      reply,
+    }) => html`<tr data-key="${key}"${isStrong ? html` class="strong"` : ''}${
+      href === undefined ? '' : html` data-href="${href}"`
+    }${reply === undefined ? '' : html` data-reply="${reply}"`}>${
+      canSelect
+        ? html`<td class="select"><input type="checkbox" name="id" value="${key}" aria-label="${texts.select(name)}"></td>`
+        : ''
+    }${cells.map((cell, index) => (columns[index] ? html`<td data-label="${columns[index]}">${cell}</td>` : html`<td>${cell}</td>`))}</tr>
+`,
+  );
+
+export const empty = (title: string, hint: Html | string): Html =>
+  html`<div class="empty"><p><strong>${title}</strong></p><p>${hint}</p></div>`;
+
+/** The same page with other parameters; a notice is said once. */
+export function addressWith(
+  { path, query }: Pick<Visit, 'path' | 'query'>,
+  changes: Readonly<Record<string, string | null>>,
+): string {
+  const changed = new URLSearchParams(query);
+  for (const name of ['notice', 'count', 'part']) changed.delete(name);
+  for (const [name, value] of Object.entries(changes)) value === null ? changed.delete(name) : changed.set(name, value);
+  for (const [name, value] of [...changed]) if (value === '') changed.delete(name);
+  return `${path}${changed.size > 0 ? `?${changed}` : ''}`;
+}
+
+/** Links to the next and the first page, and how far a search came. */
+export function pager(visit: Visit, { next, isCut, read }: Pick<Scanned<unknown>, 'next' | 'isCut' | 'read'>): Html {
+  return pagerOf(visit, next && writeCursor(next), isCut ? read : null);
+}
+
+export function pagerOf(visit: Visit, next: string | null, searched: number | null = null): Html {
+  const isFirst = !visit.query.has('after');
+  if (next === null && isFirst) return html``;
+  const first = isFirst ? '' : html`<a href="${addressWith(visit, { after: null })}">${texts.first}</a>`;
+  const further = searched === null ? texts.next : texts.readOn;
+  const on = next === null ? '' : html`<a rel="next" href="${addressWith(visit, { after: next })}">${further}</a>`;
+  return html`${searched === null ? '' : html`<p class="note">${texts.readFar(searched)}</p>`}
+<nav class="pages" aria-label="${texts.pages}">${first} ${on}</nav>`;
+}
+
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly value?: string;
+  readonly hint?: string;
+  readonly type?: string;
+  readonly isRequired?: boolean;
+  readonly lengthMax?: number;
+  readonly autocomplete?: string;
+  readonly error?: string | undefined;
+  /** Of a filter, where nothing has to be filled in. */
+  readonly isFilter?: boolean;
+}
+
+export function field({
+  name,
+  label,
+  value = '',
+  hint,
+  type = 'text',
+  isRequired,
+  lengthMax,
+  autocomplete,
+  error,
+  isFilter,
+}: Field): Html {
+  const described = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ');
+  return html`<p><label for="${name}">${label}${isRequired || isFilter ? '' : html` <span class="quiet">${texts.optional}</span>`}</label>${
+    error ? html`<strong class="error" id="${name}-error">${error}</strong>` : ''
+  }<input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired ? html` required` : ''}${
+    lengthMax === undefined ? '' : html` maxlength="${lengthMax}"`
+  }${autocomplete === undefined ? '' : html` autocomplete="${autocomplete}"`}${
+    described === '' ? '' : html` aria-describedby="${described}"`
+  }${error ? html` aria-invalid="true"` : ''}>${hint ? html`<span class="hint" id="${name}-hint">${hint}</span>` : ''}</p>`;
+}
+
+export interface Choice {
+  readonly name: string;
+  readonly label: string;
+  readonly value: string;
+  readonly choices: readonly (readonly [value: string, label: string])[];
+}
+
+export const select = ({ name, label, value, choices }: Choice): Html =>
+  html`<p><label for="${name}">${label}</label><select id="${name}" name="${name}">${choices.map(
+    ([each, shown]) => html`<option value="${each}"${each === value ? html` selected` : ''}>${shown}</option>`,
+  )}</select></p>`;
+
+/** Filters above a list: a GET form, so that a filtered list has an address. */
+export const filters = (visit: Visit, fields: readonly Html[]): Html =>
+  html`<form method="get" action="${visit.path}" class="filters" role="search">${fields}<p><button>${texts.filter}</button>${
+    [...visit.query].some(([name, value]) => value !== '' && !['notice', 'count', 'after'].includes(name))
+      ? html` <a href="${visit.path}">${texts.clear}</a>`
+      : ''
+  }</p></form>`;
+
+export const hidden = (fields: Readonly<Record<string, string>>): Html[] =>
+  Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+
+/** A page that asks before something is lost. The question has the exact number. */
+export function confirmation(given: {
+  readonly question: string;
+  readonly details?: Html | string;
+  readonly action: string;
+  readonly fields: Html | Html[];
+  readonly submit: string;
+  readonly back: string;
+}): Html {
+  return html`<h1>${texts.confirm}</h1><p class="lead">${given.question}</p>${given.details ? html`<p>${given.details}</p>` : ''}
+<form method="post" action="${given.action}">${given.fields}<input type="hidden" name="confirmed" value="yes">
+<p class="buttons"><button class="danger">${given.submit}</button> <a href="${given.back}">${texts.cancel}</a></p></form>`;
+}

@@ -1,0 +1,88 @@
+import { Problem } from '../problem.ts';
+import { numberKey } from '../sms/numbers.ts';
+import { readContactRows } from '../transfer/contact-csv.ts';
+import { texts } from './texts/compose.ts';
+import type { Visit } from './visit.ts';
+
+/** The recipients that were typed, chosen and uploaded, as one list. It has each number once. */
+export interface Recipient {
+  readonly number: string;
+  /** Where it was found, for people. */
+  readonly from: string;
+}
+export interface Recipients {
+  readonly list: readonly Recipient[];
+  readonly duplicates: readonly Recipient[];
+  /** Numbers of the file, which the page keeps. */
+  readonly fileNumbers: readonly string[];
+  readonly fileName: string;
+}
+
+export const RECIPIENTS_MAX = 20_000;
+const NUMBER_LENGTH_MAX = 200;
+const PAGE = 500;
+
+export async function readRecipients(visit: Visit): Promise<Recipients> {
+  const { form, domain, account } = visit;
+  const all: Recipient[] = [];
+  const add = (number: string, from: string) => {
+    if (all.length >= RECIPIENTS_MAX) throw new Problem('bad-argument', texts.errors.tooMany(RECIPIENTS_MAX));
+    all.push({ number: number.slice(0, NUMBER_LENGTH_MAX), from });
+  };
+  for (const [index, line] of form.raw('to').split('\n').entries()) {
+    for (const number of line.split(/[,;]/)) if (number.trim() !== '') add(number.trim(), texts.check.line(index + 1));
+  }
+  for (const group of new Set(form.all('group'))) await addGroup(visit, group, add);
+  const file = await fileOf(visit);
+  for (const [index, number] of file.numbers.entries()) if (number !== '') add(number, texts.check.row(index + 2));
+  const { list, duplicates } = eachOnce(all, await domain.region(account.id));
+  return { list, duplicates, fileNumbers: file.numbers, fileName: file.name };
+}
+
+async function addGroup(
+  { domain, account }: Visit,
+  group: string,
+  add: (number: string, from: string) => void,
+): Promise<void> {
+  if (!/^\d{1,10}$/.test(group)) return;
+  const filter = { group: BigInt(group), q: undefined, mobile: undefined };
+  for (let after: bigint | null = null; ; ) {
+    const { items, next }: Awaited<ReturnType<typeof domain.contacts.list>> = await domain.contacts.list(
+      account.id,
+      filter,
+      PAGE,
+      after,
+    );
+    for (const { mobile, name, surname } of items) {
+      if (mobile !== null) add(mobile, texts.check.contact([name, surname].filter(Boolean).join(' ') || mobile));
+    }
+    if (next === null) return;
+    after = next;
+  }
+}
+
+/** The file that was just chosen, or the numbers of the one before. A number's place is its row. */
+async function fileOf({ form }: Visit): Promise<{ numbers: string[]; name: string }> {
+  const file = form.file('file');
+  if (file) {
+    const numbers: string[] = [];
+    for (const { row, mobile } of await readContactRows(file.bytes, null)) {
+      while (numbers.length < row - 2) numbers.push('');
+      numbers.push(mobile.replace(/[\r\n]/g, ' '));
+    }
+    return { numbers, name: file.name.slice(0, 100) };
+  }
+  if (form.raw('fileNumbers') === '' || form.has('dropFile')) return { numbers: [], name: '' };
+  return { numbers: form.raw('fileNumbers').split('\n'), name: form.text('fileName').slice(0, 100) };
+}
+
+export function eachOnce(all: readonly Recipient[], region: string | null): Pick<Recipients, 'list' | 'duplicates'> {
+  const list = new Map<string, Recipient>();
+  const duplicates: Recipient[] = [];
+  for (const recipient of all) {
+    const key = numberKey(recipient.number, region);
+    if (list.has(key)) duplicates.push(recipient);
+    else list.set(key, recipient);
+  }
+  return { list: [...list.values()], duplicates };
+}

@@ -1,0 +1,76 @@
+import { type Cursor, LAST } from '../domain/cursor.ts';
+
+/**
+ * Lists in pages by cursor. A search reads at most 20,000 rows and says how far it came. No page of
+ * the console costs more, however many messages an account has.
+ */
+export const PAGE_ROWS = 50;
+export const SEARCHED_ROWS_MAX = 20_000;
+const READ_AT_ONCE = 500;
+
+export interface Scanned<R> {
+  readonly rows: readonly R[];
+  /** The last row that was looked at, where more may follow. */
+  readonly next: Cursor | null;
+  /** How many rows were read. */
+  readonly read: number;
+  /** The search has ended at its limit before it had a page or the end. */
+  readonly isCut: boolean;
+}
+
+export interface ScanOptions<R> {
+  /** At most `limit` rows after a row, or from the beginning. */
+  readonly page: (limit: number, after: Cursor | undefined) => Promise<readonly R[]>;
+  readonly cursorOf: (row: R) => Cursor;
+  /** Undefined: every row is wanted. */
+  readonly isWanted?: ((row: R) => boolean) | undefined;
+  /** The list is ordered, and this row and all behind it are out of the range. */
+  readonly isBeyond?: ((row: R) => boolean) | undefined;
+  readonly after: Cursor | undefined;
+  readonly rowsMax?: number;
+  /** How many rows it reads at most; 20,000 where it is not given. */
+  readonly readMax?: number;
+}
+
+export async function scan<R>({
+  page,
+  cursorOf,
+  isWanted,
+  isBeyond,
+  after,
+  rowsMax = PAGE_ROWS,
+  readMax = SEARCHED_ROWS_MAX,
+}: ScanOptions<R>): Promise<Scanned<R>> {
+  const rows: R[] = [];
+  const atOnce = isWanted ? READ_AT_ONCE : rowsMax + 1;
+  let read = 0;
+  for (let cursor = after; ; ) {
+    const found = await page(atOnce, cursor);
+    for (const row of found) {
+      if (isBeyond?.(row)) return { rows, next: null, read, isCut: false };
+      // A row more than the page holds: the next page begins behind the last row of this one.
+      if (rows.length === rowsMax) {
+        return { rows, next: cursorOf(rows.at(-1) as R), read, isCut: false };
+      }
+      read += 1;
+      if (isWanted?.(row) ?? true) rows.push(row);
+      cursor = cursorOf(row);
+      if (read >= readMax) return { rows, next: cursor, read, isCut: true };
+    }
+    if (found.length < atOnce) return { rows, next: null, read, isCut: false };
+  }
+}
+
+export const writeCursor = ({ at, id }: Cursor): string => `${at}.${id}`;
+
+/** Undefined for what is no cursor: the list begins anew. */
+export function readCursor(text: string | null): Cursor | undefined {
+  const match = /^(-?\d{1,16})\.(-?\d{1,19})$/.exec(text ?? '');
+  if (!match) return undefined;
+  const id = BigInt(match[2] as string);
+  return id === BigInt.asIntN(64, id) ? { at: Number(match[1]), id } : undefined;
+}
+
+/** Before every entry of a time: for lists with the newest first that begin at that time. */
+export const justAfter = (at: number | null): Cursor | undefined =>
+  at === null ? undefined : { at: Math.min(at, LAST.at), id: -(2n ** 63n) };

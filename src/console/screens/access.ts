@@ -1,0 +1,148 @@
+import { renderSVG } from 'uqr';
+import { type Html, html } from '../../html.ts';
+import { Problem } from '../../problem.ts';
+import { field, hidden, noticeOf, problemNote, refusalOf, table } from '../lists.ts';
+import { sessionCookie } from '../session.ts';
+import { texts } from '../texts/access.ts';
+import { get, noticed, page, post, redirect, type View, type Visit } from '../visit.ts';
+import { time } from '../words.ts';
+
+/** Password, second step and sessions of whoever is signed in. */
+
+/** After a sign-in the password was just given, or a link was used. */
+const FRESH_MS = 10 * 60_000;
+const isFresh = ({ session, now }: Visit): boolean => now - session.createdAt < FRESH_MS;
+
+/** Whoever finds an open session must not take the account over. */
+async function confirmSelf(visit: Visit): Promise<void> {
+  if (isFresh(visit)) return;
+  if (visit.form.raw('current') === '') throw new Problem('bad-argument', texts.needPassword);
+  await visit.signIn.checkPassword(visit.session.owner, visit.form.raw('current'), visit.origin.address);
+}
+
+const currentField = (visit: Visit, name: string): Html =>
+  isFresh(visit)
+    ? html``
+    : html`<p><label for="${name}">${texts.current}</label><input id="${name}" name="current" type="password" required autocomplete="current-password" maxlength="200"></p>`;
+
+/** The part of the page that holders and operators have alike. */
+export async function ownAccess(visit: Visit): Promise<Html> {
+  const { signIn, session, zone } = visit;
+  const { isOn, recoveryCodesLeft } = await signIn.factorState(session.owner);
+  const sessions = (await signIn.sessionsOf(session.owner)).map((each) => ({
+    key: each.id.toString(),
+    cells: [
+      time(each.createdAt, zone),
+      time(each.seenAt, zone),
+      html`${each.address}`,
+      html`${each.agent.slice(0, 80)}`,
+      each.id === session.id
+        ? html`<span class="quiet">${texts.thisSession}</span>`
+        : html`<form method="post" action="/console/access/sessions">${hidden({ session: each.id.toString() })}<button aria-label="${texts.endSession} ${each.address}">${texts.endSession}</button></form>`,
+    ],
+  }));
+  return html`<h2>${texts.password}</h2>
+<form method="post" action="/console/access/password" class="fields"><input type="hidden" name="username" autocomplete="username" value="${session.owner.name}">${currentField(visit, 'current-password')}
+${field({ name: 'password', label: texts.next, type: 'password', hint: texts.nextHint, isRequired: true, autocomplete: 'new-password', lengthMax: 200 })}
+<button class="main">${texts.setPassword}</button></form>
+<h2>${texts.factor}</h2><p>${isOn ? texts.factorOn(recoveryCodesLeft) : texts.factorOff}</p>
+<form method="post" action="/console/access/factor" class="fields">${currentField(visit, 'current-factor')}<p class="buttons">${
+    isOn
+      ? html`<button name="act" value="renew">${texts.renewCodes}</button><button name="act" value="remove" class="danger">${texts.removeFactor}</button>`
+      : html`<button name="act" value="begin">${texts.beginFactor}</button>`
+  }</p></form>
+<h2>${texts.sessions}</h2>${table({ caption: texts.sessions, columns: texts.sessionColumns, rows: sessions })}
+${sessions.length > 1 ? html`<form method="post" action="/console/access/sessions" class="buttons"><button name="session" value="others">${texts.endOthers}</button></form>` : ''}`;
+}
+
+export const accessPage = (visit: Visit, more: Html, problem: Problem | null): Promise<View> =>
+  ownAccess(visit).then((own) =>
+    page(
+      texts.title,
+      html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${more}${own}`,
+      {
+        current: 'access',
+        ...(problem ? { status: 400 } : {}),
+      },
+    ),
+  );
+
+type Shown = (visit: Visit, problem: Problem | null) => Promise<View>;
+
+const refusal = (thrown: unknown): Problem => {
+  if (thrown instanceof Problem && ['denied', 'too-many'].includes(thrown.kind)) return thrown;
+  return refusalOf(thrown);
+};
+
+const setPassword =
+  (show: Shown) =>
+  async (visit: Visit): Promise<View> => {
+    const { signIn, session, form, origin, place } = visit;
+    try {
+      await confirmSelf(visit);
+      const renewed = await signIn.setPassword(session, form.raw('password'), origin);
+      return redirect('/console/access?notice=password', sessionCookie(place, renewed.secret, renewed.session));
+    } catch (thrown) {
+      return show(visit, refusal(thrown));
+    }
+  };
+
+const endSessions = async ({ signIn, session, form }: Visit): Promise<View> => {
+  if (form.text('session') === 'others') {
+    return noticed('/console/access', 'endedAll', await signIn.endOtherSessions(session.owner, session));
+  }
+  if (/^\d{1,19}$/.test(form.text('session'))) await signIn.endSession(session.owner, BigInt(form.text('session')));
+  return noticed('/console/access', 'ended');
+};
+
+const changeFactor =
+  (show: Shown) =>
+  async (visit: Visit): Promise<View> => {
+    const { signIn, session, form, origin } = visit;
+    const { owner } = session;
+    try {
+      if (form.text('act') === 'confirm') {
+        try {
+          return recoveryPage(await signIn.confirmFactor(session, form.text('code').slice(0, 100), origin));
+        } catch (thrown) {
+          return factorPage(visit, form.text('secret'), refusal(thrown));
+        }
+      }
+      await confirmSelf(visit);
+      if (form.text('act') === 'begin') return factorPage(visit, (await signIn.beginFactor(owner)).secret, null);
+      if (form.text('act') === 'renew') return recoveryPage(await signIn.renewRecoveryCodes(owner, origin));
+      await signIn.removeFactor(owner, origin);
+      return noticed('/console/access', 'factorOff');
+    } catch (thrown) {
+      return show(visit, refusal(thrown));
+    }
+  };
+
+function factorPage({ session, place }: Visit, secret: string, problem: Problem | null): View {
+  const key = secret.replace(/[^A-Z2-7]/g, '').slice(0, 100);
+  const issuer = new URL(place.origin).hostname;
+  const label = encodeURIComponent(`${issuer}:${session.owner.name}`);
+  const uri = `otpauth://totp/${label}?${new URLSearchParams({ secret: key, issuer })}`;
+  const main = html`<h1>${texts.factorTitle}</h1><p class="lead">${texts.factorSteps}</p>${problemNote(problem)}
+<div class="qr" role="img" aria-label="${texts.factorPicture}">${{ html: renderSVG(uri) }}</div>
+<p>${texts.key}: <code data-copy>${key}</code></p>
+<form method="post" action="/console/access/factor" class="fields">${hidden({ secret: key, act: 'confirm' })}
+${field({ name: 'code', label: texts.code, isRequired: true, autocomplete: 'one-time-code', lengthMax: 20 })}<button class="main">${texts.confirmFactor}</button></form>`;
+  return page(texts.factorTitle, main, { current: 'access', ...(problem ? { status: 400 } : {}) });
+}
+
+const recoveryPage = (codes: readonly string[]): View =>
+  page(
+    texts.recovery,
+    html`<h1>${texts.recovery}</h1><p class="lead">${texts.recoveryLead}</p><pre data-copy>${codes.join('\n')}</pre>
+<p><a href="/console/access">${texts.done}</a></p>`,
+    { current: 'access' },
+  );
+
+/** The same for holders and operators; `show` is the page that these go back to. */
+export const ownAccessRoutes = (show: Shown) => [
+  get('/access', (visit) => show(visit, null)),
+  post('/access/password', setPassword(show)),
+  post('/access/sessions', endSessions),
+  post('/access/factor', changeFactor(show)),
+];

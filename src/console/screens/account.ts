@@ -1,0 +1,153 @@
+import { type Html, html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { confirmation, field, noticeOf, problemNote, refusalOf } from '../lists.ts';
+import { texts } from '../texts/accounts.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { grouped, time } from '../words.ts';
+
+/** One account: its settings, its credits, its sign-in link, switching it off, removing it. */
+interface AccountOutput {
+  readonly username: string;
+  readonly state: 'enabled' | 'disabled';
+  readonly credits: string;
+  readonly usedCredits: string;
+  readonly createdAt: string;
+  readonly lastLoginAt: string | null;
+  readonly allowedNetworks: readonly string[];
+  readonly [field: string]: unknown;
+}
+
+const FIELDS = Object.entries(texts.fields);
+const paramsOf = ({ params }: Visit) => ({ username: params.username ?? '' });
+const addressOf = ({ params }: Visit): string => `/console/accounts/${encodeURIComponent(params.username ?? '')}`;
+
+const fieldValue = (account: AccountOutput, name: string): string =>
+  name === 'allowedNetworks' ? account.allowedNetworks.join(', ') : String(account[name] ?? '');
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, form, zone } = visit;
+  const account = await act.run<AccountOutput>('account show', { params: paramsOf(visit) });
+  const here = addressOf(visit);
+  const inputs = FIELDS.map(([name, label]) =>
+    field({
+      name,
+      label,
+      value: problem && form.has(name) ? form.text(name) : fieldValue(account, name),
+      lengthMax: 1_000,
+    }),
+  );
+  const isEnabled = account.state === 'enabled';
+  const main = html`<h1>${account.username}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}
+<p><span class="${isEnabled ? 'good' : 'bad'}">${texts.stateWords[account.state] ?? ''}</span> · ${texts.since} ${time(account.createdAt, zone)} · ${texts.lastLogin} ${time(account.lastLoginAt, zone)}</p>
+<p><a href="${here}/">${texts.open}</a></p>
+<h2>${texts.link}</h2><p>${texts.linkLead}</p><form method="post" action="${here}/sign-in-link" class="fields"><p><label class="choice"><input type="checkbox" name="reset"> ${texts.linkReset}</label></p><button>${texts.linkSubmit}</button></form>
+<h2>${texts.grant}</h2><p>${texts.grantLead(grouped(account.credits), grouped(account.usedCredits))}</p>${grantForm(visit, here)}
+<h2>${texts.settings}</h2><form method="post" action="${here}/settings" class="fields">${inputs}<button class="main">${texts.save}</button></form>
+<div class="buttons"><form method="post" action="${here}/${isEnabled ? 'disable' : 'enable'}"><button class="${isEnabled ? 'danger' : ''}">${isEnabled ? texts.disable : texts.enable}</button></form>
+${isEnabled ? '' : html`<form method="post" action="${here}/remove"><button class="danger">${texts.remove}</button></form>`}</div>`;
+  return page(account.username, main, { current: 'accounts', ...(problem ? { status: 400 } : {}) });
+};
+
+const grantForm = (
+  { form }: Visit,
+  here: string,
+): Html => html`<form method="post" action="${here}/credits" class="fields">
+${field({ name: 'amount', label: texts.amount, value: form.text('amount'), isRequired: true, lengthMax: 20 })}
+${field({ name: 'reason', label: texts.reason, value: form.text('reason'), isRequired: true, lengthMax: 200 })}
+${field({ name: 'reference', label: texts.reference, value: form.text('reference'), lengthMax: 200 })}
+<button>${texts.grantSubmit}</button></form>`;
+
+/** Shows the page again where the person can put something right. */
+const acting =
+  (work: (visit: Visit) => Promise<View>) =>
+  async (visit: Visit): Promise<View> => {
+    try {
+      return await work(visit);
+    } catch (thrown) {
+      return show(visit, refusalOf(thrown));
+    }
+  };
+
+const save = acting(async (visit) => {
+  const { act, form } = visit;
+  const body: Record<string, unknown> = {};
+  for (const [name] of FIELDS) {
+    const value = form.text(name);
+    if (name === 'allowedNetworks')
+      body[name] = value
+        .split(',')
+        .map((each) => each.trim())
+        .filter(Boolean);
+    else if (name === 'priority') body[name] = value === '' ? 0 : Number(value);
+    else body[name] = value === '' ? null : value;
+  }
+  await act.run('account change', { params: paramsOf(visit), body });
+  return noticed(addressOf(visit), 'changed');
+});
+
+const grant = acting(async (visit) => {
+  const { act, form } = visit;
+  const body = {
+    amount: form.text('amount'),
+    reason: form.text('reason'),
+    ...(form.text('reference') === '' ? {} : { reference: form.text('reference') }),
+  };
+  await act.run('credits add', { params: paramsOf(visit), body });
+  return noticed(addressOf(visit), 'granted');
+});
+
+const link = acting(async (visit) => {
+  const body = { resetSecondFactor: visit.form.has('reset') };
+  const made = await visit.act.run<{ link: string }>('account sign-in-link', { params: paramsOf(visit), body });
+  const main = html`<h1>${texts.linkTitle}</h1><p>${texts.linkLead}</p><pre><code data-copy>${made.link}</code></pre><p><a href="${addressOf(visit)}">${texts.done}</a></p>`;
+  return page(texts.linkTitle, main, { current: 'accounts' });
+});
+
+const enable = acting(async (visit) => {
+  await visit.act.run('account enable', { params: paramsOf(visit) });
+  return noticed(addressOf(visit), 'enabled');
+});
+
+const disable = acting(async (visit) => {
+  const { params, form, path } = visit;
+  if (form.text('confirmed') !== 'yes') {
+    const question = texts.disableQuestion(params.username ?? '');
+    return page(
+      question,
+      confirmation({ question, action: path, fields: [], submit: texts.disable, back: addressOf(visit) }),
+      { current: 'accounts' },
+    );
+  }
+  await visit.act.run('account disable', { params: paramsOf(visit) });
+  return noticed(addressOf(visit), 'disabled');
+});
+
+const remove = acting(async (visit) => {
+  const { params, form, path, act } = visit;
+  const isTyped = form.text('typed') === params.username;
+  if (form.text('confirmed') !== 'yes' || !isTyped) {
+    const question = texts.removeQuestion(params.username ?? '');
+    const details = form.has('typed') && !isTyped ? texts.removeWrong : '';
+    const fields = field({ name: 'typed', label: texts.removeType, isRequired: true, autocomplete: 'off' });
+    return page(
+      question,
+      confirmation({ question, details, action: path, fields, submit: texts.remove, back: addressOf(visit) }),
+      { current: 'accounts' },
+    );
+  }
+  const { removed } = await act.run<{ removed: { inbox: number; sent: number; scheduled: number } }>('account remove', {
+    params: paramsOf(visit),
+  });
+  return noticed('/console/accounts', 'removed', removed.inbox + removed.sent + removed.scheduled);
+});
+
+/** Below the name itself; with a slash behind it the screens of the holder begin. */
+export const accountRoutes = [
+  get('/accounts/:username', (visit) => show(visit)),
+  post('/accounts/:username/settings', save),
+  post('/accounts/:username/credits', grant),
+  post('/accounts/:username/sign-in-link', link),
+  post('/accounts/:username/enable', enable),
+  post('/accounts/:username/disable', disable),
+  post('/accounts/:username/remove', remove),
+];

@@ -1,0 +1,80 @@
+import { html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { empty, field, filters, noticeOf, pagerOf, problemNote, refusalOf, select, table } from '../lists.ts';
+import { PAGE_ROWS } from '../scan.ts';
+import { texts } from '../texts/accounts.ts';
+import { get, page, post, type View, type Visit } from '../visit.ts';
+import { grouped } from '../words.ts';
+
+/** All accounts, and a form for a new one. */
+interface AccountLine {
+  readonly username: string;
+  readonly company: string | null;
+  readonly credits: string;
+  readonly state: string;
+}
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, query, form } = visit;
+  const given = { q: query.get('q')?.trim(), state: query.get('state'), after: query.get('after') };
+  const filter = Object.fromEntries(Object.entries(given).filter(([, value]) => value)) as Record<string, string>;
+  const { items, next } = await act.run<{ items: AccountLine[]; next: string | null }>('account list', {
+    query: { limit: String(PAGE_ROWS), ...filter },
+  });
+  const rows = items.map(({ username, company, credits, state }) => ({
+    key: username,
+    cells: [
+      html`<a href="/console/accounts/${encodeURIComponent(username)}">${username}</a>`,
+      html`${company ?? ''}`,
+      html`${grouped(credits)}`,
+      html`<span class="${state === 'disabled' ? 'bad' : ''}">${texts.stateWords[state] ?? state}</span>`,
+      html`<a href="/console/accounts/${encodeURIComponent(username)}/">${texts.open}<span class="unseen">: ${username}</span></a>`,
+    ],
+    href: `/console/accounts/${encodeURIComponent(username)}`,
+  }));
+  const isFiltered = Boolean(given.q || given.state);
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : isFiltered
+        ? empty(texts.noMatch, texts.noMatchHint)
+        : empty(texts.empty, texts.emptyHint);
+  const filtersForm = filters(visit, [
+    field({
+      isFilter: true,
+      name: 'q',
+      label: texts.search,
+      type: 'search',
+      value: query.get('q') ?? '',
+      lengthMax: 200,
+    }),
+    select({ name: 'state', label: texts.state, value: query.get('state') ?? '', choices: texts.states }),
+  ]);
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${filtersForm}${list}${pagerOf(visit, next)}
+<h2>${texts.add}</h2><form method="post" action="/console/accounts" class="fields">
+${field({ name: 'username', label: texts.username, value: form.text('username'), isRequired: true, lengthMax: 200, autocomplete: 'off' })}
+${field({ name: 'company', label: texts.company, value: form.text('company'), lengthMax: 200 })}
+${field({ name: 'region', label: texts.region, value: form.text('region'), hint: texts.regionHint, lengthMax: 2 })}
+${field({ name: 'credits', label: texts.credits, value: form.text('credits'), lengthMax: 19 })}
+<button class="main">${texts.addSubmit}</button></form>`;
+  return page(texts.title, main, { current: 'accounts', ...(problem ? { status: 400 } : {}) });
+};
+
+const add = async (visit: Visit): Promise<View> => {
+  const { act, form } = visit;
+  const optional = Object.fromEntries(
+    ['company', 'region', 'credits'].flatMap((name) => (form.text(name) === '' ? [] : [[name, form.text(name)]])),
+  );
+  try {
+    const { username, userId } = await act.run<{ username: string; userId: string }>('account add', {
+      body: { username: form.text('username'), ...optional },
+    });
+    const main = html`<h1>${texts.added(username)}</h1><p>${texts.userId}</p><pre><code data-copy>${userId}</code></pre>
+<p><a href="/console/accounts/${encodeURIComponent(username)}">${texts.done}</a></p>`;
+    return page(texts.added(username), main, { current: 'accounts' });
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+};
+
+export const accountListRoutes = [get('/accounts', (visit) => show(visit)), post('/accounts', add)];

@@ -1,0 +1,78 @@
+import { html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { confirmation, empty, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
+import { PAGE_ROWS } from '../scan.ts';
+import { texts } from '../texts/blacklist.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { messageText, time } from '../words.ts';
+
+/** Numbers to which nothing is sent, with the reason. */
+interface EntryOutput {
+  readonly number: string | null;
+  readonly origin: string;
+  readonly evidence: string | null;
+  readonly blockedAt: string;
+}
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, base, account, query, form, zone } = visit;
+  const after = query.get('after');
+  const { items, next } = await act.run<{ items: EntryOutput[]; next: string | null }>('blacklist list', {
+    params: { username: account.username },
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
+  const rows = items.map(({ number, origin, evidence, blockedAt }, index) => ({
+    key: number ?? `erased-${index}`,
+    cells: [
+      html`${number ?? html`<span class="quiet">${texts.erased}</span>`}`,
+      html`${texts.origins[origin] ?? origin}`,
+      evidence === null ? html`` : messageText(evidence, 200),
+      time(blockedAt, zone),
+      number === null
+        ? html``
+        : html`<form method="post" action="${base}/blacklist/remove">${hidden({ number })}<button aria-label="${texts.remove} ${number}">${texts.remove}</button></form>`,
+    ],
+  }));
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+<h2>${texts.add}</h2><form method="post" action="${base}/blacklist" class="fields">
+${field({ name: 'number', label: texts.number, type: 'tel', value: form.text('number') || (query.get('number') ?? ''), hint: texts.addHint, isRequired: true, lengthMax: 200 })}<button class="main">${texts.submit}</button></form>`;
+  return page(texts.title, main, { current: 'blacklist', ...(problem ? { status: 400 } : {}) });
+};
+
+const add = async (visit: Visit): Promise<View> => {
+  const { account, form, base, act } = visit;
+  try {
+    const given = { params: { username: account.username }, body: { number: form.text('number') } };
+    const { status, output } = await act.full<{ cancelled: number }>('blacklist add', given);
+    return noticed(`${base}/blacklist`, status === 200 ? 'there' : 'added', output.cancelled);
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+};
+
+const remove = async ({ act, account, form, base }: Visit): Promise<View> => {
+  const number = form.text('number');
+  if (form.text('confirmed') !== 'yes') {
+    const question = texts.question(number);
+    const given = {
+      question,
+      action: `${base}/blacklist/remove`,
+      fields: hidden({ number }),
+      submit: texts.remove,
+      back: `${base}/blacklist`,
+    };
+    return page(question, confirmation(given), { current: 'blacklist' });
+  }
+  await act.run('blacklist remove', { params: { username: account.username, number } });
+  return noticed(`${base}/blacklist`, 'removed');
+};
+
+export const blacklistRoutes = [
+  get('/blacklist', (visit) => show(visit)),
+  post('/blacklist', add),
+  post('/blacklist/remove', remove),
+];

@@ -1,0 +1,266 @@
+import { hash } from 'node:crypto';
+import { rememberedAt, rememberOnce } from '../../domain/idempotency.ts';
+import { ownerKey } from '../../domain/owners.ts';
+import { type Html, html } from '../../html.ts';
+import { Problem, toProblem } from '../../problem.ts';
+import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
+import { hidden, refusalOf, table } from '../lists.ts';
+import { type Recipient, type Recipients, readRecipients } from '../recipients.ts';
+import { texts as composeTexts } from '../texts/compose.ts';
+import { noticed, page, type View, type Visit } from '../visit.ts';
+import { grouped, instantOf, messageText, time } from '../words.ts';
+
+/**
+ * The check before sending, and sending. The page of the check carries the numbers that it judged,
+ * so exactly those get the message. Sent twice, it goes once.
+ */
+interface AcceptanceOutput {
+  readonly accepted: readonly {
+    readonly id: string | null;
+    readonly recipient: string;
+    readonly parts: number;
+    readonly encoding: string;
+  }[];
+  readonly refused: readonly { readonly index: number; readonly reason: string; readonly detail: string }[];
+  readonly parts: number;
+  readonly credits: string;
+  readonly dueAt: string;
+  readonly isShifted: boolean;
+}
+
+const texts = composeTexts.check;
+/** The most recipients of one action. */
+const AT_ONCE = 1_000;
+const REFUSED_SHOWN = 200;
+const PREVIEWS = 3;
+/** A file, or the numbers of one three times: as sent, as kept and as judged. */
+export const CHECK_BYTES_MAX = CSV_BYTES_MAX + 1_048_576;
+
+interface Checked {
+  readonly accepted: number;
+  readonly previews: readonly string[];
+  readonly refused: readonly (Recipient & { readonly reason: string })[];
+  readonly parts: number;
+  readonly credits: bigint;
+  readonly dueAt: string;
+  readonly isShifted: boolean;
+}
+
+type Again = (visit: Visit, problem: Problem | null) => Promise<View>;
+
+export async function checkMessage(visit: Visit, key: string, again: Again): Promise<View> {
+  try {
+    const { form } = visit;
+    if (form.raw('text').trim() === '') throw new Problem('bad-argument', composeTexts.errors.noText);
+    const times = timesOf(visit);
+    const recipients = await readRecipients(visit);
+    if (recipients.list.length === 0) throw new Problem('bad-argument', composeTexts.errors.noRecipients);
+    const checked = await dryRun(visit, recipients.list, times);
+    return await checkPage(visit, key, recipients, checked);
+  } catch (thrown) {
+    return again(visit, refusalOf(thrown));
+  }
+}
+
+/** The fields of the action about time, as they were typed in the zone of the account. */
+function timesOf({ form, zone, now }: Visit): Record<string, string> {
+  const { badWhen, badNotAfter, past } = composeTexts.errors;
+  const read = (name: string, refusal: string): number | null => {
+    if (form.text(name) === '') return null;
+    const at = instantOf(form.text(name), zone);
+    if (at === null) throw new Problem('bad-argument', refusal);
+    return at;
+  };
+  const sendAt = read('when', badWhen);
+  const notAfter = read('notAfter', badNotAfter);
+  // A minute that is not over yet is now.
+  if (sendAt !== null && sendAt < now - 60_000) throw new Problem('bad-argument', past);
+  return {
+    ...(sendAt === null ? {} : { sendAt: new Date(sendAt).toISOString() }),
+    ...(notAfter === null ? {} : { notAfter: new Date(notAfter).toISOString() }),
+  };
+}
+
+const bodyOf = ({ form }: Visit, recipients: readonly string[], times: Record<string, string>) => ({
+  recipients,
+  text: form.raw('text'),
+  ...(form.text('reference') === '' ? {} : { reference: form.text('reference') }),
+  ...times,
+});
+
+async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<string, string>): Promise<Checked> {
+  const sum = { accepted: 0, parts: 0, credits: 0n, dueAt: '', isShifted: false };
+  const previews: string[] = [];
+  const refused: Checked['refused'][number][] = [];
+  for (let start = 0; start < list.length; start += AT_ONCE) {
+    const some = list.slice(start, start + AT_ONCE);
+    const body = bodyOf(
+      visit,
+      some.map(({ number }) => number),
+      times,
+    );
+    const given = { params: { username: visit.account.username }, query: { dry_run: 'true' }, body };
+    const found = await visit.act.run<AcceptanceOutput>('message send', given);
+    sum.accepted += found.accepted.length;
+    sum.parts += found.parts;
+    sum.credits += BigInt(found.credits);
+    sum.dueAt = found.dueAt;
+    sum.isShifted = found.isShifted;
+    previews.push(
+      ...found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length)).map(({ recipient }) => recipient),
+    );
+    refused.push(...found.refused.map(({ index, reason }) => ({ ...(some[index] as Recipient), reason })));
+  }
+  return { ...sum, previews, refused };
+}
+
+/** The same text to the same numbers: told by a hash, so that no number is kept for it. */
+const contentOf = (text: string, numbers: readonly string[]): string =>
+  hash('sha256', JSON.stringify([text, [...numbers].sort()]));
+const contentName = ({ session, account }: Visit, content: string): string =>
+  hash('sha256', JSON.stringify(['console content', ownerKey(session.owner), account.username, content]));
+
+async function checkPage(visit: Visit, key: string, recipients: Recipients, checked: Checked): Promise<View> {
+  const { base, form, zone, now, domain, account, services } = visit;
+  const numbers = recipients.list.map(({ number }) => number);
+  const sentBefore = await rememberedAt(
+    services.database,
+    contentName(visit, contentOf(form.raw('text'), numbers)),
+    now,
+  );
+  const { free } = await domain.ledger.balances(account.id);
+  const left = free - checked.credits;
+  const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+  const isDelayed = isLater(visit, checked.dueAt);
+  const canSend = checked.accepted > 0 && left >= 0n;
+  const main = html`<h1>${texts.title}</h1>
+<p class="lead">${checked.accepted > 0 ? texts.goes(checked.accepted) : texts.none}</p>
+${sentBefore === null ? '' : html`<div class="note problem" role="alert"><p>${texts.before} ${time(sentBefore, zone)}</p></div>`}
+${left < 0n ? html`<div class="note problem" role="alert"><p>${texts.missing(grouped(-left))}</p></div>` : ''}
+${checked.isShifted ? html`<p class="note">${texts.shifted} ${time(checked.dueAt, zone)}</p>` : ''}
+<dl class="list">${row(texts.due, isDelayed ? time(checked.dueAt, zone) : texts.atOnce)}
+${row(texts.cost, texts.costSaid(grouped(checked.credits), checked.parts))}${row(texts.after, grouped(left))}</dl>
+<h2>${texts.texts}</h2>${checked.previews.map((recipient) => html`<p><strong>${recipient}</strong></p><pre>${messageText(form.raw('text'))}</pre>`)}
+${recipients.duplicates.length > 0 ? html`<p class="note">${texts.duplicates(recipients.duplicates.length)}</p>` : ''}
+${refusedTable(checked.refused)}
+${sendForm(visit, key, recipients, numbers, canSend, checked.accepted, base)}`;
+  return page(texts.title, main, { current: 'compose' });
+}
+
+function refusedTable(refused: Checked['refused']): Html {
+  if (refused.length === 0) return html``;
+  const rows = refused.slice(0, REFUSED_SHOWN).map(({ number, from, reason }, index) => ({
+    key: String(index),
+    cells: [html`${from}`, html`<bdi>${number}</bdi>`, html`${texts.reasons[reason] ?? reason}`],
+  }));
+  const more = refused.length - rows.length;
+  return html`<h2>${texts.refused(refused.length)}</h2>${table({ caption: texts.refused(refused.length), columns: texts.columns, rows })}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;
+}
+
+const hiddenArea = (name: string, value: string): Html =>
+  html`<textarea hidden name="${name}">${value.startsWith('\n') ? `\n${value}` : value}</textarea>`;
+
+function sendForm(
+  { form }: Visit,
+  key: string,
+  { fileNumbers, fileName }: Recipients,
+  numbers: readonly string[],
+  canSend: boolean,
+  count: number,
+  base: string,
+): Html {
+  const kept = hidden({
+    key,
+    when: form.text('when'),
+    notAfter: form.text('notAfter'),
+    reference: form.text('reference'),
+    fileName,
+  });
+  const groups = form.all('group').map((group) => html`<input type="hidden" name="group" value="${group}">`);
+  const fields = html`${kept}${groups}${hiddenArea('to', form.raw('to'))}${hiddenArea('text', form.raw('text'))}${hiddenArea('fileNumbers', fileNumbers.join('\n'))}`;
+  return html`<div class="buttons">${
+    canSend
+      ? html`<form method="post" action="${base}/compose/send">${fields}${hiddenArea('recipients', numbers.join('\n'))}<button class="main">${texts.send(count)}</button></form>`
+      : ''
+  }<form method="post" action="${base}/compose">${fields}<button name="act" value="back">${texts.back}</button></form></div>`;
+}
+
+interface Summary {
+  readonly accepted: number;
+  readonly refused: number;
+  readonly isLater: boolean;
+}
+
+export async function sendMessage(visit: Visit): Promise<View> {
+  const { form, base } = visit;
+  const numbers = form
+    .raw('recipients')
+    .split('\n')
+    .filter((number) => number !== '');
+  if (numbers.length === 0) throw new Problem('bad-argument', composeTexts.errors.noRecipients);
+  if (numbers.length > AT_ONCE)
+    return { kind: 'progress', title: composeTexts.sending.title, pieces: sendMany(visit, numbers) };
+  const { accepted, isLater } = await sendBatch(visit, numbers, 0);
+  await remember(visit, numbers);
+  return noticed(`${base}/${isLater ? 'scheduled' : 'sent'}`, 'accepted', accepted);
+}
+
+/** The key covers page and content: the same content is sent once, another one is a new message. */
+function keyOf({ form }: Visit, numbers: readonly string[], batch: number): string {
+  const content = [
+    form.text('key'),
+    contentOf(form.raw('text'), numbers),
+    form.text('when'),
+    form.text('notAfter'),
+    form.text('reference'),
+  ];
+  return hash('sha256', JSON.stringify([...content, batch]));
+}
+
+/** Asked of the clock now: what is due at once was due a moment ago. */
+const isLater = ({ services }: Visit, dueAt: string): boolean => Date.parse(dueAt) > services.now();
+
+async function sendBatch(visit: Visit, numbers: readonly string[], batch: number): Promise<Summary> {
+  const body = bodyOf(visit, numbers, sendTimes(visit));
+  const given = { params: { username: visit.account.username }, query: {}, body };
+  return visit.act.once<AcceptanceOutput, Summary>(keyOf(visit, numbers, batch), 'message send', given, (output) => ({
+    accepted: output.accepted.length,
+    refused: output.refused.length,
+    isLater: isLater(visit, output.dueAt),
+  }));
+}
+
+/** A time that has passed since the check is now. A reload must say the same as before. */
+function sendTimes({ form, zone }: Visit): Record<string, string> {
+  const fields = [['sendAt', 'when'] as const, ['notAfter', 'notAfter'] as const].flatMap(([field, name]) => {
+    const at = form.text(name) === '' ? null : instantOf(form.text(name), zone);
+    return at === null ? [] : [[field, new Date(at).toISOString()]];
+  });
+  return Object.fromEntries(fields);
+}
+
+const remember = (visit: Visit, numbers: readonly string[]): Promise<void> =>
+  rememberOnce(visit.services.database, contentName(visit, contentOf(visit.form.raw('text'), numbers)), visit.now);
+
+/** In batches, each once. Where the page breaks, a reload goes on with the batch that was next. */
+async function* sendMany(visit: Visit, numbers: readonly string[]): AsyncGenerator<Html> {
+  const { sending } = composeTexts;
+  yield html`<h1>${sending.title}</h1><p>${sending.stopped}</p><ol class="progress">`;
+  let [accepted, refused, isLater, done] = [0, 0, false, 0];
+  try {
+    for (let start = 0; start < numbers.length; start += AT_ONCE) {
+      const some = numbers.slice(start, start + AT_ONCE);
+      const summary = await sendBatch(visit, some, start / AT_ONCE);
+      accepted += summary.accepted;
+      refused += summary.refused;
+      isLater = summary.isLater;
+      done = start + some.length;
+      yield html`<li>${sending.progress(done, numbers.length)}</li>`;
+    }
+    await remember(visit, numbers);
+    yield html`</ol><p class="note done" role="status">${sending.done(accepted, refused)}</p>`;
+  } catch (thrown) {
+    yield html`</ol><p class="note problem" role="alert">${sending.failed(toProblem(thrown, '').message, numbers.length - done)}</p>`;
+  }
+  yield html`<p><a href="${visit.base}/${isLater ? 'scheduled' : 'sent'}">${isLater ? sending.toScheduled : sending.toSent}</a></p>`;
+}

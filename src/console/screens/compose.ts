@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto';
+import { type Html, html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { charactersBeyondGsm7, splitText } from '../../sms/parts.ts';
+import { field, problemNote } from '../lists.ts';
+import { cheaper, texts } from '../texts/compose.ts';
+import { get, page, post, type View, type Visit } from '../visit.ts';
+import { grouped, zoneName } from '../words.ts';
+import { CHECK_BYTES_MAX, checkMessage, sendMessage } from './check.ts';
+
+/** Writing a message. Nothing is sent from here: the next page checks it first. */
+
+const TEXT_LENGTH_MAX = 10_000;
+const GROUPS_MAX = 500;
+const CHARACTERS_MAX = 5;
+
+/** The key of what is written here: sent twice with the same content, it is sent once. */
+const newKey = (): string => randomBytes(16).toString('hex');
+
+/** What was typed, from a form or an address. */
+interface Typed {
+  readonly key: string;
+  readonly to: string;
+  readonly groups: readonly string[];
+  readonly text: string;
+  readonly when: string;
+  readonly notAfter: string;
+  readonly reference: string;
+  readonly fileNumbers: string;
+  readonly fileName: string;
+}
+
+async function typedInAddress({ query, domain, account }: Visit): Promise<Typed> {
+  const template = /^\d{1,19}$/.test(query.get('template') ?? '') ? BigInt(query.get('template') as string) : null;
+  const found =
+    template === null
+      ? undefined
+      : (await domain.templates.all(account.id, GROUPS_MAX)).find(({ position }) => position === template);
+  const groups = query.get('group') ? [query.get('group') as string] : [];
+  const others = { when: '', notAfter: '', reference: '', fileNumbers: '', fileName: '' };
+  return { key: newKey(), to: (query.get('to') ?? '').slice(0, 1_000), groups, text: found?.text ?? '', ...others };
+}
+
+const typedInForm = ({ form }: Visit): Typed => ({
+  key: form.text('key') || newKey(),
+  to: form.raw('to'),
+  groups: form.all('group'),
+  text: form.raw('text'),
+  when: form.text('when'),
+  notAfter: form.text('notAfter'),
+  reference: form.text('reference'),
+  fileNumbers: form.has('dropFile') ? '' : form.raw('fileNumbers'),
+  fileName: form.text('fileName'),
+});
+
+/** A parser of HTML drops the first line end of a text area. */
+export const area = (value: string): string => (value.startsWith('\n') ? `\n${value}` : value);
+
+async function composePage(visit: Visit, typed: Typed, problem: Problem | null): Promise<View> {
+  const { base, zone, domain, account } = visit;
+  const groups = await domain.contacts.groups(account.id, GROUPS_MAX, null);
+  const templates = await domain.templates.all(account.id, GROUPS_MAX);
+  const { free } = await domain.ledger.balances(account.id);
+  const choices = groups.map(
+    ({ id, name, total }) =>
+      html`<label class="choice"><input type="checkbox" name="group" value="${id}"${typed.groups.includes(String(id)) ? html` checked` : ''}> ${texts.groupSaid(name ?? String(id), total)}</label>`,
+  );
+  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.credits(grouped(free))}</p>${problemNote(problem)}
+${templates.length > 0 && typed.text === '' ? templatePicker(base, templates) : ''}
+<form method="post" action="${base}/compose" enctype="multipart/form-data" class="fields">
+<input type="hidden" name="key" value="${typed.key}">
+<p><label for="to">${texts.to}</label><textarea id="to" name="to" rows="3" aria-describedby="to-hint">${area(typed.to)}</textarea><span class="hint" id="to-hint">${texts.toHint}</span></p>
+${groups.length > 0 ? html`<fieldset><legend>${texts.groups}</legend>${choices}</fieldset>` : ''}
+<p><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
+${keptFile(typed)}
+<p><label for="text">${texts.text}</label><textarea id="text" name="text" required maxlength="${TEXT_LENGTH_MAX}" data-count="${base}/compose/count" data-output="counter">${area(typed.text)}</textarea><span class="hint" id="counter" aria-live="polite">${typed.text === '' ? '' : countSaid(typed.text)}</span></p>
+${field({ name: 'when', label: texts.when, type: 'datetime-local', value: typed.when, hint: texts.whenHint(zoneName(zone)) })}
+${field({ name: 'notAfter', label: texts.notAfter, type: 'datetime-local', value: typed.notAfter, hint: texts.notAfterHint })}
+${field({ name: 'reference', label: texts.reference, value: typed.reference, hint: texts.referenceHint, lengthMax: 200 })}
+<button class="main">${texts.submit}</button></form>`;
+  // The page holds no message of anybody, and a browser that goes back keeps what was typed.
+  const cacheControl = problem === null ? 'private, no-cache' : 'no-store';
+  return page(texts.title, main, { current: 'compose', cacheControl, ...(problem ? { status: 400 } : {}) });
+}
+
+const templatePicker = (
+  base: string,
+  templates: readonly { readonly position: bigint; readonly text: string }[],
+): Html =>
+  html`<form method="get" action="${base}/compose" class="filters"><p><label for="template">${texts.template}</label><select id="template" name="template"><option value="">${texts.noTemplate}</option>${templates.map(
+    ({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`,
+  )}</select></p><p><button>${texts.useTemplate}</button></p></form>`;
+
+function keptFile({ fileNumbers, fileName }: Typed): Html {
+  if (fileNumbers === '') return html``;
+  const count = fileNumbers.split('\n').filter((number) => number !== '').length;
+  return html`<p class="note">${texts.fileKept(fileName, count)} <label class="choice"><input type="checkbox" name="dropFile"> ${texts.fileDrop}</label></p>
+<textarea hidden name="fileNumbers">${area(fileNumbers)}</textarea><input type="hidden" name="fileName" value="${fileName}">`;
+}
+
+/** `2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number`. */
+export function countSaid(text: string): string {
+  const { parts, encoding } = splitText(text);
+  const alphabet = encoding === 'gsm7' ? texts.count.gsm7 : `${texts.count.ucs2} ${costly(charactersBeyondGsm7(text))}`;
+  return [texts.count.parts(parts.length), alphabet, texts.count.cost(parts.length)].join(' · ');
+}
+
+export function costly(characters: readonly string[]): string {
+  const shown = characters.slice(0, CHARACTERS_MAX).map((character) => {
+    const other = cheaper[character];
+    return other === undefined ? character : texts.count.instead(character, other === ' ' ? 'a blank' : other);
+  });
+  return texts.count.because(shown.join(', ') + (characters.length > CHARACTERS_MAX ? ' …' : ''));
+}
+
+const count = async ({ form }: Visit): Promise<View> => ({
+  kind: 'json',
+  value: { said: countSaid(form.raw('text').slice(0, TEXT_LENGTH_MAX)) },
+});
+
+const again = (visit: Visit, problem: Problem | null): Promise<View> => composePage(visit, typedInForm(visit), problem);
+
+const check = (visit: Visit): Promise<View> =>
+  visit.form.text('act') === 'back'
+    ? again(visit, null)
+    : checkMessage(visit, visit.form.text('key') || newKey(), again);
+
+export const composeRoutes = [
+  get('/compose', async (visit) => composePage(visit, await typedInAddress(visit), null)),
+  post('/compose', check, CHECK_BYTES_MAX),
+  post('/compose/count', count),
+  post('/compose/send', sendMessage, CHECK_BYTES_MAX),
+];

@@ -1,0 +1,61 @@
+import { type Html, html } from '../../html.ts';
+import { empty, hidden, noticeOf, table } from '../lists.ts';
+import { texts as operatorTexts } from '../texts/operator.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { grouped, time } from '../words.ts';
+
+/** The ways to carriers and how they do. */
+export interface ConnectorOutput {
+  readonly name: string;
+  readonly kind: string;
+  readonly isDefault: boolean;
+  readonly state: 'working' | 'paused' | 'down';
+  readonly downSince: string | null;
+  readonly downReason: string | null;
+  readonly ratePerSecond: number | null;
+  readonly accepted: number;
+  readonly temporary: number;
+  readonly permanent: number;
+  readonly unsure: number;
+  readonly lastAcceptedAt: string | null;
+}
+
+const texts = operatorTexts.connectors;
+
+export function connectorTable({ zone }: Visit, connectors: readonly ConnectorOutput[]): Html {
+  const rows = connectors.map((each) => ({
+    key: each.name,
+    cells: [
+      html`<strong>${each.name}</strong> <span class="quiet">${each.kind}${each.isDefault ? `, ${texts.default}` : ''}</span>`,
+      html`<span class="${each.state === 'down' ? 'bad' : ''}">${texts.states[each.state] ?? each.state}</span> ${each.downReason ?? ''} ${each.downSince === null ? '' : html`${texts.since} ${time(each.downSince, zone)}`}`,
+      html`${grouped(each.accepted)}`,
+      html`${grouped(each.temporary)}`,
+      html`${grouped(each.permanent)}`,
+      html`${grouped(each.unsure)}`,
+      time(each.lastAcceptedAt, zone),
+      html`${texts.rate(each.ratePerSecond)}`,
+      html`<form method="post" action="/console/connectors">${hidden({ name: each.name })}${
+        each.state === 'paused'
+          ? html`<button name="act" value="resume" aria-label="${texts.resume} ${each.name}">${texts.resume}</button>`
+          : html`<button name="act" value="pause" aria-label="${texts.pause} ${each.name}">${texts.pause}</button>`
+      }</form>`,
+    ],
+  }));
+  return table({ caption: texts.title, columns: texts.columns, rows });
+}
+
+const show = async (visit: Visit): Promise<View> => {
+  const { items } = await visit.act.run<{ items: ConnectorOutput[] }>('connector list');
+  const list = items.length > 0 ? connectorTable(visit, items) : empty(texts.empty, texts.emptyHint);
+  if (visit.query.get('part') === 'counts') return { kind: 'fragment', html: list };
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<div data-live="/console/connectors?part=counts" data-mode="whole">${list}</div>`;
+  return page(texts.title, main, { current: 'connectors' });
+};
+
+const act = async ({ act: acting, form }: Visit): Promise<View> => {
+  const isResume = form.text('act') === 'resume';
+  await acting.run(isResume ? 'connector resume' : 'connector pause', { params: { name: form.text('name') } });
+  return noticed('/console/connectors', isResume ? 'resumed' : 'paused');
+};
+
+export const connectorRoutes = [get('/connectors', show), post('/connectors', act)];

@@ -1,0 +1,106 @@
+import { type Html, html } from '../../html.ts';
+import { numberEnd, sameNumber } from '../../sms/numbers.ts';
+import { isAction } from '../acting.ts';
+import { contactNames } from '../contact-names.ts';
+import { empty } from '../lists.ts';
+import { scan } from '../scan.ts';
+import { statusCell } from '../status-cell.ts';
+import { texts } from '../texts/conversation.ts';
+import { get, page, type View, type Visit } from '../visit.ts';
+import { messageText, time } from '../words.ts';
+
+/** All messages from and to one number, by time. */
+interface Said {
+  readonly key: string;
+  readonly at: number;
+  readonly isOut: boolean;
+  readonly html: Html;
+}
+
+const SHOWN_MAX = 100;
+const NO_TEXTS = { sender: null, text: null, shortCode: null };
+const UNUSED = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
+
+async function saidBy({ domain, account, zone }: Visit, number: string) {
+  const { ends, matches } = sameNumber(number, await domain.region(account.id));
+  // Reading a number takes 20 times as long as looking at its end.
+  const isSame = (other: string | null) =>
+    other !== null && (other === number || (ends.includes(numberEnd(other)) && matches(other)));
+  const received = await scan({
+    page: (limit, cursor) =>
+      domain.inbox.newest(account.id, limit, cursor && { ...NO_TEXTS, receivedAt: cursor.at, id: cursor.id }),
+    cursorOf: ({ receivedAt, id }) => ({ at: receivedAt, id }),
+    isWanted: ({ sender }) => isSame(sender),
+    after: undefined,
+    rowsMax: SHOWN_MAX,
+  });
+  const sent = await scan({
+    page: (limit, cursor) =>
+      domain.outbox.newestSent(account.id, limit, cursor && { ...UNUSED, sentAt: cursor.at, id: cursor.id }),
+    cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
+    isWanted: ({ recipient }) => isSame(recipient),
+    after: undefined,
+    rowsMax: SHOWN_MAX,
+  });
+  const said: Said[] = [
+    ...received.rows.map(({ id, text, receivedAt }) => ({
+      key: `in${id}`,
+      at: receivedAt,
+      isOut: false,
+      html: html`${messageText(text)}<small>${texts.received} ${time(receivedAt, zone)}</small>`,
+    })),
+    ...sent.rows.map(({ id, text, sentAt, status }) => ({
+      key: `out${id}`,
+      at: sentAt,
+      isOut: true,
+      html: html`${messageText(text)}<small>${texts.sent} ${time(sentAt, zone)} · ${statusCell(status)}</small>`,
+    })),
+  ].sort((one, other) => one.at - other.at);
+  return { said, isCut: received.isCut || sent.isCut, hasMore: received.next !== null || sent.next !== null };
+}
+
+const items = (said: readonly Said[]): Html[] =>
+  said.map(
+    ({ key, isOut, html: shown }) => html`<li data-key="${key}"${isOut ? html` class="out"` : ''}>${shown}</li>`,
+  );
+
+const show = async (visit: Visit): Promise<View> => {
+  const { query, base, path } = visit;
+  const number = (query.get('with') ?? '').slice(0, 200);
+  const { said, isCut, hasMore } = await saidBy(visit, number);
+  if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${items(said)}` };
+  const name = (await contactNames(visit, [number]))(number);
+  const to = new URLSearchParams({ with: number }).toString();
+  const title = texts.title(name ?? number);
+  const main = html`<h1>${title}</h1>
+${isCut ? html`<p class="note">${texts.far}</p>` : hasMore ? html`<p class="note">${texts.older}</p>` : ''}
+${said.length === 0 ? empty(texts.empty, texts.emptyHint) : ''}
+<ol class="conversation" data-live="${path}?${to}&#38;part=rows" data-mode="append">${items(said)}</ol>
+${replyForm(visit, number, await visit.domain.templates.all(visit.account.id, 50))}
+<p class="buttons">${name === null ? html`<a href="${base}/contacts?${new URLSearchParams({ mobile: number }).toString()}#add">${texts.addContact}</a>` : ''}
+<a href="${base}/blacklist?${new URLSearchParams({ number }).toString()}">${texts.blacklist}</a></p>`;
+  return page(title, main, { current: 'inbox' });
+};
+
+function replyForm(
+  { base, query, path }: Visit,
+  number: string,
+  templates: readonly { readonly position: bigint; readonly text: string }[],
+): Html {
+  if (!/\d/.test(number)) return html`<p class="note">${texts.noNumber}</p>`;
+  if (!isAction('message send')) return html``;
+  const chosen = templates.find(({ position }) => position.toString() === query.get('template'))?.text ?? '';
+  const options = templates.map(
+    ({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`,
+  );
+  const picker = html`<form method="get" action="${path}" class="filters"><input type="hidden" name="with" value="${number}">
+<p><label for="template">${texts.templates}</label><select id="template" name="template"><option value="">${texts.none}</option>${options}</select></p>
+<p><button>${texts.use}</button></p></form>`;
+  return html`${templates.length > 0 ? picker : ''}<form method="post" action="${base}/compose" class="fields">
+<input type="hidden" name="to" value="${number}"><p><label for="reply">${texts.reply}</label>
+<textarea id="reply" name="text" required maxlength="10000" data-count="${base}/compose/count" data-output="counter">${chosen}</textarea>
+<span class="hint" id="counter" aria-live="polite"></span></p>
+<input type="hidden" name="next" value="check"><button class="main">${texts.submit}</button></form>`;
+}
+
+export const conversationRoutes = [get('/conversation', show)];

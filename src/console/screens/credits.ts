@@ -1,0 +1,101 @@
+import type { Movement } from '../../domain/ledger.ts';
+import { html } from '../../html.ts';
+import { CSV_START, csvLine } from '../../transfer/csv.ts';
+import { empty, filters, pagerOf, select, table } from '../lists.ts';
+import { PAGE_ROWS, readCursor, writeCursor } from '../scan.ts';
+import { texts } from '../texts/credits.ts';
+import { texts as listTexts } from '../texts/lists.ts';
+import { get, page, type View, type Visit } from '../visit.ts';
+import { grouped, time } from '../words.ts';
+
+/** The credits of an account, and every movement of them with the balance that it left. */
+
+/** How a movement changes what is free. */
+const changeOf = ({ from, to, amount }: Movement): bigint => (to === 'free' ? amount : from === 'free' ? -amount : 0n);
+
+const signed = (amount: bigint): string => (amount > 0n ? `+${grouped(amount)}` : grouped(amount));
+
+/** The address has the balance at the newest row of its page, so a page reads only its rows. */
+const balanceText = (query: URLSearchParams): bigint | null =>
+  /^-?\d{1,19}$/.test(query.get('balance') ?? '') ? BigInt(query.get('balance') as string) : null;
+
+const show = async (visit: Visit): Promise<View> => {
+  const { domain, account, query, zone, base } = visit;
+  const balances = await domain.ledger.balances(account.id);
+  if (query.get('part') === 'counts') return { kind: 'fragment', html: tiles(balances) };
+  const rows = await domain.ledger.movements(account.id, PAGE_ROWS + 1, readCursor(query.get('after')));
+  const shown = rows.slice(0, PAGE_ROWS);
+  const kind = query.get('kind') ?? '';
+  let balance = query.has('after') ? balanceText(query) : balances.free;
+  const lines = shown.map((movement) => {
+    const after = balance;
+    if (balance !== null) balance -= changeOf(movement);
+    return { movement, after };
+  });
+  const last = shown.at(-1);
+  const hasMore = rows.length > PAGE_ROWS;
+  // Behind the oldest movement nothing is left, unless a sum is wrong.
+  const isWrong = !hasMore && balance !== null && balance !== 0n;
+  const tableLines = lines
+    .filter(({ movement }) => kind === '' || movement.kind === kind)
+    .map(({ movement, after }) => ({
+      key: movement.id.toString(),
+      cells: [
+        time(movement.at, zone),
+        html`${texts.kinds[movement.kind] ?? movement.kind} <span class="quiet">${grouped(movement.amount)}</span>`,
+        html`${signed(changeOf(movement))}`,
+        html`${after === null ? '–' : grouped(after)}`,
+        html`${movement.reason ?? ''} ${movement.reference ?? ''} ${movement.messageId === null ? '' : html`<a href="${base}/messages/${movement.messageId.toString()}">${texts.message(movement.messageId.toString())}</a>`}`,
+      ],
+    }));
+  const list =
+    tableLines.length > 0
+      ? table({ caption: texts.movements, columns: texts.columns, rows: tableLines })
+      : shown.length === 0
+        ? empty(texts.empty, texts.emptyHint)
+        : empty(texts.noMatch, texts.noMatchHint);
+  const filter = filters(visit, [
+    select({
+      name: 'kind',
+      label: texts.kind,
+      value: kind,
+      choices: [['', texts.allKinds], ...Object.entries(texts.kinds)],
+    }),
+  ]);
+  const next = hasMore && last ? writeCursor({ at: last.at, id: last.id }) : null;
+  const withBalance = new URLSearchParams(query);
+  if (balance !== null) withBalance.set('balance', balance.toString());
+  const main = html`<h1>${texts.title}</h1><ul class="tiles" data-live="${visit.path}?part=counts" data-mode="whole">${tiles(balances)}</ul>
+${isWrong ? html`<p class="note problem" role="alert">${texts.wrong}</p>` : ''}
+<h2>${texts.movements}</h2>${filter}${list}${pagerOf({ ...visit, query: withBalance }, next)}
+<p><a href="${base}/credits.csv">${listTexts.download}</a></p>`;
+  return page(texts.title, main, { current: 'credits' });
+};
+
+const tiles = ({ free, held, used }: { free: bigint; held: bigint; used: bigint }) =>
+  html`<li><strong>${grouped(free)}</strong>${texts.free}</li><li><strong>${grouped(held)}</strong>${texts.held}</li><li><strong>${grouped(used)}</strong>${texts.used}</li>`;
+
+const EXPORTED_AT_ONCE = 500;
+
+async function* lines({ domain, account }: Visit): AsyncGenerator<string> {
+  yield CSV_START + csvLine(['at', 'kind', 'from', 'to', 'amount', 'message', 'reason', 'reference']);
+  for (let after: Movement | undefined; ; ) {
+    const rows: Movement[] = await domain.ledger.movements(account.id, EXPORTED_AT_ONCE, after);
+    yield rows
+      .map(({ at, kind, from, to, amount, messageId, reason, reference }) => {
+        const when = new Date(at).toISOString();
+        return csvLine([when, kind, from, to, String(amount), String(messageId ?? ''), reason ?? '', reference ?? '']);
+      })
+      .join('');
+    if (rows.length < EXPORTED_AT_ONCE) return;
+    after = rows.at(-1);
+  }
+}
+
+const download = async (visit: Visit): Promise<View> => ({
+  kind: 'download',
+  fileName: 'credits.csv',
+  text: lines(visit),
+});
+
+export const creditRoutes = [get('/credits', show), get('/credits.csv', download)];

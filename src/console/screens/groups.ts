@@ -1,0 +1,102 @@
+import { html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { isAction } from '../acting.ts';
+import { confirmation, empty, field, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
+import { PAGE_ROWS } from '../scan.ts';
+import { texts as contactTexts } from '../texts/contacts.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { grouped } from '../words.ts';
+
+/** Groups of contacts. */
+interface GroupOutput {
+  readonly id: string;
+  readonly name: string | null;
+  readonly contacts: number;
+}
+
+const texts = contactTexts.groups;
+const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, base, query, account, form } = visit;
+  const after = query.get('after');
+  const { items, next } = await act.run<{ items: GroupOutput[]; next: string | null }>('group list', {
+    params: { username: account.username },
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
+  const rows = items.map(({ id, name, contacts }) => ({
+    key: id,
+    cells: [
+      html`<a href="${base}/contacts?group=${id}"><bdi>${name ?? id}</bdi></a>`,
+      html`${grouped(contacts)}`,
+      html`<a href="${base}/groups/${id}">${texts.rename}<span class="unseen"> ${name ?? id}</span></a>${
+        isAction('message send')
+          ? html` · <a href="${base}/compose?group=${id}">${texts.write}<span class="unseen"> ${name ?? id}</span></a>`
+          : ''
+      }`,
+    ],
+    href: `${base}/groups/${id}`,
+  }));
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+<h2>${texts.add}</h2><form method="post" action="${base}/groups" class="fields">
+${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 200 })}<button class="main">${texts.addSubmit}</button></form>`;
+  return page(texts.title, main, { current: 'groups', ...(problem ? { status: 400 } : {}) });
+};
+
+const add = async (visit: Visit): Promise<View> => {
+  try {
+    await visit.act.run('group add', {
+      params: { username: visit.account.username },
+      body: { name: visit.form.text('name') },
+    });
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+  return noticed(`${visit.base}/groups`, 'added');
+};
+
+const edit = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, base, form } = visit;
+  const { id, name } = await act.run<GroupOutput>('group show', { params: paramsOf(visit) });
+  const main = html`<h1>${texts.rename}</h1>${problemNote(problem)}
+<form method="post" action="${base}/groups/${id}" class="fields">
+${field({ name: 'name', label: texts.name, value: problem ? form.text('name') : (name ?? ''), isRequired: true, lengthMax: 200 })}<button class="main">${texts.renameSubmit}</button></form>
+<form method="post" action="${base}/groups/${id}/remove" class="buttons"><button class="danger">${texts.remove}</button></form>`;
+  return page(texts.rename, main, { current: 'groups', ...(problem ? { status: 400 } : {}) });
+};
+
+const rename = async (visit: Visit): Promise<View> => {
+  try {
+    await visit.act.run('group change', { params: paramsOf(visit), body: { name: visit.form.text('name') } });
+  } catch (thrown) {
+    return edit(visit, refusalOf(thrown));
+  }
+  return noticed(`${visit.base}/groups`, 'renamed');
+};
+
+const remove = async (visit: Visit): Promise<View> => {
+  const { act, base, form, path } = visit;
+  if (form.text('confirmed') !== 'yes') {
+    const { id, name, contacts } = await act.run<GroupOutput>('group show', { params: paramsOf(visit) });
+    const question = texts.removeQuestion(name ?? id, contacts);
+    return page(
+      question,
+      confirmation({ question, action: path, fields: [], submit: texts.remove, back: `${base}/groups/${id}` }),
+      { current: 'groups' },
+    );
+  }
+  const { contacts } = await act.run<{ contacts: number }>('group remove', { params: paramsOf(visit) });
+  return noticed(`${base}/groups`, 'removed', contacts);
+};
+
+export const groupRoutes = [
+  get('/groups', (visit) => show(visit)),
+  post('/groups', add),
+  get('/groups/:id', (visit) => edit(visit)),
+  post('/groups/:id', rename),
+  post('/groups/:id/remove', remove),
+];

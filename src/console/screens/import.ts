@@ -1,0 +1,164 @@
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { type Html, html } from '../../html.ts';
+import { Problem, toProblem } from '../../problem.ts';
+import { CSV_BYTES_MAX, readHeader } from '../../transfer/csv.ts';
+import { hidden, problemNote, refusalOf, select, table } from '../lists.ts';
+import { texts } from '../texts/import.ts';
+import { get, page, post, type View, type Visit } from '../visit.ts';
+import { grouped } from '../words.ts';
+
+/**
+ * Contacts from a CSV file: read, check, import. The page itself carries the file from step to
+ * step, so that any process can answer the next one. Nothing is kept of a file that nobody imports.
+ */
+interface ImportOutput {
+  readonly rows: number;
+  readonly added: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  readonly duplicates: number;
+  readonly bad: number;
+  readonly groupsAdded: number;
+  readonly errors: readonly {
+    readonly row: number;
+    readonly field: string;
+    readonly detail: string;
+    readonly proposal: string | null;
+  }[];
+  readonly errorsLeftOut: number;
+}
+
+const FIELDS = ['mobile', 'name', 'surname', 'group'] as const;
+const COLUMNS_MAX = 100;
+const ERRORS_SHOWN = 200;
+/** The file in base64, with the other fields. */
+const FORM_BYTES_MAX = Math.ceil((CSV_BYTES_MAX * 4) / 3) + 65_536;
+
+const compressed = (bytes: Uint8Array): string => gzipSync(bytes, { level: 1 }).toString('base64');
+function decompressed(text: string): Uint8Array {
+  try {
+    return gunzipSync(Buffer.from(text, 'base64'), { maxOutputLength: CSV_BYTES_MAX + 1 });
+  } catch {
+    throw new Problem('malformed', texts.noFile);
+  }
+}
+
+const fileForm = ({ base }: Visit, problem: Problem | null): View => {
+  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem)}
+<form method="post" action="${base}/import" enctype="multipart/form-data" class="fields">
+<p><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" required aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
+<button class="main">${texts.read}</button></form>`;
+  return page(texts.title, main, { current: 'contacts', ...(problem ? { status: 400 } : {}) });
+};
+
+/** `mobile:Cell,name:First name`, of the columns that were chosen. */
+const columnsOf = ({ form }: Visit): string =>
+  FIELDS.flatMap((name) =>
+    form.text(`column-${name}`) === '' ? [] : [`${name}:${form.text(`column-${name}`)}`],
+  ).join();
+
+function queryOf(visit: Visit, isDryRun: boolean): Record<string, string> {
+  const { form } = visit;
+  const columns = columnsOf(visit);
+  return {
+    dry_run: String(isDryRun),
+    skip_bad: String(form.has('skip_bad') || isDryRun),
+    ...(columns === '' ? {} : { columns }),
+    ...(form.text('group') === '' ? {} : { group: form.text('group') }),
+  };
+}
+
+const check = async (visit: Visit): Promise<View> => {
+  const { form, act, account } = visit;
+  const file = form.file('file');
+  let upload: Uint8Array;
+  let headers: string[];
+  try {
+    if (!file && !form.has('kept')) throw new Problem('bad-argument', texts.noFile);
+    upload = file?.bytes ?? decompressed(form.raw('kept'));
+    headers = (await readHeader(upload)).slice(0, COLUMNS_MAX);
+  } catch (thrown) {
+    return fileForm(visit, refusalOf(thrown));
+  }
+  if (form.text('act') === 'import') return importNow(visit, upload);
+  let problem: Problem | null = null;
+  let found: ImportOutput | null = null;
+  try {
+    found = await act.run<ImportOutput>('contact import', {
+      params: { username: account.username },
+      query: queryOf(visit, true),
+      upload,
+    });
+  } catch (thrown) {
+    problem = refusalOf(thrown);
+  }
+  return checkPage(visit, upload, headers, found, problem);
+};
+
+async function checkPage(
+  visit: Visit,
+  upload: Uint8Array,
+  headers: readonly string[],
+  found: ImportOutput | null,
+  problem: Problem | null,
+): Promise<View> {
+  const { base, form, domain, account } = visit;
+  const groups = await domain.contacts.groups(account.id, 500, null);
+  // The action separates pairs by commas, so such a header can only be found by its usual name.
+  const named = headers.filter((each) => each !== '' && !each.includes(','));
+  const choices: (readonly [string, string])[] = [['', texts.byName], ...named.map((each) => [each, each] as const)];
+  const mapping = FIELDS.map((name) =>
+    select({ name: `column-${name}`, label: texts.fields[name], value: form.text(`column-${name}`), choices }),
+  );
+  const groupNames = groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
+  const groupChoices: (readonly [string, string])[] = [['', texts.noGroup], ...groupNames];
+  const canImport = found !== null && found.rows > found.bad;
+  const main = html`<h1>${texts.check}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem)}${found ? countsOf(found) : ''}
+<form method="post" action="${base}/import" class="fields">${hidden({ kept: compressed(upload) })}
+<fieldset><legend>${texts.columns}</legend>${mapping}</fieldset>
+${select({ name: 'group', label: texts.group, value: form.text('group'), choices: groupChoices })}
+${found && found.bad > 0 ? html`<p class="note">${texts.refused}</p><p><label class="choice"><input type="checkbox" name="skip_bad"> ${texts.skip}</label></p>` : ''}
+<p class="buttons"><button name="act" value="check">${texts.again}</button>${canImport ? html`<button name="act" value="import" class="main">${texts.submit}</button>` : ''}</p></form>
+${found ? errorsOf(found) : ''}`;
+  return page(texts.check, main, { current: 'contacts', ...(problem ? { status: 400 } : {}) });
+}
+
+function countsOf(found: ImportOutput): Html {
+  const names = ['added', 'changed', 'unchanged', 'duplicates', 'bad', 'groupsAdded'] as const;
+  return html`<p>${texts.counts(found.rows)}</p><ul class="tiles">${names.map((name) => html`<li><strong>${grouped(found[name])}</strong>${texts[name]}</li>`)}</ul>`;
+}
+
+function errorsOf({ errors, errorsLeftOut }: ImportOutput): Html {
+  if (errors.length === 0) return html``;
+  const rows = errors.slice(0, ERRORS_SHOWN).map(({ row, field, detail, proposal }) => ({
+    key: `${row}/${field}`,
+    cells: [html`${row}`, html`${field}`, html`${detail}`, html`${proposal ?? ''}`],
+  }));
+  const more = errors.length - rows.length + errorsLeftOut;
+  return html`<h2>${texts.errors}</h2>${table({ caption: texts.errors, columns: texts.errorColumns, rows })}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;
+}
+
+/** It may take some seconds: the page says so before it begins. */
+const importNow = (visit: Visit, upload: Uint8Array): View => ({
+  kind: 'progress',
+  title: texts.title,
+  pieces: importing(visit, upload),
+});
+
+async function* importing(visit: Visit, upload: Uint8Array): AsyncGenerator<Html> {
+  const { act, account, base } = visit;
+  yield html`<h1>${texts.title}</h1><p role="status">${texts.importing}</p>`;
+  try {
+    const given = { params: { username: account.username }, query: queryOf(visit, false), upload };
+    const { added, changed, bad } = await act.run<ImportOutput>('contact import', given);
+    yield html`<p class="note done" role="status">${texts.done(added, changed, bad)}</p>`;
+  } catch (thrown) {
+    yield problemNote(toProblem(thrown, ''));
+  }
+  yield html`<p><a href="${base}/contacts">${texts.toContacts}</a></p>`;
+}
+
+export const importRoutes = [
+  get('/import', async (visit) => fileForm(visit, null)),
+  post('/import', check, FORM_BYTES_MAX),
+];

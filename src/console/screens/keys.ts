@@ -1,0 +1,160 @@
+import { accountRecord } from '../../domain/account-records.ts';
+import { type Html, html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { confirmation, empty, field, hidden, refusalOf, table } from '../lists.ts';
+import { texts } from '../texts/access.ts';
+import { noticed, page, post, type View, type Visit } from '../visit.ts';
+import { time } from '../words.ts';
+import { accessPage, ownAccessRoutes } from './access.ts';
+
+/** What programs use an account with: user_ids and tokens. Each secret is shown once. */
+interface UserIdOutput {
+  readonly hash: string;
+  readonly createdAt: string;
+  readonly revokedAt: string | null;
+}
+interface TokenOutput {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly createdAt: string;
+  readonly lastUsedAt: string | null;
+  readonly revokedAt: string | null;
+}
+
+const SHORT = 12;
+const LISTED_MAX = 100;
+const paramsOf = ({ account }: Visit) => ({ username: account.username });
+
+const userIdsOf = async (visit: Visit): Promise<UserIdOutput[]> =>
+  (
+    await visit.act.run<{ items: UserIdOutput[] }>('user-id list', {
+      params: paramsOf(visit),
+      query: { limit: String(LISTED_MAX) },
+    })
+  ).items;
+
+async function userIds(visit: Visit): Promise<Html> {
+  const { base, zone } = visit;
+  const rows = (await userIdsOf(visit)).map(({ hash, createdAt, revokedAt }) => ({
+    key: hash,
+    cells: [
+      html`<code>${hash.slice(0, SHORT)}…</code>`,
+      time(createdAt, zone),
+      revokedAt === null
+        ? html`${texts.valid}`
+        : html`<span class="quiet">${texts.revoked} ${time(revokedAt, zone)}</span>`,
+      revokedAt !== null
+        ? html``
+        : html`<form method="post" action="${base}/access/user-ids/revoke">${hidden({ hash })}<button aria-label="${texts.revoke} ${hash.slice(0, SHORT)}">${texts.revoke}</button></form>`,
+    ],
+  }));
+  const { allowedNetworks } = await accountRecord(visit.services.database, visit.account.username);
+  return html`<h2>${texts.userIds}</h2><p>${texts.userIdLead}</p><p>${texts.networks(allowedNetworks)}</p>${table({ caption: texts.userIds, columns: texts.userIdColumns, rows })}
+<form method="post" action="${base}/access/user-ids" class="buttons"><button>${texts.newUserId}</button></form>`;
+}
+
+async function tokens(visit: Visit): Promise<Html> {
+  const { act, base, zone, form } = visit;
+  const { items } = await act.run<{ items: TokenOutput[] }>('account-token list', { params: paramsOf(visit) });
+  const rows = items.map(({ id, name, scopes, createdAt, lastUsedAt, revokedAt }) => ({
+    key: id,
+    cells: [
+      html`<bdi>${name}</bdi>`,
+      html`${scopes.map((scope) => texts.scopes[scope] ?? scope).join(', ')}`,
+      time(createdAt, zone),
+      time(lastUsedAt, zone),
+      revokedAt !== null
+        ? html`<span class="quiet">${texts.revoked}</span>`
+        : html`<form method="post" action="${base}/access/tokens/revoke">${hidden({ token: id, name })}<button aria-label="${texts.revoke} ${name}">${texts.revoke}</button></form>`,
+    ],
+  }));
+  const choices = Object.entries(texts.scopes).map(
+    ([scope, said]) =>
+      html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${said}</label>`,
+  );
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.tokens, columns: texts.tokenColumns, rows })
+      : empty(texts.noTokens, texts.noTokensHint);
+  return html`<h2>${texts.tokens}</h2><p>${texts.tokenLead}</p>${list}
+<form method="post" action="${base}/access/tokens" class="fields">${field({ name: 'tokenName', label: texts.tokenName, value: form.text('tokenName'), isRequired: true, lengthMax: 100 })}
+<fieldset><legend>${texts.tokenScopes}</legend>${choices}</fieldset><button>${texts.newToken}</button></form>`;
+}
+
+/** An operator who looks at an account sees its keys, and no sessions or passwords. */
+const show = async (visit: Visit, problem: Problem | null): Promise<View> => {
+  const keys = html`${await userIds(visit)}${await tokens(visit)}`;
+  if (!visit.isOperator) return accessPage(visit, keys, problem);
+  return page(texts.title, html`<h1>${texts.title}</h1>${keys}`, { current: 'access' });
+};
+
+const secretPage = ({ base }: Visit, title: string, secret: string): View =>
+  page(
+    title,
+    html`<h1>${title}</h1><p class="note problem">${texts.shownOnce}</p><pre><code data-copy>${secret}</code></pre><p><a href="${base}/access">${texts.done}</a></p>`,
+    { current: 'access' },
+  );
+
+const addUserId = async (visit: Visit): Promise<View> => {
+  const { userId } = await visit.act.run<{ userId: string }>('user-id add', { params: paramsOf(visit), body: {} });
+  return secretPage(visit, texts.newUserId, userId);
+};
+
+const revokeUserId = async (visit: Visit): Promise<View> => {
+  const { form, base, path, act } = visit;
+  const hash = form.text('hash');
+  if (form.text('confirmed') !== 'yes') {
+    const valid = (await userIdsOf(visit)).filter(({ revokedAt }) => revokedAt === null);
+    const question = texts.revokeUserId(`${hash.slice(0, SHORT)}…`);
+    const details = valid.length === 1 && valid[0]?.hash === hash ? texts.lastUserId : '';
+    return page(
+      question,
+      confirmation({
+        question,
+        details,
+        action: path,
+        fields: hidden({ hash }),
+        submit: texts.revoke,
+        back: `${base}/access`,
+      }),
+      { current: 'access' },
+    );
+  }
+  await act.run('user-id revoke', { params: { ...paramsOf(visit), hash } });
+  return noticed(`${base}/access`, 'revoked');
+};
+
+const addToken = async (visit: Visit): Promise<View> => {
+  const { form, act } = visit;
+  try {
+    const body = { name: form.text('tokenName'), scope: form.all('scope') };
+    const { token } = await act.run<{ token: string }>('account-token add', { params: paramsOf(visit), body });
+    return secretPage(visit, texts.newToken, token);
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+};
+
+const revokeToken = async (visit: Visit): Promise<View> => {
+  const { form, base, path, act } = visit;
+  const fields = { token: form.text('token'), name: form.text('name') };
+  if (form.text('confirmed') !== 'yes') {
+    const question = texts.revokeToken(fields.name);
+    return page(
+      question,
+      confirmation({ question, action: path, fields: hidden(fields), submit: texts.revoke, back: `${base}/access` }),
+      { current: 'access' },
+    );
+  }
+  await act.run('account-token revoke', { params: { ...paramsOf(visit), id: fields.token } });
+  return noticed(`${base}/access`, 'revoked');
+};
+
+export const holderAccessRoutes = [
+  ...ownAccessRoutes(show),
+  post('/access/user-ids', addUserId),
+  post('/access/user-ids/revoke', revokeUserId),
+  post('/access/tokens', addToken),
+  post('/access/tokens/revoke', revokeToken),
+];

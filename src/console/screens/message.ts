@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import { type Attempt, attemptsOf } from '../../domain/attempts.ts';
+import { type Html, html } from '../../html.ts';
+import { Problem } from '../../problem.ts';
+import { partsOf, splitText } from '../../sms/parts.ts';
+import { isAction } from '../acting.ts';
+import { confirmation, noticeOf, table } from '../lists.ts';
+import { statusCell, statusHint } from '../status-cell.ts';
+import { texts } from '../texts/message.ts';
+import { RESTING } from '../texts/statuses.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { grouped, messageText, party, time } from '../words.ts';
+
+/** One message that was sent or is scheduled, with everything that happened to it. */
+interface MessageOutput {
+  readonly id: string;
+  readonly state: 'sent' | 'scheduled';
+  readonly reference: string | null;
+  readonly recipient: string | null;
+  readonly text: string | null;
+  readonly status: string | null;
+  readonly sentAt: string | null;
+  readonly scheduledAt: string | null;
+  readonly createdAt: string | null;
+  readonly history: readonly { readonly status: string; readonly at: string; readonly detail: string | null }[];
+  readonly heldCredits: string | null;
+}
+
+const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
+
+const show = async (visit: Visit): Promise<View> => {
+  if (!/^-?\d{1,19}$/.test(visit.params.id ?? '')) return gone(visit);
+  let message: MessageOutput;
+  try {
+    message = await visit.act.run<MessageOutput>('message show', { params: paramsOf(visit) });
+  } catch (thrown) {
+    if (thrown instanceof Problem && thrown.kind === 'not-found') return gone(visit);
+    throw thrown;
+  }
+  const attempts = await attemptsOf(visit.services.database, visit.account.id, BigInt(message.id));
+  const shown = html`${facts(visit, message)}${attemptTable(attempts, visit.zone)}`;
+  if (visit.query.get('part') === 'rows') return { kind: 'fragment', html: shown };
+  const isMoving = message.state === 'scheduled' || !RESTING.includes(message.status ?? '');
+  const live = isMoving ? html` data-live="${visit.path}?part=rows" data-mode="whole"` : '';
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<div${live}>${shown}</div>
+<div class="buttons">${buttons(visit, message)}</div>`;
+  return page(texts.title, main, { current: message.state });
+};
+
+const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+
+function facts({ zone }: Visit, message: MessageOutput): Html {
+  const { recipient, text, status, reference, history, heldCredits } = message;
+  const parts = partsOf(text ?? '');
+  const isScheduled = message.state === 'scheduled';
+  const events = history.map(({ status: each, at, detail }, index) => ({
+    key: String(index),
+    cells: [time(at, zone), statusCell(each), html`${detail ?? ''}`],
+  }));
+  return html`<dl class="list">${row(texts.to, party(recipient))}${row(texts.text, messageText(text))}
+${isScheduled ? row(texts.scheduledAt, time(message.scheduledAt, zone)) : row(texts.state, html`${statusCell(status)}<br>${statusHint(status)}`)}
+${isScheduled ? row(texts.createdAt, time(message.createdAt, zone)) : row(texts.sentAt, time(message.sentAt, zone))}
+${row(texts.parts, texts.partsSaid(parts, texts.alphabets[splitText(text ?? '').encoding]))}${
+  isScheduled ? row(texts.held, grouped(heldCredits ?? '0')) : row(texts.cost, texts.costSaid(parts))
+}${row(texts.reference, reference ?? '–')}${row(texts.id, html`<code data-copy>${message.id}</code>`)}</dl>
+${events.length === 0 ? '' : html`<h2>${texts.history}</h2>${table({ caption: texts.history, columns: texts.columns, rows: events })}`}`;
+}
+
+function attemptTable(attempts: readonly Attempt[], zone: string): Html {
+  if (attempts.length === 0) return html``;
+  const rows = attempts.map(({ attempt, part, connector, gatewayId, state, submittedAt }) => ({
+    key: `${attempt}/${part}`,
+    cells: [
+      html`${attempt}`,
+      html`${part}`,
+      html`${connector}`,
+      html`${gatewayId ?? '–'}`,
+      html`${texts.attemptStates[state] ?? state}`,
+      time(submittedAt, zone),
+    ],
+  }));
+  return html`<h2>${texts.attempts}</h2>${table({ caption: texts.attempts, columns: texts.attemptColumns, rows })}`;
+}
+
+function buttons({ base }: Visit, { id, recipient, state }: MessageOutput): Html {
+  const number = recipient ?? '';
+  const to = new URLSearchParams({ with: number }).toString();
+  const cancel = html`<form method="post" action="${base}/messages/${id}/cancel"><button class="danger">${texts.cancel}</button></form>`;
+  const again = html`<form method="post" action="${base}/messages/${id}/resend"><input type="hidden" name="key" value="${randomBytes(16).toString('hex')}"><button>${texts.resend}</button></form>`;
+  return html`${state === 'scheduled' ? cancel : isAction('message resend') ? again : ''}
+${/\d/.test(number) ? html`<a href="${base}/conversation?${to}">${texts.conversation}</a> <a href="${base}/blacklist?${new URLSearchParams({ number }).toString()}">${texts.blacklist}</a>` : ''}`;
+}
+
+const gone = ({ base }: Visit): View =>
+  page(
+    texts.goneTitle,
+    html`<h1>${texts.goneTitle}</h1><p class="note">${texts.gone}</p><p><a href="${base}/sent">${texts.toSent}</a></p>`,
+    { status: 404, current: 'sent' },
+  );
+
+const cancel = async (visit: Visit): Promise<View> => {
+  const { base, params, form } = visit;
+  const id = params.id ?? '';
+  if (form.text('confirmed') !== 'yes') {
+    const back = `${base}/messages/${id}`;
+    const question = texts.cancelQuestion;
+    return page(question, confirmation({ question, action: `${back}/cancel`, fields: [], submit: texts.cancel, back }));
+  }
+  await visit.act.run('message cancel', { params: paramsOf(visit) });
+  return noticed(`${base}/scheduled`, 'cancel', 1);
+};
+
+const resend = async (visit: Visit): Promise<View> => {
+  const key = visit.form.text('key');
+  const sent = (output: { accepted: readonly { id: string }[] }) => output.accepted[0]?.id ?? '';
+  const id = await visit.act.once(key, 'message resend', { params: paramsOf(visit) }, sent);
+  return noticed(`${visit.base}/messages/${id}`, 'resent');
+};
+
+export const messageRoutes = [
+  get('/messages/:id', show),
+  post('/messages/:id/cancel', cancel),
+  post('/messages/:id/resend', resend),
+];

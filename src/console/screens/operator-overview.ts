@@ -1,0 +1,80 @@
+import { type Html, html } from '../../html.ts';
+import { isAction } from '../acting.ts';
+import { texts as operatorTexts } from '../texts/operator.ts';
+import { get, page, type View, type Visit } from '../visit.ts';
+import { grouped } from '../words.ts';
+import { type ConnectorOutput, connectorTable } from './connectors.ts';
+
+/** What the operator looks at first: what needs somebody, in words. */
+
+const texts = operatorTexts.overview;
+const COUNTED_MAX = 500;
+
+interface StatusOutput {
+  readonly version: string;
+  readonly accounts: number;
+  readonly database: { readonly engine: string; readonly bytes: number };
+  readonly sending: {
+    readonly due: number;
+    readonly submitting: number;
+    readonly oldestDueSeconds: number;
+  };
+}
+/** A message that is due for so long tells that something is wrong. */
+const LATE_SECONDS = 120;
+
+async function needs({ act }: Visit, connectors: readonly ConnectorOutput[]): Promise<Html[]> {
+  const found: Html[] = [];
+  if (isAction('connector list') && connectors.length === 0) found.push(html`<li>${texts.noConnector}</li>`);
+  for (const { name, state, downReason } of connectors) {
+    if (state === 'down')
+      found.push(
+        html`<li class="bad">${texts.down(name, downReason ?? '')} <a href="/console/connectors">${operatorTexts.connectors.title}</a></li>`,
+      );
+    if (state === 'paused')
+      found.push(
+        html`<li>${texts.paused(name)} <a href="/console/connectors">${operatorTexts.connectors.title}</a></li>`,
+      );
+  }
+  if (isAction('queue list')) {
+    const { items, next } = await act.run<{ items: unknown[]; next: string | null }>('queue list', {
+      query: { open: 'true', limit: String(COUNTED_MAX) },
+    });
+    const count = `${grouped(items.length)}${next === null ? '' : '+'}`;
+    if (items.length > 0)
+      found.push(
+        html`<li class="bad">${texts.undecided(count)} <a href="/console/queue?show=open">${texts.decide}</a></li>`,
+      );
+  }
+  if (isAction('unrouted list')) {
+    const { items } = await act.run<{ items: unknown[] }>('unrouted list', { query: { limit: '1' } });
+    if (items.length > 0) found.push(html`<li>${texts.unrouted} <a href="/console/unrouted">${texts.route}</a></li>`);
+  }
+  return found;
+}
+
+async function content(visit: Visit): Promise<Html> {
+  const { act } = visit;
+  const connectors = isAction('connector list')
+    ? (await act.run<{ items: ConnectorOutput[] }>('connector list')).items
+    : [];
+  const found = await needs(visit, connectors);
+  const status = await act.run<StatusOutput>('status');
+  const { due, submitting, oldestDueSeconds } = status.sending;
+  if (oldestDueSeconds > LATE_SECONDS) found.push(html`<li class=\"bad\">${texts.late(oldestDueSeconds)}</li>`);
+  return html`<h2>${texts.needs}</h2>${found.length === 0 ? html`<p class="note done">${texts.nothing}</p>` : html`<ul>${found}</ul>`}
+<ul class="tiles"><li><a href="/console/accounts"><strong>${grouped(status.accounts)}</strong>${texts.accounts}</a></li>
+<li><a href="/console/queue"><strong>${grouped(due)}</strong>${texts.due}</a></li><li><strong>${grouped(submitting)}</strong>${texts.submitting}</li>
+<li><strong>${texts.bytes(status.database.bytes)}</strong>${texts.database} (${status.database.engine})</li>
+<li><strong>${status.version}</strong>${texts.version}</li></ul>
+${connectors.length === 0 ? '' : html`<h2>${operatorTexts.connectors.title}</h2>${connectorTable(visit, connectors)}`}`;
+}
+
+const show = async (visit: Visit): Promise<View> => {
+  const shown = await content(visit);
+  if (visit.query.get('part') === 'counts') return { kind: 'fragment', html: shown };
+  const main = html`<h1>${texts.title}</h1><div data-live="/console/?part=counts" data-mode="whole">${shown}</div>`;
+  return page(texts.title, main, { current: 'overview' });
+};
+
+export const operatorOverviewRoutes = [get('/', show)];

@@ -1,0 +1,95 @@
+import { html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { confirmation, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
+import { PAGE_ROWS } from '../scan.ts';
+import { texts as peopleTexts } from '../texts/people.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { time } from '../words.ts';
+
+/** People who sign in for the whole service. */
+interface OperatorOutput {
+  readonly name: string;
+  readonly state: 'enabled' | 'disabled';
+  readonly hasPassword: boolean;
+  readonly createdAt: string;
+  readonly lastSignInAt: string | null;
+}
+
+const texts = peopleTexts.operators;
+const HERE = '/console/operators';
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, query, zone, form, session } = visit;
+  const after = query.get('after');
+  const { items, next } = await act.run<{ items: OperatorOutput[]; next: string | null }>('operator list', {
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
+  const button = (value: string, label: string, name: string) =>
+    html`<button name="act" value="${value}" aria-label="${label} ${name}">${label}</button>`;
+  const rows = items.map(({ name, state, hasPassword, createdAt, lastSignInAt }) => ({
+    key: name,
+    cells: [
+      html`<bdi>${name}</bdi>`,
+      html`${texts[state]}`,
+      html`${hasPassword ? texts.hasPassword : texts.noPassword}`,
+      time(createdAt, zone),
+      time(lastSignInAt, zone),
+      html`<form method="post" action="${HERE}" class="buttons">${hidden({ name })}${
+        state === 'disabled'
+          ? button('enable', texts.enable, name)
+          : html`${button('link', texts.link, name)}${name === session.owner.name ? html`<span class="quiet">${texts.self}</span>` : button('disable', texts.disable, name)}`
+      }</form>`,
+    ],
+  }));
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}
+${table({ caption: texts.title, columns: texts.columns, rows })}${pagerOf(visit, next)}
+<h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100, autocomplete: 'off' })}<button class="main" name="act" value="add">${texts.submit}</button></form>`;
+  return page(texts.title, main, { current: 'operators', ...(problem ? { status: 400 } : {}) });
+};
+
+const linkPage = (link: string): View =>
+  page(
+    texts.linkTitle,
+    html`<h1>${texts.linkTitle}</h1><p>${texts.linkLead}</p><pre><code data-copy>${link}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
+    { current: 'operators' },
+  );
+
+const act = async (visit: Visit): Promise<View> => {
+  const { act: acting, form } = visit;
+  const name = form.text('name');
+  try {
+    switch (form.text('act')) {
+      case 'add':
+        return linkPage((await acting.run<{ link: string }>('operator add', { body: { name } })).link);
+      case 'link':
+        return linkPage(
+          (await acting.run<{ link: string }>('operator sign-in-link', { params: { name }, body: {} })).link,
+        );
+      case 'enable':
+        await acting.run('operator enable', { params: { name } });
+        return noticed(HERE, 'enabled');
+      default: {
+        if (form.text('confirmed') !== 'yes') {
+          const question = texts.question(name);
+          return page(
+            question,
+            confirmation({
+              question,
+              action: HERE,
+              fields: hidden({ name, act: 'disable' }),
+              submit: texts.disable,
+              back: HERE,
+            }),
+            { current: 'operators' },
+          );
+        }
+        await acting.run('operator remove', { params: { name } });
+        return noticed(HERE, 'disabled');
+      }
+    }
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+};
+
+export const operatorListRoutes = [get('/operators', (visit) => show(visit)), post('/operators', act)];

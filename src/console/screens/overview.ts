@@ -1,0 +1,100 @@
+import { accountRecord } from '../../domain/account-records.ts';
+import { createConnectors } from '../../domain/connectors.ts';
+import { html } from '../../html.ts';
+import { isAction } from '../acting.ts';
+import { contactNames, withLink } from '../contact-names.ts';
+import { table, tableRows } from '../lists.ts';
+import { scan } from '../scan.ts';
+import { texts } from '../texts/overview.ts';
+import { FAILED } from '../texts/statuses.ts';
+import { get, page, type Visit } from '../visit.ts';
+import { grouped, instantOf, localTime, messageText, time } from '../words.ts';
+
+/** What the holder looks at first. */
+
+const LAST_RECEIVED = 5;
+const DAY_MS = 24 * 3_600_000;
+const COUNTED_MAX = 1_000;
+const COLUMNS = ['From', 'Text', 'Received'];
+
+async function failedToday({ domain, account, zone, now }: Visit) {
+  const midnight = instantOf(localTime(now, zone).slice(0, 10), zone) ?? now - DAY_MS;
+  return scan({
+    page: (limit, after) =>
+      domain.outbox.newestSent(account.id, limit, after && { ...UNUSED_SENT, sentAt: after.at, id: after.id }),
+    cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
+    isWanted: ({ status }) => FAILED.includes(status),
+    isBeyond: ({ sentAt }) => sentAt < midnight,
+    after: undefined,
+    rowsMax: COUNTED_MAX,
+    readMax: COUNTED_MAX, // the page is asked for again every few seconds
+  });
+}
+const UNUSED_SENT = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
+
+async function tiles(visit: Visit) {
+  const { domain, account, base, now } = visit;
+  const unread = await domain.inbox.countUnread(account.id);
+  const failed = await failedToday(visit);
+  const soon = (await domain.outbox.soonest(account.id, COUNTED_MAX)).filter(
+    ({ scheduledAt }) => scheduledAt <= now + DAY_MS,
+  );
+  const { free, held } = await domain.ledger.balances(account.id);
+  const tile = (key: string, count: string, name: string, href: string) =>
+    html`<li data-key="${key}"><a href="${href}"><strong>${count}</strong>${name}</a></li>`;
+  const atLeast = (count: number) => `${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
+  return html`${tile('unread', grouped(unread), texts.unread, `${base}/inbox?state=unread`)}
+${tile('failed', `${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`, texts.failed, `${base}/sent?state=failed`)}
+${tile('scheduled', atLeast(soon.length), texts.scheduled, `${base}/scheduled`)}
+${tile('free', grouped(free), texts.free, `${base}/credits`)}
+${tile('held', grouped(held), texts.held, `${base}/credits`)}`;
+}
+
+/** Where the way to the carrier does not work: in words, without its secrets. */
+async function stopped({ services, account, zone, domain }: Visit) {
+  const { database, now } = services;
+  const { connector } = await accountRecord(database, account.username);
+  const all = await createConnectors(database, now).list();
+  const own = all.find(({ name, isDefault }) => (connector === null ? isDefault : name === connector));
+  const since = own?.pausedAt ?? own?.downSince ?? null;
+  if (since === null) return html``;
+  const waiting = (await domain.outbox.newestSent(account.id, LOOKED_AT)).filter(({ status }) => status === 'QUEUED');
+  return html`<div class="note problem"><p>${texts.stopped} ${time(since, zone)}. ${texts.nothingLost}</p>${
+    waiting.length > 0 ? html`<p>${texts.waiting(waiting.length)}</p>` : ''
+  }</div>`;
+}
+const LOOKED_AT = 500;
+
+async function lastReceived(visit: Visit) {
+  const messages = await visit.domain.inbox.newest(visit.account.id, LAST_RECEIVED);
+  const names = await contactNames(
+    visit,
+    messages.map(({ sender }) => sender),
+  );
+  return messages.map(({ id, sender, text, receivedAt, read }) => ({
+    key: id.toString(),
+    cells: [withLink(visit.base, sender, names), messageText(text, 160), time(receivedAt, visit.zone)],
+    isStrong: !read,
+  }));
+}
+
+const show = async (visit: Visit) => {
+  const { base, query } = visit;
+  if (query.get('part') === 'counts') return { kind: 'fragment', html: await tiles(visit) } as const;
+  const rows = await lastReceived(visit);
+  if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(COLUMNS, rows)}` } as const;
+  const steps = Object.entries(texts.steps)
+    .filter(([screen]) => screen !== 'compose' || isAction('message send'))
+    .map(([screen, [name, what]]) => html`<li><a href="${base}/${screen}">${name}</a>: ${what}.</li>`);
+  const main = html`<h1>${texts.title}</h1>${await stopped(visit)}
+<ul class="tiles" data-live="${base}/?part=counts" data-mode="whole">${await tiles(visit)}</ul>
+${
+  rows.length === 0
+    ? html`<h2>${texts.stepsTitle}</h2><ol>${steps}</ol>`
+    : html`<h2>${texts.last}</h2>${table({ caption: texts.last, columns: COLUMNS, rows })}
+<p><a href="${base}/inbox">${texts.more}</a></p>`
+}`;
+  return page(texts.title, main, { current: 'overview' });
+};
+
+export const overviewRoutes = [get('/', show)];

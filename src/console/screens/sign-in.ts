@@ -1,0 +1,198 @@
+import type { Origin, Session } from '../../domain/sessions.ts';
+import type { SignedIn, SignIn } from '../../domain/sign-in.ts';
+import { type Html, html } from '../../html.ts';
+import { STATUS } from '../../operator/problem-json.ts';
+import { Problem } from '../../problem.ts';
+import { createForm, type Form, readForm } from '../form.ts';
+import { noCookie, type Place, sessionCookie } from '../session.ts';
+import { texts } from '../texts/sign-in.ts';
+import { page, redirect, type View } from '../visit.ts';
+
+/** Signing in and out: what somebody without a session can do. */
+export interface Guest {
+  readonly request: Request;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly place: Place;
+  readonly origin: Origin;
+  readonly session: Session | null;
+}
+
+const SIGN_IN = '/console/sign-in';
+const CODE = `${SIGN_IN}/code`;
+const FORM_BYTES_MAX = 64 * 1_024;
+/** What is kept of a form whose session has ended. Larger ones are lost; they have a file. */
+const KEPT_BYTES_MAX = 512 * 1_024;
+
+/** Null where the visitor is signed in and wants a screen. */
+export type SignInPages = (guest: Guest) => Promise<View | null>;
+
+export function createSignInPages(signIn: SignIn): SignInPages {
+  return async (guest) => {
+    const { request, path, place, session } = guest;
+    const isPost = request.method === 'POST';
+    if (path === '/console/sign-out' && isPost) return signOut(guest);
+    if (path === CODE && session?.awaitsCode) return isPost ? giveCode(guest, session) : codePage();
+    if (path === SIGN_IN || path === CODE) {
+      if (!place.isUsable) return tlsPage();
+      if (!isPost) return session && !session.awaitsCode ? redirect('/console/') : passwordPage(guest);
+      return withPassword(guest);
+    }
+    const [, token] = /^\/console\/sign-in\/([\w-]{1,100})$/.exec(path) ?? [];
+    if (token !== undefined) {
+      if (!place.isUsable) return tlsPage();
+      return isPost ? redeem(guest, token) : linkPage(token);
+    }
+    if (session && !session.awaitsCode) return null;
+    if (guest.query.has('part')) throw new Problem('denied', 'You are signed out.');
+    if (isPost) return expired(guest);
+    const next = path === '/console/' ? '' : `?${new URLSearchParams({ next: path + searchOf(request) })}`;
+    return redirect(session?.awaitsCode ? CODE : SIGN_IN + next);
+  };
+
+  async function signOut({ session, place }: Guest): Promise<View> {
+    if (session) await signIn.signOut(session);
+    return redirect(`${SIGN_IN}?out`, noCookie(place));
+  }
+
+  async function withPassword(guest: Guest): Promise<View> {
+    const form = await readForm(guest.request, KEPT_BYTES_MAX * 2);
+    const kind = form.text('kind') === 'operator' ? 'operator' : 'account';
+    try {
+      const signedIn = await signIn.withPassword(
+        kind,
+        form.text('name').slice(0, 200),
+        form.raw('password'),
+        guest.origin,
+      );
+      return await entered(guest, signedIn, form);
+    } catch (thrown) {
+      if (!(thrown instanceof Problem)) throw thrown;
+      return passwordPage(guest, form, thrown);
+    }
+  }
+
+  async function linkPage(token: string): Promise<View> {
+    const owner = await signIn.ownerOfLink(token);
+    if (!owner) return invalidLink();
+    const { title, lead, once, submit } = texts.link;
+    return page(
+      title,
+      html`<h1>${title}</h1><p class="lead">${lead(owner.name)}</p><p>${once}</p>
+<form method="post"><button class="main">${submit}</button></form>`,
+    );
+  }
+
+  async function redeem(guest: Guest, token: string): Promise<View> {
+    try {
+      return await entered(guest, await signIn.redeemLink(token, guest.origin), null);
+    } catch (thrown) {
+      if (thrown instanceof Problem && thrown.kind === 'denied') return invalidLink();
+      throw thrown;
+    }
+  }
+
+  async function giveCode(guest: Guest, pending: Session): Promise<View> {
+    const form = await readForm(guest.request, FORM_BYTES_MAX);
+    try {
+      return await entered(guest, await signIn.giveCode(pending, form.text('code').slice(0, 100), guest.origin), null);
+    } catch (thrown) {
+      if (!(thrown instanceof Problem)) throw thrown;
+      return codePage(thrown);
+    }
+  }
+
+  /** A session that was there before ends: a cookie that somebody planted opens nothing. */
+  async function entered({ place, session: before }: Guest, { session, secret }: SignedIn, form: Form | null) {
+    if (before) await signIn.endSession(before.owner, before.id);
+    const cookie = sessionCookie(place, secret, session);
+    if (session.awaitsCode) return redirect(CODE, cookie);
+    if (form?.has('resume')) return resumePage(form, cookie);
+    return redirect(localPath(form?.text('next') ?? ''), cookie);
+  }
+}
+
+const searchOf = (request: Request): string => new URL(request.url).search;
+
+/** Only below the console: a sign-in never leads elsewhere. */
+const localPath = (next: string): string => (/^\/console\/(?!\/)[^\\\p{Cc}]*$/u.test(next) ? next : '/console/');
+
+const problemNote = (problem: Problem | undefined): Html =>
+  problem ? html`<p class="note problem" role="alert">${problem.message}</p>` : html``;
+
+function passwordPage({ query, place }: Guest, form?: Form, problem?: Problem): View {
+  if (!place.isUsable) return tlsPage();
+  const next = form?.text('next') ?? localPath(query.get('next') ?? '');
+  const isOperator = form?.text('kind') === 'operator';
+  const radio = (kind: 'account' | 'operator', isChecked: boolean) =>
+    html`<label class="choice"><input type="radio" name="kind" value="${kind}"${isChecked ? html` checked` : ''}> ${texts.kinds[kind]}</label>`;
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>
+${query.has('out') && !problem ? html`<p class="note" role="status">${texts.signedOut}</p>` : ''}
+${problemNote(problem)}
+<form method="post" action="${SIGN_IN}" class="fields">
+<fieldset><legend>${texts.kind}</legend>${radio('account', !isOperator)}${radio('operator', isOperator)}</fieldset>
+<p><label for="name">${texts.name}</label><input id="name" name="name" required maxlength="200" autocomplete="username" aria-describedby="name-hint" value="${form?.text('name') ?? ''}">
+<span class="hint" id="name-hint">${texts.nameHint}</span></p>
+<p><label for="password">${texts.password}</label><input id="password" name="password" type="password" required maxlength="200" autocomplete="current-password"></p>
+<input type="hidden" name="next" value="${next}">${form ? keptFields(form) : ''}
+<button class="main">${texts.submit}</button>
+</form>
+<p class="quiet">${texts.noPassword}</p>`;
+  return page(texts.title, main, { status: problem ? STATUS[problem.kind] : 200 });
+}
+
+function codePage(problem?: Problem): View {
+  const { title, lead, code, submit, cancel } = texts.code;
+  const main = html`<h1>${title}</h1><p class="lead">${lead}</p>${problemNote(problem)}
+<form method="post" action="${CODE}" class="fields">
+<p><label for="code">${code}</label><input id="code" name="code" required maxlength="100" autocomplete="one-time-code" autofocus></p>
+<button class="main">${submit}</button></form>
+<form method="post" action="/console/sign-out"><button class="plain">${cancel}</button></form>`;
+  return page(title, main, { status: problem ? STATUS[problem.kind] : 200 });
+}
+
+function invalidLink(): View {
+  const { title, invalid } = texts.link;
+  const main = html`<h1>${title}</h1><p class="note problem" role="alert">${invalid}</p>
+<p><a href="${SIGN_IN}">${texts.title}</a></p>`;
+  return page(title, main, { status: 404 });
+}
+
+function tlsPage(): View {
+  const { title, lead, steps } = texts.tls;
+  return page(
+    title,
+    html`<h1>${title}</h1><p class="lead">${lead}</p><ul>${steps.map((step) => html`<li>${step}</li>`)}</ul>`,
+    {
+      status: 403,
+    },
+  );
+}
+
+/** A form came after its session had ended. Its fields wait in the sign-in form. */
+async function expired(guest: Guest): Promise<View> {
+  const sent = await readForm(guest.request, KEPT_BYTES_MAX).catch(() => null);
+  const fields: [string, string][] = [['resume', guest.path + searchOf(guest.request)]];
+  for (const [name, value] of sent?.fields ?? [])
+    if (!/password|code/i.test(name)) fields.push([`kept.${name}`, value]);
+  return passwordPage(guest, createForm(fields), new Problem('denied', texts.expired));
+}
+
+const keptFields = ({ fields }: Form): Html[] =>
+  fields
+    .filter(([name]) => name === 'resume' || name.startsWith('kept.'))
+    .map(([name, value]) => html`<textarea hidden name="${name}">${newlineFirst(value)}</textarea>`);
+
+/** A parser of HTML drops the first line end of a text area. */
+const newlineFirst = (value: string): string => (value.startsWith('\n') ? `\n${value}` : value);
+
+function resumePage(form: Form, cookie: string): View {
+  const { title, lead, submit, drop } = texts.resume;
+  const fields = form.fields
+    .filter(([name]) => name.startsWith('kept.'))
+    .map(([name, value]) => html`<textarea hidden name="${name.slice(5)}">${newlineFirst(value)}</textarea>`);
+  const main = html`<h1>${title}</h1><p class="lead">${lead}</p>
+<form method="post" action="${localPath(form.text('resume'))}">${fields}<button class="main">${submit}</button></form>
+<p><a href="/console/">${drop}</a></p>`;
+  return page(title, main, { cookie });
+}

@@ -1,0 +1,65 @@
+import { TEMPLATE_LENGTH_MAX } from '../../domain/templates.ts';
+import { html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { partsOf } from '../../sms/parts.ts';
+import { isAction } from '../acting.ts';
+import { empty, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
+import { PAGE_ROWS } from '../scan.ts';
+import { texts } from '../texts/templates.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { messageText } from '../words.ts';
+
+/** Texts that are sent often. */
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, base, account, query, form } = visit;
+  const after = query.get('after');
+  const { items, next } = await act.run<{ items: { id: string; text: string }[]; next: string | null }>(
+    'template list',
+    {
+      params: { username: account.username },
+      query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+    },
+  );
+  const rows = items.map(({ id, text }) => ({
+    key: id,
+    cells: [
+      messageText(text),
+      html`${partsOf(text)}`,
+      html`<div class="buttons">${isAction('message send') ? html`<a href="${base}/compose?template=${id}">${texts.use}<span class="unseen">: ${text.slice(0, 40)}</span></a>` : ''}
+<form method="post" action="${base}/templates/${id}/remove"><button aria-label="${texts.remove}: ${text.slice(0, 40)}">${texts.remove}</button></form></div>`,
+    ],
+  }));
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+<h2>${texts.add}</h2><form method="post" action="${base}/templates" class="fields"><p><label for="text">${texts.text}</label>
+<textarea id="text" name="text" required maxlength="${TEMPLATE_LENGTH_MAX}">${form.raw('text')}</textarea></p><button class="main">${texts.submit}</button></form>`;
+  return page(texts.title, main, { current: 'templates', ...(problem ? { status: 400 } : {}) });
+};
+
+const add = async (visit: Visit): Promise<View> => {
+  const { act, account, form, base } = visit;
+  try {
+    const { status } = await act.full('template add', {
+      params: { username: account.username },
+      body: { text: form.raw('text') },
+    });
+    return noticed(`${base}/templates`, status === 200 ? 'there' : 'added');
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+};
+
+const remove = async ({ act, account, params, base }: Visit): Promise<View> => {
+  await act.run('template remove', { params: { username: account.username, id: params.id ?? '' } });
+  return noticed(`${base}/templates`, 'removed');
+};
+
+export const templateRoutes = [
+  get('/templates', (visit) => show(visit)),
+  post('/templates', add),
+  post('/templates/:id/remove', remove),
+];

@@ -1,0 +1,93 @@
+import { html } from '../../html.ts';
+import { scopes } from '../../operator/action.ts';
+import type { Problem } from '../../problem.ts';
+import { confirmation, empty, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
+import { PAGE_ROWS } from '../scan.ts';
+import { texts as peopleTexts } from '../texts/people.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { time } from '../words.ts';
+
+/** Bearer tokens of the JSON API, of operators and of accounts. */
+interface TokenOutput {
+  readonly id: string;
+  readonly name: string;
+  readonly username: string | null;
+  readonly scopes: readonly string[];
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly lastUsedAt: string | null;
+  readonly revokedAt: string | null;
+}
+
+const texts = peopleTexts.tokens;
+const HERE = '/console/tokens';
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, query, zone, form } = visit;
+  const after = query.get('after');
+  const { items, next } = await act.run<{ items: TokenOutput[]; next: string | null }>('token list', {
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
+  const rows = items.map((token) => ({
+    key: token.id,
+    cells: [
+      html`<bdi>${token.name}</bdi>`,
+      html`${token.username ?? texts.all}`,
+      html`${token.scopes.join(', ')}`,
+      time(token.createdAt, zone),
+      time(token.lastUsedAt, zone),
+      time(token.expiresAt, zone),
+      token.revokedAt !== null
+        ? html`<span class="quiet">${texts.revoked}</span>`
+        : html`<form method="post" action="${HERE}/revoke">${hidden({ token: token.id, name: token.name })}<button aria-label="${texts.revoke} ${token.name}">${texts.revoke}</button></form>`,
+    ],
+  }));
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
+  const choices = scopes.map(
+    (scope) =>
+      html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${scope}</label>`,
+  );
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+<h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100 })}
+${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}<fieldset><legend>${texts.scopes}</legend>${choices}</fieldset><button class="main">${texts.submit}</button></form>`;
+  return page(texts.title, main, { current: 'tokens', ...(problem ? { status: 400 } : {}) });
+};
+
+const add = async (visit: Visit): Promise<View> => {
+  const { act, form } = visit;
+  const username = form.text('username');
+  try {
+    const body = { name: form.text('name'), scope: form.all('scope'), ...(username === '' ? {} : { username }) };
+    const { token } = await act.run<{ token: string }>('token add', { body });
+    return page(
+      texts.shown,
+      html`<h1>${texts.shown}</h1><pre><code data-copy>${token}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
+      { current: 'tokens' },
+    );
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+};
+
+const revoke = async ({ act, form }: Visit): Promise<View> => {
+  const fields = { token: form.text('token'), name: form.text('name') };
+  if (form.text('confirmed') !== 'yes') {
+    const question = texts.question(fields.name);
+    return page(
+      question,
+      confirmation({ question, action: `${HERE}/revoke`, fields: hidden(fields), submit: texts.revoke, back: HERE }),
+      { current: 'tokens' },
+    );
+  }
+  await act.run('token revoke', { params: { id: fields.token } });
+  return noticed(HERE, 'revoked');
+};
+
+export const tokenRoutes = [
+  get('/tokens', (visit) => show(visit)),
+  post('/tokens', add),
+  post('/tokens/revoke', revoke),
+];

@@ -1,0 +1,128 @@
+import { type Html, html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { confirmation, empty, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
+import { PAGE_ROWS } from '../scan.ts';
+import { texts as operatorTexts } from '../texts/operator.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { messageText, party, time } from '../words.ts';
+
+/** Incoming messages without a route, and the routes. */
+interface UnroutedOutput {
+  readonly id: string;
+  readonly connector: string;
+  readonly sender: string;
+  readonly destination: string;
+  readonly text: string;
+  readonly receivedAt: string;
+}
+interface RouteOutput {
+  readonly name: string;
+  readonly destination: string | null;
+  readonly keyword: string | null;
+  readonly priority: number;
+  readonly username: string;
+}
+
+const texts = operatorTexts.unrouted;
+const ROUTES_MAX = 500;
+const HERE = '/console/unrouted';
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, query, zone } = visit;
+  const after = query.get('after');
+  const { items, next } = await act.run<{ items: UnroutedOutput[]; next: string | null }>('unrouted list', {
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
+  const rows = items.map(({ id, connector, sender, destination, text, receivedAt }) => ({
+    key: id,
+    cells: [
+      time(receivedAt, zone),
+      party(sender),
+      party(destination),
+      messageText(text, 200),
+      html`${connector}`,
+      html`<form method="post" action="${HERE}"><label for="to-${id}">${texts.assign}</label><input id="to-${id}" name="username" required maxlength="200">${hidden({ id })}
+<button name="act" value="assign">${texts.assignSubmit}</button></form><form method="post" action="${HERE}">${hidden({ id })}<button name="act" value="remove" class="danger" aria-label="${texts.remove} ${id}">${texts.remove}</button></form>`,
+    ],
+  }));
+  const list =
+    rows.length === 0
+      ? empty(texts.empty, texts.emptyHint)
+      : html`${table({ caption: texts.title, columns: texts.columns, rows })}<form method="post" action="${HERE}" class="buttons"><button name="act" value="replay">${texts.replay}</button></form>`;
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}${await routes(visit)}`;
+  return page(texts.title, main, { current: 'unrouted', ...(problem ? { status: 400 } : {}) });
+};
+
+async function routes({ act, form }: Visit): Promise<Html> {
+  const { items } = await act.run<{ items: RouteOutput[] }>('route list', { query: { limit: String(ROUTES_MAX) } });
+  const rows = items.map(({ name, destination, keyword, priority, username }) => ({
+    key: name,
+    cells: [
+      html`${name}`,
+      html`${destination ?? '*'}`,
+      html`${keyword ?? '*'}`,
+      html`${priority}`,
+      html`<a href="/console/accounts/${encodeURIComponent(username)}/">${username}</a>`,
+      html`<form method="post" action="${HERE}">${hidden({ name })}<button name="act" value="remove-route" aria-label="${texts.removeRoute} ${name}">${texts.removeRoute}</button></form>`,
+    ],
+  }));
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.routes, columns: texts.routeColumns, rows })
+      : empty(texts.noRoutes, texts.noRoutesHint);
+  return html`<h2>${texts.routes}</h2>${list}<h2>${texts.addRoute}</h2><form method="post" action="${HERE}" class="fields">
+${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 64 })}
+${field({ name: 'destination', label: texts.destination, value: form.text('destination'), lengthMax: 50 })}
+${field({ name: 'keyword', label: texts.keyword, value: form.text('keyword'), lengthMax: 50 })}
+${field({ name: 'priority', label: texts.priority, type: 'number', value: form.text('priority') })}
+${field({ name: 'routeTo', label: texts.username, value: form.text('routeTo'), isRequired: true, lengthMax: 200 })}
+<button class="main" name="act" value="save-route">${texts.save}</button></form>`;
+}
+
+const act = async (visit: Visit): Promise<View> => {
+  try {
+    return (await change(visit)) ?? (await show(visit));
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+};
+
+async function change({ act: acting, form }: Visit): Promise<View | null> {
+  const [id, name] = [form.text('id'), form.text('name')];
+  const isConfirmed = form.text('confirmed') === 'yes';
+  switch (form.text('act')) {
+    case 'assign':
+      await acting.run('unrouted assign', { params: { id }, body: { username: form.text('username') } });
+      return noticed(HERE, 'assigned');
+    case 'replay':
+      return noticed(HERE, 'replayed', (await acting.run<{ routed: number }>('unrouted replay', { body: {} })).routed);
+    case 'remove':
+      if (!isConfirmed) return ask(texts.removeQuestion, { id, act: 'remove' }, texts.remove);
+      await acting.run('unrouted remove', { params: { id } });
+      return noticed(HERE, 'removed');
+    case 'remove-route':
+      if (!isConfirmed) return ask(texts.removeRouteQuestion(name), { name, act: 'remove-route' }, texts.removeRoute);
+      await acting.run('route remove', { params: { name } });
+      return noticed(HERE, 'routeRemoved');
+    case 'save-route': {
+      const priority = form.text('priority') === '' ? {} : { priority: Number(form.text('priority')) };
+      const body = {
+        username: form.text('routeTo'),
+        destination: form.text('destination') || null,
+        keyword: form.text('keyword') || null,
+        ...priority,
+      };
+      await acting.run('route put', { params: { name }, body });
+      return noticed(HERE, 'saved');
+    }
+    default:
+      return null;
+  }
+}
+
+const ask = (question: string, fields: Record<string, string>, submit: string): View =>
+  page(question, confirmation({ question, action: HERE, fields: hidden(fields), submit, back: HERE }), {
+    current: 'unrouted',
+  });
+
+export const unroutedRoutes = [get('/unrouted', (visit) => show(visit)), post('/unrouted', act)];

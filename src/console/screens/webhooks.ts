@@ -1,0 +1,157 @@
+import { EVENT_TYPES } from '../../domain/events.ts';
+import { html } from '../../html.ts';
+import type { Problem } from '../../problem.ts';
+import { confirmation, empty, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
+import { PAGE_ROWS } from '../scan.ts';
+import { texts as peopleTexts } from '../texts/people.ts';
+import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { time } from '../words.ts';
+
+/** Addresses that are told about events, and every attempt to tell them. */
+interface WebhookOutput {
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly username: string | null;
+  readonly state: 'enabled' | 'disabled';
+  readonly disabledReason: string | null;
+}
+interface AttemptOutput {
+  readonly eventId: string;
+  readonly type: string;
+  readonly number: number;
+  readonly at: string;
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly nextAt: string | null;
+}
+
+const texts = peopleTexts.webhooks;
+const HERE = '/console/webhooks';
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, query, form } = visit;
+  const after = query.get('after');
+  const { items, next } = await act.run<{ items: WebhookOutput[]; next: string | null }>('webhook list', {
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
+  const button = (value: string, label: string, url: string) =>
+    html`<button name="act" value="${value}" aria-label="${label}: ${url}">${label}</button>`;
+  const rows = items.map(({ id, url, events, username, state, disabledReason }) => ({
+    key: id,
+    cells: [
+      html`<a href="${HERE}/${id}">${url}</a>`,
+      html`${events.join(', ')}`,
+      html`${username ?? texts.all}`,
+      html`<span class="${state === 'disabled' ? 'bad' : ''}">${texts[state]}</span> ${disabledReason ?? ''}`,
+      html`<form method="post" action="${HERE}" class="buttons">${hidden({ id, url })}${state === 'disabled' ? button('enable', texts.enable, url) : ''}${button('rotate', texts.rotate, url)}${button('remove', texts.remove, url)}</form>`,
+    ],
+  }));
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.title, columns: texts.columns, rows })
+      : empty(texts.empty, texts.emptyHint);
+  const choices = EVENT_TYPES.map(
+    (event) =>
+      html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${event}</label>`,
+  );
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+<h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'url', label: texts.url, type: 'url', value: form.text('url'), isRequired: true, lengthMax: 2_000 })}
+<fieldset><legend>${texts.events}</legend>${choices}</fieldset>${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}
+<p><label class="choice"><input type="checkbox" name="full"> ${texts.full}</label></p><button class="main" name="act" value="add">${texts.submit}</button></form>`;
+  return page(texts.title, main, { current: 'webhooks', ...(problem ? { status: 400 } : {}) });
+};
+
+const secretPage = (secret: string): View =>
+  page(
+    texts.secret,
+    html`<h1>${texts.secret}</h1><pre><code data-copy>${secret}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
+    { current: 'webhooks' },
+  );
+
+const act = async (visit: Visit): Promise<View> => {
+  const { act: acting, form } = visit;
+  const params = { id: form.text('id') };
+  try {
+    switch (form.text('act')) {
+      case 'add': {
+        const username = form.text('username');
+        const body = {
+          url: form.text('url'),
+          events: form.all('event'),
+          full: form.has('full'),
+          ...(username === '' ? {} : { username }),
+        };
+        return secretPage((await acting.run<{ secret: string }>('webhook add', { body })).secret);
+      }
+      case 'rotate':
+        return secretPage((await acting.run<{ secret: string }>('webhook rotate', { params })).secret);
+      case 'enable':
+        await acting.run('webhook enable', { params });
+        return noticed(HERE, 'enabled');
+      default: {
+        if (form.text('confirmed') !== 'yes') {
+          const question = texts.question(form.text('url'));
+          return page(
+            question,
+            confirmation({
+              question,
+              action: HERE,
+              fields: hidden({ ...params, act: 'remove' }),
+              submit: texts.remove,
+              back: HERE,
+            }),
+            { current: 'webhooks' },
+          );
+        }
+        await acting.run('webhook remove', { params });
+        return noticed(HERE, 'removed');
+      }
+    }
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+};
+
+const attempts = async (visit: Visit): Promise<View> => {
+  const { act: acting, params, query, zone } = visit;
+  const after = query.get('after');
+  const id = params.id ?? '';
+  const { items, next } = await acting.run<{ items: AttemptOutput[]; next: string | null }>('webhook attempts', {
+    params: { id },
+    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+  });
+  const rows = items.map(({ eventId, type, number, at, status, error, nextAt }) => ({
+    key: `${eventId}/${number}`,
+    cells: [
+      time(at, zone),
+      html`${type} <span class="quiet">${eventId}</span>`,
+      html`${number}`,
+      html`${status ?? error ?? ''}`,
+      time(nextAt, zone),
+      html`<form method="post" action="${HERE}/${id}">${hidden({ event: eventId })}<button aria-label="${texts.resend} ${eventId}">${texts.resend}</button></form>`,
+    ],
+  }));
+  const list =
+    rows.length > 0
+      ? table({ caption: texts.attempts, columns: texts.attemptColumns, rows })
+      : empty(texts.noAttempts, texts.noAttemptsHint);
+  return page(
+    texts.attempts,
+    html`<h1>${texts.attempts}</h1>${noticeOf(visit, texts.notices)}${list}${pagerOf(visit, next)}`,
+    { current: 'webhooks' },
+  );
+};
+
+const resend = async ({ act: acting, params, form }: Visit): Promise<View> => {
+  const id = params.id ?? '';
+  await acting.run('webhook resend', { params: { id }, body: { eventId: form.text('event') } });
+  return noticed(`${HERE}/${id}`, 'resent');
+};
+
+export const webhookRoutes = [
+  get('/webhooks', (visit) => show(visit)),
+  post('/webhooks', act),
+  get('/webhooks/:id', attempts),
+  post('/webhooks/:id', resend),
+];

@@ -1,0 +1,16 @@
+/** Texts of the audit. */
+export const texts = {
+  title: 'Audit',
+  columns: ['When', 'Who', 'From', 'What', 'On what', 'Fields'],
+  account: 'Account',
+  kinds: {
+    command: 'at the machine',
+    operator: 'operator’s token',
+    account: 'account’s token',
+    'console operator': 'operator',
+    'console account': 'holder',
+    contract: 'client of the contract',
+  } as Readonly<Record<string, string>>,
+  empty: 'Nothing was changed yet.',
+  emptyHint: 'Every change by an operator or a holder appears here, and what clients delete.',
+} as const;

@@ -1,0 +1,41 @@
+import { counted, grouped } from '../words.ts';
+
+/** Texts of retention and erasure. */
+export const texts = {
+  title: 'Retention and erasure',
+  lead: 'For how many days data is kept. Empty: for ever.',
+  kinds: {
+    inbox: 'Received messages',
+    sent: 'Sent messages with their history',
+    audit: 'The audit',
+    ledger: 'Single movements of credits',
+    unrouted: 'Incoming messages without a route',
+  } as Readonly<Record<string, string>>,
+  days: (name: string) => `${name}: days`,
+  older: (count: number) => `too old now: ${grouped(count)}`,
+  preview: 'Show what would go',
+  save: 'Set',
+  question: 'Set these days? What is older is removed within an hour:',
+  nothing: 'Nothing is too old.',
+  line: (name: string, count: number) => `${name}: ${grouped(count)}`,
+  person: 'Erase a person',
+  personLead: 'Everything that all accounts have about a phone number: contacts, messages, evidence on blacklists.',
+  number: 'Phone number',
+  numberHint: 'In international form, such as +27825550201.',
+  account: 'Only in this account',
+  count: 'Count what would be erased',
+  counts: {
+    contacts: 'contacts',
+    inbox: 'received messages',
+    sent: 'sent messages',
+    scheduled: 'scheduled messages, which are cancelled',
+    blacklist: 'entries of the blacklist, of which a hash stays',
+    movements: 'movements of credits that named it, which stay without it',
+    profiles: 'profiles that have it, which stay',
+    unrouted: 'incoming messages without a route',
+  } as Readonly<Record<string, string>>,
+  erase: (rows: number) => `Erase ${counted(rows, 'entry', 'entries')}`,
+  eraseQuestion: (accounts: number) => `Erase this person from ${counted(accounts, 'account')}? This cannot be undone.`,
+  unknown: 'No account knows this number.',
+  notices: { set: 'The days are set.', erased: (count: bigint) => `Erased ${counted(count, 'entry', 'entries')}.` },
+} as const;

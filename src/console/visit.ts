@@ -1,0 +1,85 @@
+import type { Origin, Session } from '../domain/sessions.ts';
+import type { SignIn } from '../domain/sign-in.ts';
+import type { Html } from '../html.ts';
+import type { Services } from '../operator/action.ts';
+import type { domainOf } from '../operator/domain.ts';
+import type { Acting } from './acting.ts';
+import type { Form } from './form.ts';
+import type { Place } from './session.ts';
+
+/** One request of somebody who is signed in, as a screen gets it. */
+export interface Visit {
+  readonly session: Session;
+  readonly isOperator: boolean;
+  /** `/console` for a holder; `/console/accounts/acme` where an operator looks at an account. */
+  readonly base: string;
+  /** The account that the screen is about. */
+  readonly account: { readonly id: bigint; readonly username: string };
+  /** IANA name of the time zone in which times are shown. */
+  readonly zone: string;
+  readonly now: number;
+  /** Of the request, without the query. */
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly form: Form;
+  readonly services: Services;
+  readonly domain: ReturnType<typeof domainOf>;
+  readonly act: Acting;
+  readonly signIn: SignIn;
+  readonly origin: Origin;
+  readonly place: Place;
+  /** Set while a stream is written: the client has closed the connection. */
+  readonly signal: AbortSignal;
+}
+
+/** What a screen answers. */
+export type View =
+  | {
+      readonly kind: 'page';
+      readonly title: string;
+      readonly main: Html;
+      readonly status?: number;
+      /** The item of the navigation that it belongs to. */
+      readonly current?: string;
+      readonly cookie?: string;
+      /** `no-store` where it is not given. */
+      readonly cacheControl?: string;
+      /** Seconds after which it is worth to try again. */
+      readonly retryAfter?: number;
+    }
+  | { readonly kind: 'redirect'; readonly to: string; readonly cookie?: string }
+  /** A part of a page, for the script: it has an ETag. */
+  | { readonly kind: 'fragment'; readonly html: Html }
+  | { readonly kind: 'json'; readonly value: unknown }
+  | { readonly kind: 'download'; readonly fileName: string; readonly text: AsyncIterable<string> }
+  /** A page whose main part comes in pieces, so that people see the progress of long work. */
+  | { readonly kind: 'progress'; readonly title: string; readonly pieces: AsyncIterable<Html> };
+
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  /** Below the base, with `:name` for parameters. */
+  readonly path: string;
+  readonly show: (visit: Visit) => Promise<View>;
+  /** The most bytes of a form; 256 KiB where it is not given. */
+  readonly bytesMax?: number;
+}
+
+export const get = (path: string, show: Route['show']): Route => ({ method: 'GET', path, show });
+export const post = (path: string, show: Route['show'], bytesMax?: number): Route =>
+  bytesMax === undefined ? { method: 'POST', path, show } : { method: 'POST', path, show, bytesMax };
+
+export const page = (
+  title: string,
+  main: Html,
+  more: Omit<Partial<Extract<View, { kind: 'page' }>>, 'kind' | 'title' | 'main'> = {},
+) => ({ kind: 'page', title, main, ...more }) as const satisfies View;
+export const redirect = (to: string, cookie?: string): View =>
+  cookie === undefined ? { kind: 'redirect', to } : { kind: 'redirect', to, cookie };
+
+/** Back to a screen, which says what was done: `notice` is a key of its texts. */
+export function noticed(to: string, notice: string, count?: number | bigint): View {
+  const query = new URLSearchParams({ notice });
+  if (count !== undefined) query.set('count', String(count));
+  return redirect(`${to}${to.includes('?') ? '&' : '?'}${query}`);
+}

@@ -1,0 +1,105 @@
+import { type Html, html } from '../html.ts';
+
+/** How values are shown to people: times in a zone, grouped numbers, texts of strangers. */
+
+export const grouped = (value: number | bigint | string): string => BigInt(value).toLocaleString('en');
+
+/** `1 message`, `2,000 messages`. */
+export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
+  `${grouped(count)} ${BigInt(count) === 1n ? one : many}`;
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+function formatOf(zone: string): Intl.DateTimeFormat {
+  const known = formats.get(zone);
+  if (known) return known;
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone: zone,
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+  });
+  if (formats.size < 500) formats.set(zone, format);
+  return format;
+}
+
+/** An instant, or its RFC 3339 form, as `16 Nov 2026, 14:05:00`. */
+export function time(at: number | string | null, zone: string): Html {
+  if (at === null) return html`<span class="quiet">–</span>`;
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return html`<span class="quiet">–</span>`;
+  return html`<time datetime="${date.toISOString()}">${formatOf(zone).format(date)}</time>`;
+}
+
+/** `2026-11-16T14:05` in a zone, as a field of the type datetime-local has it. */
+export function localTime(at: number, zone: string): string {
+  const parts = new Intl.DateTimeFormat('en-CA', {
+    timeZone: zone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  }).formatToParts(at);
+  const of = (type: string) => parts.find((part) => part.type === type)?.value ?? '00';
+  return `${of('year').padStart(4, '0')}-${of('month')}-${of('day')}T${of('hour')}:${of('minute')}`;
+}
+
+const LOCAL = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2}))?$/;
+
+/**
+ * The instant that a local time names in a zone; null where it is none. A time that the change to
+ * summer time skips is the one an hour later.
+ */
+export function instantOf(text: string, zone: string): number | null {
+  const match = LOCAL.exec(text);
+  if (!match) return null;
+  const [year, month, day, hour = 0, minute = 0] = match.slice(1).map((part) => Number(part ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const wanted = Date.UTC(year, month - 1, day, hour, minute);
+  const written = new Date(wanted).toISOString().slice(0, 16);
+  if (Number.isNaN(wanted) || written !== `${text.slice(0, 10)}T${text.slice(11, 16) || '00:00'}`) return null;
+  let instant = wanted;
+  // The offset of the zone depends on the instant, so it is looked for twice.
+  for (let round = 0; round < 2; round += 1) {
+    const shown = Date.parse(`${localTime(instant, zone)}:00Z`);
+    instant += wanted - shown;
+  }
+  return instant;
+}
+
+/** `+02:00`, for the page that asks for a time. */
+export const zoneName = (zone: string): string => zone.replaceAll('_', ' ');
+
+// Control characters besides line ends and tabs, marks of direction, and what stands for damage.
+const UNSHOWN = /(?![\n\r\t])[\p{Cc}\p{Cs}\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffd]/u;
+const EACH_UNSHOWN = new RegExp(`(${UNSHOWN.source})`, 'u');
+
+/** The text of a message. Characters that cannot be shown are marked with their number. */
+export function messageText(text: string | null, lengthMax = Number.POSITIVE_INFINITY): Html {
+  if (text === null || text === '') return html`<span class="quiet">(no text)</span>`;
+  const cut = [...text].length > lengthMax ? `${[...text].slice(0, lengthMax).join('')}…` : text;
+  if (!UNSHOWN.test(cut)) return html`<bdi>${cut}</bdi>`;
+  const pieces = cut
+    .split(EACH_UNSHOWN)
+    .map((piece) => (UNSHOWN.test(piece) && [...piece].length === 1 ? unshown(piece) : piece));
+  return html`<bdi>${pieces}</bdi>`;
+}
+
+function unshown(character: string): Html {
+  const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+  return html`<mark class="unshown" title="A character that cannot be shown">${code}</mark>`;
+}
+
+/** A number or a name of a sender, which may be missing. */
+export const party = (text: string | null): Html =>
+  text === null || text === '' ? html`<span class="quiet">(unknown)</span>` : html`<bdi>${text}</bdi>`;

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { accountRecord } from '../../domain/account-records.ts';
+import { BATCH_MAX } from '../../domain/message-batches.ts';
+import { badField } from '../../problem.ts';
+import { type Action, accountAction } from '../action.ts';
+import { domainOf } from '../domain.ts';
+import { accountParams, credits, instant, rowId } from '../schemas.ts';
+
+/** Many messages in one transaction. What is gone already is left out. */
+
+const ids = z.array(rowId).min(1).max(BATCH_MAX).describe(`Ids of messages, at most ${BATCH_MAX}.`);
+const output = z.strictObject({ done: z.int().describe('How many of them were there.') });
+const counted = ({ params, body }: { params: { username: string }; body: { ids: unknown[] } }) =>
+  `${params.username}/${body.ids.length} messages`;
+
+const changeInbox = accountAction({
+  name: 'inbox change-many',
+  scope: 'messages:read',
+  accountTokens: true,
+  method: 'POST',
+  path: '/accounts/{username}/inbox/change-many',
+  summary: 'Mark or delete many received messages.',
+  params: accountParams,
+  body: z.strictObject({ ids, change: z.enum(['read', 'unread', 'delete']).describe('What becomes of them.') }),
+  output,
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme' },
+    body: { ids: ['1001', '1002'], change: 'read' },
+    output: { done: 2 },
+  },
+  target: counted,
+  command: { say: ({ done }) => `Done for ${done} messages.` },
+  run: async (services, { body }) => ({
+    done: await domainOf(services).batches.changeReceived(services.account.id, body.ids, body.change),
+  }),
+});
+
+const changeSent = accountAction({
+  name: 'message change-many',
+  scope: 'messages:read',
+  accountTokens: true,
+  method: 'POST',
+  path: '/accounts/{username}/messages/change-many',
+  summary: 'Mark the statuses of many sent messages as seen, or delete the messages.',
+  params: accountParams,
+  body: z.strictObject({ ids, change: z.enum(['mark', 'delete']).describe('What becomes of them.') }),
+  output,
+  problems: ['not-found'],
+  example: { params: { username: 'acme' }, body: { ids: ['2001'], change: 'mark' }, output: { done: 1 } },
+  target: counted,
+  command: { say: ({ done }) => `Done for ${done} messages.` },
+  run: async (services, { body }) => ({
+    done: await domainOf(services).batches.changeSent(services.account.id, body.ids, body.change),
+  }),
+});
+
+const cancelMany = accountAction({
+  name: 'message cancel-many',
+  scope: 'messages:send',
+  accountTokens: true,
+  method: 'POST',
+  path: '/accounts/{username}/messages/cancel-many',
+  summary: 'Cancel many scheduled messages. The credits held for them are free again.',
+  description: 'Messages that are being sent already are left alone.',
+  params: accountParams,
+  body: z.strictObject({ ids }),
+  output: z.strictObject({ cancelled: z.int(), creditsReturned: credits }),
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme' },
+    body: { ids: ['3001', '3002'] },
+    output: { cancelled: 2, creditsReturned: '2' },
+  },
+  target: counted,
+  command: {
+    say: ({ cancelled, creditsReturned }) => `Cancelled ${cancelled} messages. Credits returned: ${creditsReturned}.`,
+  },
+  run: async (services, { body }) => domainOf(services).batches.cancelScheduled(services.account.id, body.ids),
+});
+
+const reschedule = accountAction({
+  name: 'message reschedule',
+  scope: 'messages:send',
+  accountTokens: true,
+  method: 'POST',
+  path: '/accounts/{username}/messages/reschedule',
+  summary: 'Give scheduled messages another time.',
+  description:
+    'Quiet hours of the account hold. Messages that are being sent already, or that must not be sent so late, are left alone.',
+  params: accountParams,
+  body: z.strictObject({ ids, sendAt: instant.describe('The new time, in the future.') }),
+  output: z.strictObject({ moved: z.int() }),
+  problems: ['not-found'],
+  example: {
+    params: { username: 'acme' },
+    body: { ids: ['3001'], sendAt: '2026-11-16T12:00:00Z' },
+    output: { moved: 1 },
+  },
+  target: counted,
+  command: { say: ({ moved }) => `Moved ${moved} messages.` },
+  run: async (services, { body: { ids: chosen, sendAt } }) => {
+    const { database, account, now, tryForMs } = services;
+    if (sendAt <= now()) throw badField('sendAt', 'expected an instant in the future');
+    const { quietHours, timeZone } = await accountRecord(database, account.username);
+    const wanted = { at: sendAt, quietHours, timeZone, tryForMs };
+    return { moved: await domainOf(services).batches.reschedule(account.id, chosen, wanted) };
+  },
+});
+
+export const batchActions: readonly Action[] = [changeInbox, changeSent, cancelMany, reschedule];

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { accountId } from '../../src/domain/account-records.ts';
+import { createMessageRecords } from '../../src/domain/message-records.ts';
+import { joined } from '../../src/domain/transactions.ts';
+import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { act, type ConsoleClient, signedIn } from './console-client.ts';
+
+/** What people do with lists: on selected rows, and on all that match. */
+onEveryEngine('acts of the console', (engine) => {
+  async function opened(t: {
+    after(work: () => Promise<void>): void;
+  }): Promise<{ api: OperatorApi; client: ConsoleClient }> {
+    const api = await startOperatorApi(engine);
+    t.after(() => api.stop());
+    return { api, client: await signedIn(api, { username: 'acme' }) };
+  }
+  const params = { username: 'acme' };
+  const receive = (api: OperatorApi, text: string) =>
+    act<{ id: string }>(api, 'inbox receive', { params, body: { text, sender: '+27825550299' } });
+  /** In one transaction. */
+  const receiveMany = async ({ services: { database, now } }: OperatorApi, count: number) => {
+    const account = await accountId(database, 'acme');
+    await database.transaction(account, async (queries) => {
+      const records = createMessageRecords(joined(database, queries), now);
+      for (let number = 0; number < count; number += 1) {
+        const message = { gatewayId: null, sender: '+27825550299', shortCode: null, receivedAt: now() };
+        await records.receive(account, { ...message, text: `number ${number}` });
+      }
+    });
+  };
+  const inbox = async (api: OperatorApi) =>
+    (await act<{ items: { id: string; read: boolean }[] }>(api, 'inbox list', { params, query: { limit: '500' } }))
+      .items;
+  const snapshotOf = async (client: ConsoleClient, path = '/console/inbox') =>
+    /name="snapshot" value="(\d+)"/.exec((await client.get(path)).text)?.[1] ?? assert.fail('no snapshot');
+
+  test('a stale selection acts on what still exists and says how many', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'inbox remove', { params: { ...params, id: '1003' } });
+    const done = await client.post('/console/inbox', {
+      act: 'read',
+      scope: 'selected',
+      id: ['1003', '1004', 'x', '-'],
+    });
+    assert.equal(done.location, '/console/inbox?notice=read&count=1');
+    assert.match((await client.get(done.location as string)).text, /Marked 1 message as read/);
+  });
+
+  test('all that match are those that were shown: what arrived meanwhile is untouched', async (t) => {
+    const { api, client } = await opened(t);
+    const before = await inbox(api);
+    const snapshot = await snapshotOf(client);
+    const { id } = await receive(api, 'came later');
+    const fields = { act: 'delete', scope: 'all', snapshot };
+    const question = await client.post('/console/inbox', fields);
+    assert.match(question.text, new RegExp(`Delete ${before.length} received messages\\?`));
+    const done = await client.post('/console/inbox', { ...fields, confirmed: 'yes' });
+    assert.equal(done.location, `/console/inbox?notice=delete&count=${before.length}`);
+    assert.deepEqual(
+      (await inbox(api)).map((message) => message.id),
+      [id],
+    );
+  });
+
+  test('all that match a search are marked, and no others', async (t) => {
+    const { api, client } = await opened(t);
+    for (const text of ['red one', 'blue', 'RED two']) await receive(api, text);
+    const snapshot = await snapshotOf(client, '/console/inbox?q=red');
+    const done = await client.post('/console/inbox', { act: 'read', scope: 'all', snapshot, q: 'red' });
+    assert.equal(done.location, '/console/inbox?notice=read&count=2');
+    assert.match((await client.get('/console/inbox?state=unread&q=blue')).text, />blue</);
+    assert.doesNotMatch((await client.get('/console/inbox?state=unread&q=red')).text, /red one/);
+  });
+
+  test('many are handled in batches with progress', async (t) => {
+    const { api, client } = await opened(t);
+    await receiveMany(api, 600);
+    const total = (await act<{ items: unknown[] }>(api, 'inbox list', { params, query: { limit: '500' } })).items
+      .length;
+    assert.equal(total, 500);
+    const { text } = await client.post('/console/inbox', {
+      act: 'read',
+      scope: 'all',
+      snapshot: await snapshotOf(client),
+    });
+    assert.match(text, /500 of \d+ done.*Finished: \d+ entries/s);
+    assert.ok((await inbox(api)).every(({ read }) => read));
+  });
+
+  test('pages go on by cursor, 50 rows each, without a row twice', async (t) => {
+    const { api, client } = await opened(t);
+    await receiveMany(api, 60);
+    const keysOf = (text: string) => [...text.matchAll(/<tr data-key="(-?\d+)"/g)].map((match) => match[1]);
+    const first = await client.get('/console/inbox');
+    const [, next = ''] = /rel="next" href="([^"]+)"/.exec(first.text) ?? [];
+    await receive(api, 'arrives between the pages');
+    const second = await client.get(next.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))));
+    const keys = [...keysOf(first.text), ...keysOf(second.text)];
+    assert.equal(keysOf(first.text).length, 50);
+    assert.equal(new Set(keys).size, keys.length);
+    assert.equal(keys.length, 66);
+  });
+
+  test('a fragment has an ETag, and 304 while nothing changes', async (t) => {
+    const { api, client } = await opened(t);
+    const first = await client.get('/console/inbox?part=rows');
+    const etag = first.headers.get('etag') ?? assert.fail('no ETag');
+    assert.doesNotMatch(first.text, /<html|<h1/);
+    assert.equal((await client.get('/console/inbox?part=rows', { 'If-None-Match': etag })).status, 304);
+    await receive(api, 'new');
+    assert.equal((await client.get('/console/inbox?part=rows', { 'If-None-Match': etag })).status, 200);
+  });
+
+  test('scheduled messages are cancelled after a question, and their credits come back', async (t) => {
+    const { client } = await opened(t);
+    const fields = { act: 'delete', scope: 'all', snapshot: await snapshotOf(client, '/console/scheduled') };
+    assert.match((await client.post('/console/scheduled', fields)).text, /Cancel 2 scheduled messages\?/);
+    const done = await client.post('/console/scheduled', { ...fields, confirmed: 'yes' });
+    assert.equal(done.location, '/console/scheduled?notice=cancel&count=2');
+    assert.match((await client.get('/console/scheduled')).text, /No message is scheduled/);
+  });
+
+  test('scheduled messages move to another time in the zone of the account, and not into the past', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'account change', { params, body: { timeZone: 'Africa/Johannesburg' } });
+    const body = { recipients: ['+27825550201'], text: 'later', sendAt: '2026-11-20T08:00:00Z' };
+    const { accepted } = await act<{ accepted: { id: string }[] }>(api, 'message send', { params, body });
+    const id = accepted[0]?.id ?? assert.fail();
+    const move = (when: string) => client.post('/console/scheduled', { act: 'move', scope: 'selected', id, when });
+    assert.match((await move('2026-11-01T10:00')).location ?? '', /notice=badTime/);
+    assert.equal((await move('2026-11-21T10:30')).location, '/console/scheduled?notice=move&count=1');
+    const shown = await act<{ scheduledAt: string }>(api, 'message show', { params: { ...params, id } });
+    assert.equal(shown.scheduledAt, '2026-11-21T08:30:00.000Z');
+    const { items } = await act<{ items: { id: string; dueAt: string }[] }>(api, 'queue list', {});
+    assert.equal(items.find((each) => each.id === id)?.dueAt, '2026-11-21T08:30:00.000Z');
+  });
+
+  test('the same number twice is told and allowed; a group that is not empty asks first', async (t) => {
+    const { client } = await opened(t);
+    const twice = await client.post('/console/contacts', { mobile: '082 555 0201', name: 'Anna' });
+    assert.match(twice.location ?? '', /notice=(twice|added)/);
+    const bad = await client.post('/console/contacts', { mobile: 'no digits', name: 'Kept name' });
+    assert.equal(bad.status, 400);
+    assert.match(bad.text, /value="Kept name"/);
+    assert.match((await client.post('/console/groups/1/remove')).text, /Its \d+ contacts stay/);
+  });
+
+  test('a file is checked before it is imported, with proposals for what a spreadsheet broke', async (t) => {
+    const { api, client } = await opened(t);
+    const data = new FormData();
+    data.set('file', new File(['Cell;First name\n2.78E+10;Broken\n+27825550888;Good\n'], 'contacts.csv'));
+    const page = await client.upload('/console/import', data);
+    assert.equal(page.status, 200, page.text);
+    assert.match(page.text, /The file has 2 rows/);
+    assert.match(page.text, /data-label="Row">2</);
+    const [, kept = ''] = /name="kept" value="([^"]+)"/.exec(page.text) ?? [];
+    const file = kept.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
+    const refused = await client.post('/console/import', { kept: file, act: 'import' });
+    assert.match(refused.text, /role="alert"/);
+    const done = await client.post('/console/import', { kept: file, act: 'import', skip_bad: 'on' });
+    assert.match(done.text, /Imported: 1 contact added, 0 changed, 1 left out/);
+    const { items } = await act<{ items: unknown[] }>(api, 'contact list', {
+      params,
+      query: { mobile: '+27825550888' },
+    });
+    assert.equal(items.length, 1);
+  });
+
+  test('a user_id and a token are shown once; the last user_id warns before it is revoked', async (t) => {
+    const { client } = await opened(t);
+    const { text } = await client.post('/console/access/tokens', { tokenName: 'shop', scope: ['messages:send'] });
+    const [token = ''] = /cola_[\w-]{43}/.exec(text) ?? [];
+    assert.notEqual(token, '');
+    assert.ok(!(await client.get('/console/access')).text.includes(token));
+    const [hash = ''] = /[0-9a-f]{64}/.exec((await client.get('/console/access')).text) ?? [];
+    assert.match((await client.post('/console/access/user-ids/revoke', { hash })).text, /It is the last valid one/);
+  });
+
+  test('the second step is asked for at the next sign-in, and a recovery code works once', async (t) => {
+    const { api, client } = await opened(t);
+    await client.post('/console/access/password', { password: 'eleven purple rivers' });
+    const begun = await client.post('/console/access/factor', { act: 'begin' });
+    const [, secret = ''] = /name="secret" value="([A-Z2-7]+)"/.exec(begun.text) ?? [];
+    assert.match(begun.text, /<svg/);
+    const { codeOf, fromBase32, stepOf } = await import('../../src/domain/totp.ts');
+    const code = codeOf(fromBase32(secret), stepOf(api.clock.now));
+    const on = await client.post('/console/access/factor', { act: 'confirm', secret, code });
+    const [recovery = ''] = /[a-z2-7]{4}(?:-[a-z2-7]{4}){3}/.exec(on.text) ?? assert.fail(on.text);
+    const fields = { name: 'acme', password: 'eleven purple rivers' };
+    for (const expected of ['/console/', null]) {
+      client.cookie = '';
+      assert.equal((await client.post('/console/sign-in', fields)).location, '/console/sign-in/code');
+      assert.equal((await client.get('/console/inbox')).status, 303);
+      assert.equal((await client.post('/console/sign-in/code', { code: recovery })).location, expected);
+    }
+  });
+});

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { after, describe } from 'node:test';
+import axe from 'axe-core';
+import { type Browser, type BrowserContextOptions, chromium as launcher, type Page } from 'playwright-core';
+import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { engines } from '../support/engines.ts';
+import { chromium, testWith } from '../support/peers.ts';
+import { act, linkFor } from './console-client.ts';
+import { HOLDER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
+
+/** The console in a real browser. No page reports an error or asks another server. */
+
+const sqlite = engines[0] as (typeof engines)[number];
+const peer = chromium();
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--no-first-run',
+];
+
+let launched: Promise<Browser> | undefined;
+after(async () => (await launched)?.close());
+
+interface Visit {
+  readonly api: OperatorApi;
+  readonly page: Page;
+  open(path: string): Promise<void>;
+  signIn(owner: { username: string } | { operator: string }): Promise<void>;
+}
+
+function inConsole(
+  behaviour: string,
+  work: (visit: Visit) => Promise<void>,
+  options: BrowserContextOptions & { allowedErrors?: RegExp } = {},
+): void {
+  testWith(peer, behaviour, async (executablePath) => {
+    const { allowedErrors, ...contextOptions } = options;
+    launched ??= launcher.launch({ executablePath, args: FLAGS });
+    const api = await startOperatorApi(sqlite);
+    const context = await (await launched).newContext(contextOptions);
+    try {
+      const page = await context.newPage();
+      page.setDefaultTimeout(60_000);
+      const errors: string[] = [];
+      page.on('pageerror', (error) => errors.push(String(error)));
+      page.on('console', (line) => {
+        if (line.type() === 'error' || /Content Security Policy/.test(line.text())) errors.push(line.text());
+      });
+      page.on('request', (request) => {
+        if (!/^data:/.test(request.url()) && !request.url().startsWith(`${api.address}/`)) errors.push(request.url());
+      });
+      const open = async (path: string) => void (await page.goto(api.address + path));
+      const signIn: Visit['signIn'] = async (owner) => {
+        await open(await linkFor(api, owner));
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      };
+      await work({ api, page, open, signIn });
+      assert.deepEqual(
+        errors.filter((error) => !allowedErrors?.test(error)),
+        [],
+      );
+    } finally {
+      await context.close();
+      await api.stop();
+    }
+  });
+}
+
+/** What a check for accessibility finds wrong; with `rules` only by these. */
+async function barriers(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<{
+    violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[];
+  }>(rules ? `axe.run({ runOnly: ${JSON.stringify(rules)} })` : 'axe.run()');
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`),
+  );
+}
+
+const CHECKED = "[...document.querySelectorAll('tbody input[name=id]')].map((box) => box.checked)";
+
+const overflow = (page: Page): Promise<number> =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+/** The whole check wide and light; then, without loading it again, what differs narrow and dark. */
+async function look(page: Page, path: string): Promise<void> {
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.emulateMedia({ colorScheme: 'light' });
+  assert.deepEqual(await barriers(page), [], path);
+  assert.ok((await overflow(page)) <= 0, `${path} is too wide at 1280 px`);
+  await page.setViewportSize({ width: 360, height: 800 });
+  await page.emulateMedia({ colorScheme: 'dark' });
+  assert.ok((await overflow(page)) <= 0, `${path} is too wide at 360 px`);
+  const rules = ['color-contrast', 'target-size', 'scrollable-region-focusable', 'label'];
+  assert.deepEqual(await barriers(page, rules), [], `${path} at 360 px, dark`);
+}
+
+describe('screens of the console in Chromium', () => {
+  for (const [owner, paths] of [
+    [{ username: 'acme' }, ['/console/sign-in', ...HOLDER_SCREENS]],
+    [{ operator: 'ann' }, [...OPERATOR_SCREENS, '/console/accounts/acme/inbox']],
+  ] as const) {
+    const who = 'username' in owner ? 'a holder' : 'an operator';
+    inConsole(`every screen of ${who} is accessible and fits, wide and narrow, light and dark`, async (visit) => {
+      const { page, open, signIn, api } = visit;
+      await signIn(owner);
+      for (const path of paths) {
+        await open(path);
+        await look(page, path);
+      }
+      assert.deepEqual(
+        api.logged.filter((line) => /"level":[56]0/.test(line)),
+        [],
+      );
+    });
+  }
+
+  for (const width of [320, 1600]) {
+    inConsole(
+      `no screen is too wide at ${width} px`,
+      async ({ page, open, signIn }) => {
+        await signIn({ username: 'acme' });
+        for (const path of HOLDER_SCREENS) {
+          await open(path);
+          assert.ok((await overflow(page)) <= 0, path);
+        }
+      },
+      { viewport: { width, height: 800 } },
+    );
+  }
+});
+
+describe('working in the console in Chromium', () => {
+  for (const javaScriptEnabled of [true, false]) {
+    inConsole(
+      `a message is written, checked and sent with the script ${javaScriptEnabled ? 'on' : 'off'}`,
+      async ({ page, open, signIn, api }) => {
+        await signIn({ username: 'acme' });
+        await open('/console/compose');
+        await page.getByLabel('To', { exact: true }).fill('+27825550201\n12');
+        await page.getByLabel('Text', { exact: true }).fill('From the browser');
+        if (javaScriptEnabled) await page.getByText('1 part · GSM alphabet').waitFor();
+        await page.getByRole('button', { name: 'Check' }).click();
+        await page.getByText('1 message will go.').waitFor();
+        await page.getByRole('button', { name: 'Go back and change it' }).click();
+        assert.equal(await page.getByLabel('Text', { exact: true }).inputValue(), 'From the browser');
+        await page.getByRole('button', { name: 'Check' }).click();
+        await page.getByRole('button', { name: 'Send 1 message' }).dblclick();
+        await page.getByText('1 message accepted').waitFor();
+        const { items } = await act<{ items: { text: string }[] }>(api, 'message list', {
+          params: { username: 'acme' },
+        });
+        assert.equal(items.filter(({ text }) => text === 'From the browser').length, 1);
+      },
+      { javaScriptEnabled },
+    );
+  }
+
+  inConsole(
+    'messages are marked and deleted without the script',
+    async ({ page, open, signIn, api }) => {
+      await signIn({ username: 'acme' });
+      await open('/console/inbox');
+      await page.locator('tbody input[name=id]').first().check();
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByText('Delete 1 received message?').waitFor();
+      await page.getByRole('button', { name: 'Delete 1 message' }).click();
+      await page.getByText('Deleted 1 message.').waitFor();
+      const { items } = await act<{ items: unknown[] }>(api, 'inbox list', { params: { username: 'acme' } });
+      assert.equal(items.length, 5);
+    },
+    { javaScriptEnabled: false },
+  );
+
+  inConsole('keys move, select and open rows, and a field takes them as text', async ({ page, signIn }) => {
+    await signIn({ username: 'acme' });
+    await page.keyboard.press('g');
+    await page.keyboard.press('i');
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    assert.deepEqual(await page.evaluate(CHECKED), [false, true, false, false, false, false]);
+    await page.keyboard.press('m');
+    await page.getByText('Marked 1 message as read.').waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('/');
+    await page.keyboard.type('gixj?');
+    assert.equal(await page.locator('input[type=search]').inputValue(), 'gixj?');
+  });
+
+  inConsole('a keyboard alone signs in and reads the inbox', async ({ page, open, signIn }) => {
+    await signIn({ username: 'acme' });
+    await open('/console/access');
+    await page.getByLabel('New password').fill('eleven purple rivers');
+    await page.keyboard.press('Enter');
+    await page.getByText('The password is set.').waitFor();
+    await page.context().clearCookies();
+    await open('/console/inbox');
+    await page.getByLabel('Name', { exact: true }).focus();
+    await page.keyboard.type('acme');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('eleven purple rivers');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'To the content');
+  });
+
+  inConsole(
+    'a new message waits behind a button and keeps the selection; after a sign-out the page says so',
+    async ({ page, open, signIn, api }) => {
+      await signIn({ username: 'acme' });
+      await open('/console/inbox');
+      await page.locator('tbody input[name=id]').first().check();
+      await act(api, 'inbox receive', {
+        params: { username: 'acme' },
+        body: { text: 'brand new', sender: '+27825550201' },
+      });
+      await page.getByRole('button', { name: '1 new – show' }).click();
+      await page.getByText('brand new').waitFor();
+      assert.equal(await page.locator('tbody input[name=id]:checked').count(), 1);
+      await page.context().clearCookies();
+      await page.getByText('You were signed out.').waitFor();
+      assert.match(page.url(), /\/console\/inbox$/);
+    },
+    { allowedErrors: /401/ },
+  );
+});

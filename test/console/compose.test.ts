@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createConsole } from '../../src/console/app.ts';
+import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { act, type ConsoleClient, type ConsolePage, type Fields, linkFor, signedIn } from './console-client.ts';
+
+/** Writing, checking and sending, as a browser without script does it. */
+
+const decoded = (text: string): string => text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
+
+/** The fields of the form that sends, as the page of the check has them. */
+function fieldsOf({ text }: ConsolePage, action: string): Record<string, string[]> {
+  const [, form = ''] = text.split(`action="${action}">`);
+  const fields: Record<string, string[]> = {};
+  const whole = form.slice(0, form.indexOf('</form>'));
+  for (const [, name, value] of whole.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)) {
+    fields[name as string] = [...(fields[name as string] ?? []), decoded(value as string)];
+  }
+  for (const [, name, value] of whole.matchAll(/<textarea hidden name="(\w+)">([^<]*)<\/textarea>/g)) {
+    // A parser of HTML drops the first line end of a text area.
+    fields[name as string] = [decoded(value as string).replace(/^\n/, '')];
+  }
+  return fields;
+}
+
+onEveryEngine('compose, check and send', (engine) => {
+  async function opened(t: {
+    after(work: () => Promise<void>): void;
+  }): Promise<{ api: OperatorApi; client: ConsoleClient }> {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    await act(api, 'account add', { body: { username: 'acme', region: 'ZA', credits: '30000' } });
+    return { api, client: await signedIn(api, { username: 'acme' }) };
+  }
+  const sent = async (api: OperatorApi) =>
+    (
+      await act<{ items: { recipient: string }[] }>(api, 'message list', {
+        params: { username: 'acme' },
+        query: { limit: '500' },
+      })
+    ).items;
+  const KEY = 'a'.repeat(32);
+  const ROWS = engine.name === 'sqlite' ? 10_000 : 2_000;
+  const SHOWN = ROWS.toLocaleString('en');
+  const check = (client: ConsoleClient, fields: Fields) => client.post('/console/compose', { key: KEY, ...fields });
+
+  test('the check names every refused number with its line, and nothing is sent yet', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'blacklist add', { params: { username: 'acme' }, body: { number: '+27825550203' } });
+    const to = '0825550201\n12\n+27825550203, 082 555 0202\n+27825550201';
+    const page = await check(client, { to, text: 'Hello’' });
+    assert.equal(page.status, 200);
+    assert.match(page.text, /2 messages will go/);
+    assert.match(page.text, /1 number more than once/);
+    assert.match(page.text, /line 2<\/td><td data-label="Number"><bdi>12<\/bdi>.*not a phone number that can exist/s);
+    assert.match(page.text, /line 3<\/td><td data-label="Number"><bdi>\+27825550203<\/bdi>.*blacklist/s);
+    assert.deepEqual(await sent(api), []);
+  });
+
+  test('a double click, a reload and a second tab send one batch', async (t) => {
+    const { api, client } = await opened(t);
+    const fields = fieldsOf(await check(client, { to: '0825550201', text: 'Once' }), '/console/compose/send');
+    const [one, other] = await Promise.all([
+      client.post('/console/compose/send', fields),
+      client.post('/console/compose/send', fields),
+    ]);
+    const again = await client.post('/console/compose/send', fields);
+    assert.deepEqual(
+      [one.location, other.location, again.location],
+      Array(3).fill('/console/sent?notice=accepted&count=1'),
+    );
+    assert.equal((await sent(api)).length, 1);
+    // Back to the form and through the check again: the same key, the same content.
+    const back = fieldsOf(await check(client, { to: '0825550201', text: 'Once' }), '/console/compose/send');
+    await client.post('/console/compose/send', back);
+    assert.equal((await sent(api)).length, 1);
+  });
+
+  test('a message without a time is shown as sent at once, though the clock goes on while it is accepted', async (t) => {
+    const { api } = await opened(t);
+    const ticking = () => {
+      api.clock.now += 1;
+      return api.clock.now;
+    };
+    const console = createConsole({
+      services: { ...api.services, now: ticking },
+      admitClient: () => {},
+      report: () => {},
+    });
+    const link = await linkFor(api, { username: 'acme' });
+    const post = (path: string, cookie: string, fields: Record<string, string> = {}) => {
+      const headers = { 'Sec-Fetch-Site': 'same-origin', cookie };
+      const request = new Request(`http://localhost${path}`, {
+        method: 'POST',
+        body: new URLSearchParams(fields),
+        headers,
+      });
+      return console({ request, client: '127.0.0.1', base: 'http://localhost', id: '1' });
+    };
+    const cookie = (await post(link, '')).headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    const fields = { key: KEY, text: 'Now', to: '0825550201', recipients: '0825550201' };
+    assert.match(await (await post('/console/compose', cookie, fields)).text(), /<dt>To be sent<\/dt><dd>at once</);
+    const sentAtOnce = await post('/console/compose/send', cookie, fields);
+    assert.equal(sentAtOnce.headers.get('location'), '/console/sent?notice=accepted&count=1');
+  });
+
+  test('another text with the same key is another message', async (t) => {
+    const { api, client } = await opened(t);
+    for (const text of ['One', 'Two']) {
+      await client.post(
+        '/console/compose/send',
+        fieldsOf(await check(client, { to: '0825550201', text }), '/console/compose/send'),
+      );
+    }
+    assert.equal((await sent(api)).length, 2);
+  });
+
+  test('the same text to the same numbers with a new key is told at the check', async (t) => {
+    const { client } = await opened(t);
+    const fields = { to: '0825550201', text: 'Again' };
+    const first = await check(client, fields);
+    assert.doesNotMatch(first.text, /to these very numbers before/);
+    await client.post('/console/compose/send', fieldsOf(first, '/console/compose/send'));
+    assert.match((await check(client, { ...fields, key: 'b'.repeat(32) })).text, /to these very numbers before/);
+  });
+
+  test('going back keeps everything that was typed', async (t) => {
+    const { api, client } = await opened(t);
+    const group = await act<{ id: string }>(api, 'group add', {
+      params: { username: 'acme' },
+      body: { name: 'Customers' },
+    });
+    const typed = {
+      to: '0825550201\n0825550202',
+      text: '\nfirst line empty, "quotes" & <tags>',
+      when: '2026-11-16T10:00',
+      reference: 'r-1',
+      group: group.id,
+    };
+    const back = await client.post('/console/compose', {
+      ...fieldsOf(await check(client, typed), '/console/compose'),
+      act: 'back',
+    });
+    const text = decoded(back.text);
+    assert.ok(text.includes('>\n\nfirst line empty, "quotes" & <tags></textarea>'));
+    assert.ok(text.includes('>0825550201\n0825550202</textarea>'));
+    for (const kept of ['value="2026-11-16T10:00"', 'value="r-1"', `value="${KEY}"`, `value="${group.id}" checked`])
+      assert.ok(text.includes(kept), kept);
+  });
+
+  test('what is wrong is told on the form, with everything that was typed', async (t) => {
+    const { client } = await opened(t);
+    for (const [fields, expected] of [
+      [{ to: '', text: 'Hi' }, /Say to whom/],
+      [{ to: '0825550201', text: '  ' }, /Write a text/],
+      [{ to: '0825550201', text: 'Hi', when: '2020-01-01T10:00' }, /has passed/],
+      [{ to: '0825550201', text: 'Hi', when: 'soon' }, /expected a day and a time/],
+    ] as [Fields, RegExp][]) {
+      const page = await check(client, fields);
+      assert.equal(page.status, 400);
+      assert.match(page.text, expected);
+      assert.ok(page.text.includes(String(fields.to)));
+    }
+  });
+
+  test('missing credits are named, and there is no button to send', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'credits add', { params: { username: 'acme' }, body: { amount: '-29999', reason: 'test' } });
+    const page = await check(client, { to: '0825550201\n0825550202\n0825550203', text: 'Hi' });
+    assert.match(page.text, /2 credits are missing/);
+    assert.doesNotMatch(page.text, /compose\/send/);
+  });
+
+  test('a message for later is scheduled in the zone of the account', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'account change', { params: { username: 'acme' }, body: { timeZone: 'Africa/Johannesburg' } });
+    const fields = fieldsOf(
+      await check(client, { to: '0825550201', text: 'Later', when: '2026-11-16T10:00' }),
+      '/console/compose/send',
+    );
+    assert.equal(
+      (await client.post('/console/compose/send', fields)).location,
+      '/console/scheduled?notice=accepted&count=1',
+    );
+    const { items } = await act<{ items: { scheduledAt: string }[] }>(api, 'message list', {
+      params: { username: 'acme' },
+      query: { state: 'scheduled' },
+    });
+    assert.equal(items[0]?.scheduledAt, '2026-11-16T08:00:00.000Z');
+    assert.match((await client.get('/console/scheduled')).text, /16 Nov 2026, 10:00:00/);
+  });
+
+  test('a file of thousands of rows goes in batches with progress, and a reload sends nothing twice', async (t) => {
+    const { api, client } = await opened(t);
+    const data = new FormData();
+    const numbers = Array.from({ length: ROWS }, (_, index) => `+2782${String(5_000_000 + index)}`);
+    data.set('file', new File([`mobile;name\n${numbers.map((number) => `'${number};x`).join('\n')}`], 'list.csv'));
+    data.set('text', 'To all');
+    data.set('key', KEY);
+    const page = await client.upload('/console/compose', data);
+    assert.ok(page.text.includes(`${SHOWN} messages will go`));
+    const fields = fieldsOf(page, '/console/compose/send');
+    for (let times = 0; times < 2; times += 1) {
+      const done = await client.post('/console/compose/send', fields);
+      assert.ok(done.text.includes(`1,000 of ${SHOWN} numbers done`));
+      assert.ok(done.text.includes(`${SHOWN} messages accepted, 0 refused`));
+    }
+    const { free } = await act<{ free: string }>(api, 'credits show', { params: { username: 'acme' } });
+    assert.equal(free, String(30_000 - ROWS));
+  });
+
+  test('the counter names the costly character with a cheaper one', async (t) => {
+    const { client } = await opened(t);
+    const { text } = await client.post('/console/compose/count', { text: `It’s ${'x'.repeat(80)}` });
+    assert.equal(
+      JSON.parse(text).said,
+      "2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number",
+    );
+  });
+});

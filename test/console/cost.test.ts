@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createConsole } from '../../src/console/app.ts';
+import { createSlots } from '../../src/console/slots.ts';
+import { accountId } from '../../src/domain/account-records.ts';
+import { createInbox } from '../../src/domain/inbox.ts';
+import { createMessageRecords } from '../../src/domain/message-records.ts';
+import { issueLink } from '../../src/domain/sign-in.ts';
+import { type Database, joined } from '../../src/domain/transactions.ts';
+import { Problem } from '../../src/problem.ts';
+import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { engines, onEveryEngine } from '../support/engines.ts';
+import { act } from './console-client.ts';
+
+/** What a page costs, and that it does not depend on how many messages an account has. */
+
+/** The same database, which writes down how many rows each read has given. */
+function counting(database: Database): { database: Database; read: { statements: number; rows: number } } {
+  const read = { statements: 0, rows: 0 };
+  const counted: Database = {
+    ...joined(database, database as never),
+    transaction: (account, work) => database.transaction(account, work),
+    snapshot: (work) => database.snapshot(work),
+    run: (statement, parameters) => database.run(statement, parameters),
+    first: (statement, parameters) => {
+      read.statements += 1;
+      return database.first(statement, parameters);
+    },
+    all: async (statement, parameters) => {
+      const rows = await database.all(statement, parameters);
+      read.statements += 1;
+      read.rows += rows.length;
+      return rows;
+    },
+  };
+  return { database: counted, read };
+}
+
+async function fill({ services: { database, now } }: OperatorApi, username: string, count: number): Promise<void> {
+  const account = await accountId(database, username);
+  await database.transaction(account, async (queries) => {
+    const records = createMessageRecords(joined(database, queries), now);
+    for (let number = 0; number < count; number += 1) {
+      const message = { gatewayId: null, sender: null, shortCode: null, receivedAt: now() + number };
+      await records.receive(account, { ...message, text: `number ${number}` });
+      const sent = { reference: null, recipient: '+27825550299', text: 'x', status: 'DELIVERED', sentAt: now() };
+      await records.recordSent(account, sent);
+    }
+  });
+}
+
+onEveryEngine('cost of pages', (engine) => {
+  test('a page of an account with many messages reads as many rows as one of a page', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    const costs: Record<string, [number, number][]> = {};
+    for (const [username, count] of [
+      ['few', 60],
+      ['many', 700],
+    ] as const) {
+      await act(api, 'account add', { body: { username } });
+      await fill(api, username, count);
+      const { database, read } = counting(api.services.database);
+      const console = createConsole({
+        services: { ...api.services, database },
+        admitClient: () => {},
+        report: () => {},
+      });
+      const owner = { kind: 'account', id: await accountId(database, username), name: username } as const;
+      const { token } = await issueLink(database, owner, api.clock.now);
+      const ask = (path: string, init: RequestInit = {}) => {
+        const request = new Request(`http://localhost${path}`, init);
+        return console({ request, client: '127.0.0.1', base: 'http://localhost', id: '1' });
+      };
+      const signedIn = await ask(`/console/sign-in/${token}`, {
+        method: 'POST',
+        headers: { 'Sec-Fetch-Site': 'none' },
+      });
+      const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+      for (const path of [
+        '/console/',
+        '/console/inbox',
+        '/console/sent',
+        '/console/inbox?part=rows',
+        '/console/?part=counts',
+      ]) {
+        Object.assign(read, { statements: 0, rows: 0 });
+        const reply = await ask(path, { headers: { cookie } });
+        assert.equal(reply.status, 200);
+        await reply.text();
+        costs[path] = [...(costs[path] ?? []), [read.statements, read.rows]];
+      }
+    }
+    for (const [path, [few, many]] of Object.entries(costs)) {
+      if (path.startsWith('/console/?') || path === '/console/') {
+        // How many failed today is counted among the newest 1,000.
+        assert.ok((many?.[1] ?? 0) <= 1_100, path);
+      } else assert.deepEqual(many, few, path);
+    }
+  });
+});
+
+describe('acting on all that match', () => {
+  test('stops with the batch under way when its page is left', async (t) => {
+    const api = await startOperatorApi(engines[0] as (typeof engines)[number], 'empty');
+    t.after(() => api.stop());
+    await act(api, 'account add', { body: { username: 'acme' } });
+    await fill(api, 'acme', 1_600);
+    const { database, now } = api.services;
+    const console = createConsole({ services: api.services, admitClient: () => {}, report: () => {} });
+    const owner = { kind: 'account', id: await accountId(database, 'acme'), name: 'acme' } as const;
+    const { token } = await issueLink(database, owner, now());
+    const post = (path: string, cookie: string, fields: Record<string, string> = {}) => {
+      const headers = { 'Sec-Fetch-Site': 'same-origin', cookie };
+      const request = new Request(`http://localhost${path}`, {
+        method: 'POST',
+        body: new URLSearchParams(fields),
+        headers,
+      });
+      return console({ request, client: '127.0.0.1', base: 'http://localhost', id: '1' });
+    };
+    const cookie = (await post(`/console/sign-in/${token}`, '')).headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    const reply = await post('/console/inbox', cookie, { act: 'read', scope: 'all', snapshot: '1000000' });
+    const reader = (reply.body ?? assert.fail('no body')).getReader();
+    const decoder = new TextDecoder();
+    for (let text = ''; !text.includes('500 of 1,600 done'); ) text += decoder.decode((await reader.read()).value);
+    await reader.cancel();
+    const { unread } = await unreadOf(api);
+    assert.ok(unread === 1_100 || unread === 600, String(unread));
+  });
+});
+
+async function unreadOf({ services: { database } }: OperatorApi): Promise<{ unread: number }> {
+  const inbox = createInbox(database, { wake() {} });
+  return { unread: Number(await inbox.countUnread(await accountId(database, 'acme'))) };
+}
+
+describe('pages at a time', () => {
+  test('are bounded; those beyond the queue are refused, and every slot comes back', async () => {
+    const inSlot = createSlots(2, 3);
+    let [running, most] = [0, 0];
+    const work = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+    };
+    const results = await Promise.allSettled(Array.from({ length: 7 }, () => inSlot(work)));
+    assert.equal(most, 2);
+    const refused = results.filter((each) => each.status === 'rejected').map(({ reason }) => reason);
+    assert.equal(refused.length, 2);
+    assert.ok(refused.every((reason) => reason instanceof Problem && reason.kind === 'too-many'));
+    await inSlot(work);
+  });
+});
+
+describe('two nodes without sticky sessions', () => {
+  test('a session of one node is valid at the other, and ends at both with the sign-out', async (t) => {
+    const api = await startOperatorApi(engines[0] as (typeof engines)[number]);
+    t.after(() => api.stop());
+    const nodes = [0, 1].map(() => createConsole({ services: api.services, admitClient: () => {}, report: () => {} }));
+    let turn = 0;
+    const ask = (path: string, init: RequestInit = {}) => {
+      turn += 1;
+      const request = new Request(`https://sms.example${path}`, init);
+      return (nodes[turn % 2] as (typeof nodes)[number])({
+        request,
+        client: '192.0.2.1',
+        base: 'https://sms.example',
+        id: '1',
+      });
+    };
+    const database = api.services.database;
+    const owner = { kind: 'account', id: await accountId(database, 'acme'), name: 'acme' } as const;
+    const { token } = await issueLink(database, owner, api.clock.now);
+    const own = { 'Sec-Fetch-Site': 'same-origin' };
+    const first = await ask(`/console/sign-in/${token}`, { method: 'POST', headers: own });
+    const [set = ''] = first.headers.getSetCookie();
+    assert.match(set, /^__Host-columba=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=604800; Secure$/);
+    const cookie = set.split(';')[0] ?? '';
+    for (let times = 0; times < 4; times += 1)
+      assert.equal((await ask('/console/inbox', { headers: { cookie } })).status, 200);
+    await ask('/console/sign-out', { method: 'POST', headers: { cookie, ...own } });
+    for (let times = 0; times < 2; times += 1)
+      assert.equal((await ask('/console/inbox', { headers: { cookie } })).status, 303);
+  });
+
+  test('after many wrong passwords of one person others still sign in', async (t) => {
+    const api = await startOperatorApi(engines[0] as (typeof engines)[number]);
+    t.after(() => api.stop());
+    const console = createConsole({
+      services: api.services,
+      admitClient: () => {},
+      report: () => {},
+      sleep: async () => {},
+    });
+    const ask = (name: string, password: string, client: string) =>
+      console({
+        request: new Request('https://sms.example/console/sign-in', {
+          method: 'POST',
+          body: new URLSearchParams({ name, password }),
+          headers: { 'Sec-Fetch-Site': 'same-origin' },
+        }),
+        client,
+        base: 'https://sms.example',
+        id: '1',
+      });
+    const statuses = new Set<number>();
+    for (let times = 0; times < 60; times += 1)
+      statuses.add((await ask('globex', `wrong password ${times}`, '192.0.2.1')).status);
+    assert.deepEqual([...statuses].sort(), [401, 429]);
+    // From the same network, by another name; and the same name from another network.
+    const good = 'correct horse battery staple';
+    assert.equal((await ask('acme', good, '192.0.2.1')).status, 303);
+    assert.equal((await ask('acme', good, '198.51.100.7')).status, 303);
+  });
+});

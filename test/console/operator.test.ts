@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
+import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { sql } from '../support/opened-database.ts';
+import { act, type ConsoleClient, createConsoleClient, signedIn } from './console-client.ts';
+
+/** What operators do in the console. */
+onEveryEngine("the operator's acts", (engine) => {
+  async function opened(t: {
+    after(work: () => Promise<void>): void;
+  }): Promise<{ api: OperatorApi; client: ConsoleClient }> {
+    const api = await startOperatorApi(engine);
+    t.after(() => api.stop());
+    return { api, client: await signedIn(api, { operator: 'ann' }) };
+  }
+  const params = { username: 'acme' };
+
+  test('an account is made, changed, granted credits, disabled and removed after its name was typed', async (t) => {
+    const { client } = await opened(t);
+    const made = await client.post('/console/accounts', {
+      username: 'new one',
+      company: 'New',
+      region: 'ZA',
+      credits: '5',
+    });
+    assert.match(made.text, /[0-9a-f]{8}-[0-9a-f]{4}-/);
+    assert.equal((await client.post('/console/accounts', { username: 'new one' })).status, 400);
+    const here = '/console/accounts/new%20one';
+    const wrong = await client.post(`${here}/settings`, { company: 'Kept', timeZone: 'Nowhere/Land', priority: '1' });
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.text, /value="Kept"/);
+    const settings = {
+      company: 'Newer',
+      timeZone: 'Africa/Johannesburg',
+      priority: '2',
+      allowedNetworks: '10.0.0.0/8, 192.0.2.1',
+    };
+    assert.equal((await client.post(`${here}/settings`, settings)).location, `${here}?notice=changed`);
+    assert.match((await client.get(here)).text, /value="10\.0\.0\.0\/8, 192\.0\.2\.1"/);
+    assert.equal((await client.post(`${here}/credits`, { amount: '7', reason: 'Invoice' })).status, 303);
+    assert.match((await client.get(here)).text, /Free: 12\./);
+    assert.match((await client.post(`${here}/sign-in-link`)).text, /\/console\/sign-in\/[\w-]{43}/);
+    assert.match((await client.post(`${here}/disable`)).text, /Disable new one\?/);
+    await client.post(`${here}/disable`, { confirmed: 'yes' });
+    assert.match((await client.post(`${here}/remove`, { confirmed: 'yes', typed: 'new' })).text, /does not match/);
+    const gone = await client.post(`${here}/remove`, { confirmed: 'yes', typed: 'new one' });
+    assert.match(gone.location ?? '', /^\/console\/accounts\?notice=removed/);
+    assert.equal((await client.get(here)).status, 404);
+  });
+
+  test('undecided messages are decided after a question that names them', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'message send', { params, body: { recipients: ['+27825550201', '+27825550202'], text: 'Hi' } });
+    await api.services.database.run(sql("update dispatch set state = 'undecided', reason = 'no answer'"), {});
+    assert.match((await client.get('/console/')).text, /2 messages are undecided/);
+    assert.match((await client.get('/console/queue?show=open')).text, /all 2 that match/);
+    const question = await client.post('/console/queue', { act: 'submitted', scope: 'all' });
+    assert.match(question.text, /Decide about 2 messages: The carrier has it\?/);
+    const id = [...question.text.matchAll(/name="id" value="([^"]+)"/g)].map((match) => match[1] as string);
+    const done = await client.post('/console/queue', { act: 'submitted', id, confirmed: 'yes' });
+    assert.equal(done.location, '/console/queue?show=open&notice=decided&count=2');
+    const again = await client.post('/console/queue', { act: 'submitted', id, confirmed: 'yes' });
+    assert.match(again.location ?? '', /count=0$/);
+  });
+
+  test('a message without a route is given to an account; a route brings the others', async (t) => {
+    const { api, client } = await opened(t);
+    const { database, now } = api.services;
+    const { incoming } = createCarrierEvents(database, now, 'ZA');
+    const message = {
+      connector: 'loopback',
+      sender: '+27825550299',
+      destination: '31999',
+      receivedAt: now(),
+      part: null,
+    };
+    for (const text of ['one', 'two', 'three']) await incoming({ ...message, text, gatewayId: text });
+    const page = await client.get('/console/unrouted');
+    const [, id = ''] = /<tr data-key="(\d+)"/.exec(page.text) ?? [];
+    const refused = await client.post('/console/unrouted', { act: 'assign', id, username: 'nobody' });
+    assert.ok([400, 404].includes(refused.status));
+    assert.equal(
+      (await client.post('/console/unrouted', { act: 'assign', id, username: 'acme' })).location,
+      '/console/unrouted?notice=assigned',
+    );
+    const route = { act: 'save-route', name: 'market', destination: '31999', routeTo: 'acme', priority: '' };
+    assert.equal((await client.post('/console/unrouted', route)).location, '/console/unrouted?notice=saved');
+    assert.equal(
+      (await client.post('/console/unrouted', { act: 'replay' })).location,
+      '/console/unrouted?notice=replayed&count=2',
+    );
+    assert.match((await client.get('/console/unrouted')).text, /Every message has found its account/);
+  });
+
+  test('a connector is paused and resumed', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'connector put', { params: { name: 'way' }, body: { kind: 'loopback', isDefault: true } });
+    assert.match((await client.post('/console/connectors', { name: 'way', act: 'pause' })).location ?? '', /paused/);
+    assert.match((await client.get('/console/')).text, /The connector way is paused/);
+    const holder = await signedIn(api, params);
+    assert.match((await holder.get('/console/')).text, /Nothing goes out now/);
+    await client.post('/console/connectors', { name: 'way', act: 'resume' });
+    assert.doesNotMatch((await holder.get('/console/')).text, /Nothing goes out now/);
+  });
+
+  test('retention and erasure count before they act', async (t) => {
+    const { api, client } = await opened(t);
+    const days = { inbox: '30', sent: '', audit: '', ledger: '', unrouted: '' };
+    assert.match((await client.post('/console/retention', days)).text, /Received messages: \d+/);
+    assert.equal((await client.post('/console/retention', { ...days, inbox: '0' })).status, 400);
+    assert.equal(
+      (await client.post('/console/retention', { ...days, confirmed: 'yes' })).location,
+      '/console/retention?notice=set',
+    );
+    const person = { number: '+27825550201', account: '' };
+    assert.match((await client.post('/console/retention/person', person)).text, /Erase this person from 2 accounts\?/);
+    assert.match(
+      (await client.post('/console/retention/person', { ...person, number: '+27825559999' })).text,
+      /No account knows/,
+    );
+    await client.post('/console/retention/person', { ...person, confirmed: 'yes' });
+    const found = await act<{ accounts: unknown[] }>(api, 'person show', { params: { number: person.number } });
+    assert.deepEqual(found.accounts, []);
+  });
+
+  test('an operator who is disabled is signed out at once; nobody disables themselves by a button', async (t) => {
+    const { api, client } = await opened(t);
+    const added = await client.post('/console/operators', { act: 'add', name: 'ben' });
+    const [path = ''] = /\/console\/sign-in\/[\w-]{43}/.exec(added.text) ?? [];
+    const ben = createConsoleClient(api.address);
+    await ben.post(path);
+    assert.equal((await ben.get('/console/accounts')).status, 200);
+    assert.doesNotMatch((await client.get('/console/operators')).text, /aria-label="Disable ann"/);
+    await client.post('/console/operators', { act: 'disable', name: 'ben', confirmed: 'yes' });
+    assert.equal((await ben.get('/console/accounts')).status, 303);
+  });
+
+  test('a token is shown once and revoked; a webhook too; the audit has all of it', async (t) => {
+    const { client } = await opened(t);
+    const made = await client.post('/console/tokens', { name: 'shop', scope: ['accounts', 'credits'] });
+    const [token = ''] = /colo_[\w-]{43}/.exec(made.text) ?? assert.fail(made.text);
+    const list = await client.get('/console/tokens');
+    assert.ok(!list.text.includes(token));
+    const [, id = ''] = /<tr data-key="(\d+)"><td data-label="Name"><bdi>shop</.exec(list.text) ?? [];
+    await client.post('/console/tokens/revoke', { token: id, name: 'shop', confirmed: 'yes' });
+    const hook = await client.post('/console/webhooks', {
+      act: 'add',
+      url: 'https://shop.example/events',
+      event: ['message.received'],
+    });
+    assert.match(hook.text, /whsec_/);
+    assert.match((await client.get('/console/webhooks')).text, /shop\.example/);
+    const audit = await client.get('/console/audit');
+    for (const action of ['token add', 'token revoke', 'webhook add']) assert.ok(audit.text.includes(action), action);
+    const csv = await client.get('/console/audit.csv');
+    assert.match(csv.headers.get('content-disposition') ?? '', /audit\.csv/);
+    assert.match(csv.text, /console operator,ann/);
+  });
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { readCursor, SEARCHED_ROWS_MAX, scan, writeCursor } from '../../src/console/scan.ts';
+import { instantOf, localTime, messageText } from '../../src/console/words.ts';
+
+/** Rows with falling times, as a list with the newest first has them. */
+const list = (length: number) =>
+  Array.from({ length }, (_, index) => ({ at: length - index, id: BigInt(length - index) }));
+
+const pagesOf = (rows: ReturnType<typeof list>) => {
+  const asked: number[] = [];
+  const page = async (limit: number, after: { at: number } | undefined) => {
+    asked.push(limit);
+    return rows.filter(({ at }) => after === undefined || at < after.at).slice(0, limit);
+  };
+  return { asked, page, cursorOf: (row: { at: number; id: bigint }) => row };
+};
+
+describe('scan', () => {
+  test('a page without a filter reads one row more than it shows', async () => {
+    const { asked, ...pages } = pagesOf(list(200));
+    const { rows, next } = await scan({ ...pages, after: undefined });
+    assert.deepEqual([rows.length, next?.at, asked], [50, 151, [51]]);
+    const last = await scan({ ...pages, after: { at: 51, id: 51n } });
+    assert.deepEqual([last.rows.length, last.next], [50, null]);
+  });
+
+  test('a search stops at 20,000 rows and says where it is', async () => {
+    const { asked, ...pages } = pagesOf(list(SEARCHED_ROWS_MAX + 1_000));
+    const found = await scan({ ...pages, isWanted: ({ at }) => at === 7, after: undefined });
+    assert.deepEqual([found.rows.length, found.isCut, found.read], [0, true, SEARCHED_ROWS_MAX]);
+    assert.equal(asked.length, SEARCHED_ROWS_MAX / 500);
+    const more = await scan({ ...pages, isWanted: ({ at }) => at === 7, after: found.next ?? undefined });
+    assert.deepEqual([more.rows.length, more.isCut, more.next], [1, false, null]);
+  });
+
+  test('a range ends the search', async () => {
+    const { asked, ...pages } = pagesOf(list(5_000));
+    const found = await scan({ ...pages, isWanted: () => true, isBeyond: ({ at }) => at < 4_990, after: undefined });
+    assert.deepEqual([found.rows.length, found.next, asked.length], [11, null, 1]);
+  });
+
+  test('a cursor is read as it was written; anything else is none', () => {
+    const cursor = { at: -5, id: -(2n ** 63n) };
+    assert.deepEqual(readCursor(writeCursor(cursor)), cursor);
+    for (const text of [null, '', '1', '1.x', '1.99999999999999999999', '1.9223372036854775808', "1.1' or 1=1"]) {
+      assert.equal(readCursor(text), undefined);
+    }
+  });
+});
+
+describe('words', () => {
+  test('a local time is the instant of its zone, on both sides of summer time', () => {
+    assert.equal(instantOf('2026-07-01T12:00', 'Europe/Berlin'), Date.UTC(2026, 6, 1, 10));
+    assert.equal(instantOf('2026-12-01T12:00', 'Europe/Berlin'), Date.UTC(2026, 11, 1, 11));
+    assert.equal(instantOf('2026-11-16', 'Africa/Johannesburg'), Date.UTC(2026, 10, 15, 22));
+    assert.equal(localTime(Date.UTC(2026, 10, 15, 22), 'Africa/Johannesburg'), '2026-11-16T00:00');
+    for (const text of ['', 'soon', '2026-13-01T00:00', '2026-02-30', '2026-01-01T25:00'])
+      assert.equal(instantOf(text, 'UTC'), null);
+  });
+
+  test('characters that cannot be shown are marked, and tags are text', () => {
+    const { html } = messageText('a\u0007b\u202ec\n<b>');
+    assert.ok(html.includes('>U+0007<') && html.includes('>U+202E<') && html.includes('\n&#60;b&#62;'), html);
+    assert.match(messageText(null).html, /no text/);
+  });
+});

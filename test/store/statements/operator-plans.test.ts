@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import { postgresDialect } from '../../../src/store/postgres/connection.ts';
+import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
+import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
+import { render, type Statement } from '../../../src/store/statement.ts';
+import * as accountRecords from '../../../src/store/statements/account-records.ts';
+import * as audit from '../../../src/store/statements/audit.ts';
+import * as blacklist from '../../../src/store/statements/blacklist.ts';
+import * as contactRecords from '../../../src/store/statements/contact-records.ts';
+import * as events from '../../../src/store/statements/events.ts';
+import * as idempotency from '../../../src/store/statements/idempotency.ts';
+import * as ledger from '../../../src/store/statements/ledger.ts';
+import * as messageRecords from '../../../src/store/statements/message-records.ts';
+import * as operators from '../../../src/store/statements/operators.ts';
+import * as signIn from '../../../src/store/statements/sign-in.ts';
+import * as tokens from '../../../src/store/statements/tokens.ts';
+import * as webhooks from '../../../src/store/statements/webhooks.ts';
+import { engines } from '../../support/engines.ts';
+import { openStore, pathOf } from '../../support/opened-database.ts';
+
+type AnyStatement = Statement<Record<string, never>>;
+
+const MODULES = [
+  accountRecords,
+  audit,
+  blacklist,
+  contactRecords,
+  events,
+  idempotency,
+  ledger,
+  messageRecords,
+  operators,
+  signIn,
+  tokens,
+  webhooks,
+];
+const isStatement = (value: unknown): value is AnyStatement =>
+  typeof value === 'object' && value !== null && 'text' in value && 'parameters' in value;
+const statements = MODULES.flatMap((module) => Object.values<unknown>(module).filter(isStatement));
+
+/** At most 100 webhooks. */
+const WHOLE = [events.emit.name];
+/** Few rows of one account. Deliveries come by their time, so only those of one moment are sorted. */
+const SORTED = [accountRecords.userIds.name, tokens.tokensOfAccount.name, webhooks.claimDue.name];
+
+describe('query plans of the operator, on the embedded database', () => {
+  let database: DatabaseSync;
+  before(async () => {
+    const setting = (await engines[0]?.fresh('sample')) as string;
+    await (await openStore(setting)).close();
+    database = new DatabaseSync(pathOf(setting));
+  });
+  after(() => database.close());
+
+  for (const { name, text, parameters } of statements) {
+    test(`${name} reads every table by an index, in its order`, () => {
+      const plan = database
+        .prepare(`explain query plan ${render(text, parameters, sqliteDialect)}`)
+        .all()
+        .map(({ detail }) => String(detail));
+      const scans = plan.filter(
+        (step) => /^SCAN (?!CONSTANT|json_each)/.test(step) && !/USING (COVERING )?INDEX/.test(step),
+      );
+      if (!WHOLE.includes(name)) assert.deepEqual(scans, [], plan.join('\n'));
+      if (!SORTED.includes(name)) assert.ok(!plan.some((step) => step.includes('ORDER BY')), plan.join('\n'));
+    });
+  }
+});
+
+describe('query plans of the operator, on PostgreSQL', () => {
+  let hosts: ReturnType<typeof createFailoverPool>;
+  let client: Awaited<ReturnType<ReturnType<typeof createFailoverPool>['connect']>>;
+  before(async () => {
+    const setting = (await engines[1]?.fresh('sample')) as string;
+    await (await openStore(setting)).close();
+    hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
+    client = await hosts.connect();
+    // The tables are small here. A plan that cannot avoid a scan shows that no index fits.
+    await client.query('set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off');
+  });
+  after(async () => {
+    client.release();
+    await hosts.close();
+  });
+
+  for (const { name, text, parameters } of statements) {
+    test(`${name} reads every table by an index, in its order`, async () => {
+      const { rows } = await client.query(`explain (generic_plan) ${render(text, parameters, postgresDialect)}`);
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      if (!WHOLE.includes(name)) assert.doesNotMatch(plan, /Seq Scan/, plan);
+      if (!SORTED.includes(name)) assert.doesNotMatch(plan, /\bSort\b/, plan);
+    });
+  }
+});
