@@ -82,7 +82,7 @@ export function createSettling(database: Database, now: () => number, onGatewayI
 export const NEVER = Number.MAX_SAFE_INTEGER;
 const NOT_SETTLED = 'the answer of the carrier could not be settled';
 
-/** Writes what each part got. Returns the rows of the dispatch, and the results that still count. */
+/** Writes what each part got. Returns the rows of the dispatch and the results that count. */
 async function settleAttempts(queries: Queries, account: bigint, settlements: readonly Settlement[]) {
   const ids = elementsOf(settlements.map(({ message }) => message.id));
   const rows = new Map((await queries.all(sql.of, { account, ids })).map((row) => [row.message_id, row]));
