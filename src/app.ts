@@ -134,8 +134,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       await healthPort.close();
       await recording.recorder?.close();
       await telemetry?.stop();
-      await deliverer.stop();
-      await userIdUse.stop();
+      await Promise.all([deliverer.stop(), userIdUse.stop(), services.stopBackground()]);
       await services.stop();
     },
   };

@@ -54,6 +54,10 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const upkeepRuns = createUpkeepRuns(upkeep, (err) =>
     log.warn({ err }, 'receipts and parts that wait could not be looked at'),
   );
+  /** Ends the purge, the retention and the upkeep, each after the batch under way. */
+  const stopBackground = async (): Promise<void> => {
+    await Promise.all([purge.stop(), retentionRuns.stop(), upkeepRuns.stop()]);
+  };
   return {
     database,
     engine,
@@ -72,9 +76,10 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     sendingTotals: createSendingTotals(unobserved, now),
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
-    /** Ends the purge and the retention, and closes the database. */
+    stopBackground,
+    /** Ends the work in the background, and closes the database. */
     async stop(): Promise<void> {
-      await Promise.all([purge.stop(), retentionRuns.stop(), upkeepRuns.stop()]);
+      await stopBackground();
       await database.close();
     },
   };
