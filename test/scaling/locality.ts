@@ -41,7 +41,7 @@ function blockStrayings(block: string, tables: readonly string[]): string[] {
     .map(([, name]) => name as string)
     .filter((name) => tables.includes(name));
   if (read.length === 0) return [];
-  const [, where = ''] = /\bwhere (.*?)(?: order by | limit | returning | for update|$)/.exec(block) ?? [];
+  const [, where = ''] = /\bwhere (.*?)(?: order by | limit | returning | for (?:no key )?update|$)/.exec(block) ?? [];
   // With an `or` the account would be one of several ways in.
   const conditions = /\bor\b/.test(where) ? [] : where.split(/ and /);
   const [first = '', ...joined] = read;

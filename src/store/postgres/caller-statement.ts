@@ -94,17 +94,20 @@ export const lockManyQuery = (hashes: readonly string[]): { name: string; text: 
   values: [hashes],
 });
 
-/** Locks the row of the account, and identifies a caller whose account is not known yet. */
+/**
+ * Locks the row of the account, and identifies a caller whose account is not known yet. A foreign
+ * key looks at the account while its tally is locked: with `for update` that was a deadlock.
+ */
 export const lockQuery = (account: bigint | Caller): { name: string; text: string; values: unknown[] } =>
   account instanceof Caller && account.id === undefined
     ? {
         name: 'lockCaller',
-        text: `${callerOf('$1')}, locked as (select account_id from account where account_id = ${UNRESTRICTED} for update)
+        text: `${callerOf('$1')}, locked as (select account_id from account where account_id = ${UNRESTRICTED} for no key update)
           select caller.account_id as caller_id, allowed_networks as caller_networks from caller left join locked on true`,
         values: [account.userIdHash],
       }
     : {
         name: 'lockAccount',
-        text: 'select account_id from account where account_id = $1 for update',
+        text: 'select account_id from account where account_id = $1 for no key update',
         values: [account instanceof Caller ? account.id : account],
       };

@@ -70,10 +70,7 @@ export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
   `select attempt, message_id, part, attempt_id, connector, gateway_id, state, submitted_at, status
    from attempt where account_id = :account and message_id = :id order by attempt, part`,
 );
-/**
- * Of messages that the client has deleted and that are not on their way: no receipt matters for
- * them any more.
- */
+/** Of deleted messages that are not on their way: no receipt matters for them any more. */
 export const removeUseless = statement<One & { ids: string }>(
   'attempts.removeUseless',
   `delete from attempt where account_id = :account and message_id in ({elements :ids})

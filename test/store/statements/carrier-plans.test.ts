@@ -38,7 +38,9 @@ describe('query plans of what carriers bring, on the embedded database', () => {
         .prepare(`explain query plan ${render(text, parameters, sqliteDialect)}`)
         .all()
         .map(({ detail }) => String(detail));
-      const scans = plan.filter((step) => /^SCAN /.test(step) && !/json_each|CONSTANT ROW|USING (COVERING )?INDEX/.test(step));
+      const scans = plan.filter(
+        (step) => /^SCAN /.test(step) && !/json_each|CONSTANT ROW|USING (COVERING )?INDEX/.test(step),
+      );
       assert.deepEqual(scans, [], plan.join('\n'));
     });
   }
