@@ -43,10 +43,13 @@ describe('columba serve', () => {
       .trimEnd()
       .split('\n')
       .map((text) => JSON.parse(text).msg);
-    assert.deepEqual(
-      [messages[0], messages[1], messages.at(-1)],
-      ["serving the operator's side", 'serving', 'stopping'],
-    );
+    assert.deepEqual(messages.filter((message) => message !== 'call').toSorted(), [
+      'no connector is configured: messages go to the loopback, which brings them to nobody',
+      'serving',
+      "serving the operator's side",
+      'stopping',
+    ]);
+    assert.equal(messages.at(-1), 'stopping');
   });
 
   test('a taken port is told of in one sentence, with what to do', async () => {
