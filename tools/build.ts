@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, globSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
@@ -22,7 +22,7 @@ function build(): void {
     },
   );
   if (status !== 0) throw new Error('The compiler found mistakes. Run: npm run lint');
-  for (const folder of ['asmx/pages/assets', 'web/assets']) {
+  for (const folder of globSync('**/assets', { cwd: `${root}src` })) {
     cpSync(`${root}src/${folder}`, `${dist}/${folder}`, { recursive: true });
   }
 }

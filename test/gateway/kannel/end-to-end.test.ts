@@ -166,7 +166,7 @@ for (const way of ['box', 'sendsms'] as const) {
       const wrong = await check();
       smsc.bindStatus = 0;
       assert.equal(wrong.code, 1);
-      assert.match(wrong.stderr, /^columba: kannel: No carrier of Kannel is online for carrier: /m);
+      assert.match(wrong.stderr, /^columba: connector kannel: No carrier of Kannel is online for carrier: /m);
       await until('Kannel is bound', () => smsc.isBound());
     });
 
@@ -212,6 +212,7 @@ for (const way of ['box', 'sendsms'] as const) {
       await own.crashAndStart();
       const isMissing = (number: string) => !sentTo(own, batch).includes(number) && !own.undecided(batch).has(number);
       await until('the carrier has the rest', () => ![...batch.keys()].some(isMissing), RECOVERY_MS);
+      if (way === 'sendsms') return; // smsbox drops a message whose callback fails while we are away
       const unread = async () =>
         (await own.caller.ask('inbox', 'Unread', { max_count: '10' })) as { message: string }[];
       const isThere = async () => (await unread()).some((each) => each.message === 'while away');
