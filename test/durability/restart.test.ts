@@ -55,8 +55,10 @@ function callWithoutPause(program: Program): Load {
   };
 }
 
+// Each worker drains for 5 s and starts anew, one after the other: on a busy machine that takes minutes.
+const RESTART_MS = 240_000;
 const restarted = (program: Program, times: number) =>
-  until(`restart ${times}`, () => program.logged('the workers are restarted').length === times);
+  until(`restart ${times}`, () => program.logged('the workers are restarted').length === times, RESTART_MS);
 
 async function endsWell(program: Program): Promise<void> {
   program.kill('SIGTERM');
