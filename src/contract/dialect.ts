@@ -76,6 +76,10 @@ export interface DateForm {
   readonly fractionDigits?: number | 'trimmed';
 }
 
+/** The fields of results whose values a dialect writes in its own way. */
+export const STATUS_FIELD = 'delivery_status';
+export const GROUP_FIELD = 'groupid';
+
 /** Every entry absent: what Columba does by itself. */
 export const NO_DIALECT: Dialect = {};
 
