@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
+import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { ProtocolName } from '../asmx/protocols/protocol.ts';
 import { Problem } from '../problem.ts';
@@ -141,18 +141,31 @@ const isMessage = (value: unknown): value is Json =>
 
 /** Reads a recording line by line, compressed or not. A last line that was cut off is left out. */
 export async function* readRecording(path: string): AsyncGenerator<RecordedExchange> {
-  const file = createReadStream(path);
-  const source = path.endsWith('.gz') ? file.pipe(createGunzip()) : file;
-  file.on('error', (err) => source.destroy(err));
-  const lines = createInterface({ input: source, crlfDelay: Number.POSITIVE_INFINITY });
   let number = 0;
-  let last: string | undefined;
-  for await (const line of lines) {
-    if (last !== undefined && last !== '') yield parseExchange(last, `${path}:${number}`);
-    last = line;
+  for await (const { line, isLast } of linesOf(path)) {
     number += 1;
+    if (line === '' || (isLast && !isWholeLine(line))) continue;
+    yield parseExchange(line, `${path}:${number}`);
   }
-  if (last !== undefined && last !== '' && isWholeLine(last)) yield parseExchange(last, `${path}:${number}`);
+}
+
+async function* linesOf(path: string): AsyncGenerator<{ line: string; isLast: boolean }> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of bytesOf(path)) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() as string;
+    if (rest.length > LINE_LENGTH_MAX) throw new Problem('bad-argument', `${path}: a line is too long`);
+    for (const line of lines) yield { line, isLast: false };
+  }
+  yield { line: rest + decoder.decode(), isLast: true };
+}
+
+/** The bytes of a file, decompressed where its name ends in .gz. */
+export function bytesOf(path: string): AsyncIterable<Uint8Array> {
+  const file = createReadStream(path);
+  // The error of either stream reaches whoever reads.
+  return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => {}) : file;
 }
 
 /** A process that was killed may have left half a line. */
