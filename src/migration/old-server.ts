@@ -155,11 +155,8 @@ const withoutSecret = (result: ReadAnswer, userId: unknown): ReadAnswer =>
     ? { ...result, text: result.text.replaceAll(userId, '…') }
     : result;
 
-/** Every operation that changes data answers whether it did, and no other has a boolean result. */
-export function isReading(group: string, operation: string): boolean {
-  const result = operationOf(group, operation)?.result;
-  return result !== undefined && !(result.kind === 'scalar' && result.name === 'boolean');
-}
+export const isReading = (group: string, operation: string): boolean =>
+  operationOf(group, operation)?.changes === false;
 
 /** Without the path of a service: people copy the address of one. */
 export function baseOf(url: string): string {
