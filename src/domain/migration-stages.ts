@@ -32,7 +32,9 @@ export type MigrationStages = ReturnType<typeof createMigrationStages>;
 export function createMigrationStages(database: Database, now: () => number) {
   async function defaultStage(queries: Queries = database): Promise<{ stage: Stage; changedAt: number | null }> {
     const row = await queries.first(sql.stateOf, { name: DEFAULT_STAGE });
-    return row ? { stage: toStage(row.value), changedAt: Number(row.changed_at) } : { stage: FIRST_STAGE, changedAt: null };
+    return row
+      ? { stage: toStage(row.value), changedAt: Number(row.changed_at) }
+      : { stage: FIRST_STAGE, changedAt: null };
   }
 
   const ownStage = async (queries: Queries, account: AccountKey): Promise<Stage> => {
@@ -80,6 +82,19 @@ export function createMigrationStages(database: Database, now: () => number) {
         await queries.run(sql.setStage, { account, stage, at: now() });
         return before;
       });
+    },
+
+    /** The stage now. Throws where the change would be refused. */
+    async tryStage(username: string, stage: Stage, force: boolean): Promise<Stage> {
+      const { account_id: account } = await accountNamed(database, username);
+      const before = await ownStage(database, account);
+      checkWay(before, stage, force);
+      return before;
+    },
+    async tryDefault(stage: Stage, force: boolean): Promise<Stage> {
+      const { stage: before } = await defaultStage();
+      checkWay(before, stage, force);
+      return before;
     },
 
     /** The stage of all accounts that have none of their own. */

@@ -150,7 +150,12 @@ class FieldComparison {
   rows(place: string, item: Fields | Scalar, old: Row, ours: Row): void {
     if (isScalar(item) || typeof old === 'string' || typeof ours === 'string' || old === null || ours === null) {
       const type = isScalar(item) ? item : STRING;
-      this.texts(place, type, typeof old === 'string' ? old : presence(old), typeof ours === 'string' ? ours : presence(ours));
+      this.texts(
+        place,
+        type,
+        typeof old === 'string' ? old : presence(old),
+        typeof ours === 'string' ? ours : presence(ours),
+      );
       return;
     }
     for (const name of new Set([...Object.keys(old), ...Object.keys(ours)])) {
@@ -179,7 +184,10 @@ class FieldComparison {
     const cells = Object.keys(row)
       .sort()
       .filter((name) => !FIELD_MASKS[name])
-      .map((name) => [name, this.#meaning(name === STATUS_FIELD ? STATUS : (item[name] ?? STRING), row[name] as string)]);
+      .map((name) => [
+        name,
+        this.#meaning(name === STATUS_FIELD ? STATUS : (item[name] ?? STRING), row[name] as string),
+      ]);
     return JSON.stringify(cells);
   }
 

@@ -50,7 +50,11 @@ export function booleanResult(call: ComparedCall, answer: RawAnswer, settings: C
   return read.kind === 'value' && typeof read.value === 'boolean' ? read.value : undefined;
 }
 
-function readRaw({ group, operation, protocol }: ComparedCall, answer: RawAnswer, settings: CompareSettings): ReadAnswer {
+function readRaw(
+  { group, operation, protocol }: ComparedCall,
+  answer: RawAnswer,
+  settings: CompareSettings,
+): ReadAnswer {
   const { rawHeaders, status, body } = answer;
   if (body === undefined) return { kind: 'unreadable', reason: 'The answer is too long.' };
   const headers = fieldsOf(rawHeaders);
@@ -134,7 +138,8 @@ function compareBodies(both: BothAnswers, settings: CompareSettings, findings: F
 
 function compareFaults({ old, ours, theirs, own }: BothAnswers, findings: Findings): void {
   if (theirs.kind !== 'fault' || own.kind !== 'fault') {
-    const kindOf = (answer: RawAnswer, read: ReadAnswer) => (read.kind === 'fault' ? describe(answer, read) : 'a result');
+    const kindOf = (answer: RawAnswer, read: ReadAnswer) =>
+      read.kind === 'fault' ? describe(answer, read) : 'a result';
     findings.differ(`old ${kindOf(old, theirs)}, ours ${kindOf(ours, own)}`);
     return;
   }

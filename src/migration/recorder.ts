@@ -1,5 +1,15 @@
-import { createReadStream, createWriteStream, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
-import { closeSync, fchmodSync, globSync } from 'node:fs';
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  fchmodSync,
+  globSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';

@@ -92,7 +92,8 @@ const SECRET_FIELD = /^(?:(?:proxy-)?authorization|(?:set-)?cookie2?|x-api-key)$
 // Where no user_id is known: fields that name programs and formats.
 const OPEN_FIELD =
   /^(?:host|accept(?:-.*)?|user-agent|soapaction|content-type|date|server|cache-control|x-aspnet-version|x-powered-by|allow|vary)$/i;
-const FRAMING_FIELD = /^(?:content-encoding|transfer-encoding|content-length|connection|keep-alive|expect|te|trailer)$/i;
+const FRAMING_FIELD =
+  /^(?:content-encoding|transfer-encoding|content-length|connection|keep-alive|expect|te|trailer)$/i;
 
 function redactFields(rawHeaders: readonly string[], secret: Secret | null): RecordedFields {
   const replace = replacing(secret);
@@ -143,7 +144,8 @@ function anyEncoding(character: string): string {
 
 const USER_ID_PAIR = /((?:^|[?&])user_id=)[^&#\s"]*/gi;
 const PASSWORD_PAIR = /((?:^|[?&])password=)[^&#\s"]*/gi;
-const elements = (name: string) => new RegExp(`(<((?:[\\w.-]+:)?${name})(?:\\s[^<>]*)?>)[\\s\\S]*?(?=</\\2\\s*>)`, 'gi');
+const elements = (name: string) =>
+  new RegExp(`(<((?:[\\w.-]+:)?${name})(?:\\s[^<>]*)?>)[\\s\\S]*?(?=</\\2\\s*>)`, 'gi');
 const PASSWORD_ELEMENT = elements('password');
 const USER_ID_ELEMENT = elements('user_?id');
 
