@@ -128,7 +128,11 @@ function soapFault(fault: XmlElement): ReadAnswer {
 /** Only a plain text is meant for the caller. A page of HTML is not shown. */
 function httpFault({ status, contentType, body }: AnswerBytes): ReadAnswer {
   const isPlain = parseMediaType(contentType).type === 'text/plain';
-  const text = isPlain ? Buffer.from(body.subarray(0, 4 * FAULT_TEXT_MAX)).toString('utf8').trim() : '';
+  const text = isPlain
+    ? Buffer.from(body.subarray(0, 4 * FAULT_TEXT_MAX))
+        .toString('utf8')
+        .trim()
+    : '';
   return { kind: 'fault', code: `HTTP ${status}`, text: text.slice(0, FAULT_TEXT_MAX) };
 }
 

@@ -1,5 +1,5 @@
-import { SOAP11, SOAP12 } from '../asmx/protocols/soap-version.ts';
 import type { ProtocolName } from '../asmx/protocols/protocol.ts';
+import { SOAP11, SOAP12 } from '../asmx/protocols/soap-version.ts';
 import { escapeAttribute, escapeText } from '../asmx/xml/escape.ts';
 import { formatDate } from '../contract/dates.ts';
 import type { Dialect } from '../contract/dialect.ts';
@@ -51,7 +51,8 @@ function soapCall(
 ): ExchangeInit & { readonly target: string } {
   const version = protocol === 'soap11' ? SOAP11 : SOAP12;
   const parameters = given.map(([name, text]) => {
-    const content = typeof text === 'string' ? escapeText(text) : text.map((each) => `<string>${escapeText(each)}</string>`).join('');
+    const content =
+      typeof text === 'string' ? escapeText(text) : text.map((each) => `<string>${escapeText(each)}</string>`).join('');
     return `<${name}>${content}</${name}>`;
   });
   const element = `<${operation} xmlns="${escapeAttribute(namespace)}">${parameters.join('')}</${operation}>`;

@@ -91,7 +91,11 @@ function unreachable(thrown: Error): OldServerUnreachable {
   const code = (thrown as NodeJS.ErrnoException).code ?? thrown.name;
   if (CERTIFICATE.test(code)) {
     const advice = 'Name its authority with --old-ca FILE, or take any certificate with --old-insecure.';
-    return new OldServerUnreachable(`The certificate of the old server is not trusted (${code}). ${advice}`, false, thrown);
+    return new OldServerUnreachable(
+      `The certificate of the old server is not trusted (${code}). ${advice}`,
+      false,
+      thrown,
+    );
   }
   return new OldServerUnreachable(`The old server does not answer (${code}).`, true, thrown);
 }

@@ -5,7 +5,7 @@ import type { ProtocolName } from '../asmx/protocols/protocol.ts';
 import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import { operationOf, type ReadAnswer, readAnswer } from './answer.ts';
 import { encodeCall } from './old-call.ts';
-import { exchange, OldServerUnreachable } from './old-exchange.ts';
+import { type ExchangeInit, exchange, OldServerUnreachable } from './old-exchange.ts';
 
 /**
  * The client of the old server. It calls an operation of the contract in any protocol, gently: one
@@ -16,7 +16,12 @@ export interface OldServer {
    * Resolves with what the server answered, a fault too. Rejects with OldServerBusy at 429 and 503,
    * and with OldServerUnreachable where no whole answer came.
    */
-  call(group: string, operation: string, args: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<OldAnswer>;
+  call(
+    group: string,
+    operation: string,
+    args: Readonly<Record<string, unknown>>,
+    options?: CallOptions,
+  ): Promise<OldAnswer>;
   /** Any page below the base, such as `/api/account.asmx?WSDL`. */
   page(path: string, signal?: AbortSignal): Promise<OldPage>;
   /** How many requests were sent. */
@@ -100,7 +105,7 @@ export function createOldServer(options: OldServerOptions): OldServer {
   const pace = createPace(options.rate ?? 0, now, sleep);
   let requests = 0;
 
-  const once = async (target: string, init: Parameters<typeof exchange>[1], signal?: AbortSignal) => {
+  const once = async (target: string, init: ExchangeInit, signal?: AbortSignal) => {
     await pace(signal);
     requests += 1;
     const answer = await exchange(target, { ...init, agent, timeoutMs, answerBytesMax, signal });
@@ -150,11 +155,8 @@ const withoutSecret = (result: ReadAnswer, userId: unknown): ReadAnswer =>
     ? { ...result, text: result.text.replaceAll(userId, '…') }
     : result;
 
-/** Every operation that changes data answers whether it did, and no other has a boolean result. */
-export function isReading(group: string, operation: string): boolean {
-  const result = operationOf(group, operation)?.result;
-  return result !== undefined && !(result.kind === 'scalar' && result.name === 'boolean');
-}
+export const isReading = (group: string, operation: string): boolean =>
+  operationOf(group, operation)?.changes === false;
 
 /** Without the path of a service: people copy the address of one. */
 export function baseOf(url: string): string {
