@@ -29,6 +29,10 @@ export const stagesAfter = statement<{ after: string; limit: number }, AccountSt
    from migration_stage join account on account.account_id = migration_stage.account_id
    where username > :after order by username {limit :limit}`,
 );
+export const anyLeading = statement<Nothing, { account_id: bigint }>(
+  'migrationTraffic.anyLeading',
+  `select account_id from migration_stage where stage in ('lead', 'alone') limit 1`,
+);
 export const setStage = statement<{ account: AccountKey; stage: string; at: number }>(
   'migrationTraffic.setStage',
   `insert into migration_stage (account_id, stage, changed_at) values (:account, :stage, :at)
