@@ -104,7 +104,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const seal = createSeal(key);
   const writes = createMigrationWrites(database, now, seal.keyName);
   const lead = createLead({ writes, seal, columba, old, columbaCalls, oldCalls, compare, tally, now, failed });
-  const stages = createStageCache({ stages: createMigrationStages(database, now), now, sleep, failed });
+  const stages = createStageCache({ stages: createMigrationStages(database, now), now, failed });
   const proxy = createProxy({ old, columba, stages, shadow, lead, syncs, tally, now, failed });
   const timers: NodeJS.Timeout[] = [];
   const every = (ms: number, work: () => Promise<void>): void => {

@@ -40,11 +40,10 @@ interface Known {
 export interface StageCacheSettings {
   readonly stages: Pick<MigrationStages, 'ofUserId' | 'state'>;
   readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
   readonly failed: (thrown: unknown) => void;
 }
 
-export function createStageCache({ stages, now, sleep, failed }: StageCacheSettings): StageCache {
+export function createStageCache({ stages, now, failed }: StageCacheSettings): StageCache {
   let users = new BoundedMap<string, Known>(USERS_MAX);
   let version: string | undefined;
   let defaultStage: Stage = FIRST_STAGE;
@@ -76,7 +75,7 @@ export function createStageCache({ stages, now, sleep, failed }: StageCacheSetti
       return known;
     });
     answered.catch(failed);
-    const known = await Promise.race([answered.catch(() => null), sleep(FIRST_WAIT_MS).then(() => null)]);
+    const known = await Promise.race([answered.catch(() => null), waited(FIRST_WAIT_MS)]);
     if (known) return { account: known.account, stage: known.stage ?? defaultStage };
     return { account: null, stage: defaultStage, isUnsure: isLeading };
   }
@@ -101,3 +100,5 @@ export function createStageCache({ stages, now, sleep, failed }: StageCacheSetti
     stop: () => clearInterval(timer),
   };
 }
+
+const waited = (ms: number): Promise<null> => new Promise((resolve) => setTimeout(() => resolve(null), ms).unref());

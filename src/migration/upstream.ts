@@ -1,6 +1,6 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { type OldServerTls, tlsOptions } from './old-server.ts';
 import type { RawAnswer } from './redaction.ts';
 
@@ -42,8 +42,11 @@ const SHADOW_SOCKETS_MAX = 16;
 export function createUpstream({ url, tls = {}, timeoutMs }: UpstreamSettings): Upstream {
   const base = new URL(url);
   const isTls = base.protocol === 'https:';
+  const host = base.hostname.replace(/^\[(.*)\]$/, '$1');
   const prefix = base.pathname.replace(/\/+$/, '');
-  const secured = isTls ? tlsOptions(tls) : {};
+  // RFC 6066 §3: an address is no server name.
+  const servername = isIP(host) === 0 ? host : '';
+  const secured = isTls ? { ...tlsOptions(tls), servername } : {};
   const agentOf = (options: { maxSockets: number }): HttpAgent =>
     isTls ? new HttpsAgent({ keepAlive: true, ...options, ...secured }) : new HttpAgent({ keepAlive: true, ...options });
   const own = agentOf({ maxSockets: SHADOW_SOCKETS_MAX });
@@ -51,7 +54,7 @@ export function createUpstream({ url, tls = {}, timeoutMs }: UpstreamSettings): 
   function begin({ method, target, rawHeaders }: OutgoingRequest, agent: HttpAgent, signal?: AbortSignal): ClientRequest {
     const send = isTls ? requestHttps : requestHttp;
     return send({
-      host: base.hostname.replace(/^\[(.*)\]$/, '$1'),
+      host,
       port: base.port || (isTls ? 443 : 80),
       method,
       path: prefix + target,
@@ -59,7 +62,7 @@ export function createUpstream({ url, tls = {}, timeoutMs }: UpstreamSettings): 
       setHost: false,
       agent,
       timeout: timeoutMs,
-      ...(isTls ? { servername: base.hostname, ...secured } : {}),
+      ...secured,
       ...(signal ? { signal } : {}),
     }).on('timeout', function (this: ClientRequest) {
       this.destroy(new UpstreamTimeout());
