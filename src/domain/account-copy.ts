@@ -3,7 +3,7 @@ import type { Database, Writing } from '../store/database.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import * as contactSql from '../store/statements/contacts.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
-import { type Account, addAccount, addCredentials, type Credential } from './accounts.ts';
+import { type Account, addAccount, addCredentials, type Credential, toAccount } from './accounts.ts';
 import { type AccountArchive, archiveRows } from './archive-rows.ts';
 import { toContact, toGroup } from './contacts.ts';
 import { FIRST_ID } from './cursor.ts';
@@ -41,10 +41,7 @@ export async function copyAccount(database: Database, copied: CopiedAccount, at:
   await database.transaction(found, async (queries) => {
     const { highest } = (await copyProgress(queries, found)) ?? {};
     await addCredentials(queries, found, [credential]);
-    await queries.run(sql.setProfile, { account: found, ...profileOf(profile) });
-    if (profile.passwordHash !== null) {
-      await queries.run(sql.setPassword, { account: found, passwordHash: profile.passwordHash });
-    }
+    await setProfile(queries, found, profile);
     await setCredits(queries, found, profile, at);
     await copyRows(queries, found, copied, highest ?? { message: 0n, contact: 0n, group: 0n });
   });
@@ -63,6 +60,19 @@ async function targetOf(database: Database, username: string, hash: string): Pro
     throw conflict(`username: the account ${username} was made here, and not by an import from the old server`);
   }
   return found;
+}
+
+/** A write makes cached answers void, so nothing is written that is the same. */
+async function setProfile(queries: Writing, account: bigint, profile: Account): Promise<void> {
+  const row = await queries.first(accountSql.account, { account });
+  const [here, there] = [row && profileOf(toAccount(row)), profileOf(profile)];
+  const names = Object.keys(there) as (keyof typeof there)[];
+  if (!here || names.some((name) => here[name] !== there[name])) {
+    await queries.run(sql.setProfile, { account, ...there });
+  }
+  if (profile.passwordHash !== null && row?.password_hash === null) {
+    await queries.run(sql.setPassword, { account, passwordHash: profile.passwordHash });
+  }
 }
 
 const profileOf = (account: Account) => ({
@@ -146,8 +156,8 @@ async function copyRows(queries: Writing, account: bigint, copied: CopiedAccount
   if (emptied.length > 0) await queries.run(sql.deleteGroupsAmong, { account, ids: `[${emptied.join()}]` });
   await copyTemplates(queries, account, copied.templates);
   await noteCopiedIds(queries, account, {
-    contacts: contacts.map(({ id }) => id),
-    groups: groups.map(({ group }) => group),
+    contacts: changed.map(({ id }) => id),
+    groups: newGroups.map(({ group }) => group),
   });
 }
 

@@ -16,7 +16,7 @@ import { type ScheduledMessage, type SentMessage, toSent } from './outbox.ts';
 export interface CopyContext {
   readonly account: bigint;
   readonly username: string;
-  /** When the list was asked for: what a client deleted here since does not come back. */
+  /** When the old server was asked: what a client deleted here does not come back. */
   readonly askedAt: number;
 }
 
@@ -30,19 +30,19 @@ const idsOf = (rows: readonly { readonly id: bigint }[]): string => `[${rows.map
 
 /**
  * Adds received messages. `unread` has those that are unread there. Null: it is not known yet, and
- * copyReadStates follows. Returns how many were new.
+ * copyReadStates follows. Returns the ids of new ones.
  */
 export async function copyReceived(
   database: Database,
   { account, username, askedAt }: CopyContext,
   messages: readonly ReceivedMessage[],
   unread: ReadonlySet<bigint> | null,
-): Promise<number> {
-  let added = 0;
+): Promise<bigint[]> {
+  const added: bigint[] = [];
   for (const chunk of chunksOf(messages)) {
-    added += await database.transaction(account, async (queries) => {
+    const ids = await database.transaction(account, async (queries) => {
       const deleted = await deletedHere(queries, username, askedAt);
-      if (deleted.hasAll('inbox')) return 0;
+      if (deleted.hasAll('inbox')) return [];
       const rows = await queries.all(inboxSql.receivedAmong, { account, ids: idsOf(chunk) });
       const here = new Map(rows.map(toInboxMessage).map((each) => [each.id, each]));
       const isNew = ({ id }: ReceivedMessage) => !here.has(id) && !deleted.has('inbox', id);
@@ -51,7 +51,7 @@ export async function copyReceived(
         ...each,
         read: here.get(each.id)?.read ?? unread?.has(each.id) !== true,
       }));
-      if (put.length === 0) return 0;
+      if (put.length === 0) return [];
       // Rows of an emptied inbox are in the way until the purge.
       await queries.run(inboxSql.deleteReceivedAmong, { account, ids: idsOf(put) });
       const generation = Number((await queries.first(inboxSql.currentGeneration, { account }))?.generation ?? 0n);
@@ -63,8 +63,9 @@ export async function copyReceived(
         put.filter(({ read }) => !read),
       );
       await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
-      return put.length - changed.length;
+      return put.filter(({ id }) => !here.has(id)).map(({ id }) => id);
     });
+    added.push(...ids);
   }
   return added;
 }
@@ -109,6 +110,13 @@ export async function copyReadStates(
     });
   }
 }
+
+export async function receivedCounts(database: Database, account: bigint): Promise<{ read: number; unread: number }> {
+  const row = await database.first(inboxSql.counts, { account });
+  return { read: Number(row?.read ?? 0n), unread: Number(row?.unread ?? 0n) };
+}
+export const unmarkedCount = async (database: Database, account: bigint): Promise<number> =>
+  Number((await database.first(outboxSql.countUnmarked, { account }))?.total ?? 0n);
 
 /** The ids of received messages that were copied. */
 export async function copiedReceived(database: Database, account: bigint): Promise<Set<bigint>> {

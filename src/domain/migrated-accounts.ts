@@ -1,4 +1,5 @@
 import type { Database, Queries, Writing } from '../store/database.ts';
+import { accountByName } from '../store/statements/accounts.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
 import { pages } from './cursor.ts';
 import { reserveIds } from './ids.ts';
@@ -33,6 +34,9 @@ export async function copyProgress(queries: Queries, account: bigint): Promise<C
     : null;
 }
 
+export const accountIdNamed = async (queries: Queries, username: string): Promise<bigint | null> =>
+  (await queries.first(accountByName, { username }))?.account_id ?? null;
+
 export const setInboxUntil = async (database: Database, account: bigint, until: number | null): Promise<void> =>
   void (await database.run(sql.setInboxUntil, { account, until }));
 export const setCopyCompleted = async (database: Database, account: bigint, at: number): Promise<void> =>
@@ -47,6 +51,7 @@ const CONTACT_ID_GAP = 10_000n;
 /** Call it in the transaction that adds the rows. */
 export async function noteCopiedIds(queries: Writing, account: bigint, ids: CopiedIds): Promise<void> {
   const { messages = [], contacts = [], groups = [] } = ids;
+  if (messages.length + contacts.length + groups.length === 0) return;
   const highest = (list: readonly bigint[]): bigint => list.reduce((most, id) => (id > most ? id : most), 0n);
   const [message, contact, group] = [highest(messages), highest(contacts), highest(groups)];
   await queries.run(sql.raiseHighest, { account, message, contact, group });
@@ -102,21 +107,26 @@ export const noteTaken = async (
   at: number,
 ): Promise<void> => void (await database.run(sql.putTaken, { account, id, state, at }));
 
-/** What clients deleted here: it must not come back with a list that was read before. */
+/** What clients deleted here: it must not come back with a list of the old server. */
 export interface DeletedHere {
   has(kind: 'inbox' | 'sent' | 'compose', id: bigint): boolean;
-  /** Whether a whole list was emptied. */
+  /** Whether a whole list was emptied since the old server was asked. */
   hasAll(kind: 'inbox' | 'compose'): boolean;
 }
 
-// More deletes than this between two copies: the next copy tells.
+// More deletes than this in an hour: the next copy tells.
 const DELETIONS_MAX = 10_000;
+// The old server is told of a delete within this time.
+const DELETED_FOR_MS = 3_600_000;
 
-export async function deletedHere(queries: Queries, username: string, since: number): Promise<DeletedHere> {
+export async function deletedHere(queries: Queries, username: string, askedAt: number): Promise<DeletedHere> {
+  const since = askedAt - DELETED_FOR_MS;
   const rows = await queries.all(sql.deletions, { name: username, since, limit: DELETIONS_MAX });
-  const found = new Set(rows.map(({ action, target }) => `${action.split('.', 1)[0]} ${target}`));
+  const groupOf = (action: string): string => action.split('.', 1)[0] as string;
+  const found = new Set(rows.map(({ action, target }) => `${groupOf(action)} ${target}`));
+  const emptied = rows.filter(({ at, target }) => target === 'all' && Number(at) >= askedAt);
   return {
     has: (kind, id) => found.has(`${kind} ${id}`),
-    hasAll: (kind) => found.has(`${kind} all`),
+    hasAll: (kind) => emptied.some(({ action }) => groupOf(action) === kind),
   };
 }

@@ -107,11 +107,14 @@ export const setPassword = statement<One & { passwordHash: string }>(
   'update account set password_hash = :passwordHash where account_id = :account and password_hash is null',
 );
 
-/** What clients deleted here since, newest last: see statements/audit.ts. */
-export const deletions = statement<{ name: string; since: number; limit: number }, { action: string; target: string }>(
+/** What clients deleted here since, newest first: see statements/audit.ts. */
+export const deletions = statement<
+  { name: string; since: number; limit: number },
+  { action: string; target: string; at: bigint }
+>(
   'migrated.deletions',
-  `select action, target from audit where account = :name and at >= :since and actor_kind = 'contract'
-   order by at, audit_id {limit :limit}`,
+  `select action, target, at from audit where account = :name and at >= :since and actor_kind = 'contract'
+   order by at desc, audit_id desc {limit :limit}`,
 );
 
 export interface TakenRow {
