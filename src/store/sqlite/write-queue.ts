@@ -113,7 +113,7 @@ async function gather(waiting: readonly unknown[]): Promise<void> {
 }
 
 /**
- * Lets the event loop read sockets where the writes so far took long: the settlement of 60 messages
+ * Lets the event loop read sockets where the writes so far took long. The settlement of 60 messages
  * takes 4 ms. Calls that read are answered meanwhile, from the state before this transaction.
  */
 function createPauses(): () => Promise<void> | undefined {
