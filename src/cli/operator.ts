@@ -5,6 +5,7 @@ import { actions } from '../operator/actions/all.ts';
 import { accountCommands, findCommand } from './account.ts';
 import { actionCommand, type CommandDependencies } from './action-command.ts';
 import { completionCommand } from './completion.ts';
+import { migrateCommands } from './migrate.ts';
 import { servicesOf } from './operator-services.ts';
 import { print } from './output.ts';
 import { databaseOption, settingOption } from './program.ts';
@@ -19,6 +20,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   account: 'make, show and change accounts',
   'account-token': 'bearer tokens that are bound to an account',
   audit: 'who changed what',
+  migrate: 'move from an old server, measured and reversible',
   operator: 'people who sign in to the console',
   token: 'bearer tokens of the JSON API',
   webhook: 'addresses to which events are delivered',
@@ -55,7 +57,9 @@ export function operatorCommands(dependencies: CommandDependencies, find?: Comma
       noun === 'account'
         ? [...accountCommands(dependencies), ...(find ? [find] : [])]
         : own.map((action) => actionCommand(action, dependencies));
-    for (const command of commands) group.addCommand(command);
+    for (const command of noun === 'migrate' ? [...migrateCommands(), ...commands] : commands) {
+      group.addCommand(command);
+    }
     return group;
   });
 }

@@ -1,6 +1,8 @@
+import type { ScalarName } from './types.ts';
+
 /**
- * How an old server wrote what the contract leaves open. Plain data of one installation: the ASMX
- * face is compiled with it, and the migration reads answers of the old server with it. An entry
+ * How an old server wrote what the contract leaves open: plain data of one installation. The
+ * endpoint for old programs is compiled with it. The migration reads old answers with it. An entry
  * that is absent means what Columba does without a dialect.
  */
 export interface Dialect {
@@ -48,7 +50,7 @@ export interface DialectColumn {
   readonly type: ColumnType;
   /** The column of ours that it shows. Without it, `constant` is its value. */
   readonly from?: string;
-  /** The text of a column that we lack. Without `from` and `constant`, the column is declared only. */
+  /** The text of a column that we lack. Without both, the column is declared only. */
   readonly constant?: string;
 }
 
@@ -67,6 +69,15 @@ export const COLUMN_TYPES = [
 ] as const;
 export type ColumnType = (typeof COLUMN_TYPES)[number];
 
+/** The types that a column of ours can be shown as. A number or a text also fits into a string. */
+export const SHOWN_AS: Readonly<Record<ScalarName, readonly ColumnType[]>> = {
+  string: COLUMN_TYPES.filter((type) => type !== 'boolean' && type !== 'dateTime'),
+  int: COLUMN_TYPES.filter((type) => type !== 'boolean' && type !== 'dateTime'),
+  long: COLUMN_TYPES.filter((type) => type !== 'boolean' && type !== 'dateTime'),
+  boolean: COLUMN_TYPES.filter((type) => type !== 'dateTime'),
+  dateTime: ['dateTime', 'string'],
+};
+
 export interface DateForm {
   /** The end of a date: Z, an offset such as +02:00, or nothing. */
   readonly zone: 'Z' | 'offset' | 'none';
@@ -75,6 +86,10 @@ export interface DateForm {
   /** 0 to 7 digits of a second, or as many as are not zero at the end. Without it, trimmed. */
   readonly fractionDigits?: number | 'trimmed';
 }
+
+/** The fields of results whose values a dialect writes in its own way. */
+export const STATUS_FIELD = 'delivery_status';
+export const GROUP_FIELD = 'groupid';
 
 /** Every entry absent: what Columba does by itself. */
 export const NO_DIALECT: Dialect = {};
@@ -95,7 +110,7 @@ const wordsOf = (words: string | readonly string[] | undefined): readonly string
 export const statusWord = ({ statusWords = {} }: Dialect, ours: string): string =>
   (Object.hasOwn(statusWords, ours) ? wordsOf(statusWords[ours])[0] : undefined) ?? ours;
 
-/** The status of ours that a word means: the first with that word; undefined for an unknown word. */
+/** The first status of ours that has the word; undefined for an unknown word. */
 export function statusOfWord(
   { statusWords = {} }: Dialect,
   theirs: string,

@@ -7,7 +7,7 @@ import { SOAP11, SOAP12 } from '../asmx/protocols/soap-version.ts';
 import type { XmlLimits } from '../asmx/xml/limits.ts';
 import { readXml } from '../asmx/xml/reader.ts';
 import { contract } from '../contract/contract.ts';
-import type { Contract, Operation } from '../contract/types.ts';
+import { operationOf } from './answer.ts';
 
 /**
  * Reads the names of a call and its texts as they were sent. It is more lenient than the endpoint:
@@ -49,8 +49,7 @@ export function readCall(request: SeenRequest): SeenCall | null {
   const [path = '', query = ''] = splitTarget(request.target);
   const match = GROUP_PATH.exec(path);
   const group = match?.[1]?.toLowerCase() ?? '';
-  const operations = (contract as Contract)[group];
-  if (!operations) return null;
+  if (!Object.hasOwn(contract, group)) return null;
   try {
     if (match?.[2] === undefined) return request.method === 'POST' ? readSoap(group, request) : null;
     const operation = percentDecode(match[2], null, false);
@@ -61,11 +60,6 @@ export function readCall(request: SeenRequest): SeenCall | null {
     return null;
   }
 }
-
-export const operationOf = (group: string, operation: string): Operation | undefined => {
-  const operations = (contract as Contract)[group];
-  return operations && Object.hasOwn(operations, operation) ? operations[operation] : undefined;
-};
 
 export const splitTarget = (target: string): [path: string, query: string] => {
   const mark = target.indexOf('?');

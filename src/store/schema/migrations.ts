@@ -5,6 +5,7 @@ import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } fr
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { migratedAccountTables } from './migrated-accounts.ts';
+import { migrationTrafficTables } from './migration-traffic.ts';
 import { operatorTables } from './operator.ts';
 import { receivingTables } from './receiving.ts';
 import { resourceTables } from './resources.ts';
@@ -163,6 +164,7 @@ export const migrations: readonly Migration[] = [
   { version: 14, name: 'webhooks', sql: webhookTables },
   { version: 15, name: 'use of user_ids', sql: userIdUseTable },
   { version: 16, name: 'accounts of an old server', sql: migratedAccountTables },
+  { version: 17, name: 'traffic of a migration', sql: migrationTrafficTables },
 ];
 
 /**

@@ -1,0 +1,16 @@
+import type { Command } from 'commander';
+import { proxyCommand } from './migrate-proxy.ts';
+import { harCommand, recordingsCommand, replayCommand } from './migrate-recordings.ts';
+import { verdictCommand } from './migrate-verdict.ts';
+
+/**
+ * Commands of `columba migrate` that are no actions of the operator. Each is declared in a file of
+ * its own and loads what it does when it is run.
+ */
+export const migrateCommands = (): Command[] => [
+  proxyCommand(),
+  harCommand(),
+  recordingsCommand(),
+  replayCommand(),
+  verdictCommand(),
+];
