@@ -70,8 +70,8 @@ export async function startProxied(
     folder,
     pseudonyms: false,
     disabledMasks: new Set(),
-    oldMayBeAskedAgain: false,
-    sync: undefined,
+    oldReadingIsSafe: false,
+    sync: null,
     failed: (thrown) => void failures.push(String((thrown as Error)?.message ?? thrown)),
     ...more,
   };
