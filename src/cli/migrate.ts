@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { learnCommand } from './migrate-learn.ts';
 import { proxyCommand } from './migrate-proxy.ts';
 import { harCommand, recordingsCommand, replayCommand } from './migrate-recordings.ts';
 import { verdictCommand } from './migrate-verdict.ts';
@@ -11,6 +12,7 @@ export const migrateCommands = (): Command[] => [
   proxyCommand(),
   harCommand(),
   recordingsCommand(),
+  learnCommand(),
   replayCommand(),
   verdictCommand(),
 ];
