@@ -1,7 +1,8 @@
 import { open } from 'node:fs/promises';
 import { Command } from 'commander';
 import type { LearnedDialect } from '../migration/learn.ts';
-import { harmless, print, remark, writeWhole } from './output.ts';
+import { jsonOption } from './migrate-settings.ts';
+import { harmless, print, refuseExisting, remark, writeWhole } from './output.ts';
 import { configOf } from './session.ts';
 
 /** `columba migrate learn FILE…` */
@@ -11,7 +12,7 @@ export const learnCommand = (): Command =>
     .argument('<FILE...>', 'recordings of the proxy, compressed or not')
     .option('--out <FILE>', 'write the dialect to a file, for COLUMBA_DIALECT')
     .option('--force', 'replace the file if it exists')
-    .option('--json', 'print everything as JSON')
+    .addOption(jsonOption())
     .option('--strict', 'exit code 1 where something is uncertain')
     .action(async (files: string[], options: LearnOptions, command: Command) => {
       process.exitCode = await runLearn(files, options, configOf(command).config.timeZone);
@@ -25,6 +26,8 @@ interface LearnOptions {
 }
 
 async function runLearn(files: readonly string[], options: LearnOptions, timeZone: string): Promise<number> {
+  const { out } = options;
+  if (out !== undefined) refuseExisting(out, options.force === true); // before minutes of reading
   const { learnDialect } = await import('../migration/learn.ts');
   const { readRecording } = await import('../migration/recording.ts');
   const { parseDialect } = await import('../migration/dialect-file.ts');
@@ -33,7 +36,6 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
   }
   const learned = await learnDialect(recordings, timeZone);
   parseDialect(learned.dialect); // or serve would refuse what was learned
-  const { out } = options;
   if (out !== undefined) {
     await writeWhole(out, { force: options.force === true }, async (temporary) => {
       const file = await open(temporary, 'wx', 0o600);

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { type Stage, STAGES } from '../domain/migration-stages.ts';
+import { STAGES, type Stage } from '../domain/migration-stages.ts';
 import type { MigrationProxy } from '../migration/migration-proxy.ts';
 import { describeError } from '../server/telemetry/error-redaction.ts';
 import { createLog, type Log } from '../server/telemetry/log.ts';

@@ -172,6 +172,8 @@ function linesOf({ sent, left, rows, masks, differences }: ReplayReport): string
     `Sent ${sent}.${left.size > 0 ? ` Left out: ${counted(left)}.` : ''}`,
     ...[...rows.values()].map(({ operation, protocol, counts }) => `${operation} ${protocol}: ${counted(counts)}`),
     ...[...masks].map(([name, { total, example }]) => `mask ${name}: ${total}, such as ${example}`),
-    ...differences.map(({ operation, protocol, at, example }) => `different: ${operation} ${protocol} ${at}: ${example}`),
+    ...differences.map(
+      ({ operation, protocol, at, example }) => `different: ${operation} ${protocol} ${at}: ${example}`,
+    ),
   ];
 }

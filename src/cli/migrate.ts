@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { checkCommand, scheduleCommand } from './migrate-check.ts';
 import { importCommand, probeCommand } from './migrate-import.ts';
+import { learnCommand } from './migrate-learn.ts';
 import { proxyCommand } from './migrate-proxy.ts';
 import { harCommand, recordingsCommand, replayCommand } from './migrate-recordings.ts';
 import { verdictCommand } from './migrate-verdict.ts';
@@ -17,6 +18,7 @@ export const migrateCommands = (): Command[] => [
   proxyCommand(),
   harCommand(),
   recordingsCommand(),
+  learnCommand(),
   replayCommand(),
   verdictCommand(),
 ];

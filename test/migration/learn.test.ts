@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { parseDialect } from '../../src/migration/dialect-file.ts';
+import { gzipSync } from 'node:zlib';
+import { parseDialect, readDialectFile } from '../../src/migration/dialect-file.ts';
 import { learnDialect } from '../../src/migration/learn.ts';
-import type { RecordedExchange } from '../../src/migration/recording.ts';
+import { formatExchange, type RecordedExchange } from '../../src/migration/recording.ts';
+import { columba, freshPath } from '../support/command.ts';
 import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ODD_DIALECT } from './odd-dialect.ts';
 import { sampleData, USER_IDS } from './old-server/sample.ts';
@@ -137,6 +140,59 @@ describe('a dialect learned from an old server with other ways', () => {
     const shown = JSON.stringify(learned);
     for (const secret of [ALPHA, BETA, '+2783', 'ünïcode', 'Öberg', 'ref-1', 'Later'])
       assert.ok(!shown.includes(secret), secret);
+  });
+});
+
+describe('columba migrate learn', () => {
+  let old: OldServerProcess;
+  let path: string;
+  before(async () => {
+    old = await startOldServer(sampleData(NOW), ODD_WAYS);
+    const lines = (await record(old, everyday(ALPHA, 'soap11'))).map(formatExchange);
+    path = freshPath('ndjson.gz');
+    writeFileSync(path, gzipSync(`${lines.join('\n')}\n`));
+  });
+  after(() => old.close());
+
+  test('prints what was seen, what is uncertain, and the dialect', async () => {
+    const { code, stdout } = await columba(['migrate', 'learn', path]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^Exchanges: 13\. Answers: 13, of them faults: 1, not readable: 0\.$/m);
+    assert.match(stdout, /^ +1 {2}columns\.sent\.FetchSentDS: SmsID long ← id, ToNumber string ← recipient, /m);
+    assert.match(stdout, /^Uncertain:$/m);
+    assert.match(stdout, /^ {2}"namespace": "http:\/\/old\.example\/webservices\/",$/m);
+  });
+
+  test('writes a dialect that serve takes, and replaces none unasked', async () => {
+    const out = freshPath('json');
+    const wrote = await columba(['migrate', 'learn', path, '--out', out]);
+    assert.equal(wrote.code, 0, wrote.stderr);
+    assert.equal(readDialectFile(out, 'UTC').namespace, ODD_WAYS.namespace);
+    assert.equal((await columba(['migrate', 'learn', path, '--out', out])).code, 1);
+    assert.equal((await columba(['migrate', 'learn', path, '--out', out, '--force'])).code, 0);
+  });
+
+  test('has everything as JSON, and exit code 1 where it must be certain and is not', async () => {
+    const { code, stdout } = await columba(['migrate', 'learn', path, '--json', '--strict']);
+    assert.equal(code, 1);
+    const told = JSON.parse(stdout);
+    assert.deepEqual(Object.keys(told).sort(), [
+      'answers',
+      'dialect',
+      'exchanges',
+      'faults',
+      'findings',
+      'uncertain',
+      'unreadable',
+    ]);
+  });
+
+  test('names the line of a recording that it cannot read', async () => {
+    const wrong = freshPath('ndjson');
+    writeFileSync(wrong, '{"version":1}\n\n');
+    const { code, stderr } = await columba(['migrate', 'learn', wrong]);
+    assert.equal(code, 1);
+    assert.match(stderr, /\.ndjson:1: /);
   });
 });
 

@@ -88,7 +88,16 @@ export async function startProxied(
   });
   const { oldUrl } = settings;
   return {
-    ...{ address, migration, service, oldService, oldUrl, newUrl, folder, stages, settings, failures },
+    address,
+    migration,
+    service,
+    oldService,
+    oldUrl,
+    newUrl,
+    folder,
+    stages,
+    settings,
+    failures,
     call: (protocol, group, operation, args) => send(address, protocol, group, operation, args, agent),
     async stage(stage) {
       await stages.setDefault(stage, true);
