@@ -1,6 +1,6 @@
 import { type Html, html } from '../../html.ts';
 import { empty, hidden, noticeOf, table } from '../lists.ts';
-import { texts as operatorTexts } from '../texts/operator.ts';
+import { texts } from '../texts/connectors.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
@@ -19,8 +19,6 @@ export interface ConnectorOutput {
   readonly unsure: number;
   readonly lastAcceptedAt: string | null;
 }
-
-const texts = operatorTexts.connectors;
 
 export function connectorTable({ zone }: Visit, connectors: readonly ConnectorOutput[]): Html {
   const rows = connectors.map((each) => ({

@@ -4,10 +4,9 @@ import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
 import { isAction } from '../acting.ts';
-import { confirmation, noticeOf, table } from '../lists.ts';
-import { statusCell, statusHint } from '../status-cell.ts';
+import { asking, noticeOf, table } from '../lists.ts';
+import { isResting, statusCell, statusHint } from '../status-cell.ts';
 import { texts } from '../texts/message.ts';
-import { RESTING } from '../texts/statuses.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, messageText, party, time } from '../words.ts';
 
@@ -40,7 +39,7 @@ const show = async (visit: Visit): Promise<View> => {
   const attempts = await attemptsOf(visit.services.database, visit.account.id, BigInt(message.id));
   const shown = html`${facts(visit, message)}${attemptTable(attempts, visit.zone)}`;
   if (visit.query.get('part') === 'rows') return { kind: 'fragment', html: shown };
-  const isMoving = message.state === 'scheduled' || !RESTING.includes(message.status ?? '');
+  const isMoving = message.state === 'scheduled' || !isResting(message.status ?? '');
   const live = isMoving ? html` data-live="${visit.path}?part=rows" data-mode="whole"` : '';
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<div${live}>${shown}</div>
 <div class="buttons">${buttons(visit, message)}</div>`;
@@ -104,7 +103,7 @@ const cancel = async (visit: Visit): Promise<View> => {
   if (form.text('confirmed') !== 'yes') {
     const back = `${base}/messages/${id}`;
     const question = texts.cancelQuestion;
-    return page(question, confirmation({ question, action: `${back}/cancel`, fields: [], submit: texts.cancel, back }));
+    return asking('scheduled', { question, action: `${back}/cancel`, submit: texts.cancel, back });
   }
   await visit.act.run('message cancel', { params: paramsOf(visit) });
   return noticed(`${base}/scheduled`, 'cancel', 1);

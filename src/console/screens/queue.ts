@@ -1,8 +1,8 @@
 import { html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
-import { confirmation, empty, filters, noticeOf, pagerOf, select, table } from '../lists.ts';
+import { asking, empty, filters, noticeOf, pagerOf, select, table } from '../lists.ts';
 import { PAGE_ROWS } from '../scan.ts';
-import { texts as operatorTexts } from '../texts/operator.ts';
+import { texts } from '../texts/queue.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
@@ -22,7 +22,6 @@ interface QueuePage {
   readonly next: string | null;
 }
 
-const texts = operatorTexts.queue;
 const ALL_MAX = 500;
 
 const listOf = ({ act }: Visit, isOpen: boolean, limit: number, after: string | null): Promise<QueuePage> =>
@@ -86,11 +85,7 @@ const decide = async (visit: Visit): Promise<View> => {
       html`<input type="hidden" name="act" value="${decision}">`,
       ...keys.map((key) => html`<input type="hidden" name="id" value="${key}">`),
     ];
-    return page(
-      question,
-      confirmation({ question, action: '/console/queue', fields, submit: texts.submit(chosen.length), back }),
-      { current: 'queue' },
-    );
+    return asking('queue', { question, action: '/console/queue', fields, submit: texts.submit(chosen.length), back });
   }
   let done = 0;
   for (const params of chosen) {
