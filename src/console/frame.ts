@@ -80,7 +80,7 @@ const frame = ({ title, viewer, current }: Omit<FramedPage, 'main'>, main: Html)
 <link rel="stylesheet" href="${style.path}">
 <script src="${script.path}" defer></script>
 </head>
-<body data-signed-out="${texts.signedOut}" data-new="${texts.newRows}">
+<body${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
 <a class="skip" href="#main">${texts.skip}</a>
 ${viewer ? headerOf(viewer, current) : html`<header><strong class="brand">${texts.product}</strong></header>`}
 <main id="main" tabindex="-1">

@@ -4,13 +4,14 @@ import type { Problem } from '../../problem.ts';
 import { asking, empty, field, hidden, refusalOf, table } from '../lists.ts';
 import { texts } from '../texts/access.ts';
 import { noticed, page, post, type View, type Visit } from '../visit.ts';
-import { time } from '../words.ts';
+import { day, time } from '../words.ts';
 import { accessPage, ownAccessRoutes } from './access.ts';
 
 /** What programs use an account with: user_ids and tokens. Each secret is shown once. */
 interface UserIdOutput {
   readonly hash: string;
   readonly createdAt: string;
+  readonly lastUsedAt: string | null;
   readonly revokedAt: string | null;
 }
 interface TokenOutput {
@@ -36,11 +37,12 @@ const userIdsOf = async (visit: Visit): Promise<UserIdOutput[]> =>
 
 async function userIds(visit: Visit): Promise<Html> {
   const { base, zone } = visit;
-  const rows = (await userIdsOf(visit)).map(({ hash, createdAt, revokedAt }) => ({
+  const rows = (await userIdsOf(visit)).map(({ hash, createdAt, lastUsedAt, revokedAt }) => ({
     key: hash,
     cells: [
       html`<code>${hash.slice(0, SHORT)}…</code>`,
       time(createdAt, zone),
+      day(lastUsedAt),
       revokedAt === null
         ? html`${texts.valid}`
         : html`<span class="quiet">${texts.revoked} ${time(revokedAt, zone)}</span>`,

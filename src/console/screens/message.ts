@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Attempt, attemptsOf } from '../../domain/attempts.ts';
+import { linkedMessage } from '../../domain/resending.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
@@ -48,13 +49,19 @@ const show = async (visit: Visit): Promise<View> => {
 
 const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
 
-function facts({ zone }: Visit, message: MessageOutput): Html {
+/** A message that was sent again names the other one. */
+function reason(base: string, detail: string | null): Html {
+  const other = linkedMessage(detail);
+  return other === null ? html`${detail ?? ''}` : html`<a href="${base}/messages/${other}">${detail ?? ''}</a>`;
+}
+
+function facts({ zone, base }: Visit, message: MessageOutput): Html {
   const { recipient, text, status, reference, history, heldCredits } = message;
   const parts = partsOf(text ?? '');
   const isScheduled = message.state === 'scheduled';
   const events = history.map(({ status: each, at, detail }, index) => ({
     key: String(index),
-    cells: [time(at, zone), statusCell(each), html`${detail ?? ''}`],
+    cells: [time(at, zone), statusCell(each), reason(base, detail)],
   }));
   return html`<dl class="list">${row(texts.to, party(recipient))}${row(texts.text, messageText(text))}
 ${isScheduled ? row(texts.scheduledAt, time(message.scheduledAt, zone)) : row(texts.state, html`${statusCell(status)}<br>${statusHint(status)}`)}

@@ -54,7 +54,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       html`${events.join(', ')}`,
       html`${username ?? texts.all}`,
       html`<span class="${state === 'disabled' ? 'bad' : ''}">${texts[state]}</span> ${disabledReason ?? ''}`,
-      html`<form method="post" action="${HERE}" class="buttons">${hidden({ id, url })}${state === 'disabled' ? button('enable', texts.enable, url) : ''}${button('rotate', texts.rotate, url)}${button('remove', texts.remove, url)}</form>`,
+      html`<form method="post" action="${HERE}" class="buttons">${hidden({ id, url })}${state === 'disabled' ? button('enable', texts.enable, url) : button('test', texts.test, url)}${button('rotate', texts.rotate, url)}${button('remove', texts.remove, url)}</form>`,
     ],
   }));
   const list = listOf(texts, rows);
@@ -93,6 +93,9 @@ const act = async (visit: Visit): Promise<View> => {
       }
       case 'rotate':
         return secretPage((await acting.run<{ secret: string }>('webhook rotate', { params })).secret);
+      case 'test':
+        await acting.run('webhook test', { params });
+        return noticed(`${HERE}/${params.id}`, 'tested');
       case 'enable':
         await acting.run('webhook enable', { params });
         return noticed(HERE, 'enabled');
@@ -138,11 +141,10 @@ const attempts = async (visit: Visit): Promise<View> => {
     rows.length > 0
       ? table({ caption: texts.attempts, columns: texts.attemptColumns, rows })
       : empty(texts.noAttempts, texts.noAttemptsHint);
-  return page(
-    texts.attempts,
-    html`<h1>${texts.attempts}</h1>${noticeOf(visit, texts.notices)}${list}${pagerOf(visit, next)}`,
-    { current: 'webhooks' },
-  );
+  if (visit.query.get('part') === 'rows') return { kind: 'fragment', html: list };
+  const live = visit.query.has('after') ? '' : html` data-live="${visit.path}?part=rows" data-mode="whole"`;
+  const main = html`<h1>${texts.attempts}</h1>${noticeOf(visit, texts.notices)}<div${live}>${list}</div>${pagerOf(visit, next)}`;
+  return page(texts.attempts, main, { current: 'webhooks' });
 };
 
 const resend = async ({ act: acting, params, form }: Visit): Promise<View> => {

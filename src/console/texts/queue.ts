@@ -7,6 +7,9 @@ export const texts = {
   filter: 'Show',
   filters: [
     ['', 'all on their way'],
+    ['due', 'due now'],
+    ['claimed', 'being given to a carrier'],
+    ['retrying', 'to be tried again'],
     ['open', 'undecided'],
   ] as readonly (readonly [string, string])[],
   states: {
@@ -18,6 +21,9 @@ export const texts = {
   message: (username: string, id: string) => `message ${id} of ${username}`,
   empty: 'No message is on its way.',
   emptyHint: 'Messages appear here from the moment they are accepted until the carrier has them.',
+  noMatch: 'No message is in this state.',
+  noMatchHint: 'Nothing is to be done here.',
+  firstOfAll: (count: number) => `the first ${count} that match`,
   lead: 'About an undecided message nobody knows whether the carrier has it. Ask the carrier, then decide.',
   decisions: [
     ['submitted', 'The carrier has it'],

@@ -11,6 +11,7 @@ export const texts = {
   remove: 'Remove',
   question: (url: string) => `Remove the webhook ${url} with its events and attempts?`,
   enable: 'Enable',
+  test: 'Test',
   rotate: 'New secret',
   resend: 'Send again',
   empty: 'There are no webhooks.',
@@ -29,5 +30,6 @@ export const texts = {
     removed: 'The webhook is removed.',
     enabled: 'The webhook is enabled.',
     resent: 'The event is delivered once more.',
+    tested: 'An event of the type webhook.test is on its way. Its attempt appears here in a moment.',
   },
 } as const;

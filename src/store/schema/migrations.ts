@@ -161,6 +161,14 @@ export const migrations: readonly Migration[] = [
   { version: 13, name: 'sign-in', sql: signInTables },
   { version: 14, name: 'webhooks', sql: webhookTables },
   { version: 15, name: 'use of user_ids', sql: userIdUseTable },
+  {
+    version: 16,
+    name: 'last errors of connectors',
+    sql: `
+      alter table carrier_connector add column last_error text;
+      alter table carrier_connector add column last_error_at bigint;
+    `,
+  },
 ];
 
 /**

@@ -12,7 +12,7 @@ export const contact = statement<Contact, ContactRow>(
 /** Counts up to a limit: an account may have millions. */
 export const count = statement<{ account: AccountKey; limit: number }, { total: bigint }>(
   'contactRecords.count',
-  'select count(*) as total from (select 1 from contact where account_id = :account {limit :limit}) as counted',
+  'select count(*) as total from (select 1 from contact where account_id = :account order by contact_id {limit :limit}) as counted',
 );
 export const setContact = statement<
   Contact & {
