@@ -4,6 +4,8 @@ import type { PageSettings } from './asmx/pages/pages.ts';
 import { ResponseCache } from './asmx/response-cache.ts';
 import type { Config } from './config/settings.ts';
 import { contract } from './contract/contract.ts';
+import { type Dialect, NO_DIALECT } from './contract/dialect.ts';
+import { listRules } from './contract/list-orders.ts';
 import type { Caller } from './domain/accounts.ts';
 import { createAdmission } from './domain/admission/admission.ts';
 import { createRateLimiter, type RateLimiter } from './domain/admission/rate-limiter.ts';
@@ -48,6 +50,7 @@ export type App = Awaited<ReturnType<typeof createApp>>;
  */
 export async function createApp(config: Config, deps: AppDependencies) {
   const { now, log } = deps;
+  const dialect = await readDialect(config);
   let server: HttpServer | undefined;
   let telemetry: Telemetry | undefined;
   const services: Services = await createServices(config, deps, async (database, engine) => {
@@ -88,7 +91,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     deps.observe?.(exchange);
     telemetry?.observe?.(exchange, accountIdOf(exchange.account));
   };
-  const endpointSettings = createEndpointSettings(config, deps, services, admission);
+  const endpointSettings = createEndpointSettings(config, deps, services, admission, dialect);
   const untraced = createEndpoint({
     ...endpointSettings,
     admitPieces: (owner) => server?.admitPieces(owner),
@@ -142,6 +145,12 @@ export async function createApp(config: Config, deps: AppDependencies) {
   };
 }
 
+/** Throws Problem where the file cannot be used. Without a file, zod is not loaded: 50 ms. */
+async function readDialect({ dialect, timeZone }: Config): Promise<Dialect> {
+  if (dialect === '') return NO_DIALECT;
+  return (await import('./migration/dialect-file.ts')).readDialectFile(dialect, timeZone);
+}
+
 /** Delivers events to webhooks. */
 const createDeliverer = (config: Config, { now, log }: AppDependencies, { database }: Services) =>
   createEventDeliverer({
@@ -159,14 +168,17 @@ function createEndpointSettings(
   { now, log, pages }: AppDependencies,
   services: Services,
   admission: Admission,
+  dialect: Dialect,
 ): EndpointSettings {
   const { listLimit, listItemsMax } = config;
+  const zone = dialect.dates?.timeZone ?? config.timeZone;
   return {
     contract,
-    namespace: config.namespace,
-    dates: () => ({ now: now(), zone: config.timeZone }),
+    namespace: dialect.namespace ?? config.namespace,
+    dates: () => ({ now: now(), zone }),
     limits: config,
-    operations: createOperations({ ...services, admission, listLimit, listItemsMax }),
+    dialect,
+    operations: createOperations({ ...services, admission, lists: listRules(dialect), listLimit, listItemsMax }),
     admitClient: (client) => admission.admitClient(client),
     admitAccount: (account) => admission.admitAccount(account as Caller),
     admitReading: admission.admitReading,

@@ -7,6 +7,7 @@ import { createContacts } from './domain/contacts.ts';
 import { createInbox } from './domain/inbox.ts';
 import { createIncoming } from './domain/incoming.ts';
 import { createLedger } from './domain/ledger.ts';
+import { createOrderedLists } from './domain/ordered-lists.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';
 import { createRetention, createRetentionRuns } from './domain/retention.ts';
@@ -67,6 +68,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     blacklist: createBlacklist(database, now, regionOf),
     inbox: createInbox(database, purge),
     outbox: createOutbox(database, now),
+    orderedLists: createOrderedLists(database),
     archive: createArchive(database),
     ledger: createLedger(database, now),
     purge,

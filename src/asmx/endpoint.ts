@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DateContext } from '../contract/dates.ts';
+import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import type { Contract } from '../contract/types.ts';
 import { type Handler, isWhole, type Reply, type Request } from '../exchange.ts';
 import { type Problem, type ProblemKind, toProblem } from '../problem.ts';
@@ -21,6 +22,8 @@ export interface EndpointSettings {
   readonly namespace: string;
   readonly dates: () => DateContext;
   readonly limits: WireLimits;
+  /** How answers are written; without it, as Columba writes them. */
+  readonly dialect?: Dialect;
   readonly operations: (
     call: Call,
     origin: Pick<Request, 'client' | 'holdBack' | 'pollId'>,
@@ -69,9 +72,9 @@ export interface Exchange {
 }
 
 export function createEndpoint(settings: EndpointSettings): Handler {
-  const { contract, namespace, dates, limits } = settings;
-  const pages = createPages(contract, namespace, settings.pages);
-  const routeOf = createRoutes(contract, { namespace, dates, limits });
+  const { contract, namespace, dates, limits, dialect = NO_DIALECT } = settings;
+  const pages = createPages(contract, namespace, dialect, settings.pages);
+  const routeOf = createRoutes(contract, { namespace, dates, limits, dialect });
   return (request) => {
     const handling = new RequestHandling(request, settings, pages, routeOf);
     try {

@@ -7,6 +7,7 @@ import { type Config, settings, shownValue } from '../config/settings.ts';
 import type { Discrepancy } from '../domain/ledger.ts';
 import { checkConnectors } from '../gateway/connector-check.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
+import { readDialectFile } from '../migration/dialect-file.ts';
 import type { Services } from '../services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
@@ -69,6 +70,7 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
   for (const [name, setting] of Object.entries<Setting<unknown>>(settings)) {
     print(`${setting.variable}=${shownValue(setting, String(config[name as keyof Config]))}`);
   }
+  if (config.dialect !== '') print(`Dialect: ${dialectEntries(config)}`);
   const { bytes, schemaVersion, accounts } = await services.status();
   const path = sqlitePath(config);
   print(`Database: ${databaseName(config)}`);
@@ -85,6 +87,12 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
   print('The settings are right and the database can be used.');
   return isRight && isReachable ? 0 : 1;
 }
+
+/** The names of its entries. Throws Problem where it cannot be used. */
+const dialectEntries = ({ dialect, timeZone }: Config): string =>
+  Object.keys(readDialectFile(dialect, timeZone))
+    .filter((entry) => entry !== 'evidence')
+    .join(', ') || 'no entry';
 
 /** Whether no connector has a mistake. */
 async function checkCarriers({ database }: Services, config: Config): Promise<boolean> {

@@ -19,6 +19,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   account: 'make, show and change accounts',
   'account-token': 'bearer tokens that are bound to an account',
   audit: 'who changed what',
+  migrate: 'move from an old server, measured and reversible',
   operator: 'people who sign in to the console',
   token: 'bearer tokens of the JSON API',
   webhook: 'addresses to which events are delivered',

@@ -148,6 +148,15 @@ export const settings = {
     'XML namespace of requests and responses: the one that your clients were generated for.',
     uri,
   ),
+  dialect: {
+    ...setting(
+      'COLUMBA_DIALECT',
+      '',
+      'JSON file of how the old server wrote its answers (docs/DIALECT.md); its namespace wins over COLUMBA_NAMESPACE. Empty: none.',
+      text,
+    ),
+    within: (value: string, folder: string) => (value === '' ? value : resolve(folder, value)),
+  },
   baseUrl: setting(
     'COLUMBA_BASE_URL',
     '',

@@ -1,6 +1,7 @@
 import {
   boolean,
   type Contract,
+  change,
   dataSet,
   dateTime,
   int,
@@ -114,26 +115,26 @@ export const contract = {
       'The contact with this mobile number, however it is written, or none.',
     ),
     FetchGroups: op({ user_id }, list(Group), 'All contact groups, by id, with the number of contacts in each.'),
-    RemoveContactFromGroup: op(
+    RemoveContactFromGroup: change(
       { user_id, contact_id, group_id: string },
       boolean,
       'Takes contacts out of a group; the contacts stay. All of them, or none.',
     ),
-    MoveContactToNewGroup: op(
+    MoveContactToNewGroup: change(
       { user_id, contact_id, group_id: string },
       boolean,
       'Moves contacts into a group. All of them, or none.',
     ),
-    DeleteContact: op({ user_id, contact_id }, boolean, 'Deletes contacts. All of them, or none.'),
-    DeleteContactsById: op({ user_id, id: int }, boolean, 'Deletes the one contact with this id.'),
+    DeleteContact: change({ user_id, contact_id }, boolean, 'Deletes contacts. All of them, or none.'),
+    DeleteContactsById: change({ user_id, id: int }, boolean, 'Deletes the one contact with this id.'),
     FetchSavedMessages: op({ user_id }, list(string), 'The saved message templates, in the order saved.'),
-    SaveMessageTemplate: op({ user_id, message: string }, boolean, 'Saves a message template.'),
-    DeleteMessageTemplate: op(
+    SaveMessageTemplate: change({ user_id, message: string }, boolean, 'Saves a message template.'),
+    DeleteMessageTemplate: change(
       { user_id, message: string },
       boolean,
       'Deletes the message template with exactly this text.',
     ),
-    BlackListNumber: op(
+    BlackListNumber: change(
       { user_id, mobile: string, sample_message: string },
       boolean,
       'Puts a number on the blacklist: nothing is sent to it any more, and messages scheduled for it are cancelled.',
@@ -149,9 +150,9 @@ export const contract = {
     InboxDS: op({ user_id, max_count: int }, InboxDS, 'Received messages, newest first, as a DataSet.'),
     CountRead: op({ user_id }, long, 'How many received messages are marked as read.'),
     CountUnread: op({ user_id }, long, 'How many received messages are not marked as read.'),
-    MarkMessageAsRead: op({ user_id, message_id: string }, boolean, 'Marks a received message as read.'),
-    DeleteMessage: op({ user_id, message_id: string }, boolean, 'Deletes a received message.'),
-    DeleteAllMessages: op({ user_id }, boolean, 'Deletes all received messages.'),
+    MarkMessageAsRead: change({ user_id, message_id: string }, boolean, 'Marks a received message as read.'),
+    DeleteMessage: change({ user_id, message_id: string }, boolean, 'Deletes a received message.'),
+    DeleteAllMessages: change({ user_id }, boolean, 'Deletes all received messages.'),
   },
   sent: {
     FetchUnmarkedDeliveryStatus: op(
@@ -161,17 +162,17 @@ export const contract = {
     ),
     CountUnMarkedDeliveryStatus: op({ user_id }, long, 'How many delivery statuses are not marked.'),
     FetchSentDS: op({ user_id, max: int }, SentDS, 'Sent messages, newest first, as a DataSet.'),
-    MarkMessageAsRead: op({ user_id, id: long }, boolean, 'Marks the delivery status of a sent message.'),
-    DeleteSentMessage: op({ user_id, message_id: string }, boolean, 'Deletes a sent message.'),
+    MarkMessageAsRead: change({ user_id, id: long }, boolean, 'Marks the delivery status of a sent message.'),
+    DeleteSentMessage: change({ user_id, message_id: string }, boolean, 'Deletes a sent message.'),
   },
   compose: {
     FetchScheduledDS: op({ user_id, max: int }, ScheduledDS, 'Scheduled messages, soonest first, as a DataSet.'),
-    DeleteScheduledMessage: op(
+    DeleteScheduledMessage: change(
       { user_id, message_id: string },
       boolean,
       'Deletes a scheduled message and returns the credits held for it.',
     ),
-    DeleteAllScheduled: op(
+    DeleteAllScheduled: change(
       { user_id },
       boolean,
       'Deletes all scheduled messages and returns the credits held for them.',

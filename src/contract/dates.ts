@@ -162,7 +162,7 @@ function civilToUtc({ year, month, day, hour, minute, second, millisecond }: Civ
 const zoneFormats = new Map<string, Intl.DateTimeFormat>();
 
 /** The offset of `zone` at an instant, in minutes east of UTC. */
-function offsetAt(zone: string, at: Instant): number {
+export function offsetAt(zone: string, at: Instant): number {
   if (zone === 'UTC') return 0;
   let format = zoneFormats.get(zone);
   if (!format) {

@@ -81,7 +81,7 @@ export const describeBoolean = (group: string, name: string): BooleanDescription
   (booleans as Readonly<Record<string, BooleanDescription>>)[`${group}.${name}`];
 
 /** A contact that a number names may not exist, so the result may be none. */
-export function describeResult({ result, parameters: { mobile } }: Operation): string {
+export function describeResult({ result, parameters: { mobile } }: Operation, table = 'Table'): string {
   switch (result.kind) {
     case 'scalar':
       return result.name === 'boolean' ? 'true or false.' : 'How many there are, 0 or more.';
@@ -94,7 +94,7 @@ export function describeResult({ result, parameters: { mobile } }: Operation): s
         ? `A list of ${result.item.name}, maybe empty.`
         : 'A list of texts, maybe empty.';
     case 'dataSet':
-      return 'A DataSet with one table, Table, maybe without rows.';
+      return `A DataSet with one table, ${table}, maybe without rows.`;
   }
 }
 

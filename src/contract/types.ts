@@ -33,6 +33,8 @@ export interface Parameters {
 export interface Operation<P extends Parameters = Parameters, R extends ResultType = ResultType> {
   readonly parameters: P;
   readonly result: R;
+  /** Whether it changes data. A method of HTTP does not tell: SOAP calls are all POST. */
+  readonly changes: boolean;
   /** One line for pages and reference. */
   readonly summary: string;
 }
@@ -57,7 +59,13 @@ export const operation = <P extends Parameters, R extends ResultType>(
   parameters: P,
   result: R,
   summary: string,
-): Operation<P, R> => ({ parameters, result, summary });
+): Operation<P, R> => ({ parameters, result, changes: false, summary });
+/** An operation that changes data. Its result tells whether the requested state holds now. */
+export const change = <P extends Parameters>(
+  parameters: P,
+  result: Scalar<'boolean'>,
+  summary: string,
+): Operation<P, Scalar<'boolean'>> => ({ parameters, result, changes: true, summary });
 
 /** An instant, in milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number;

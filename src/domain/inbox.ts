@@ -20,7 +20,12 @@ export type Inbox = ReturnType<typeof createInbox>;
 export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
   return {
     /** Oldest first, both ends included. All lists start after the message `after`. */
-    async between(account: AccountKey, from: number, to: number, limit: number, after?: ReceivedMessage) {
+    async between(
+      account: AccountKey,
+      { from, to }: { readonly from: number; readonly to: number },
+      limit: number,
+      after?: ReceivedMessage,
+    ): Promise<ReceivedMessage[]> {
       const cursor = after ? cursorAfter(after.receivedAt, after.id) : { at: from, id: FIRST_ID };
       return (await database.all(sql.receivedBetween, { account, ...cursor, to, limit })).map(toReceived);
     },
@@ -58,7 +63,7 @@ export function createInbox(database: Database, purge: Pick<Purge, 'wake'>) {
 
 const isAny = (rows: number): boolean => rows > 0;
 
-const toReceived = (row: sql.ReceivedRow): ReceivedMessage => ({
+export const toReceived = (row: sql.ReceivedRow): ReceivedMessage => ({
   id: row.message_id,
   sender: row.sender,
   text: row.text,

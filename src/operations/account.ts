@@ -10,12 +10,28 @@ export function accountHandlers({
   contacts,
   templates,
   blacklist,
+  orderedLists,
+  lists: { orders, caps },
   listItemsMax,
 }: OperationServices): Handlers<'account'> {
-  const all = (account: AccountKey) =>
-    paged(Infinity, (limit, after?: Contact) => contacts.all(account, limit, after), toContact);
-  const ofGroup = (account: AccountKey, group: number) =>
-    paged(Infinity, (limit, after?: Contact) => contacts.ofGroup(account, BigInt(group), limit, after), toContact);
+  const contactLists = { id: contacts.all, '-id': orderedLists.contactsDown };
+  const groupLists = { id: contacts.ofGroup, '-id': orderedLists.contactsOfGroupDown };
+  const all = (operation: 'account.FetchContacts' | 'account.FetchContactsDS') => {
+    const list = contactLists[orders[operation]];
+    return (account: AccountKey) =>
+      paged(caps[operation] ?? Infinity, (limit, after?: Contact) => list(account, limit, after), toContact);
+  };
+  const ofGroup = (operation: 'account.FetchContactsByGroupId' | 'account.FetchContactsByGroupIdDS') => {
+    const list = groupLists[orders[operation]];
+    return (account: AccountKey, { groupid }: { readonly groupid: number }) =>
+      paged(
+        caps[operation] ?? Infinity,
+        (limit, after?: Contact) => list(account, BigInt(groupid), limit, after),
+        toContact,
+      );
+  };
+  const groups = { id: contacts.groups, '-id': orderedLists.groupsDown }[orders['account.FetchGroups']];
+  const saved = { saved: templates.all, '-saved': orderedLists.templatesDown }[orders['account.FetchSavedMessages']];
   return {
     async Profile(account, { user_id }) {
       const profile = await accounts.profile(account);
@@ -40,10 +56,10 @@ export function accountHandlers({
       };
     },
 
-    FetchContacts: (account) => all(account),
-    FetchContactsDS: (account) => all(account),
-    FetchContactsByGroupId: (account, { groupid }) => ofGroup(account, groupid),
-    FetchContactsByGroupIdDS: (account, { groupid }) => ofGroup(account, groupid),
+    FetchContacts: all('account.FetchContacts'),
+    FetchContactsDS: all('account.FetchContactsDS'),
+    FetchContactsByGroupId: ofGroup('account.FetchContactsByGroupId'),
+    FetchContactsByGroupIdDS: ofGroup('account.FetchContactsByGroupIdDS'),
 
     async FetchContact(account, { mobile }) {
       const contact = mobile === null ? null : await contacts.withExactNumber(account, mobile);
@@ -55,8 +71,8 @@ export function accountHandlers({
     },
     FetchGroups: (account) =>
       paged(
-        Infinity,
-        (limit, after?: ContactGroup) => contacts.groups(account, limit, after),
+        caps['account.FetchGroups'] ?? Infinity,
+        (limit, after?: ContactGroup) => groups(account, limit, after),
         (group) => group,
       ),
 
@@ -78,8 +94,8 @@ export function accountHandlers({
 
     FetchSavedMessages: (account) =>
       paged(
-        Infinity,
-        (limit, after?: Template) => templates.all(account, limit, after),
+        caps['account.FetchSavedMessages'] ?? Infinity,
+        (limit, after?: Template) => saved(account, limit, after),
         ({ text }) => text,
       ),
     async SaveMessageTemplate(account, { message }) {

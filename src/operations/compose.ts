@@ -4,12 +4,21 @@ import { paged } from './paging.ts';
 import { referenceOf } from './sent.ts';
 import type { Handlers, OperationServices } from './services.ts';
 
-export function composeHandlers({ outbox, listLimit }: OperationServices): Handlers<'compose'> {
+export function composeHandlers({ outbox, orderedLists, lists, listLimit }: OperationServices): Handlers<'compose'> {
+  const { scheduledLatest, scheduledById, scheduledByIdDown } = orderedLists;
+  const most = lists.caps['compose.FetchScheduledDS'] ?? listLimit;
+  const rows = {
+    timestamp_scheduled: outbox.soonest,
+    '-timestamp_scheduled': scheduledLatest,
+    id: scheduledById,
+    '-id': scheduledByIdDown,
+  };
+  const scheduled = rows[lists.orders['compose.FetchScheduledDS']];
   return {
     FetchScheduledDS: async (account, { max }) =>
       paged(
-        cap('max', max, listLimit),
-        (limit, after) => outbox.soonest(account, limit, after),
+        cap('max', max, most),
+        (limit, after) => scheduled(account, limit, after),
         (message: ScheduledMessage) => ({
           id: message.id,
           user_message_id: referenceOf(message),

@@ -3,15 +3,35 @@ import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';
 
-export function inboxHandlers({ inbox, listLimit }: OperationServices): Handlers<'inbox'> {
-  const wanted = (max_count: number) => cap('max_count', max_count, listLimit);
+export function inboxHandlers({ inbox, orderedLists, lists, listLimit }: OperationServices): Handlers<'inbox'> {
+  const { orders, caps, readReturnsReadOnly } = lists;
+  const { receivedNewest, readOldest, readNewest, inboxOldest, inboxById, inboxByIdDown, unreadNewest } = orderedLists;
+  const wanted = (max_count: number, most: number = listLimit) => cap('max_count', max_count, most);
+  const between = readReturnsReadOnly
+    ? { timestamp: readOldest, '-timestamp': readNewest }[orders['inbox.Read']]
+    : { timestamp: inbox.between, '-timestamp': receivedNewest }[orders['inbox.Read']];
+  const unread = { timestamp: inbox.unread, '-timestamp': unreadNewest }[orders['inbox.Unread']];
+  const rows = { '-timestamp': inbox.newest, timestamp: inboxOldest, id: inboxById, '-id': inboxByIdDown };
+  const inboxRows = rows[orders['inbox.InboxDS']];
   return {
     Read: (account, { from, to, max_count }) =>
-      paged(wanted(max_count), (limit, after) => inbox.between(account, from, to, limit, after), toReceivedMessage),
+      paged(
+        wanted(max_count, caps['inbox.Read']),
+        (limit, after) => between(account, { from, to }, limit, after),
+        toReceivedMessage,
+      ),
     Unread: (account, { max_count }) =>
-      paged(wanted(max_count), (limit, after) => inbox.unread(account, limit, after), toReceivedMessage),
+      paged(
+        wanted(max_count, caps['inbox.Unread']),
+        (limit, after) => unread(account, limit, after),
+        toReceivedMessage,
+      ),
     InboxDS: (account, { max_count }) =>
-      paged(wanted(max_count), (limit, after) => inbox.newest(account, limit, after), toInboxRow),
+      paged(
+        wanted(max_count, caps['inbox.InboxDS']),
+        (limit, after?: InboxMessage) => inboxRows(account, limit, after),
+        toInboxRow,
+      ),
     CountRead: (account) => inbox.countRead(account),
     CountUnread: (account) => inbox.countUnread(account),
 

@@ -3,14 +3,29 @@ import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';
 
-export function sentHandlers({ outbox, listLimit }: OperationServices): Handlers<'sent'> {
-  const wanted = (max: number) => cap('max', max, listLimit);
+export function sentHandlers({ outbox, orderedLists, lists, listLimit }: OperationServices): Handlers<'sent'> {
+  const { orders, caps } = lists;
+  const { unmarkedNewest, sentOldest, sentById, sentByIdDown } = orderedLists;
+  const wanted = (max: number, most: number = listLimit) => cap('max', max, most);
+  const changes = { timestamp_updated: outbox.unmarked, '-timestamp_updated': unmarkedNewest };
+  const unmarked = changes[orders['sent.FetchUnmarkedDeliveryStatus']];
+  const rows = {
+    '-timestamp_sent': outbox.newestSent,
+    timestamp_sent: sentOldest,
+    id: sentById,
+    '-id': sentByIdDown,
+  };
+  const sent = rows[orders['sent.FetchSentDS']];
   return {
     FetchUnmarkedDeliveryStatus: (account, { max }) =>
-      paged(wanted(max), (limit, after) => outbox.unmarked(account, limit, after), toSentMessage),
+      paged(
+        wanted(max, caps['sent.FetchUnmarkedDeliveryStatus']),
+        (limit, after) => unmarked(account, limit, after),
+        toSentMessage,
+      ),
     CountUnMarkedDeliveryStatus: (account) => outbox.countUnmarked(account),
     FetchSentDS: (account, { max }) =>
-      paged(wanted(max), (limit, after) => outbox.newestSent(account, limit, after), toSentMessage),
+      paged(wanted(max, caps['sent.FetchSentDS']), (limit, after) => sent(account, limit, after), toSentMessage),
     MarkMessageAsRead: (account, { id }) => outbox.mark(account, id),
     DeleteSentMessage(account, { message_id }) {
       const id = idOf(message_id);

@@ -1,10 +1,12 @@
 import type { contract } from '../contract/contract.ts';
+import type { ListRules } from '../contract/list-orders.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
 import type { AccountKey, Accounts } from '../domain/accounts.ts';
 import type { Admission } from '../domain/admission/admission.ts';
 import type { Blacklist } from '../domain/blacklist.ts';
 import type { Contacts } from '../domain/contacts.ts';
 import type { Inbox } from '../domain/inbox.ts';
+import type { OrderedLists } from '../domain/ordered-lists.ts';
 import type { Outbox } from '../domain/outbox.ts';
 import type { Templates } from '../domain/templates.ts';
 
@@ -16,7 +18,10 @@ export interface OperationServices {
   readonly blacklist: Blacklist;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
+  readonly orderedLists: OrderedLists;
   readonly admission: Admission;
+  /** Orders and caps of lists, which a dialect may set. */
+  readonly lists: ListRules;
   /** The largest effective max or max_count. */
   readonly listLimit: number;
   /** The largest number of items in a list parameter. */

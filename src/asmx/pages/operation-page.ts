@@ -1,12 +1,14 @@
-import { describeBoolean, describeParameter, describeResult, resultFields } from '../../contract/descriptions.ts';
+import { describeBoolean, describeParameter, describeResult } from '../../contract/descriptions.ts';
+import { type Dialect, dataSetNames } from '../../contract/dialect.ts';
 import { type ErrorDescription, errorsOf } from '../../contract/errors.ts';
 import type { Operation, ParameterType, ResultType } from '../../contract/types.ts';
 import type { Reply } from '../../exchange.ts';
 import { type Html, html } from '../../html.ts';
-import { STATUS } from '../protocols/protocol.ts';
+import { STATUS, statusesOf } from '../protocols/protocol.ts';
 import { faultCode, isFault } from '../protocols/soap-fault.ts';
 import { SOAP11, SOAP12 } from '../protocols/soap-version.ts';
 import { rootName } from '../results/result-writer.ts';
+import { shownFields } from './dialect-descriptions.ts';
 import { page } from './page.ts';
 import { type Sample, type SampleTarget, samples } from './samples.ts';
 import { curlLine, type SnippetTarget, snippets } from './snippets.ts';
@@ -23,11 +25,11 @@ export function operationPage(group: string, name: string, operation: Operation,
   );
   const sections: [id: string, heading: string, content: Html][] = [
     ['parameters', 'Parameters', html`<dl class="list">${parameters}</dl>`],
-    ['result', 'Result', resultSection(group, name, operation)],
+    ['result', 'Result', resultSection(group, name, operation, context.dialect)],
     ['try', 'Try it', trial(group, name, operation, context, userId)],
     ['programs', 'As a program', programs(name, operation, { ...context, userId })],
-    ['errors', 'Errors', errorList(errorsOf(group, name, operation))],
-    ['wire', 'On the wire', html`${samples(name, operation, { ...context, userId }).map(sampleSection)}`],
+    ['errors', 'Errors', errorList(errorsOf(group, name, operation), context.dialect)],
+    ['wire', 'On the wire', html`${samples(group, name, operation, { ...context, userId }).map(sampleSection)}`],
   ];
   return page({
     title: `${name} – ${group} – Columba`,
@@ -47,16 +49,17 @@ const typeText = (type: ParameterType | ResultType): string => {
 const row = (term: string, description: Html | string): Html =>
   html`<div><dt class="mono">${term}</dt><dd>${description}</dd></div>`;
 
-function resultSection(group: string, name: string, operation: Operation): Html {
+function resultSection(group: string, name: string, operation: Operation, dialect: Dialect): Html {
   const { result } = operation;
   const boolean = describeBoolean(group, name);
   if (boolean) return html`<dl class="list">${row('true', boolean.true)}${row('false', boolean.false)}</dl>`;
-  const rows = resultFields(result).map(({ name: field, type, description, mayBeAbsent }) =>
-    row(`${field}: ${type.name}`, html`${description}${mayBeAbsent ? html` <em>May be absent.</em>` : ''}`),
+  const key = `${group}.${name}`;
+  const rows = shownFields(result, dialect, key).map(({ name: field, type, description, mayBeAbsent }) =>
+    row(`${field}: ${type}`, html`${description}${mayBeAbsent ? html` <em>May be absent.</em>` : ''}`),
   );
   const inner = result.kind === 'list' ? result.item : result;
   const caption = inner.kind === 'record' ? `Fields of ${inner.name}` : 'Columns';
-  return html`<p>${describeResult(operation)}</p>
+  return html`<p>${describeResult(operation, dataSetNames(dialect, key).table)}</p>
 ${rows.length === 0 ? '' : html`<h3>${caption}</h3>\n<dl class="list">${rows}</dl>`}`;
 }
 
@@ -99,8 +102,8 @@ function programs(name: string, operation: Operation, context: OperationContext 
 }
 
 /** First the errors that any program meets, then those of malformed requests. */
-function errorList(errors: readonly ErrorDescription[]): Html {
-  const rows = errors.map(({ kind, when }) => row(kind, html`${when}<br><em>${answersTo(kind)}</em>`));
+function errorList(errors: readonly ErrorDescription[], dialect: Dialect): Html {
+  const rows = errors.map(({ kind, when }) => row(kind, html`${when}<br><em>${answersTo(kind, dialect)}</em>`));
   return html`<p>GET and POST answer with the status and one line of text. SOAP answers with a fault, whose detail has the kind as <code>code</code>; where no fault is named here, it answers as GET and POST do.</p>
 <dl class="list">${rows.slice(0, FREQUENT)}</dl>
 <details><summary>Where a call is put wrongly</summary><dl class="list">${rows.slice(FREQUENT)}</dl></details>`;
@@ -109,11 +112,12 @@ function errorList(errors: readonly ErrorDescription[]): Html {
 const FREQUENT = 5;
 
 /** The status and the fault codes of a kind. */
-function answersTo(kind: ErrorDescription['kind']): string {
-  const status = isOfSoap(kind) ? '' : `${STATUS[kind]} in GET and POST`;
+function answersTo(kind: ErrorDescription['kind'], dialect: Dialect): string {
+  const inGetAndPost = `${statusesOf(dialect)[kind]} in GET and POST`;
   const fault = `${SOAP_STATUS} ${faultCode(kind, SOAP11)} in SOAP 1.1, ${SOAP_STATUS} ${faultCode(kind, SOAP12)} in SOAP 1.2`;
-  if (!isFault(kind)) return `${STATUS[kind]} in all forms`;
-  return status === '' ? fault : `${status}, ${fault}`;
+  if (isFault(kind)) return isOfSoap(kind) ? fault : `${inGetAndPost}, ${fault}`;
+  const plain = STATUS[kind];
+  return plain === statusesOf(dialect)[kind] ? `${plain} in all forms` : `${inGetAndPost}, ${plain} in SOAP`;
 }
 
 const SOAP_STATUS = 500;

@@ -1,8 +1,10 @@
+import type { Dialect } from '../../contract/dialect.ts';
 import type { Contract, Group } from '../../contract/types.ts';
 import { header, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
 import { type Html, html } from '../../html.ts';
 import { methodNotAllowed, Problem } from '../../problem.ts';
 import { xmlReply } from '../protocols/protocol.ts';
+import { describedContract } from './dialect-descriptions.ts';
 import { operationPage } from './operation-page.ts';
 import { page } from './page.ts';
 import { disco, wsdl } from './wsdl.ts';
@@ -23,8 +25,9 @@ export interface PageSettings {
   readonly demoUserId?: string | undefined;
 }
 
-export function createPages(contract: Contract, namespace: string, settings: PageSettings = {}): Pages {
-  const { demoUserId } = settings;
+export function createPages(table: Contract, namespace: string, dialect: Dialect, settings: PageSettings = {}): Pages {
+  const contract = describedContract(table, dialect);
+  const context: PageContext = { namespace, dialect, demoUserId: settings.demoUserId };
   const documents = new Map(
     Object.entries(contract).map(([name, group]) => [name, createDocuments(name, group, namespace)]),
   );
@@ -42,8 +45,7 @@ export function createPages(contract: Contract, namespace: string, settings: Pag
       return frontPage(contract, settings);
     },
     group: (name, request) =>
-      (documents.get(name) as Document)(request) ??
-      pageOf(name, contract[name] as Group, request, namespace, demoUserId),
+      (documents.get(name) as Document)(request) ?? pageOf(name, contract[name] as Group, request, context),
     refusal: (reply, request) => (isForReader(request) ? refusalPage(reply, request) : reply),
   };
 }
@@ -67,21 +69,21 @@ function createDocuments(name: string, group: Group, namespace: string): Documen
   };
 }
 
+interface PageContext {
+  readonly namespace: string;
+  readonly dialect: Dialect;
+  readonly demoUserId: string | undefined;
+}
+
 /** The page of the operation that the query names, else of the group. */
-function pageOf(
-  name: string,
-  group: Group,
-  { base, query }: Request,
-  namespace: string,
-  demoUserId: string | undefined,
-): Reply {
+function pageOf(name: string, group: Group, { base, query }: Request, context: PageContext): Reply {
   const wanted = new URLSearchParams(query).get('op');
   if (wanted === null) return groupPage(name, group, null);
   const operation = Object.hasOwn(group, wanted) ? group[wanted] : undefined;
   if (!operation) return groupPage(name, group, shown(wanted, NAME_SHOWN_MAX));
   const address = `${base}/api/${name}.asmx`;
   const hasLists = Object.values(group).some(takesList);
-  return operationPage(name, wanted, operation, { address, namespace, hasLists, demoUserId });
+  return operationPage(name, wanted, operation, { ...context, address, hasLists });
 }
 
 const takesList = ({ parameters }: Group[string]): boolean =>

@@ -1,7 +1,9 @@
 import { describeParameter } from '../../contract/descriptions.ts';
+import type { Dialect } from '../../contract/dialect.ts';
 import { type Fields, type Operation, type ResultType, type ScalarName, string } from '../../contract/types.ts';
 import { envelopeTag, SOAP11, SOAP12, type SoapVersion } from '../protocols/soap-version.ts';
 import { below, container, indented, lead, scalarWriter, XML_DECLARATION } from '../results/elements.ts';
+import { type ResultForm, resultForm } from '../results/result-form.ts';
 import { resultWriter, rootAttributes, rootName } from '../results/result-writer.ts';
 
 /** Sample exchanges of an operation in all four protocols, with this server's URL and namespace. */
@@ -21,17 +23,19 @@ export interface CallTarget {
 
 export interface SampleTarget extends CallTarget {
   readonly namespace: string;
+  readonly dialect: Dialect;
 }
 
-export function samples(name: string, operation: Operation, target: SampleTarget): Sample[] {
+export function samples(group: string, name: string, operation: Operation, target: SampleTarget): Sample[] {
+  const form = resultForm(target.dialect, `${group}.${name}`);
   const { host, pathname } = new URL(target.address);
   const pairs = examplePairs(operation, target.userId)
     .map(([parameter, value]) => `${parameter}=${encodeURIComponent(value)}`)
     .join('&');
-  const bare = http200('text/xml; charset=utf-8', bareResult(operation, target.namespace));
+  const bare = http200('text/xml; charset=utf-8', bareResult(operation, target.namespace, form));
   return [
-    soapSample('SOAP 1.1', SOAP11, name, operation, target, `SOAPAction: "${below(target.namespace, name)}"\n`),
-    soapSample('SOAP 1.2', SOAP12, name, operation, target, ''),
+    soapSample(SOAP11, name, operation, target, form),
+    soapSample(SOAP12, name, operation, target, form),
     { title: 'HTTP GET', request: `GET ${pathname}/${name}?${pairs} HTTP/1.1\nHost: ${host}\n`, response: bare },
     {
       title: 'HTTP POST',
@@ -55,16 +59,17 @@ export const examplePairs = ({ parameters }: Operation, userId: string): [string
   );
 
 function soapSample(
-  title: string,
   version: SoapVersion,
   name: string,
   operation: Operation,
   target: SampleTarget,
-  action: string,
+  form: ResultForm,
 ): Sample {
+  const [title, action] =
+    version === SOAP11 ? ['SOAP 1.1', `SOAPAction: "${below(target.namespace, name)}"\n`] : ['SOAP 1.2', ''];
   const { host, pathname } = new URL(target.address);
   const request = envelope(version, operationElement(name, operation, target));
-  const write = resultWriter(operation.result, `${name}Result`, '', indented, 3);
+  const write = resultWriter(operation.result, `${name}Result`, '', indented, 3, form);
   const response = container(`${name}Response`, ` xmlns="${target.namespace}"`, indented, 2, write.whole);
   return {
     title,
@@ -92,11 +97,9 @@ function operationElement(name: string, { parameters }: Operation, { namespace, 
   )(null);
 }
 
-function bareResult({ result }: Operation, namespace: string): string {
-  return (
-    XML_DECLARATION +
-    resultWriter(result, rootName(result), rootAttributes(result, namespace), indented, 0).whole(exampleResult(result))
-  );
+function bareResult({ result }: Operation, namespace: string, form: ResultForm): string {
+  const write = resultWriter(result, rootName(result), rootAttributes(result, namespace), indented, 0, form);
+  return XML_DECLARATION + write.whole(exampleResult(result));
 }
 
 const EXAMPLES: Record<ScalarName, unknown> = {

@@ -3,6 +3,7 @@ import type { ParameterType, ResultType } from '../../contract/types.ts';
 import { header, type Request } from '../../exchange.ts';
 import { badArgument, Problem } from '../../problem.ts';
 import { indented, XML_DECLARATION } from '../results/elements.ts';
+import { type ResultForm, resultForm } from '../results/result-form.ts';
 import {
   type DocumentWriter,
   resultWriter,
@@ -20,6 +21,7 @@ import {
   type ProtocolSettings,
   plainProblem,
   readArgument,
+  statusesOf,
   type WireLimits,
   xmlReply,
 } from './protocol.ts';
@@ -27,12 +29,17 @@ import {
 /** HTTP GET and HTTP POST: one protocol, two sources of name=value pairs. */
 export function createGetPost(
   source: 'get' | 'post',
-  { groupName, group, namespace, dates, limits }: ProtocolSettings,
+  { groupName, group, namespace, dates, limits, dialect }: ProtocolSettings,
 ): Protocol {
+  const statuses = statusesOf(dialect);
+  const encodeProblem = (problem: Problem) => plainProblem(problem, statuses);
   const operations = new Map(
     Object.entries(group).map(([name, { parameters, result }]) => [
       name,
-      { parameters: Object.entries(parameters), write: rootWriter(result, namespace) },
+      {
+        parameters: Object.entries(parameters),
+        write: rootWriter(result, namespace, resultForm(dialect, `${groupName}.${name}`)),
+      },
     ]),
   );
 
@@ -53,10 +60,10 @@ export function createGetPost(
           arguments: readArguments(pairs, operation.parameters, dates()),
         }),
         encode: (_call, value) => xmlReply('text/xml; charset=utf-8', operation.write(value, XML_DECLARATION, '')),
-        encodeProblem: plainProblem,
+        encodeProblem,
       } satisfies Message;
     },
-    encodeProblem: plainProblem,
+    encodeProblem,
   };
 }
 
@@ -115,9 +122,9 @@ function readParameter(name: string, type: ParameterType, given: readonly string
   return readArgument(name, type, given?.[0], 'parseGeneral', context);
 }
 
-function rootWriter(type: ResultType, namespace: string): DocumentWriter {
+function rootWriter(type: ResultType, namespace: string, form: ResultForm): DocumentWriter {
   const root = rootName(type);
-  const write = resultWriter(type, root, rootAttributes(type, namespace), indented, 0);
+  const write = resultWriter(type, root, rootAttributes(type, namespace), indented, 0, form);
   const nil = `\n<${root}${SCHEMA_NAMESPACES} xsi:nil="true" xmlns="${namespace}" />`;
   return streamable((value) => (value === null ? nil : write.whole(value)), write.item);
 }

@@ -1,4 +1,5 @@
 import type { DateContext } from '../../contract/dates.ts';
+import type { Dialect } from '../../contract/dialect.ts';
 import { scalarText } from '../../contract/scalars.ts';
 import type { Group, Scalar } from '../../contract/types.ts';
 import type { Reply, Request } from '../../exchange.ts';
@@ -35,6 +36,7 @@ export interface ProtocolSettings {
   readonly namespace: string;
   readonly dates: () => DateContext;
   readonly limits: WireLimits;
+  readonly dialect: Dialect;
 }
 
 export interface WireLimits extends XmlLimits {
@@ -63,10 +65,27 @@ export const STATUS: Readonly<Record<ProblemKind, number>> = {
   'key-reused': 422,
 };
 
+/**
+ * As in ASMX: 500 for whatever is wrong with a call. What the HTTP server refuses, and what has a
+ * Retry-After, keeps its status.
+ */
+const ASMX_STATUS: Readonly<Record<ProblemKind, number>> = {
+  ...STATUS,
+  'unknown-operation': 500,
+  'bad-argument': 500,
+  denied: 500,
+  malformed: 500,
+  'unsupported-media': 500,
+};
+
+/** The status of each kind in GET and POST. */
+export const statusesOf = ({ errorStatus }: Dialect): Readonly<Record<ProblemKind, number>> =>
+  errorStatus === 'asmx' ? ASMX_STATUS : STATUS;
+
 /** A problem as one line of text, with its HTTP status. */
-export function plainProblem(problem: Problem): Reply {
+export function plainProblem(problem: Problem, statuses = STATUS): Reply {
   return {
-    status: STATUS[problem.kind],
+    status: statuses[problem.kind],
     headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', ...fieldsOf(problem) },
     body: `${problem.message.replaceAll(/[\r\n]+/g, ' ')}\n`,
     closes: problem.details.closes,

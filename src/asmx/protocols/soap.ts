@@ -2,6 +2,7 @@ import type { Operation, ParameterType } from '../../contract/types.ts';
 import { header, type Reply } from '../../exchange.ts';
 import { Problem } from '../../problem.ts';
 import { below, compact, container } from '../results/elements.ts';
+import { type ResultForm, resultForm } from '../results/result-form.ts';
 import { type DocumentWriter, resultWriter, streamable } from '../results/result-writer.ts';
 import { attribute, readXml, type XmlElement } from '../xml/reader.ts';
 import { decodeXml } from './encoding.ts';
@@ -12,9 +13,12 @@ import { encodeFault, isFault, notUnderstood } from './soap-fault.ts';
 import { SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';
 
 /** SOAP 1.1 and SOAP 1.2: one protocol, two records of constants. */
-export function createSoap({ groupName, group, namespace, dates, limits }: ProtocolSettings): Protocol {
+export function createSoap({ groupName, group, namespace, dates, limits, dialect }: ProtocolSettings): Protocol {
   const operations = new Map(
-    Object.entries(group).map(([name, row]) => [name, compileOperation(name, row, namespace)]),
+    Object.entries(group).map(([name, row]) => [
+      name,
+      compileOperation(name, row, namespace, resultForm(dialect, `${groupName}.${name}`)),
+    ]),
   );
 
   const actions = new Map(Object.keys(group).map((name) => [name, below(namespace, name)]));
@@ -126,8 +130,13 @@ interface CompiledOperation {
   readonly write: DocumentWriter;
 }
 
-function compileOperation(name: string, { parameters, result }: Operation, namespace: string): CompiledOperation {
-  const write = resultWriter(result, `${name}Result`, '', compact, 1);
+function compileOperation(
+  name: string,
+  { parameters, result }: Operation,
+  namespace: string,
+  form: ResultForm,
+): CompiledOperation {
+  const write = resultWriter(result, `${name}Result`, '', compact, 1, form);
   return {
     parameters: Object.entries(parameters),
     action: `"${below(namespace, name)}"`,

@@ -1,6 +1,6 @@
-import { scalarText } from '../../contract/scalars.ts';
 import type { Fields, Scalar } from '../../contract/types.ts';
 import { escapeText } from '../xml/escape.ts';
+import { type ConvertString, PLAIN_FORM, type ValueForm } from './result-form.ts';
 
 /**
  * Writers of XML elements, composed once at start. An element begins with the line end and the
@@ -38,21 +38,53 @@ export function container(name: string, attributes: string, layout: Layout, dept
 }
 
 /** An element with a value. A null string is no element, an empty string an empty element. */
-export function scalarWriter(type: Scalar, name: string, attributes: string, layout: Layout, depth: number): Writer {
+export function scalarWriter(
+  type: Scalar,
+  name: string,
+  attributes: string,
+  layout: Layout,
+  depth: number,
+  form: ValueForm = PLAIN_FORM.record,
+): Writer {
+  if (type.name === 'string') return stringWriter(name, attributes, layout, depth);
+  return textWriter(form.format[type.name] as (value: unknown) => string, name, layout, depth, attributes);
+}
+
+/** An element whose text needs no escaping: a number, a boolean or a date. */
+export function textWriter(
+  format: (value: unknown) => string,
+  name: string,
+  layout: Layout,
+  depth: number,
+  attributes = '',
+): Writer {
   const start = `${lead(layout, depth)}<${name}${attributes}`;
   const end = `</${name}>`;
-  const format = scalarText[type.name].format as (value: unknown) => string;
-  if (type.name !== 'string') return (value) => `${start}>${format(value)}${end}`;
+  return (value) => `${start}>${format(value)}${end}`;
+}
+
+export function stringWriter(name: string, attributes: string, layout: Layout, depth: number): Writer {
+  const start = `${lead(layout, depth)}<${name}${attributes}`;
+  const end = `</${name}>`;
   return (value: string | null) => {
     if (value === null) return '';
     return value === '' ? `${start} />` : `${start}>${escapeText(value)}${end}`;
   };
 }
 
-/** The elements of a record's fields, in order. */
-export function fieldsWriter(fields: Fields, layout: Layout, depth: number, field = scalarWriter): Writer {
-  const names = Object.keys(fields);
-  const writers = Object.entries(fields).map(([name, type]) => field(type, name, '', layout, depth));
+export const converted = (convert: ConvertString | undefined, write: Writer): Writer =>
+  convert ? (value) => write(convert(value)) : write;
+
+/** Writes one field of a value: the one with the name `source`. */
+export interface FieldWriter {
+  readonly source: string;
+  readonly write: Writer;
+}
+
+/** The elements of fields, in order. */
+export function fieldsWriter(fields: readonly FieldWriter[]): Writer {
+  const names = fields.map(({ source }) => source);
+  const writers = fields.map(({ write }) => write);
   return (values: Record<string, unknown>) => {
     let text = '';
     for (let index = 0; index < names.length; index++) {
@@ -61,3 +93,10 @@ export function fieldsWriter(fields: Fields, layout: Layout, depth: number, fiel
     return text;
   };
 }
+
+/** The fields of a record, in the order of the contract. */
+export const recordFields = (fields: Fields, layout: Layout, depth: number, form: ValueForm): FieldWriter[] =>
+  Object.entries(fields).map(([name, type]) => {
+    const write = scalarWriter(type, name, '', layout, depth, form);
+    return { source: name, write: converted(type.name === 'string' ? form.convert(name) : undefined, write) };
+  });

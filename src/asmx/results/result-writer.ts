@@ -1,7 +1,8 @@
 import type { Fields, RecordType, ResultType, Scalar } from '../../contract/types.ts';
 import type { Reply } from '../../exchange.ts';
 import { dataSetWriter, rowWriter } from './dataset.ts';
-import { container, fieldsWriter, type Layout, scalarWriter, type Writer } from './elements.ts';
+import { container, fieldsWriter, type Layout, recordFields, scalarWriter, type Writer } from './elements.ts';
+import { PLAIN_FORM, type ResultForm, type ValueForm } from './result-form.ts';
 
 /** Writes the result of an operation as an element. A null record is no element. */
 export interface ResultWriter {
@@ -17,27 +18,28 @@ export function resultWriter(
   attributes: string,
   layout: Layout,
   depth: number,
+  form: ResultForm = PLAIN_FORM,
 ): ResultWriter {
   switch (type.kind) {
     case 'scalar':
       return { whole: scalarWriter(type, name, attributes, layout, depth) };
     case 'record':
-      return { whole: recordWriter(type.fields, name, attributes, layout, depth) };
+      return { whole: recordWriter(type.fields, name, attributes, layout, depth, form.record) };
     case 'list': {
-      const item = listItemWriter(type.item, layout, depth + 1);
+      const item = listItemWriter(type.item, layout, depth + 1, form.record);
       return { whole: container(name, attributes, layout, depth, (values) => writeItems(values, item)), item };
     }
     case 'dataSet': {
-      const item = rowWriter(type.columns, layout, depth + 3);
-      const dataSet = dataSetWriter(type.columns, layout, depth + 1, (values) => writeItems(values, item));
+      const item = rowWriter(type.columns, layout, depth + 3, form);
+      const dataSet = dataSetWriter(type.columns, layout, depth + 1, (values) => writeItems(values, item), form);
       return { whole: container(name, attributes, layout, depth, dataSet), item };
     }
   }
 }
 
-const listItemWriter = (item: Scalar | RecordType, layout: Layout, depth: number): ItemWriter =>
+const listItemWriter = (item: Scalar | RecordType, layout: Layout, depth: number, form: ValueForm): ItemWriter =>
   item.kind === 'record'
-    ? recordWriter(item.fields, item.name, '', layout, depth)
+    ? recordWriter(item.fields, item.name, '', layout, depth, form)
     : scalarWriter(item, item.name, '', layout, depth);
 
 /** Stands for the items when `streamable` finds the text around them. */
@@ -102,8 +104,15 @@ async function* pieces(
   yield piece + end;
 }
 
-function recordWriter(fields: Fields, name: string, attributes: string, layout: Layout, depth: number): Writer {
-  const write = container(name, attributes, layout, depth, fieldsWriter(fields, layout, depth + 1));
+function recordWriter(
+  fields: Fields,
+  name: string,
+  attributes: string,
+  layout: Layout,
+  depth: number,
+  form: ValueForm,
+): Writer {
+  const write = container(name, attributes, layout, depth, fieldsWriter(recordFields(fields, layout, depth + 1, form)));
   return (value) => (value === null ? '' : write(value));
 }
 

@@ -6,6 +6,8 @@ export interface XmlLimits {
   readonly xmlElementsMax: number;
   /** The limit of one element. */
   readonly xmlAttributesMax: number;
+  /** The limit of a whole document; ATTRIBUTES_MAX where it is absent. */
+  readonly xmlAttributesTotalMax?: number;
   /** The limit of an element or attribute name, with its prefix. */
   readonly nameLengthMax: number;
   /** The limit of the text of one element, and of one attribute value. */
@@ -22,11 +24,12 @@ export function checkElement({ xmlElementsMax, xmlDepthMax }: XmlLimits, element
 const ATTRIBUTES_MAX = 20_000;
 
 /** Called for each attribute, with the counts of its element and of the document. */
-export function checkAttributes({ xmlAttributesMax }: XmlLimits, count: number, total: number): void {
+export function checkAttributes(limits: XmlLimits, count: number, total: number): void {
+  const { xmlAttributesMax, xmlAttributesTotalMax: totalMax = ATTRIBUTES_MAX } = limits;
   if (count > xmlAttributesMax) {
     tooLarge(`An element of the request has more than ${xmlAttributesMax} attributes.`);
   }
-  if (total > ATTRIBUTES_MAX) tooLarge(`The request has more than ${ATTRIBUTES_MAX} attributes.`);
+  if (total > totalMax) tooLarge(`The request has more than ${totalMax} attributes.`);
 }
 
 export function checkName({ nameLengthMax }: XmlLimits, name: string): void {

@@ -9,6 +9,7 @@ import { fileActions } from './files.ts';
 import { groupActions } from './groups.ts';
 import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
+import { migrationActions } from './migration.ts';
 import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
 import { queueActions } from './queue.ts';
@@ -45,5 +46,6 @@ export const actions: readonly Action[] = [
   queueActions,
   tokenActions,
   webhookActions,
+  migrationActions,
   serviceActions,
 ].flat();

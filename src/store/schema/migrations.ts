@@ -4,6 +4,7 @@ import { type Dialect, render, statement } from '../statement.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
+import { migrationTrafficTables } from './migration-traffic.ts';
 import { operatorTables } from './operator.ts';
 import { receivingTables } from './receiving.ts';
 import { resourceTables } from './resources.ts';
@@ -161,8 +162,9 @@ export const migrations: readonly Migration[] = [
   { version: 13, name: 'sign-in', sql: signInTables },
   { version: 14, name: 'webhooks', sql: webhookTables },
   { version: 15, name: 'use of user_ids', sql: userIdUseTable },
+  { version: 16, name: 'traffic of a migration', sql: migrationTrafficTables },
   {
-    version: 16,
+    version: 17,
     name: 'last errors of connectors',
     sql: `
       alter table carrier_connector add column last_error text;

@@ -37,18 +37,33 @@ export const contactsOfGroup = statement<Page & { group: bigint }, ContactRow>(
   'contacts.contactsOfGroup',
   `${contact} and {rare group_id = :group} and contact_id >= :from order by contact_id {limit :limit}`,
 );
+/** Orders of dialects, in pages: the ids from `to` down. */
+type DownPage = { account: AccountKey; to: bigint; limit: number };
+export const contactsDown = statement<DownPage, ContactRow>(
+  'contacts.contactsDown',
+  `${contact} and contact_id <= :to order by contact_id desc {limit :limit}`,
+);
+export const contactsOfGroupDown = statement<DownPage & { group: bigint }, ContactRow>(
+  'contacts.contactsOfGroupDown',
+  `${contact} and {rare group_id = :group} and contact_id <= :to order by contact_id desc {limit :limit}`,
+);
 /** Those whose number ends so: candidates, which the domain compares. */
 export const contactsByEnd = statement<Page & { end: string }, ContactRow>(
   'contacts.contactsByEnd',
   `${columns} {using contact_by_number_end}
    where account_id = :account and {ending number_key} = :end and contact_id >= :from order by contact_id {limit :limit}`,
 );
-export const groups = statement<Page, GroupRow>(
-  'contacts.groups',
-  `select group_id, name,
+const groupWithTotal = `select group_id, name,
      (select count(*) from contact
       where contact.account_id = contact_group.account_id and contact.group_id = contact_group.group_id) as total
-   from contact_group where account_id = :account and group_id >= :from order by group_id {limit :limit}`,
+   from contact_group where account_id = :account`;
+export const groups = statement<Page, GroupRow>(
+  'contacts.groups',
+  `${groupWithTotal} and group_id >= :from order by group_id {limit :limit}`,
+);
+export const groupsDown = statement<DownPage, GroupRow>(
+  'contacts.groupsDown',
+  `${groupWithTotal} and group_id <= :to order by group_id desc {limit :limit}`,
 );
 export const group = statement<{ account: AccountKey; group: bigint }, { group_id: bigint }>(
   'contacts.group',
@@ -105,6 +120,11 @@ export const putContact = statement<NewContact>(
 export const templates = statement<Page, { position: bigint; text: string }>(
   'contacts.templates',
   'select position, text from template where account_id = :account and position >= :from order by position {limit :limit}',
+);
+/** The positions from `to` down. */
+export const templatesDown = statement<DownPage, { position: bigint; text: string }>(
+  'contacts.templatesDown',
+  'select position, text from template where account_id = :account and position <= :to order by position desc {limit :limit}',
 );
 export const templatePosition = statement<{ account: AccountKey; hash: string }, { position: bigint }>(
   'contacts.templatePosition',

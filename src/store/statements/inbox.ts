@@ -48,6 +48,30 @@ export const newest = statement<Page, InboxRow>(
   'inbox.newest',
   `${messageWithState} and (received_at, message_id) <= (:at, :id) order by received_at desc, message_id desc {limit :limit}`,
 );
+/** Orders of dialects: with its state, oldest and newest first, both ends included. */
+export const stateBetween = statement<Page & { to: number }, InboxRow>(
+  'inbox.stateBetween',
+  `${messageWithState} and (received_at, message_id) >= (:at, :id) and received_at <= :to
+   order by received_at, message_id {limit :limit}`,
+);
+export const stateBetweenNewest = statement<Page & { from: number }, InboxRow>(
+  'inbox.stateBetweenNewest',
+  `${messageWithState} and (received_at, message_id) <= (:at, :id) and received_at >= :from
+   order by received_at desc, message_id desc {limit :limit}`,
+);
+export const unreadNewest = statement<Page, ReceivedRow>(
+  'inbox.unreadNewest',
+  `select ${columns} from unread_message join received
+     on received.account_id = unread_message.account_id and received.message_id = unread_message.message_id
+   where unread_message.account_id = :account and unread_message.generation = ${generation}
+     and (unread_message.received_at, unread_message.message_id) <= (:at, :id)
+   order by unread_message.received_at desc, unread_message.message_id desc {limit :limit}`,
+);
+/** A page: ids from `to` down. */
+export const receivedDown = statement<{ account: AccountKey; to: bigint; limit: number }, InboxRow>(
+  'inbox.receivedDown',
+  `${messageWithState} and message_id <= :to order by message_id desc {limit :limit}`,
+);
 /** A page: ids from `from` on. */
 export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit: number }, InboxRow>(
   'inbox.receivedFrom',

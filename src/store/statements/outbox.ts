@@ -22,6 +22,8 @@ export interface ScheduledRow {
 type One = { account: AccountKey };
 type Message = { account: AccountKey; id: bigint };
 type Page = { account: AccountKey; from: bigint; limit: number };
+/** A page: ids from `to` down. */
+type DownPage = { account: AccountKey; to: bigint; limit: number };
 type TimePage = { account: AccountKey; at: number; id: bigint; limit: number };
 
 const sent =
@@ -46,6 +48,20 @@ export const newestSent = statement<TimePage, SentRow>(
 export const sentFrom = statement<Page, SentRow>(
   'outbox.sentFrom',
   `${sent} and message_id >= :from order by message_id {limit :limit}`,
+);
+/** Orders of dialects. */
+export const unmarkedNewest = statement<TimePage, SentRow>(
+  'outbox.unmarkedNewest',
+  `${sent} and is_marked = 0 and (updated_at, message_id) <= (:at, :id)
+   order by updated_at desc, message_id desc {limit :limit}`,
+);
+export const oldestSent = statement<TimePage, SentRow>(
+  'outbox.oldestSent',
+  `${sent} and (sent_at, message_id) >= (:at, :id) order by sent_at, message_id {limit :limit}`,
+);
+export const sentDown = statement<DownPage, SentRow>(
+  'outbox.sentDown',
+  `${sent} and message_id <= :to order by message_id desc {limit :limit}`,
 );
 export const mark = statement<Message>(
   'outbox.mark',
@@ -81,6 +97,16 @@ export const putSent = statement<NewSent>(
 export const soonest = statement<TimePage, ScheduledRow>(
   'outbox.soonest',
   `${scheduled} and (scheduled_at, message_id) >= (:at, :id) order by scheduled_at, message_id {limit :limit}`,
+);
+/** Orders of dialects. */
+export const latestScheduled = statement<TimePage, ScheduledRow>(
+  'outbox.latestScheduled',
+  `${scheduled} and (scheduled_at, message_id) <= (:at, :id)
+   order by scheduled_at desc, message_id desc {limit :limit}`,
+);
+export const scheduledDown = statement<DownPage, ScheduledRow>(
+  'outbox.scheduledDown',
+  `${scheduled} and message_id <= :to order by message_id desc {limit :limit}`,
 );
 /** A page: ids from `from` on. */
 export const scheduledFrom = statement<Page, ScheduledRow>(

@@ -1,0 +1,45 @@
+/**
+ * The orders that the list of an operation can have: a field, with "-" for descending. The first
+ * is Columba's own. Each is read by an index, so that the first page of a million rows costs as
+ * much as that of ten.
+ */
+export const LIST_ORDERS = {
+  'account.FetchContacts': ['id', '-id'],
+  'account.FetchContactsDS': ['id', '-id'],
+  'account.FetchContactsByGroupId': ['id', '-id'],
+  'account.FetchContactsByGroupIdDS': ['id', '-id'],
+  'account.FetchGroups': ['id', '-id'],
+  'account.FetchSavedMessages': ['saved', '-saved'],
+  'inbox.Read': ['timestamp', '-timestamp'],
+  'inbox.Unread': ['timestamp', '-timestamp'],
+  'inbox.InboxDS': ['-timestamp', 'timestamp', 'id', '-id'],
+  'sent.FetchUnmarkedDeliveryStatus': ['timestamp_updated', '-timestamp_updated'],
+  'sent.FetchSentDS': ['-timestamp_sent', 'timestamp_sent', 'id', '-id'],
+  'compose.FetchScheduledDS': ['timestamp_scheduled', '-timestamp_scheduled', 'id', '-id'],
+} as const;
+
+export type ListOperation = keyof typeof LIST_ORDERS;
+export type ListOrder<O extends ListOperation = ListOperation> = (typeof LIST_ORDERS)[O][number];
+
+/** What a dialect says about lists, for every operation that returns one. Plain data. */
+export interface ListRules {
+  readonly orders: { readonly [O in ListOperation]: ListOrder<O> };
+  /** The most rows of an answer; undefined for the limit of the settings. */
+  readonly caps: { readonly [O in ListOperation]?: number };
+  /** Whether Read returns only messages that are marked as read. */
+  readonly readReturnsReadOnly: boolean;
+}
+
+/** The rules of a dialect that was checked. */
+export function listRules(dialect: {
+  readonly orders?: { readonly [operation: string]: string };
+  readonly caps?: { readonly [operation: string]: number };
+  readonly readReturnsReadOnly?: boolean;
+}): ListRules {
+  const own = Object.entries(LIST_ORDERS).map(([operation, [first]]) => [operation, first]);
+  return {
+    orders: { ...Object.fromEntries(own), ...dialect.orders },
+    caps: dialect.caps ?? {},
+    readReturnsReadOnly: dialect.readReturnsReadOnly ?? false,
+  };
+}

@@ -1,0 +1,126 @@
+import { conflict } from '../problem.ts';
+import type { AccountKey, Database, Queries } from '../store/database.ts';
+import * as sql from '../store/statements/migration-traffic.ts';
+import { accountNamed } from './accounts.ts';
+
+/**
+ * The stage of each account that moves from an old server. record: the old server answers, and
+ * nothing else happens. compare: the old server answers, and Columba is compared with it. lead:
+ * Columba answers, and the old server gets the writes too. alone: only Columba is asked.
+ */
+export const STAGES = ['record', 'compare', 'lead', 'alone'] as const;
+export type Stage = (typeof STAGES)[number];
+export const isStage = (text: string): text is Stage => (STAGES as readonly string[]).includes(text);
+
+export interface AccountStage {
+  readonly username: string;
+  readonly stage: Stage;
+  readonly changedAt: number;
+}
+
+const DEFAULT_STAGE = 'stage';
+
+/** What an account without a stage of its own has, where nobody has set a default. */
+export const FIRST_STAGE: Stage = 'record';
+
+const ONE_WAY =
+  'The stage alone has no way back without loss: what Columba received and sent since then is not at the old server. ' +
+  'Force it if you accept that.';
+
+export type MigrationStages = ReturnType<typeof createMigrationStages>;
+
+export function createMigrationStages(database: Database, now: () => number) {
+  async function defaultStage(queries: Queries = database): Promise<{ stage: Stage; changedAt: number | null }> {
+    const row = await queries.first(sql.stateOf, { name: DEFAULT_STAGE });
+    return row
+      ? { stage: toStage(row.value), changedAt: Number(row.changed_at) }
+      : { stage: FIRST_STAGE, changedAt: null };
+  }
+
+  const ownStage = async (queries: Queries, account: AccountKey): Promise<Stage> => {
+    const row = await queries.first(sql.stageOf, { account });
+    return row ? toStage(row.stage) : (await defaultStage(queries)).stage;
+  };
+
+  function checkWay(from: Stage, to: Stage, force: boolean): void {
+    if (from === 'alone' && to !== 'alone' && !force) throw conflict(ONE_WAY);
+  }
+
+  return {
+    defaultStage,
+
+    /** Which account a user_id names, and its stage. Undefined for a user_id that nobody has. */
+    async ofUserId(hash: string): Promise<{ account: bigint; stage: Stage | null } | undefined> {
+      const row = await database.first(sql.stageOfUserId, { hash });
+      return row && { account: row.account_id, stage: row.stage === null ? null : toStage(row.stage) };
+    },
+
+    async of(username: string): Promise<AccountStage & { readonly isDefault: boolean }> {
+      const { account_id: account } = await accountNamed(database, username);
+      const row = await database.first(sql.stageOf, { account });
+      if (row) return { username, stage: toStage(row.stage), changedAt: Number(row.changed_at), isDefault: false };
+      const { stage, changedAt } = await defaultStage();
+      return { username, stage, changedAt: changedAt ?? 0, isDefault: true };
+    },
+
+    /** Accounts with a stage of their own, by username. */
+    async list(after: string, limit: number): Promise<AccountStage[]> {
+      const rows = await database.all(sql.stagesAfter, { after, limit });
+      return rows.map(({ username, stage, changed_at }) => ({
+        username,
+        stage: toStage(stage),
+        changedAt: Number(changed_at),
+      }));
+    },
+
+    /** Every proxy sees it within a second. Returns the stage before. */
+    async set(username: string, stage: Stage, force: boolean): Promise<Stage> {
+      const { account_id: account } = await accountNamed(database, username);
+      return database.transaction(account, async (queries) => {
+        const before = await ownStage(queries, account);
+        checkWay(before, stage, force);
+        await queries.run(sql.setStage, { account, stage, at: now() });
+        return before;
+      });
+    },
+
+    /** The stage now. Throws where the change would be refused. */
+    async tryStage(username: string, stage: Stage, force: boolean): Promise<Stage> {
+      const { account_id: account } = await accountNamed(database, username);
+      const before = await ownStage(database, account);
+      checkWay(before, stage, force);
+      return before;
+    },
+    async tryDefault(stage: Stage, force: boolean): Promise<Stage> {
+      const { stage: before } = await defaultStage();
+      checkWay(before, stage, force);
+      return before;
+    },
+
+    /** The stage of all accounts that have none of their own. */
+    async setDefault(stage: Stage, force: boolean): Promise<Stage> {
+      const { stage: before } = await defaultStage();
+      checkWay(before, stage, force);
+      await database.run(sql.setState, { name: DEFAULT_STAGE, value: stage, at: now() });
+      return before;
+    },
+
+    /** At the start of a proxy: a stage that an operator has chosen since stays. */
+    async offerDefault(stage: Stage): Promise<Stage> {
+      await database.run(sql.addState, { name: DEFAULT_STAGE, value: stage, at: now() });
+      return (await defaultStage()).stage;
+    },
+    async offer(username: string, stage: Stage): Promise<Stage> {
+      const { account_id: account } = await accountNamed(database, username);
+      return database.transaction(account, async (queries) => {
+        const row = await queries.first(sql.stageOf, { account });
+        if (row) return toStage(row.stage);
+        await queries.run(sql.setStage, { account, stage, at: now() });
+        return stage;
+      });
+    },
+  };
+}
+
+/** A word of a later version is taken as the one that changes least. */
+const toStage = (text: string): Stage => (isStage(text) ? text : FIRST_STAGE);

@@ -1,0 +1,91 @@
+/**
+ * What is not compared, each by its name. A mask is counted where the answers would differ without
+ * it, and it can be switched off. Ids, texts, numbers, counts, true and false are never masked.
+ */
+export const MASKS = {
+  'header-date': 'The Date field.',
+  'header-server': 'The Server field.',
+  'header-powered-by': 'The X-Powered-By field.',
+  'header-aspnet-version': 'The X-AspNet-Version field.',
+  'header-set-cookie': 'The Set-Cookie field: the contract has no session.',
+  'header-cache-control': 'The Cache-Control field.',
+  'header-connection': 'The fields Connection and Keep-Alive, which are of each connection.',
+  'header-length': 'A Content-Length against chunks, or another length of an equal answer.',
+  'header-compression': 'The content coding, and Vary.',
+  'header-other': 'Any other header field but Content-Type.',
+  'content-type-form': 'How a Content-Type of the same meaning is written.',
+  'xml-declaration': 'The XML declaration.',
+  'xml-white-space': 'White space between elements.',
+  'xml-prefixes': 'Prefixes of namespaces, and where they are declared.',
+  'xml-attribute-order': 'The order of attributes.',
+  'xml-notation': 'Empty elements, references and quotes, which mean the same.',
+  'diffgram-row-ids': 'Ids and numbers of rows in a diffgram.',
+  'field-userID': 'userID of a profile: each server has its own notion.',
+  'field-password': 'password of a profile, which is always empty here.',
+  'field-last-login': 'datetimeLastLoggedIn of a profile.',
+  'fault-text': 'The text of a fault; its code is compared.',
+  'dateTime-form': 'How an instant is written.',
+  'number-form': 'How a number is written.',
+  'boolean-form': 'How true or false is written.',
+  'list-order': 'An order that neither side promises: class order.',
+  'rows-beyond-cap': 'Rows beyond the smaller limit of the two servers.',
+  'status-words': 'A status by its word in the dialect.',
+  'error-status': 'By design: GET and POST have the status of HTTP here, and 500 there.',
+  'fault-code': 'By design: a mistake of the caller is Client here, and may be Server there.',
+  'plain-error': 'By design: what is no envelope gets a plain error here, and a fault there.',
+} as const;
+export type MaskName = keyof typeof MASKS;
+
+/** Masks that make the class `by design`. */
+export const BY_DESIGN: readonly MaskName[] = ['error-status', 'fault-code', 'plain-error'];
+
+export const isMaskName = (name: string): name is MaskName => Object.hasOwn(MASKS, name);
+
+/** Fields of the head, by name in lower case. */
+export const HEADER_MASKS: Readonly<Record<string, MaskName>> = {
+  date: 'header-date',
+  server: 'header-server',
+  'x-powered-by': 'header-powered-by',
+  'x-aspnet-version': 'header-aspnet-version',
+  'set-cookie': 'header-set-cookie',
+  'cache-control': 'header-cache-control',
+  connection: 'header-connection',
+  'keep-alive': 'header-connection',
+  'content-length': 'header-length',
+  'transfer-encoding': 'header-length',
+  'content-encoding': 'header-compression',
+  vary: 'header-compression',
+};
+
+/** Fields of a profile. */
+export const FIELD_MASKS: Readonly<Record<string, MaskName>> = {
+  userID: 'field-userID',
+  password: 'field-password',
+  datetimeLastLoggedIn: 'field-last-login',
+};
+
+/** What one comparison found. Examples never hold a number of a phone, a text or a secret. */
+export class Findings {
+  readonly masks = new Map<MaskName, string>();
+  readonly differences: string[] = [];
+  readonly #disabled: ReadonlySet<MaskName>;
+
+  constructor(disabled: ReadonlySet<MaskName>) {
+    this.#disabled = disabled;
+  }
+
+  /** The mask hides it; where the mask is switched off, it is a difference. */
+  mask(name: MaskName, example: string): void {
+    if (this.#disabled.has(name)) this.differ(`${example} (mask ${name} is off)`);
+    else if (!this.masks.has(name)) this.masks.set(name, clipped(example));
+  }
+
+  differ(example: string): void {
+    if (this.differences.length < DIFFERENCES_MAX) this.differences.push(clipped(example));
+  }
+}
+
+const DIFFERENCES_MAX = 5;
+const EXAMPLE_LENGTH_MAX = 300;
+const clipped = (text: string): string =>
+  text.length > EXAMPLE_LENGTH_MAX ? `${text.slice(0, EXAMPLE_LENGTH_MAX)}…` : text;

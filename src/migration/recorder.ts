@@ -1,0 +1,189 @@
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  fchmodSync,
+  globSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { type AccountName, prepareFolder } from './account-names.ts';
+import { createPseudonyms, pseudonymize } from './pseudonyms.ts';
+import { formatExchange, type RecordedExchange } from './recording.ts';
+import { isSearchable, type RawAnswer, type RawRequest, redactAnswer, redactRequest } from './redaction.ts';
+
+/** Writes recordings: files of limited size and age, in a folder of limited size and age. */
+export interface RecorderSettings {
+  readonly folder: string;
+  readonly key: Uint8Array;
+  readonly accountName: AccountName;
+  readonly now: () => number;
+  readonly pseudonyms: boolean;
+  /** A file is closed and compressed at this size or age. */
+  readonly fileBytesMax: number;
+  readonly fileAgeMsMax: number;
+  /** The oldest files are removed beyond this. */
+  readonly folderBytesMax: number;
+  readonly daysMax: number;
+  readonly failed: (thrown: unknown) => void;
+}
+
+export const RECORDER_LIMITS = {
+  fileBytesMax: 64 * 1_048_576,
+  fileAgeMsMax: 3_600_000,
+  folderBytesMax: 2 * 1_073_741_824,
+  daysMax: 30,
+} as const;
+
+/** What is to be recorded, with its secrets. */
+export interface Observed extends Pick<RecordedExchange, 'group' | 'operation' | 'protocol' | 'outcome' | 'masks'> {
+  readonly at: number;
+  readonly userId: string | null;
+  readonly request: RawRequest;
+  readonly old: RawAnswer | null;
+  readonly ours: RawAnswer | null;
+}
+
+export interface Recorder {
+  record(observed: Observed): void;
+  readonly counts: { readonly recorded: number; readonly lost: number };
+  /** Compresses the open file. */
+  close(): Promise<void>;
+}
+
+/** The exchange without its secrets. */
+export function recordedOf(observed: Observed, accountName: AccountName): RecordedExchange {
+  const { at, userId, request, old, ours, group, operation, protocol, outcome, masks } = observed;
+  const account = userId === null ? null : accountName(userId);
+  const secret = userId !== null && account !== null && isSearchable(userId) ? { userId, name: account } : null;
+  return {
+    version: 1,
+    at: new Date(at).toISOString(),
+    account,
+    group,
+    operation,
+    protocol,
+    request: redactRequest(request, secret),
+    old: old && redactAnswer(old, secret, request),
+    ours: ours && redactAnswer(ours, secret, request),
+    outcome,
+    masks,
+  };
+}
+
+export function createRecorder(settings: RecorderSettings): Recorder {
+  const { now, failed, accountName } = settings;
+  prepareFolder(settings.folder);
+  const pseudonym = settings.pseudonyms ? createPseudonyms(settings.key) : undefined;
+  const counts = { recorded: 0, lost: 0 };
+  let open: OpenFile | undefined;
+  let closing: Promise<void> = Promise.resolve();
+
+  function rotate(): void {
+    const done = open;
+    open = undefined;
+    if (!done) return;
+    closeSync(done.fd);
+    closing = closing
+      .then(() => compress(done.path))
+      .then(() => void pruneRecordings(settings, now()))
+      .catch(failed);
+  }
+
+  return {
+    counts,
+    record(observed) {
+      try {
+        const exchange = recordedOf(observed, accountName);
+        const line = `${formatExchange(pseudonym ? pseudonymize(exchange, pseudonym) : exchange)}\n`;
+        if (open && (open.bytes >= settings.fileBytesMax || now() - open.openedAt >= settings.fileAgeMsMax)) rotate();
+        open ??= openFile(settings.folder, now());
+        // In one write and at once: a process that is killed leaves whole lines.
+        open.bytes += writeSync(open.fd, line);
+        counts.recorded += 1;
+      } catch (thrown) {
+        counts.lost += 1; // a full disk ends the recording, not the proxy
+        failed(thrown);
+      }
+    },
+    async close() {
+      rotate();
+      await closing;
+    },
+  };
+}
+
+interface OpenFile {
+  readonly fd: number;
+  readonly path: string;
+  readonly openedAt: number;
+  bytes: number;
+}
+
+let count = 0;
+
+function openFile(folder: string, at: number): OpenFile {
+  const stamp = new Date(at).toISOString().replaceAll(/[:.]/g, '-');
+  const path = join(folder, `${stamp}-${process.pid}-${++count}.ndjson`);
+  const fd = openSync(path, 'ax', 0o600);
+  fchmodSync(fd, 0o600); // whatever the umask is
+  return { fd, path, openedAt: at, bytes: 0 };
+}
+
+/** The plain file is removed only after the compressed one is whole. */
+export async function compress(path: string): Promise<void> {
+  const temporary = `${path}.tmp`;
+  await pipeline(createReadStream(path), createGzip(), createWriteStream(temporary, { mode: 0o600 }));
+  renameSync(temporary, `${path}.gz`);
+  rmSync(path);
+}
+
+export interface RecordingFile {
+  readonly path: string;
+  readonly name: string;
+  readonly bytes: number;
+  readonly changedAt: number;
+  readonly isCompressed: boolean;
+}
+
+/** Oldest first. */
+export function listRecordings(folder: string): RecordingFile[] {
+  return globSync('*.ndjson{,.gz}', { cwd: folder })
+    .flatMap((name) => {
+      const path = join(folder, name);
+      const found = statSync(path, { throwIfNoEntry: false });
+      if (!found?.isFile()) return [];
+      const isCompressed = name.endsWith('.gz');
+      return [{ path, name: basename(name), bytes: found.size, changedAt: found.mtimeMs, isCompressed }];
+    })
+    .sort((one, other) => one.changedAt - other.changedAt || (one.name < other.name ? -1 : 1));
+}
+
+/** Files that are older than the limit, and the oldest beyond the limit of the folder's size. */
+export function recordingsToPrune(
+  files: readonly RecordingFile[],
+  { daysMax, folderBytesMax }: Pick<RecorderSettings, 'daysMax' | 'folderBytesMax'>,
+  at: number,
+): RecordingFile[] {
+  let bytes = files.reduce((sum, each) => sum + each.bytes, 0);
+  return files.filter((file) => {
+    const goes = at - file.changedAt > daysMax * 86_400_000 || bytes > folderBytesMax;
+    if (goes) bytes -= file.bytes;
+    return goes;
+  });
+}
+
+export function pruneRecordings(
+  settings: Pick<RecorderSettings, 'folder' | 'daysMax' | 'folderBytesMax'>,
+  at: number,
+): RecordingFile[] {
+  const gone = recordingsToPrune(listRecordings(settings.folder), settings, at);
+  for (const { path } of gone) rmSync(path, { force: true });
+  return gone;
+}

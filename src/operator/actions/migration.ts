@@ -1,0 +1,236 @@
+import { z } from 'zod';
+import { createMigrationFigures } from '../../domain/migration-figures.ts';
+import { createMigrationStages, STAGES } from '../../domain/migration-stages.ts';
+import { VERDICT_DEFAULTS } from '../../domain/migration-verdict.ts';
+import { notFound } from '../../problem.ts';
+import { type Action, action, listAction, pageOf } from '../action.ts';
+import { migrationReport, OPERATIONS } from '../migration-report.ts';
+import { instant, queryFlag, queryInteger, username } from '../schemas.ts';
+
+/** Moving from an old server: stages, the report, and what a person accepts. */
+
+const stage = z.enum(STAGES);
+const stageOutput = z.strictObject({ username: z.string(), stage, changedAt: instant });
+const EXAMPLE = { username: 'acme', stage: 'compare', changedAt: '2026-11-15T12:00:00.000Z' };
+
+const stages = listAction({
+  name: 'migrate stages',
+  scope: 'accounts',
+  path: '/migration/stages',
+  summary: 'List the accounts that have a stage of their own, by username.',
+  description: 'All others have the default stage, which the report shows.',
+  item: stageOutput,
+  position: z.string(),
+  example: { output: { items: [EXAMPLE], next: null } },
+  run: async ({ database, now }, { page: { after, limit } }) => {
+    const rows = await createMigrationStages(database, now).list(after ?? '', limit + 1);
+    return pageOf(
+      rows,
+      limit,
+      (row) => ({ ...row }),
+      (row) => row.username,
+    );
+  },
+});
+
+const force = z
+  .boolean()
+  .default(false)
+  .describe('Goes back from alone, although what Columba received and sent since is not at the old server.');
+const dryRun = z.strictObject({ dry_run: queryFlag.describe('Checks only, and sets nothing.') });
+const changed = z.strictObject({
+  username: z.string().nullable().describe('Null for the default stage.'),
+  before: stage,
+  stage,
+});
+
+const setStage = action({
+  name: 'migrate stage',
+  scope: 'accounts',
+  method: 'PUT',
+  path: '/migration/stages/{username}',
+  summary: 'Set the stage of an account. Every proxy follows within a second.',
+  description:
+    'record: the old server answers. compare: it answers, and Columba is compared with it. lead: Columba answers, and ' +
+    'the old server gets the writes too. alone: only Columba is asked; from there no way leads back without loss.',
+  params: z.strictObject({ username }),
+  query: dryRun,
+  body: z.strictObject({ stage: stage.describe('The new stage.'), force }),
+  output: changed,
+  problems: ['not-found', 'conflict'],
+  readsOnly: ({ query }) => query.dry_run,
+  example: {
+    params: { username: 'acme' },
+    body: { stage: 'compare' },
+    output: { username: 'acme', before: 'record', stage: 'compare' },
+  },
+  target: ({ params, body }) => `${params.username}/${body.stage}`,
+  command: {
+    arguments: ['stage'],
+    say: ({ username: name, before, stage: now }, { query }) =>
+      `${query.dry_run ? 'A dry run: ' : ''}${name}: ${before} → ${now}`,
+  },
+  run: async ({ database, now }, { params, query, body }) => {
+    const domain = createMigrationStages(database, now);
+    const before = query.dry_run
+      ? await domain.tryStage(params.username, body.stage, body.force)
+      : await domain.set(params.username, body.stage, body.force);
+    return { username: params.username, before, stage: body.stage };
+  },
+});
+
+const setDefaultStage = action({
+  name: 'migrate default-stage',
+  scope: 'accounts',
+  method: 'PUT',
+  path: '/migration/default-stage',
+  summary: 'Set the stage of all accounts that have none of their own.',
+  query: dryRun,
+  body: z.strictObject({ stage: stage.describe('The new stage.'), force }),
+  output: changed,
+  problems: ['conflict'],
+  readsOnly: ({ query }) => query.dry_run,
+  example: { body: { stage: 'record' }, output: { username: null, before: 'record', stage: 'record' } },
+  target: ({ body }) => body.stage,
+  command: {
+    arguments: ['stage'],
+    say: ({ before, stage: now }, { query }) => `${query.dry_run ? 'A dry run: ' : ''}default: ${before} → ${now}`,
+  },
+  run: async ({ database, now }, { query, body }) => {
+    const domain = createMigrationStages(database, now);
+    const before = query.dry_run
+      ? await domain.tryDefault(body.stage, body.force)
+      : await domain.setDefault(body.stage, body.force);
+    return { username: null, before, stage: body.stage };
+  },
+});
+
+const count = z.int().min(0);
+const ms = z.number().nullable();
+const figures = z.strictObject({
+  operation: z.string(),
+  protocol: z.string(),
+  calls: count.describe('All that was compared or tried.'),
+  recorded: count,
+  equal: count,
+  lag: count.describe('Equal after a sync.'),
+  order: count.describe('Equal but for an order that nobody promises.'),
+  byDesign: count.describe('Declared differences.'),
+  different: count,
+  failed: count.describe('Columba did not answer, or with an error of its own.'),
+  skipped: count.describe('Writes that the old server refused, so they were not applied here.'),
+  led: count.describe('Answered by Columba.'),
+  dropped: count.describe('Not compared, because the queue was full.'),
+  oldP95Ms: ms,
+  ourP95Ms: ms,
+});
+const acceptance = z.strictObject({ operation: z.string(), by: z.string(), at: instant });
+const reportOutput = z.strictObject({
+  isSafe: z.boolean().describe('Whether every rule is met.'),
+  at: instant,
+  days: z.int(),
+  callsMin: z.int(),
+  defaultStage: stage,
+  waitingWrites: z.strictObject({ total: count, oldestAt: instant.nullable() }),
+  oldP95Ms: ms,
+  ourP95Ms: ms,
+  rules: z.array(z.strictObject({ name: z.string(), isMet: z.boolean(), detail: z.string() })),
+  operations: z.array(figures),
+  masks: z.array(z.strictObject({ name: z.string(), total: count, example: z.string().nullable() })),
+  examples: z
+    .array(
+      z.strictObject({
+        operation: z.string(),
+        protocol: z.string(),
+        name: z.string(),
+        example: z.string(),
+        at: instant,
+      }),
+    )
+    .describe('Differences and failures. Texts and numbers are pseudonyms.'),
+  neverSeen: z.array(z.string()).describe('Operations that nobody called, and nobody accepted.'),
+  acceptances: z.array(acceptance),
+});
+
+const report = action({
+  name: 'migrate report',
+  scope: 'accounts',
+  method: 'GET',
+  path: '/migration/report',
+  summary: 'Show what was compared, and whether it is safe to leave the old server.',
+  query: z.strictObject({
+    days: queryInteger(1, 90).default(VERDICT_DEFAULTS.days).describe('The last days.'),
+    calls: queryInteger(1, 1_000_000).default(VERDICT_DEFAULTS.callsMin).describe('The least calls of each operation.'),
+  }),
+  output: reportOutput,
+  example: {
+    output: {
+      isSafe: false,
+      at: '2026-11-15T12:00:00.000Z',
+      days: 7,
+      callsMin: 100,
+      defaultStage: 'record',
+      waitingWrites: { total: 0, oldestAt: null },
+      oldP95Ms: null,
+      ourP95Ms: null,
+      rules: [{ name: 'different', isMet: true, detail: '0 of 812 answers' }],
+      operations: [],
+      masks: [{ name: 'header-date', total: 812, example: 'date: old present, ours present, other value' }],
+      examples: [],
+      neverSeen: [],
+      acceptances: [],
+    },
+  },
+  run: async ({ database, now }, { query: { days, calls } }) => {
+    const found = await migrationReport(database, now, { days, callsMin: calls });
+    const { rules, operations, masks, examples, neverSeen, acceptances } = found;
+    // The lists of the report cannot be changed, and those of an output can.
+    const lists = { rules: [...rules], operations: [...operations], masks: [...masks], examples: [...examples] };
+    return { ...found, ...lists, neverSeen: [...neverSeen], acceptances: [...acceptances] };
+  },
+});
+
+const operationParams = z.strictObject({
+  operation: z.enum(OPERATIONS as [string, ...string[]]).describe('With its group, such as account.FetchGroups.'),
+});
+
+const accept = action({
+  name: 'migrate accept',
+  scope: 'accounts',
+  method: 'PUT',
+  path: '/migration/acceptances/{operation}',
+  summary: 'Accept that an operation was not called, or too seldom, to be compared.',
+  params: operationParams,
+  output: acceptance,
+  example: {
+    params: { operation: 'account.FetchGroups' },
+    output: { operation: 'account.FetchGroups', by: 'ann', at: '2026-11-15T12:00:00.000Z' },
+  },
+  command: { say: ({ operation }) => `Accepted ${operation}.` },
+  run: async ({ database, now }, { params: { operation } }, actor) => {
+    await createMigrationFigures(database, now).accept(operation, actor.name);
+    return { operation, by: actor.name, at: now() };
+  },
+});
+
+const withdraw = action({
+  name: 'migrate withdraw',
+  scope: 'accounts',
+  method: 'DELETE',
+  path: '/migration/acceptances/{operation}',
+  summary: 'Withdraw an acceptance.',
+  params: operationParams,
+  output: z.strictObject({ operation: z.string() }),
+  problems: ['not-found'],
+  example: {
+    params: { operation: 'account.FetchGroups' },
+    output: { operation: 'account.FetchGroups' },
+  },
+  command: { say: ({ operation }) => `${operation} is not accepted any more.` },
+  run: async ({ database, now }, { params: { operation } }) => {
+    if (!(await createMigrationFigures(database, now).withdraw(operation))) throw notFound('such acceptance');
+    return { operation };
+  },
+});
+
+export const migrationActions: readonly Action[] = [stages, setStage, setDefaultStage, report, accept, withdraw];

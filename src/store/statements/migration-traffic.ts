@@ -1,0 +1,206 @@
+import { type AccountKey, statement } from '../statement.ts';
+
+/** Stages, counts, examples, acceptances, and writes for the old server. */
+
+type Nothing = Record<string, never>;
+
+export interface StageRow {
+  stage: string;
+  changed_at: bigint;
+}
+export interface AccountStageRow extends StageRow {
+  account_id: bigint;
+  username: string;
+}
+/** By the hash of a user_id that is valid. */
+export const stageOfUserId = statement<{ hash: string }, { account_id: bigint; stage: string | null }>(
+  'migrationTraffic.stageOfUserId',
+  `select credential.account_id, stage from credential
+     left join migration_stage on migration_stage.account_id = credential.account_id
+   where user_id_hash = :hash and revoked_at is null`,
+);
+export const stageOf = statement<{ account: AccountKey }, StageRow>(
+  'migrationTraffic.stageOf',
+  'select stage, changed_at from migration_stage where account_id = :account',
+);
+export const stagesAfter = statement<{ after: string; limit: number }, AccountStageRow>(
+  'migrationTraffic.stagesAfter',
+  `select migration_stage.account_id, username, stage, changed_at
+   from migration_stage join account on account.account_id = migration_stage.account_id
+   where username > :after order by username {limit :limit}`,
+);
+export const setStage = statement<{ account: AccountKey; stage: string; at: number }>(
+  'migrationTraffic.setStage',
+  `insert into migration_stage (account_id, stage, changed_at) values (:account, :stage, :at)
+   on conflict (account_id) do update set stage = excluded.stage, changed_at = excluded.changed_at`,
+  { affects: 'none' },
+);
+export const removeStage = statement<{ account: AccountKey }>(
+  'migrationTraffic.removeStage',
+  'delete from migration_stage where account_id = :account',
+  { affects: 'none' },
+);
+
+export interface StateRow {
+  value: string;
+  changed_at: bigint;
+}
+export const stateOf = statement<{ name: string }, StateRow>(
+  'migrationTraffic.stateOf',
+  'select value, changed_at from migration_state where name = :name',
+);
+export const setState = statement<{ name: string; value: string; at: number }>(
+  'migrationTraffic.setState',
+  `insert into migration_state (name, value, changed_at) values (:name, :value, :at)
+   on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`,
+  { affects: 'none' },
+);
+/** Only where it has no value yet. */
+export const addState = statement<{ name: string; value: string; at: number }>(
+  'migrationTraffic.addState',
+  `insert into migration_state (name, value, changed_at) values (:name, :value, :at)
+   on conflict (name) do nothing`,
+  { affects: 'none' },
+);
+
+/** Rows of one day. Numbers of several nodes add up. */
+export const addCounts = statement<{ rows: string }>(
+  'migrationTraffic.addCounts',
+  `insert into migration_count (day, operation, protocol, name, total)
+   select day, operation, protocol, name, total
+   from {records :rows day bigint, operation text, protocol text, name text, total bigint} as added
+   where true
+   on conflict (day, operation, protocol, name) do update set total = migration_count.total + excluded.total`,
+  { affects: 'none' },
+);
+export interface CountRow {
+  operation: string;
+  protocol: string;
+  name: string;
+  total: bigint;
+}
+export const countsSince = statement<{ day: number }, CountRow>(
+  'migrationTraffic.countsSince',
+  `select operation, protocol, name, cast(sum(total) as bigint) as total from migration_count where day >= :day
+   group by operation, protocol, name order by operation, protocol, name`,
+);
+export const deleteCountsBefore = statement<{ day: number }>(
+  'migrationTraffic.deleteCountsBefore',
+  'delete from migration_count where day < :day',
+  { affects: 'none' },
+);
+
+export interface ExampleRow {
+  operation: string;
+  protocol: string;
+  name: string;
+  example: string;
+  at: bigint;
+}
+export const putExamples = statement<{ rows: string }>(
+  'migrationTraffic.putExamples',
+  `insert into migration_example (operation, protocol, name, slot, example, at)
+   select operation, protocol, name, slot, example, at
+   from {records :rows operation text, protocol text, name text, slot bigint, example text, at bigint} as added
+   where true
+   on conflict (operation, protocol, name, slot) do update set example = excluded.example, at = excluded.at`,
+  { affects: 'none' },
+);
+/** There are at most 3 for each operation, protocol and name. */
+export const examplesSince = statement<{ at: number; limit: number }, ExampleRow>(
+  'migrationTraffic.examplesSince',
+  `select operation, protocol, name, example, at from migration_example where at >= :at
+   order by operation, protocol, name, slot {limit :limit}`,
+);
+export const deleteExamplesBefore = statement<{ at: number }>(
+  'migrationTraffic.deleteExamplesBefore',
+  'delete from migration_example where at < :at',
+  { affects: 'none' },
+);
+
+export interface AcceptanceRow {
+  operation: string;
+  accepted_by: string;
+  accepted_at: bigint;
+}
+export const acceptances = statement<Nothing, AcceptanceRow>(
+  'migrationTraffic.acceptances',
+  'select operation, accepted_by, accepted_at from migration_acceptance order by operation',
+);
+export const accept = statement<{ operation: string; by: string; at: number }>(
+  'migrationTraffic.accept',
+  `insert into migration_acceptance (operation, accepted_by, accepted_at) values (:operation, :by, :at)
+   on conflict (operation) do update set accepted_by = excluded.accepted_by, accepted_at = excluded.accepted_at`,
+  { affects: 'none' },
+);
+export const withdrawAcceptance = statement<{ operation: string }>(
+  'migrationTraffic.withdrawAcceptance',
+  'delete from migration_acceptance where operation = :operation',
+  { affects: 'none' },
+);
+
+export interface WriteRow {
+  account_id: bigint;
+  write_id: bigint;
+  operation: string;
+  state: string;
+  sealed: string;
+  created_at: bigint;
+  attempts: bigint;
+}
+export const addWrite = statement<{
+  account: AccountKey;
+  write: bigint;
+  operation: string;
+  state: string;
+  keyName: string;
+  sealed: string;
+  at: number;
+  dueAt: number;
+}>(
+  'migrationTraffic.addWrite',
+  `insert into migration_write (account_id, write_id, operation, state, key_name, sealed, created_at, due_at, attempts)
+   values (:account, :write, :operation, :state, :keyName, :sealed, :at, :dueAt, 0)`,
+  { affects: 'none' },
+);
+/** Columba has answered, so the old server is to get it now. */
+export const armWrite = statement<{ account: AccountKey; write: bigint; dueAt: number }>(
+  'migrationTraffic.armWrite',
+  `update migration_write set state = 'due', due_at = :dueAt where account_id = :account and write_id = :write`,
+  { affects: 'none' },
+);
+export const removeWrite = statement<{ account: AccountKey; write: bigint }>(
+  'migrationTraffic.removeWrite',
+  'delete from migration_write where account_id = :account and write_id = :write',
+  { affects: 'none' },
+);
+export const postponeWrite = statement<{ account: AccountKey; write: bigint; dueAt: number }>(
+  'migrationTraffic.postponeWrite',
+  `update migration_write set due_at = :dueAt, attempts = attempts + 1
+   where account_id = :account and write_id = :write`,
+  { affects: 'none' },
+);
+/** Accounts with a write that is due, for one key. */
+export const dueWriteAccounts = statement<{ keyName: string; now: number; limit: number }, { account_id: bigint }>(
+  'migrationTraffic.dueWriteAccounts',
+  `select account_id from migration_write where key_name = :keyName and due_at <= :now
+   group by account_id order by min(due_at) {limit :limit}`,
+);
+/** The oldest first: writes of one account reach the old server in their order. */
+export const writesOf = statement<{ account: AccountKey; limit: number }, WriteRow>(
+  'migrationTraffic.writesOf',
+  `select account_id, write_id, operation, state, sealed, created_at, attempts from migration_write
+   where account_id = :account order by write_id {limit :limit}`,
+);
+export const lastWrite = statement<{ account: AccountKey }, { write_id: bigint | null }>(
+  'migrationTraffic.lastWrite',
+  'select max(write_id) as write_id from migration_write where account_id = :account',
+);
+export const countWritesOf = statement<{ account: AccountKey }, { total: bigint }>(
+  'migrationTraffic.countWritesOf',
+  'select count(*) as total from migration_write where account_id = :account',
+);
+export const countWrites = statement<Nothing, { total: bigint; oldest: bigint | null }>(
+  'migrationTraffic.countWrites',
+  'select count(*) as total, min(created_at) as oldest from migration_write',
+);
