@@ -56,6 +56,7 @@ export const texts = {
     webhooks: 'Webhooks',
     audit: 'Audit',
     retention: 'Retention',
+    migration: 'Migration',
     tokens: 'Tokens',
     operators: 'Operators',
     access: 'Access',
