@@ -101,11 +101,11 @@ function replyForm(
   const picker = html`<form method="get" action="${path}" class="filters"><input type="hidden" name="with" value="${number}">
 <p><label for="template">${texts.templates}</label><select id="template" name="template"><option value="">${texts.none}</option>${options}</select></p>
 <p><button>${texts.use}</button></p></form>`;
-  return html`${templates.length > 0 ? picker : ''}<form method="post" action="${base}/compose" class="fields">
+  return html`${templates.length > 0 ? picker : ''}<form method="post" action="${base}/compose/check" class="fields">
 <input type="hidden" name="to" value="${number}"><p><label for="reply">${texts.reply}</label>
 <textarea id="reply" name="text" required maxlength="10000" data-count="${base}/compose/count" data-output="counter">${chosen}</textarea>
 <span class="hint" id="counter" aria-live="polite"></span></p>
-<input type="hidden" name="next" value="check"><button class="main">${texts.submit}</button></form>`;
+<button class="main">${texts.submit}</button></form>`;
 }
 
 export const conversationRoutes = [get('/conversation', show)];
