@@ -116,6 +116,8 @@ export async function createApp(config: Config, deps: AppDependencies) {
     admission,
     health,
     endpoint,
+    /** Whether calls of the contract wait in this process. */
+    contractLoad: () => server?.load ?? 'free',
     /** Starts to serve and returns the URL. With a file, it records every exchange. */
     async start(recordFile?: string): Promise<string> {
       const handler = recording.start(recordFile, handle);

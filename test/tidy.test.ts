@@ -68,6 +68,7 @@ describe('imports', () => {
     'src/networks.ts',
     'src/detached.ts',
     'src/html.ts',
+    'src/page-assets.ts',
     'src/url-password.ts',
     'src/bounded-map.ts',
     'src/event-loop.ts',

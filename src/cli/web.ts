@@ -61,7 +61,7 @@ export async function startWeb(
   });
   const web = createWebApp({
     api,
-    console: createConsole({ services, admitClient, report }),
+    console: createConsole({ services, admitClient, report, contractLoad: app.contractLoad }),
     healthState: () => app.health.state(),
     clientOf: (bindings) => seen(bindings).client,
     baseOf: (bindings) => seen(bindings).base,

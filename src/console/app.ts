@@ -15,7 +15,7 @@ import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
 import { holderRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
 import { isOwnRequest, type Place, placeOf, readCookie } from './session.ts';
-import { createSlots } from './slots.ts';
+import { type ContractLoad, checkLoad, createSlots } from './slots.ts';
 import { texts } from './texts/frame.ts';
 import type { View, Visit } from './visit.ts';
 
@@ -36,6 +36,8 @@ export interface ConsoleSettings {
   readonly admitClient: (client: string) => void | Promise<void>;
   /** Our bugs and what does not answer, for the log. */
   readonly report: (problem: Problem, requestId: string) => void;
+  /** Calls of the contract come first; `free` where they are served by other processes. */
+  readonly contractLoad?: ContractLoad;
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
@@ -45,18 +47,25 @@ const NOT_FOUND = () => new Problem('not-found', texts.problems.notFound);
 
 const waited = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-export function createConsole({ services, admitClient, report, sleep = waited }: ConsoleSettings): Console {
+export function createConsole({
+  services,
+  admitClient,
+  report,
+  contractLoad = () => 'free',
+  sleep = waited,
+}: ConsoleSettings): Console {
   const signIn = createSignIn(services.database, { now: services.now, sleep });
   const ofHolder = createRouteTable(holderRoutes);
   const ofOperator = createRouteTable(operatorRoutes);
   const guestPages = createSignInPages(signIn);
-  const inSlot = createSlots();
+  const inSlot = createSlots({ contractLoad });
 
   async function answer(given: ConsoleRequest): Promise<Response> {
     const { request, client } = given;
     const url = new URL(request.url);
     const asset = assets.get(url.pathname);
     if (asset) return assetResponse(asset);
+    checkLoad(contractLoad);
     await admitClient(client);
     const header = (name: string) => request.headers.get(name);
     const place = placeOf(given.base);

@@ -1,9 +1,11 @@
+import type { Cursor } from '../domain/cursor.ts';
+import { isInSnapshot } from '../domain/ids.ts';
 import { type Html, html } from '../html.ts';
 import { toProblem } from '../problem.ts';
-import { hidden } from './lists.ts';
+import { asking, type Confirmation, emptyNote, hidden, type ListTexts, type Row, table } from './lists.ts';
+import { type Scanned, SEARCHED_ROWS_MAX } from './scan.ts';
 import { texts } from './texts/lists.ts';
 import { noticed, type View, type Visit } from './visit.ts';
-import { grouped } from './words.ts';
 
 /**
  * Acting on the selected rows of a list, or on all that match. "All" are those that were there when
@@ -11,48 +13,74 @@ import { grouped } from './words.ts';
  */
 export interface BulkAct {
   readonly title: string;
-  /** Where to go afterwards. */
+  /** The list, which is shown afterwards. */
   readonly back: string;
+  /** Where its form is sent; to the list where it is not given. */
+  readonly action?: string;
+  /** The item of the navigation. */
+  readonly current: string;
   /** A key of the screen's notices, which gets the count. */
   readonly notice: string;
+  /** Asks first, with the exact number. */
+  readonly ask?: (total: number) => Pick<Confirmation, 'question' | 'submit' | 'details'>;
   /** Acts on at most 500 ids in one transaction; how many were there. */
   readonly act: (ids: readonly string[]) => Promise<number>;
+  /** Of all that match: the ids of the snapshot, in batches. */
+  readonly batches: (snapshot: bigint) => AsyncIterable<readonly string[]>;
+  /** How many these are. Counted where it is not given. */
+  readonly count?: (snapshot: bigint) => Promise<number>;
 }
 
-const AT_ONCE = 500;
+/** A transaction of so many rows holds up no call of the account for long. */
+export const AT_ONCE = 500;
 const ID = /^-?\d{1,19}$/;
 
 export const selectedIds = ({ form }: Visit): string[] =>
   [...new Set(form.all('id'))].filter((id) => ID.test(id)).slice(0, AT_ONCE);
 
-export const isForAll = ({ form }: Visit): boolean => form.text('scope') === 'all';
+const isForAll = ({ form }: Visit): boolean => form.text('scope') === 'all';
 
-export async function actOnSelected(visit: Visit, { back, notice, act }: BulkAct): Promise<View> {
-  const ids = selectedIds(visit);
-  if (ids.length === 0) return noticed(back, 'nothing');
-  return noticed(back, notice, await act(ids));
-}
+const snapshotOfForm = ({ form }: Visit): bigint =>
+  /^\d{1,19}$/.test(form.text('snapshot')) ? BigInt(form.text('snapshot')) : 0n;
 
 /** Few at once; many with a page that tells the progress and stops when it is left. */
-export async function actOnAll(
-  visit: Visit,
-  { title, back, notice, act }: BulkAct,
-  batches: AsyncIterable<readonly string[]>,
-  total: number,
-): Promise<View> {
+export async function actOnRows(visit: Visit, bulk: BulkAct): Promise<View> {
+  const { form } = visit;
+  const isAll = isForAll(visit);
+  const snapshot = snapshotOfForm(visit);
+  const isConfirmed = form.text('confirmed') === 'yes';
+  const total = isAll ? await totalOf(visit, bulk, snapshot) : selectedIds(visit).length;
+  if (total === 0) return noticed(bulk.back, 'nothing');
+  if (bulk.ask && !isConfirmed) {
+    const fields = [...form.fields.map(([name, value]) => hidden({ [name]: value })), hidden({ total: String(total) })];
+    return asking(bulk.current, {
+      ...bulk.ask(total),
+      action: bulk.action ?? bulk.back,
+      back: bulk.back,
+      fields: fields.flat(),
+    });
+  }
+  if (!isAll) return noticed(bulk.back, bulk.notice, await bulk.act(selectedIds(visit)));
   if (total <= AT_ONCE) {
     let done = 0;
-    for await (const ids of batches) if (ids.length > 0) done += await act(ids);
-    return noticed(back, notice, done);
+    for await (const ids of bulk.batches(snapshot)) if (ids.length > 0) done += await bulk.act(ids);
+    return noticed(bulk.back, bulk.notice, done);
   }
-  return { kind: 'progress', title, pieces: progress(visit, title, back, act, batches, total) };
+  return { kind: 'progress', title: bulk.title, pieces: progress(visit, bulk, bulk.batches(snapshot), total) };
+}
+
+/** The page that asks has counted already. What it says is shown, and changes nothing else. */
+async function totalOf({ form }: Visit, { count, batches }: BulkAct, snapshot: bigint): Promise<number> {
+  if (form.text('confirmed') === 'yes' && /^\d{1,12}$/.test(form.text('total'))) return Number(form.text('total'));
+  if (count) return count(snapshot);
+  let total = 0;
+  for await (const ids of batches(snapshot)) total += ids.length;
+  return total;
 }
 
 async function* progress(
   { signal }: Visit,
-  title: string,
-  back: string,
-  act: BulkAct['act'],
+  { title, back, act }: BulkAct,
   batches: AsyncIterable<readonly string[]>,
   total: number,
 ): AsyncGenerator<Html> {
@@ -72,13 +100,74 @@ async function* progress(
   yield html`<p><a href="${back}">${texts.goOn}</a></p>`;
 }
 
-/** The choice between the selected rows and all that match, with the snapshot of this page. */
-export const scopeFields = (count: number | string, snapshot: bigint, buttons: Html): Html => html`<div class="toolbar">
-<label hidden><input type="checkbox" data-select-page> ${texts.selectPage}</label>
-<span id="act-on">${texts.actOn}:</span>
-<label><input type="radio" name="scope" value="selected" checked> ${texts.onSelected}</label>
-<label><input type="radio" name="scope" value="all"> ${texts.onAll(typeof count === 'string' ? count : grouped(count))}</label>
-${hidden({ snapshot: snapshot.toString() })}${buttons}</div>`;
+/**
+ * Ids of the snapshot, 500 at once: of the whole list, or of what one search finds. With `once` a
+ * row that an act moves further back is taken once. A million ids take about 60 MB meanwhile.
+ */
+export async function* idBatches<R extends { readonly id: bigint }>(
+  read: (after: Cursor | undefined, rowsMax: number) => Promise<Scanned<R>>,
+  snapshot: bigint,
+  { isSearch = false, once = false }: { isSearch?: boolean; once?: boolean } = {},
+): AsyncGenerator<string[]> {
+  const seen = new Set<bigint>();
+  const fresh = (rows: readonly R[]): string[] => {
+    const found = rows.filter(({ id }) => isInSnapshot(snapshot, 'message', id) && !seen.has(id));
+    if (once) for (const { id } of found) seen.add(id);
+    return found.map(({ id }) => id.toString());
+  };
+  if (isSearch) {
+    const ids = fresh((await read(undefined, SEARCHED_ROWS_MAX)).rows);
+    for (let start = 0; start < ids.length; start += AT_ONCE) yield ids.slice(start, start + AT_ONCE);
+    return;
+  }
+  for (let after: Cursor | undefined; ; ) {
+    const { rows, next } = await read(after, AT_ONCE);
+    yield fresh(rows);
+    if (next === null) return;
+    after = next;
+  }
+}
 
-export const snapshotOfForm = ({ form }: Visit): bigint =>
-  /^\d{1,19}$/.test(form.text('snapshot')) ? BigInt(form.text('snapshot')) : 0n;
+export interface SelectableList {
+  readonly texts: ListTexts;
+  /** Where its form is sent. */
+  readonly action: string;
+  readonly rows: readonly Row[];
+  readonly isFiltered: boolean;
+  /** What "all" are, with their number; null where there is no such choice. */
+  readonly all: string | null;
+  readonly snapshot?: bigint;
+  readonly buttons: Html;
+  /** Fields of the filter. */
+  readonly kept?: Html;
+  readonly live?: { readonly url: string; readonly mode: 'hold' | 'replace' } | undefined;
+}
+
+/** A list with a box in each row, and what one can do with the chosen rows. */
+export function selectableList(given: SelectableList): Html {
+  const { texts: words, rows, live, all, snapshot = 0n, kept = html``, buttons, action } = given;
+  if (rows.length === 0) {
+    const note = emptyNote(words, given.isFiltered);
+    return live ? html`<div data-live="${live.url}" data-mode="first">${note}</div>` : note;
+  }
+  const shown = table({
+    caption: words.title,
+    columns: words.columns,
+    rows,
+    canSelect: true,
+    ...(live ? { live } : {}),
+  });
+  return html`<form method="post" action="${action}">${kept}${scopeFields(all, snapshot, buttons)}
+${shown}</form>`;
+}
+
+/** The choice between the selected rows and all that match, with the snapshot of this page. */
+export function scopeFields(all: string | null, snapshot: bigint, buttons: Html): Html {
+  const choice =
+    all === null
+      ? ''
+      : html`<fieldset class="scope"><legend>${texts.actOn}</legend><label><input type="radio" name="scope" value="selected" checked> ${texts.onSelected}</label>
+<label><input type="radio" name="scope" value="all"> ${all}</label></fieldset>`;
+  return html`<div class="toolbar"><label hidden><input type="checkbox" data-select-page> ${texts.selectPage}</label>
+${choice}${hidden({ snapshot: snapshot.toString() })}${buttons}</div>`;
+}

@@ -1,26 +1,25 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Html, html } from '../html.ts';
+import { baseStyle, icon } from '../page-assets.ts';
 import { isAction } from './acting.ts';
 import { texts } from './texts/frame.ts';
 
 /** The frame around every screen, its assets, and the header fields that protect it. */
 
 const asset = (name: string) => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8');
-const icon = `data:image/svg+xml,${encodeURIComponent(asset('icon.svg').trim())}`;
 
 interface Asset {
   readonly path: string;
   readonly type: string;
   readonly text: string;
 }
-function assetOf(name: string, type: string): Asset {
-  const text = asset(name);
+function assetOf(name: string, type: string, text: string): Asset {
   const [stem, extension] = name.split('.') as [string, string];
   return { path: `/console/assets/${stem}-${hash('sha256', text).slice(0, 16)}.${extension}`, type, text };
 }
-const style = assetOf('console.css', 'text/css; charset=utf-8');
-const script = assetOf('console.js', 'text/javascript; charset=utf-8');
+const style = assetOf('console.css', 'text/css; charset=utf-8', `${baseStyle}\n${asset('console.css')}`);
+const script = assetOf('console.js', 'text/javascript; charset=utf-8', asset('console.js'));
 /** By path; the name changes with the content, so browsers keep them for ever. */
 export const assets: ReadonlyMap<string, Asset> = new Map([style, script].map((each) => [each.path, each]));
 
@@ -81,7 +80,7 @@ const frame = ({ title, viewer, current }: Omit<FramedPage, 'main'>, main: Html)
 <link rel="stylesheet" href="${style.path}">
 <script src="${script.path}" defer></script>
 </head>
-<body data-signed-out="${texts.signedOut}" data-new="${texts.newRows}">
+<body${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
 <a class="skip" href="#main">${texts.skip}</a>
 ${viewer ? headerOf(viewer, current) : html`<header><strong class="brand">${texts.product}</strong></header>`}
 <main id="main" tabindex="-1">

@@ -1,8 +1,8 @@
 import { type Html, html } from '../html.ts';
 import { Problem } from '../problem.ts';
-import { type Scanned, writeCursor } from './scan.ts';
+import { PAGE_ROWS, type Scanned, writeCursor } from './scan.ts';
 import { texts } from './texts/lists.ts';
-import type { Visit } from './visit.ts';
+import { page, type View, type Visit } from './visit.ts';
 
 /** Lists, forms and notes that screens are made of. */
 
@@ -77,6 +77,67 @@ export const tableRows = (columns: readonly string[], rows: readonly Row[], canS
     }${cells.map((cell, index) => (columns[index] ? html`<td data-label="${columns[index]}">${cell}</td>` : html`<td>${cell}</td>`))}</tr>
 `,
   );
+
+/** Words of a list. `noMatch` is for one that is empty because of a filter. */
+export interface ListTexts {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly empty: string;
+  readonly emptyHint: string;
+  readonly noMatch?: string;
+  readonly noMatchHint?: string;
+}
+
+/** The table of a list, or why it has no rows. */
+export function listOf(texts: ListTexts, rows: readonly Row[], isFiltered = false): Html {
+  return rows.length > 0 ? table({ caption: texts.title, columns: texts.columns, rows }) : emptyNote(texts, isFiltered);
+}
+
+export const emptyNote = ({ empty: none, emptyHint, noMatch, noMatchHint }: ListTexts, isFiltered = false): Html =>
+  isFiltered && noMatch !== undefined ? empty(noMatch, noMatchHint ?? '') : empty(none, emptyHint);
+
+/** What a list asks of its action: a page, with those parameters of the address that are given. */
+export function pageQuery({ query }: Pick<Visit, 'query'>, ...names: readonly string[]): Record<string, string> {
+  const given = ['after', ...names].map((name) => [name, query.get(name)?.trim() ?? ''] as const);
+  return { limit: String(PAGE_ROWS), ...Object.fromEntries(given.filter(([, value]) => value !== '')) };
+}
+
+export const isFilteredBy = ({ query }: Pick<Visit, 'query'>, ...names: readonly string[]): boolean =>
+  names.some((name) => (query.get(name)?.trim() ?? '') !== '');
+
+/** The field of a filter, with what the address says. */
+export const filterField = ({ query }: Pick<Visit, 'query'>, name: string, label: string, type = 'text'): Html =>
+  field({
+    isFilter: true,
+    name,
+    label,
+    type,
+    value: query.get(name) ?? '',
+    ...(type === 'date' ? {} : { lengthMax: 200 }),
+  });
+
+export const searchField = (visit: Pick<Visit, 'query'>, label: string): Html =>
+  filterField(visit, 'q', label, 'search');
+
+export const filterSelect = ({ query }: Pick<Visit, 'query'>, given: Omit<Choice, 'value'>): Html =>
+  select({ ...given, value: query.get(given.name) ?? '' });
+
+/** A screen, which a refused form shows again with the status 400. */
+export const screen = (title: string, current: string, main: Html, problem: Problem | null = null): View =>
+  page(title, main, { current, ...(problem ? { status: 400 } : {}) });
+
+/** A CSV file that an action of the account writes. */
+export const download =
+  (fileName: string, action: string) =>
+  async ({ act, account }: Visit): Promise<View> => ({
+    kind: 'download',
+    fileName,
+    text: await act.download(action, { params: { username: account.username } }),
+  });
+
+/** The page that asks before something is lost. */
+export const asking = (current: string, given: Confirmation): View =>
+  page(given.question, confirmation(given), { current });
 
 export const empty = (title: string, hint: Html | string): Html =>
   html`<div class="empty"><p><strong>${title}</strong></p><p>${hint}</p></div>`;
@@ -167,16 +228,18 @@ export const filters = (visit: Visit, fields: readonly Html[]): Html =>
 export const hidden = (fields: Readonly<Record<string, string>>): Html[] =>
   Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
 
-/** A page that asks before something is lost. The question has the exact number. */
-export function confirmation(given: {
+export interface Confirmation {
+  /** With the exact number. */
   readonly question: string;
   readonly details?: Html | string;
   readonly action: string;
-  readonly fields: Html | Html[];
+  readonly fields?: Html | Html[];
   readonly submit: string;
   readonly back: string;
-}): Html {
-  return html`<h1>${texts.confirm}</h1><p class="lead">${given.question}</p>${given.details ? html`<p>${given.details}</p>` : ''}
-<form method="post" action="${given.action}">${given.fields}<input type="hidden" name="confirmed" value="yes">
+}
+
+function confirmation(given: Confirmation): Html {
+  return html`<h1>${texts.confirm}</h1><p class="lead">${given.question}</p>${given.details ? html`<div>${given.details}</div>` : ''}
+<form method="post" action="${given.action}">${given.fields ?? []}<input type="hidden" name="confirmed" value="yes">
 <p class="buttons"><button class="danger">${given.submit}</button> <a href="${given.back}">${texts.cancel}</a></p></form>`;
 }

@@ -24,6 +24,8 @@ export interface ScanOptions<R> {
   readonly cursorOf: (row: R) => Cursor;
   /** Undefined: every row is wanted. */
   readonly isWanted?: ((row: R) => boolean) | undefined;
+  /** Called for each row that is read, in order: what the page has of it. */
+  readonly onRead?: ((row: R) => R) | undefined;
   /** The list is ordered, and this row and all behind it are out of the range. */
   readonly isBeyond?: ((row: R) => boolean) | undefined;
   readonly after: Cursor | undefined;
@@ -37,6 +39,7 @@ export async function scan<R>({
   cursorOf,
   isWanted,
   isBeyond,
+  onRead,
   after,
   rowsMax = PAGE_ROWS,
   readMax = SEARCHED_ROWS_MAX,
@@ -53,7 +56,8 @@ export async function scan<R>({
         return { rows, next: cursorOf(rows.at(-1) as R), read, isCut: false };
       }
       read += 1;
-      if (isWanted?.(row) ?? true) rows.push(row);
+      const seen = onRead ? onRead(row) : row;
+      if (isWanted?.(row) ?? true) rows.push(seen);
       cursor = cursorOf(row);
       if (read >= readMax) return { rows, next: cursor, read, isCut: true };
     }

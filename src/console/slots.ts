@@ -1,25 +1,60 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../problem.ts';
 
 /**
  * How many pages of the console a process makes at a time. Calls of the contract come first: a page
- * waits for a turn of the event loop. Pages beyond the queue are refused.
+ * waits while they wait, and is refused when they would be. Pages beyond the queue are refused too.
  */
 export const PAGES_AT_ONCE = 8;
 export const PAGES_WAITING_MAX = 200;
+/** How long a page waits for calls of the contract. */
+export const PAGE_WAIT_MAX_MS = 2_000;
+const PAUSE_MS = 5;
 
-export function createSlots(atOnce = PAGES_AT_ONCE, waitingMax = PAGES_WAITING_MAX) {
+/** As the load shedding of the contract sees it. */
+export type ContractLoad = () => 'free' | 'behind' | 'overloaded';
+
+export interface SlotSettings {
+  readonly contractLoad?: ContractLoad;
+  readonly atOnce?: number;
+  readonly waitingMax?: number;
+  /** Waits a moment; tests bring their own. */
+  readonly sleep?: (ms: number) => Promise<void>;
+}
+
+const busy = () => new Problem('too-many', 'The service is busy. Try again in 5 s.', { retryAfterSeconds: 5 });
+
+/** Throws where a call of the contract would be refused now. */
+export function checkLoad(contractLoad: ContractLoad): void {
+  if (contractLoad() === 'overloaded') throw busy();
+}
+
+export function createSlots({
+  contractLoad = () => 'free',
+  atOnce = PAGES_AT_ONCE,
+  waitingMax = PAGES_WAITING_MAX,
+  sleep = (ms) => pause(ms),
+}: SlotSettings = {}) {
   let running = 0;
   const waiting: (() => void)[] = [];
+
+  /** Until no call of the contract waits. */
+  async function ourTurn(): Promise<void> {
+    await nextTurn();
+    for (let waitedMs = 0; contractLoad() !== 'free'; waitedMs += PAUSE_MS) {
+      checkLoad(contractLoad);
+      if (waitedMs >= PAGE_WAIT_MAX_MS) throw busy();
+      await sleep(PAUSE_MS);
+    }
+  }
+
   return async function inSlot<T>(work: () => Promise<T>): Promise<T> {
     if (running >= atOnce) {
-      if (waiting.length >= waitingMax) {
-        throw new Problem('too-many', 'The console is busy. Try again in 5 s.', { retryAfterSeconds: 5 });
-      }
+      if (waiting.length >= waitingMax) throw busy();
       await new Promise<void>((resolve) => waiting.push(resolve));
     } else running += 1;
     try {
-      await nextTurn();
+      await ourTurn();
       return await work();
     } finally {
       const next = waiting.shift();

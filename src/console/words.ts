@@ -34,6 +34,18 @@ export function time(at: number | string | null, zone: string): Html {
   return html`<time datetime="${date.toISOString()}">${formatOf(zone).format(date)}</time>`;
 }
 
+/** A day that is known without its time, as `16 Nov 2026`. */
+export function day(at: string | null): Html {
+  if (at === null) return html`<span class="quiet">–</span>`;
+  const shown = new Date(at).toLocaleDateString('en-GB', {
+    timeZone: 'UTC',
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+  });
+  return html`<time datetime="${at.slice(0, 10)}">${shown}</time>`;
+}
+
 /** `2026-11-16T14:05` in a zone, as a field of the type datetime-local has it. */
 export function localTime(at: number, zone: string): string {
   const parts = new Intl.DateTimeFormat('en-CA', {

@@ -21,6 +21,9 @@ export interface ConnectorRecord {
   /** Of parts, since it is there. */
   readonly counts: ConnectorCounts;
   readonly lastAcceptedAt: number | null;
+  /** Why the last submission that the carrier did not take was refused. */
+  readonly lastError: string | null;
+  readonly lastErrorAt: number | null;
   readonly updatedAt: number;
 }
 /** builtin: the loopback of an installation that has configured none. */
@@ -32,6 +35,9 @@ export interface ConnectorCounts {
   readonly permanent: number;
   readonly unsure: number;
 }
+/** Of what happened since the last write; null where nothing did. */
+export type LastResults = Pick<ConnectorRecord, 'lastAcceptedAt' | 'lastError' | 'lastErrorAt'>;
+const ERROR_LENGTH_MAX = 200;
 export type NewConnector = Pick<
   ConnectorRecord,
   'name' | 'kind' | 'config' | 'isDefault' | 'submissionsMax' | 'ratePerSecond'
@@ -108,8 +114,9 @@ export function createConnectors(database: Database, now: () => number) {
         if ((await queries.run(sql.setUp, { name })) === 0) return;
         await emitEvent(queries, { type: 'connector.up', at: now(), connector: name, reason: null });
       }),
-    async addCounts(name: string, counts: ConnectorCounts, lastAcceptedAt: number | null): Promise<void> {
-      await database.run(sql.addCounts, { name, ...counts, lastAcceptedAt });
+    async addCounts(name: string, counts: ConnectorCounts, last: LastResults): Promise<void> {
+      const lastError = last.lastError?.slice(0, ERROR_LENGTH_MAX) ?? null;
+      await database.run(sql.addCounts, { name, ...counts, ...last, lastError });
     },
 
     /** Room for at most `wanted` submissions at this rate; 0 where there is none now. */
@@ -153,5 +160,7 @@ const toRecord = (row: sql.ConnectorRow): ConnectorRecord => ({
     unsure: Number(row.unsure),
   },
   lastAcceptedAt: orNull(row.last_accepted_at),
+  lastError: row.last_error,
+  lastErrorAt: orNull(row.last_error_at),
   updatedAt: Number(row.updated_at),
 });

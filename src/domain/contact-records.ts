@@ -29,6 +29,8 @@ export const CONTACT_TEXT_LENGTH_MAX = 200;
  */
 const LOOKED_AT_MAX = 20_000;
 const PAGE = 1_000;
+/** The largest number that is counted for a page. */
+export const COUNTED_CONTACTS_MAX = 100_000;
 
 export type ContactRecords = ReturnType<typeof createContactRecords>;
 
@@ -76,6 +78,11 @@ export function createContactRecords(database: Database, region: (account: Accou
 
   return {
     list,
+
+    /** At most COUNTED_CONTACTS_MAX. */
+    async count(account: AccountKey): Promise<number> {
+      return Number((await database.first(sql.count, { account, limit: COUNTED_CONTACTS_MAX }))?.total ?? 0n);
+    },
 
     contact: async (account: AccountKey, id: bigint): Promise<Contact> => contactOf(database, account, id),
 

@@ -139,6 +139,15 @@ export async function resendEvent(database: Database, id: bigint, event: bigint,
   }
 }
 
+/** An event that tells nothing, for this webhook alone: whether its receiver is there. */
+export async function testWebhook(database: Database, id: bigint, now: number): Promise<bigint> {
+  const row = await rowOf(database, id);
+  if (row.disabled_at !== null) throw conflict('The webhook is switched off. Enable it first.');
+  const event = randomBytes(8).readBigUInt64BE() >> 2n;
+  await database.run(sql.addTest, { webhook: id, event, at: now });
+  return event;
+}
+
 export const removeOldEvents = (database: Database, now: number): Promise<number> =>
   database.run(sql.deleteOldDeliveries, { before: now - KEPT_MS, limit: REMOVED_AT_ONCE });
 

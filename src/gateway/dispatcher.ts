@@ -1,5 +1,5 @@
 import type { ClaimedMessage, Claiming } from '../domain/claiming.ts';
-import type { ConnectorRecord, Connectors } from '../domain/connectors.ts';
+import type { ConnectorRecord, Connectors, LastResults } from '../domain/connectors.ts';
 import type { Connector, SubmitResult } from './connector.ts';
 import type { Settler } from './settler.ts';
 import { NO_ANSWER, outcomeOf, partResults, submissionsOf } from './submissions.ts';
@@ -205,15 +205,18 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
   };
 }
 
+const NO_RESULTS: LastResults = { lastAcceptedAt: null, lastError: null, lastErrorAt: null };
+
 /** Results since the last write. */
 function createCounts({ connector, now, settings }: DispatcherParts) {
   let counts = { accepted: 0, temporary: 0, permanent: 0, unsure: 0 };
-  let lastAcceptedAt: number | null = null;
+  let last = NO_RESULTS;
   let writtenAt = now();
   return {
-    add({ kind }: SubmitResult, at: number): void {
-      counts[kind] += 1;
-      if (kind === 'accepted') lastAcceptedAt = at;
+    add(result: SubmitResult, at: number): void {
+      counts[result.kind] += 1;
+      if (result.kind === 'accepted') last = { ...last, lastAcceptedAt: at };
+      else last = { ...last, lastError: result.reason, lastErrorAt: at };
     },
     /** At most once a second: all processes write to one row. */
     async write(connectors: Connectors, isLast = false): Promise<void> {
@@ -221,9 +224,11 @@ function createCounts({ connector, now, settings }: DispatcherParts) {
       const age = Math.abs(now() - writtenAt);
       if (sum === 0 || (age < settings.pollMs && !isLast)) return;
       const written = counts;
+      const lastResults = last;
+      last = NO_RESULTS;
       counts = { accepted: 0, temporary: 0, permanent: 0, unsure: 0 };
       writtenAt = now();
-      await connectors.addCounts(connector.name, written, lastAcceptedAt);
+      await connectors.addCounts(connector.name, written, lastResults);
     },
   };
 }

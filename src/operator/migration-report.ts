@@ -44,7 +44,7 @@ export async function migrationReport(
   };
 }
 
-const RULES: Readonly<Record<Verdict['rules'][number]['name'], string>> = {
+export const RULES: Readonly<Record<Verdict['rules'][number]['name'], string>> = {
   calls: 'Enough calls of every operation and protocol in use',
   unseen: 'Operations that nobody called are accepted',
   different: 'No different answer',

@@ -1,18 +1,12 @@
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { type Html, html } from '../html.ts';
+import { icon, policyHash, documentStyle as style } from '../page-assets.ts';
 
 /** A page of the web listener: no script, its own style, and nothing from elsewhere. */
-
-const asset = (name: string) => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8').trim();
-const style = asset('page.css');
-const icon = `data:image/svg+xml,${encodeURIComponent(asset('icon.svg'))}`;
-const styleHash = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 
 export const protection = {
   'Content-Security-Policy': [
     "default-src 'none'",
-    `style-src ${styleHash}`,
+    `style-src ${policyHash(style)}`,
     'img-src data:',
     "form-action 'none'",
     "base-uri 'none'",

@@ -137,6 +137,91 @@ onEveryEngine('acts of the console', (engine) => {
     assert.equal(items.find((each) => each.id === id)?.dueAt, '2026-11-21T08:30:00.000Z');
   });
 
+  test('more than a thousand scheduled messages are cancelled: the question names the exact number', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'credits add', { params, body: { amount: '5000', reason: 'test' } });
+    const numbers = Array.from({ length: 1_000 }, (_, index) => `+2782${String(5_000_000 + index)}`);
+    for (const text of ['one', 'two']) {
+      const recipients = text === 'one' ? numbers : numbers.slice(0, 100);
+      await act(api, 'message send', { params, body: { recipients, text, sendAt: '2026-11-20T08:00:00Z' } });
+    }
+    const list = await client.get('/console/scheduled');
+    assert.match(list.text, /all 1,000\+ that match/);
+    const fields = { act: 'delete', scope: 'all', snapshot: await snapshotOf(client, '/console/scheduled') };
+    const question = await client.post('/console/scheduled', fields);
+    assert.match(question.text, /Cancel 1,102 scheduled messages\?/);
+    assert.match(question.text, /name="total" value="1102"/);
+    const done = await client.post('/console/scheduled', { ...fields, confirmed: 'yes', total: '1102' });
+    assert.match(done.text, /500 of 1,102 done.*Finished: 1,102 entries/s);
+    assert.match((await client.get('/console/scheduled')).text, /No message is scheduled/);
+  });
+
+  test('sent messages are sent again from the list, once, and both pages name the other message', async (t) => {
+    const { api, client } = await opened(t);
+    const { accepted } = await act<{ accepted: { id: string }[] }>(api, 'message send', {
+      params,
+      body: { recipients: ['+27825550201'], text: 'Once more' },
+    });
+    const id = accepted[0]?.id ?? assert.fail();
+    const fields = { act: 'resend', scope: 'selected', id: [id, '999999'], key: 'a'.repeat(32) };
+    assert.match((await client.post('/console/sent', fields)).text, /Send 2 messages again\?/);
+    for (let times = 0; times < 2; times += 1) {
+      const done = await client.post('/console/sent', { ...fields, confirmed: 'yes' });
+      assert.equal(done.location, '/console/sent?notice=resent&count=1');
+    }
+    const { items } = await act<{ items: { id: string; text: string }[] }>(api, 'message list', { params });
+    const both = items.filter(({ text }) => text === 'Once more').map((message) => message.id);
+    assert.equal(both.length, 2);
+    const other = both.find((each) => each !== id) ?? assert.fail();
+    assert.ok(
+      (await client.get(`/console/messages/${id}`)).text.includes(`/console/messages/${other}">sent again, as`),
+    );
+    assert.ok(
+      (await client.get(`/console/messages/${other}`)).text.includes(`/console/messages/${id}">sent again, from`),
+    );
+    const all = await client.post('/console/sent', { act: 'resend', scope: 'all', snapshot: '1000000' });
+    assert.equal(all.location, '/console/sent?notice=selectFirst');
+  });
+
+  test('selected contacts are written to, moved to a group, and removed after a question', async (t) => {
+    const { api, client } = await opened(t);
+    const list = await client.get('/console/contacts');
+    assert.match(list.text, /\d+ contacts in all/);
+    const { items } = await act<{ items: { id: string; mobile: string }[] }>(api, 'contact list', { params });
+    const chosen = items.slice(0, 2);
+    const id = [...chosen.map((contact) => contact.id), '888888'];
+    const written = await client.post('/console/contacts/selected', { act: 'write', id });
+    const typed = (await client.get(written.location as string)).text;
+    for (const { mobile } of chosen) assert.ok(typed.includes(mobile), mobile);
+    const group = await act<{ id: string }>(api, 'group add', { params, body: { name: 'Chosen' } });
+    const moved = await client.post('/console/contacts/selected', { act: 'move', moveTo: group.id, id });
+    assert.equal(moved.location, '/console/contacts?notice=moved&count=2');
+    const inGroup = await act<{ items: unknown[] }>(api, 'contact list', { params, query: { group: group.id } });
+    assert.equal(inGroup.items.length, 2);
+    assert.match((await client.post('/console/contacts/selected', { act: 'delete', id })).text, /Remove 3 contacts\?/);
+    const removed = await client.post('/console/contacts/selected', { act: 'delete', id, confirmed: 'yes' });
+    assert.equal(removed.location, '/console/contacts?notice=removedMany&count=2');
+    const nothing = await client.post('/console/contacts/selected', { act: 'write' });
+    assert.equal(nothing.location, '/console/contacts?notice=nothing');
+  });
+
+  test('a filter of credits finds movements behind the first page, with the balance that each left', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'credits add', { params, body: { amount: '7', reason: 'first of all' } });
+    const before = (await act<{ free: string }>(api, 'credits show', { params })).free;
+    api.clock.now += 1_000;
+    const recipients = Array.from({ length: 60 }, (_, index) => `+2782555${String(1_000 + index)}`);
+    await act(api, 'message send', { params, body: { recipients, text: 'Hi' } });
+    const { text } = await client.get('/console/credits?kind=grant');
+    assert.match(text, new RegExp(`${Number(before).toLocaleString('en')}</td><td data-label="Cause">first of all`));
+    assert.doesNotMatch(text, /do not add up/);
+    const first = await client.get('/console/credits');
+    const [, next = ''] = /rel="next" href="([^"]+)"/.exec(first.text) ?? [];
+    const second = await client.get(next.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))));
+    assert.match(second.text, /first of all/);
+    assert.doesNotMatch(second.text, /do not add up/);
+  });
+
   test('the same number twice is told and allowed; a group that is not empty asks first', async (t) => {
     const { client } = await opened(t);
     const twice = await client.post('/console/contacts', { mobile: '082 555 0201', name: 'Anna' });
@@ -175,6 +260,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.notEqual(token, '');
     assert.ok(!(await client.get('/console/access')).text.includes(token));
     const [hash = ''] = /[0-9a-f]{64}/.exec((await client.get('/console/access')).text) ?? [];
+    assert.match((await client.get('/console/access')).text, /data-label="Last used"/);
     assert.match((await client.post('/console/access/user-ids/revoke', { hash })).text, /It is the last valid one/);
   });
 

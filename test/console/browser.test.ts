@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, describe } from 'node:test';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium as launcher, type Page } from 'playwright-core';
@@ -6,6 +8,7 @@ import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts'
 import { engines } from '../support/engines.ts';
 import { chromium, testWith } from '../support/peers.ts';
 import { act, linkFor } from './console-client.ts';
+import { addFigures } from './migration-figures.ts';
 import { HOLDER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
 
 /** The console in a real browser. No page reports an error or asks another server. */
@@ -72,9 +75,10 @@ function inConsole(
 /** What a check for accessibility finds wrong; with `rules` only by these. */
 async function barriers(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source);
+  const options = { resultTypes: ['violations'], ...(rules ? { runOnly: rules } : {}) };
   const { violations } = await page.evaluate<{
     violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[];
-  }>(rules ? `axe.run({ runOnly: ${JSON.stringify(rules)} })` : 'axe.run()');
+  }>(`axe.run(${JSON.stringify(options)})`);
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`),
   );
@@ -85,27 +89,45 @@ const CHECKED = "[...document.querySelectorAll('tbody input[name=id]')].map((box
 const overflow = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
-/** The whole check wide and light; then, without loading it again, what differs narrow and dark. */
+/** What the width of a page can break; what its colours can. */
+const BY_WIDTH = ['target-size', 'scrollable-region-focusable', 'label', 'color-contrast'];
+const BY_COLOUR = ['color-contrast'];
+
+/**
+ * All four combinations of width and colours of a page that is loaded once. The whole check runs in
+ * the first one. In the others run the rules whose result can differ. Other widths must fit too.
+ */
 async function look(page: Page, path: string): Promise<void> {
-  await page.setViewportSize({ width: 1280, height: 900 });
-  await page.emulateMedia({ colorScheme: 'light' });
-  assert.deepEqual(await barriers(page), [], path);
-  assert.ok((await overflow(page)) <= 0, `${path} is too wide at 1280 px`);
-  await page.setViewportSize({ width: 360, height: 800 });
-  await page.emulateMedia({ colorScheme: 'dark' });
-  assert.ok((await overflow(page)) <= 0, `${path} is too wide at 360 px`);
-  const rules = ['color-contrast', 'target-size', 'scrollable-region-focusable', 'label'];
-  assert.deepEqual(await barriers(page, rules), [], `${path} at 360 px, dark`);
+  for (const [width, colorScheme, rules] of [
+    [1280, 'light', undefined],
+    [1280, 'dark', BY_COLOUR],
+    [360, 'dark', BY_WIDTH],
+    [360, 'light', BY_COLOUR],
+  ] as const) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await barriers(page, rules), [], `${path} at ${width} px, ${colorScheme}`);
+  }
+  for (const width of [320, 360, 1280, 1600]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.ok((await overflow(page)) <= 0, `${path} is too wide at ${width} px`);
+  }
 }
 
+const SCREENS = [
+  [{ username: 'acme' }, 'a holder', ['/console/sign-in', ...HOLDER_SCREENS]],
+  [{ operator: 'ann' }, 'an operator', [...OPERATOR_SCREENS, '/console/accounts/acme/inbox']],
+] as const;
+
+/** Controls that would do nothing without the script. */
+const DEAD_CONTROLS = `[...document.querySelectorAll('button[type=button], a[href="#"], [onclick], label[hidden] input')]
+  .filter((each) => each.checkVisibility()).map((each) => each.outerHTML)`;
+
 describe('screens of the console in Chromium', () => {
-  for (const [owner, paths] of [
-    [{ username: 'acme' }, ['/console/sign-in', ...HOLDER_SCREENS]],
-    [{ operator: 'ann' }, [...OPERATOR_SCREENS, '/console/accounts/acme/inbox']],
-  ] as const) {
-    const who = 'username' in owner ? 'a holder' : 'an operator';
+  for (const [owner, who, paths] of SCREENS) {
     inConsole(`every screen of ${who} is accessible and fits, wide and narrow, light and dark`, async (visit) => {
       const { page, open, signIn, api } = visit;
+      await addFigures(api);
       await signIn(owner);
       for (const path of paths) {
         await open(path);
@@ -116,19 +138,20 @@ describe('screens of the console in Chromium', () => {
         [],
       );
     });
-  }
 
-  for (const width of [320, 1600]) {
     inConsole(
-      `no screen is too wide at ${width} px`,
-      async ({ page, open, signIn }) => {
-        await signIn({ username: 'acme' });
-        for (const path of HOLDER_SCREENS) {
+      `every screen of ${who} is whole without the script`,
+      async ({ page, open, signIn, api }) => {
+        await addFigures(api);
+        await signIn(owner);
+        for (const path of paths) {
           await open(path);
+          assert.notEqual(await page.locator('h1').first().textContent(), 'This did not work', path);
+          assert.deepEqual(await page.evaluate(DEAD_CONTROLS), [], path);
           assert.ok((await overflow(page)) <= 0, path);
         }
       },
-      { viewport: { width, height: 800 } },
+      { javaScriptEnabled: false, viewport: { width: 360, height: 800 } },
     );
   }
 });
@@ -230,5 +253,96 @@ describe('working in the console in Chromium', () => {
       assert.match(page.url(), /\/console\/inbox$/);
     },
     { allowedErrors: /401/ },
+  );
+
+  inConsole('after a send, the back button and another click send nothing more', async (visit) => {
+    const { page, open, signIn, api } = visit;
+    await signIn({ username: 'acme' });
+    await open('/console/compose');
+    await page.getByLabel('To', { exact: true }).fill('+27825550201');
+    await page.getByLabel('Text', { exact: true }).fill('Only once');
+    await page.getByRole('button', { name: 'Check' }).click();
+    await page.getByRole('button', { name: 'Send 1 message' }).click();
+    await page.getByText('1 message accepted').waitFor();
+    // The page of the check is stored nowhere. Two steps back is the form, as it was typed.
+    await page.evaluate('history.go(-2)');
+    await page.getByRole('heading', { name: 'Compose' }).waitFor();
+    assert.equal(await page.getByLabel('Text', { exact: true }).inputValue(), 'Only once');
+    await page.getByRole('button', { name: 'Check' }).click();
+    await page.getByText('to these very numbers before').waitFor();
+    await page.getByRole('button', { name: 'Send 1 message' }).click();
+    await page.getByText('1 message accepted').waitFor();
+    const { items } = await act<{ items: { text: string }[] }>(api, 'message list', { params: { username: 'acme' } });
+    assert.equal(items.filter(({ text }) => text === 'Only once').length, 1);
+  });
+
+  inConsole('a hidden page asks for nothing; shown again, it asks at once', async ({ page, open, signIn }) => {
+    await signIn({ username: 'acme' });
+    await page.clock.install();
+    await page.addInitScript("Object.defineProperty(document, 'hidden', { get: () => !window.isShown })");
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      if (/[?&]part=/.test(request.url())) asked.push(request.url());
+    });
+    await open('/console/inbox');
+    await page.clock.runFor(600_000);
+    assert.deepEqual(asked, []);
+    const answered = page.waitForResponse(/part=rows/);
+    await page.evaluate("window.isShown = true; document.dispatchEvent(new Event('visibilitychange'))");
+    await page.clock.runFor(1_000);
+    assert.equal((await answered).status(), 200);
+  });
+
+  inConsole('a cancelled message leaves the list of scheduled ones, and a chosen row stays', async (visit) => {
+    const { page, open, signIn, api } = visit;
+    const params = { username: 'acme' };
+    await signIn(params);
+    await page.clock.install();
+    await open('/console/scheduled');
+    const keys = "[...document.querySelectorAll('tbody tr')].map((row) => row.dataset.key)";
+    const [first = '', second = ''] = await page.evaluate<string[]>(keys);
+    await page.locator(`tr[data-key="${second}"] input`).check();
+    await act(api, 'message cancel', { params: { ...params, id: first } });
+    const answered = page.waitForResponse(/part=rows/);
+    await page.clock.runFor(5_000);
+    await answered;
+    await page.locator(`tr[data-key="${first}"]`).waitFor({ state: 'detached' });
+    assert.deepEqual(await page.evaluate(keys), [second]);
+    assert.ok(await page.locator(`tr[data-key="${second}"] input`).isChecked());
+  });
+
+  inConsole(
+    'another web site can neither act nor read: by a form, an image, or a fetch with and without credentials',
+    async ({ page, signIn, open, api }) => {
+      await signIn({ username: 'acme' });
+      // Another site for the browser, although it is the same machine.
+      const target = `${api.address}/console/templates`;
+      const attacker = createServer((_, response) => {
+        response.setHeader('Content-Type', 'text/html');
+        response.end(`<form method="post" action="${target}"><input name="text" value="planted"><button>Win</button></form>
+<img src="${api.address}/console/sign-out" alt="">`);
+      });
+      await new Promise<void>((resolve) => attacker.listen(0, 'localhost', resolve));
+      try {
+        const { port } = attacker.address() as AddressInfo;
+        await page.goto(`http://localhost:${port}/`);
+        const tried = await page.evaluate<string[]>(`Promise.all(['include', 'omit'].flatMap((credentials) => [
+          fetch('${target}', { method: 'POST', credentials, body: new URLSearchParams({ text: 'planted' }) }),
+          fetch('${target}', { credentials }),
+        ].map((each) => each.then((reply) => 'read ' + reply.status, () => 'refused'))))`);
+        assert.deepEqual(tried, Array(4).fill('refused'));
+        await page.getByRole('button', { name: 'Win' }).click();
+        await page
+          .getByText('came from another web site')
+          .or(page.getByRole('heading', { name: 'Sign in' }))
+          .waitFor();
+        await open('/console/templates');
+        await page.getByRole('heading', { name: 'Templates' }).waitFor();
+        assert.equal(await page.getByText('planted').count(), 0);
+      } finally {
+        attacker.close();
+      }
+    },
+    { allowedErrors: /localhost|CORS|ERR_FAILED|ERR_BLOCKED|40[13]/ },
   );
 });

@@ -43,7 +43,7 @@ onEveryEngine('compose, check and send', (engine) => {
   const KEY = 'a'.repeat(32);
   const ROWS = engine.name === 'sqlite' ? 10_000 : 2_000;
   const SHOWN = ROWS.toLocaleString('en');
-  const check = (client: ConsoleClient, fields: Fields) => client.post('/console/compose', { key: KEY, ...fields });
+  const check = (client: ConsoleClient, fields: Fields) => client.post('/console/compose/check', { key: KEY, ...fields });
 
   test('the check names every refused number with its line, and nothing is sent yet', async (t) => {
     const { api, client } = await opened(t);
@@ -100,7 +100,7 @@ onEveryEngine('compose, check and send', (engine) => {
     };
     const cookie = (await post(link, '')).headers.getSetCookie()[0]?.split(';')[0] ?? '';
     const fields = { key: KEY, text: 'Now', to: '0825550201', recipients: '0825550201' };
-    assert.match(await (await post('/console/compose', cookie, fields)).text(), /<dt>To be sent<\/dt><dd>at once</);
+    assert.match(await (await post('/console/compose/check', cookie, fields)).text(), /<dt>To be sent<\/dt><dd>at once</);
     const sentAtOnce = await post('/console/compose/send', cookie, fields);
     assert.equal(sentAtOnce.headers.get('location'), '/console/sent?notice=accepted&count=1');
   });
@@ -138,8 +138,8 @@ onEveryEngine('compose, check and send', (engine) => {
       reference: 'r-1',
       group: group.id,
     };
-    const back = await client.post('/console/compose', {
-      ...fieldsOf(await check(client, typed), '/console/compose'),
+    const back = await client.post('/console/compose/check', {
+      ...fieldsOf(await check(client, typed), '/console/compose/check'),
       act: 'back',
     });
     const text = decoded(back.text);
@@ -198,7 +198,7 @@ onEveryEngine('compose, check and send', (engine) => {
     data.set('file', new File([`mobile;name\n${numbers.map((number) => `'${number};x`).join('\n')}`], 'list.csv'));
     data.set('text', 'To all');
     data.set('key', KEY);
-    const page = await client.upload('/console/compose', data);
+    const page = await client.upload('/console/compose/check', data);
     assert.ok(page.text.includes(`${SHOWN} messages will go`));
     const fields = fieldsOf(page, '/console/compose/send');
     for (let times = 0; times < 2; times += 1) {

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { accountId } from '../../src/domain/account-records.ts';
+import { addOperator, ownerOfOperator } from '../../src/domain/operators.ts';
+import type { Owner } from '../../src/domain/owners.ts';
+import type { Database } from '../../src/domain/transactions.ts';
 import type { Actor } from '../../src/operator/action.ts';
 import { perform } from '../../src/operator/perform.ts';
 import { actionNamed, type OperatorApi } from '../operator/operator-api.ts';
@@ -63,6 +67,12 @@ export function createConsoleClient(address: string): ConsoleClient {
     };
   }
   return client;
+}
+
+/** Somebody as the domain knows them; an operator is added. */
+export async function ownerOf(database: Database, given: { username: string } | { operator: string }): Promise<Owner> {
+  if ('operator' in given) return ownerOfOperator(await addOperator(database, given.operator, 0));
+  return { kind: 'account', id: await accountId(database, given.username), name: given.username };
 }
 
 /** The path of a new one-time link. */

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accountId } from '../../src/domain/account-records.ts';
+import { createConnectors } from '../../src/domain/connectors.ts';
+import { claimDeliveries } from '../../src/domain/webhooks.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
+import { newAttemptId } from '../../src/gateway/submissions.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
@@ -105,6 +109,95 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.doesNotMatch((await holder.get('/console/')).text, /Nothing goes out now/);
   });
 
+  test('the queue shows what is due, what is claimed and what is tried again', async (t) => {
+    const { api, client } = await opened(t);
+    const recipients = Array.from({ length: 130 }, (_, index) => `+2782555${String(1_000 + index)}`);
+    const { accepted } = await act<{ accepted: { id: string }[] }>(api, 'message send', {
+      params,
+      body: { recipients, text: 'Hi' },
+    });
+    const { database } = api.services;
+    const last = BigInt(accepted.at(-1)?.id ?? 0);
+    const set = async (change: string, id: bigint) =>
+      database.run(sql<{ id: bigint }>(`update dispatch set ${change} where message_id = :id`), { id });
+    await set("state = 'submitting', attempts = 1", last);
+    await set("attempts = 3, reason = 'throttled'", last - 1n);
+    const shown = async (choice: string) => (await client.get(`/console/queue?show=${choice}`)).text;
+    const keysOf = (text: string) => [...text.matchAll(/<tr data-key="acme\/(\d+)"/g)].map((match) => match[1]);
+    assert.deepEqual(keysOf(await shown('claimed')), [String(last)]);
+    assert.deepEqual(keysOf(await shown('retrying')), [String(last - 1n)]);
+    const first = await client.get('/console/queue?show=due');
+    const [, next = ''] = /rel="next" href="([^"]+)"/.exec(first.text) ?? [];
+    const second = await client.get(next.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))));
+    const keys = [...keysOf(first.text), ...keysOf(second.text)];
+    assert.deepEqual(
+      keys,
+      accepted.slice(0, 100).map(({ id }) => id),
+    );
+    assert.match(await shown('open'), /No message is in this state/);
+  });
+
+  test('the overview tells of each connector what waits, the rate, refusals, receipts and the last error', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'connector put', { params: { name: 'way' }, body: { kind: 'loopback', isDefault: true } });
+    await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'Hi' } });
+    const { database } = api.services;
+    const { id } = await addAttempts(api);
+    const counts = { accepted: 3, temporary: 1, permanent: 2, unsure: 0 };
+    const last = { lastAcceptedAt: api.clock.now, lastError: 'throttled', lastErrorAt: api.clock.now };
+    await createConnectors(database, () => api.clock.now).addCounts('way', counts, last);
+    const { text } = await client.get('/console/');
+    const [row = ''] = /<tr data-key="way">.*?<\/tr>/s.exec(text) ?? [];
+    assert.match(row, /data-label="Waiting">1 .*the oldest since/);
+    assert.match(row, /1 in the last minute, no limit/);
+    assert.match(row, /2 for good, 1 for now, 0 without an answer/);
+    assert.match(row, /data-label="Receipts after">4\.0 s</, id);
+    assert.match(row, /throttled/);
+  });
+
+  /** One submission of this moment, and three older ones: with receipts after 2, 4 and 90 s. */
+  async function addAttempts({ services: { database }, clock }: OperatorApi): Promise<{ id: string }> {
+    const account = await accountId(database, 'acme');
+    const add = sql<{
+      account: bigint;
+      attempt: number;
+      id: string;
+      submittedAt: number;
+      statusAt: number | null;
+    }>(
+      `insert into attempt (account_id, message_id, attempt, part, attempt_id, connector, state, submitted_at, status_at)
+       values (:account, 77, :attempt, 1, :id, 'way', 'accepted', :submittedAt, :statusAt)`,
+    );
+    for (const [attempt, [age, lag]] of [
+      [0, null],
+      [300_000, 2_000],
+      [300_000, 4_000],
+      [300_000, 90_000],
+    ].entries()) {
+      const submittedAt = clock.now - Number(age);
+      const statusAt = lag === null ? null : submittedAt + Number(lag);
+      await database.run(add, { account, attempt, id: newAttemptId(submittedAt), submittedAt, statusAt });
+    }
+    return { id: newAttemptId(clock.now) };
+  }
+
+  test('a webhook is tested: an event that tells nothing is delivered to it alone', async (t) => {
+    const { api, client } = await opened(t);
+    for (const url of ['https://one.example/', 'https://other.example/'])
+      await client.post('/console/webhooks', { act: 'add', url, event: ['message.received'] });
+    const [, id = ''] = /name="id" value="(\d+)"/.exec((await client.get('/console/webhooks')).text) ?? [];
+    const tested = await client.post('/console/webhooks', { act: 'test', id });
+    assert.equal(tested.location, `/console/webhooks/${id}?notice=tested`);
+    const due = { now: api.clock.now, leaseMs: 1_000, perWebhook: () => 10 };
+    const deliveries = await claimDeliveries(api.services.database, due);
+    assert.deepEqual(
+      deliveries.map(({ webhookId, body }) => [String(webhookId), JSON.parse(body).type, JSON.parse(body).data]),
+      [[id, 'webhook.test', {}]],
+    );
+    await api.services.database.run(sql('update webhook set disabled_at = 1'), {});
+    assert.match((await client.post('/console/webhooks', { act: 'test', id })).text, /switched off/);
+  });
+
   test('retention and erasure count before they act', async (t) => {
     const { api, client } = await opened(t);
     const days = { inbox: '30', sent: '', audit: '', ledger: '', unrouted: '' };
@@ -120,7 +213,8 @@ onEveryEngine("the operator's acts", (engine) => {
       (await client.post('/console/retention/person', { ...person, number: '+27825559999' })).text,
       /No account knows/,
     );
-    await client.post('/console/retention/person', { ...person, confirmed: 'yes' });
+    const erased = await client.post('/console/retention/person', { ...person, confirmed: 'yes' });
+    assert.match(erased.text, /Erasing\. Every account.*Erased \d+ entries/s);
     const found = await act<{ accounts: unknown[] }>(api, 'person show', { params: { number: person.number } });
     assert.deepEqual(found.accounts, []);
   });

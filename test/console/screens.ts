@@ -1,5 +1,3 @@
-import { isAction } from '../../src/console/acting.ts';
-
 /** Paths of all screens, with the sample data. */
 export const HOLDER_SCREENS: readonly string[] = [
   '/console/',
@@ -31,8 +29,12 @@ export const OPERATOR_SCREENS: readonly string[] = [
   '/console/connectors',
   '/console/audit',
   '/console/retention',
+  '/console/migration',
+  '/console/migration?days=30&calls=10',
+  '/console/migration/report',
+  '/console/queue?show=retrying',
   '/console/tokens',
   '/console/operators',
   '/console/access',
-  ...(isAction('webhook list') ? ['/console/webhooks'] : []),
+  '/console/webhooks',
 ];

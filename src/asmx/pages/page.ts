@@ -1,19 +1,17 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Reply } from '../../exchange.ts';
 import { type Html, html } from '../../html.ts';
+import { documentStyle, icon, policyHash } from '../../page-assets.ts';
 
 const asset = (name: string) => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8').trim();
-const style = asset('page.css');
+const style = `${documentStyle}\n${asset('page.css')}`;
 const script = asset('page.js');
-const icon = `data:image/svg+xml,${encodeURIComponent(asset('icon.svg'))}`;
-const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /** Allows the page's own style and script, and requests to this server. Nothing else. */
 const POLICY = [
   "default-src 'none'",
-  `style-src ${hash(style)}`,
-  `script-src ${hash(script)}`,
+  `style-src ${policyHash(style)}`,
+  `script-src ${policyHash(script)}`,
   "connect-src 'self'",
   'img-src data:',
   "form-action 'self'",

@@ -14,6 +14,12 @@ function parsed(text) {
   return template.content;
 }
 
+/** For people who do not see the page: "3 new messages". */
+function say(count) {
+  const { newOne, newMany } = document.body.dataset;
+  live.textContent = count === 1 ? newOne : newMany.replace('{count}', count);
+}
+
 function signedOut() {
   live.textContent = document.body.dataset.signedOut;
   live.className = 'note problem';
@@ -24,40 +30,59 @@ function poll(container) {
   let etag = null;
   let timer;
   let held = [];
+  const { mode } = container.dataset;
   const show = document.createElement('button');
   show.type = 'button';
   show.hidden = true;
   container.closest('table, ol, ul, div')?.before(show);
   show.addEventListener('click', () => {
+    if (mode === 'first') return location.reload();
     container.prepend(...held);
     held = [];
     show.hidden = true;
     relativeTimes(container);
   });
 
+  function offer(count) {
+    show.textContent = document.body.dataset.show.replace('{count}', count);
+    show.hidden = count === 0;
+  }
+
+  /** A row that has the focus is left as it is; a box that was ticked stays so. */
+  function renewed(old, row) {
+    if (old.contains(document.activeElement) || old.dataset.source === row.outerHTML) return old;
+    const box = one('input[type=checkbox]', old);
+    const source = row.outerHTML;
+    if (box?.checked) one('input[type=checkbox]', row).checked = true;
+    row.classList.toggle('current', old.classList.contains('current'));
+    row.dataset.source = source;
+    old.replaceWith(row);
+    return row;
+  }
+
+  /** The list as the server has it: rows come, go and move. A chosen row stays until it is let go. */
+  function arrange(rows) {
+    const wanted = new Set(rows);
+    for (const row of [...container.children]) {
+      const isKept = row.contains(document.activeElement) || one('input[type=checkbox]', row)?.checked;
+      if (!wanted.has(row) && !isKept) row.remove();
+    }
+    rows.forEach((row, index) => {
+      if (container.children[index] !== row && !row.contains(document.activeElement))
+        container.insertBefore(row, container.children[index] ?? null);
+    });
+  }
+
   function merge(content) {
     const rows = [...content.querySelectorAll('[data-key]')];
     const known = new Map([...container.children].map((row) => [row.dataset.key, row]));
-    const fresh = [];
-    for (const row of rows) {
-      const old = known.get(row.dataset.key);
-      if (!old) fresh.push(row);
-      else if (!old.contains(document.activeElement) && old.dataset.source !== row.outerHTML) {
-        const box = one('input[type=checkbox]', old);
-        row.dataset.source = row.outerHTML;
-        if (box?.checked) one('input[type=checkbox]', row).checked = true;
-        row.classList.toggle('current', old.classList.contains('current'));
-        old.replaceWith(row);
-      }
-    }
-    if (fresh.length === 0) return;
-    if (container.dataset.mode === 'hold') {
-      held = fresh;
-      show.textContent = document.body.dataset.new.replace('{count}', String(fresh.length));
-      show.hidden = false;
-    } else if (container.dataset.mode === 'append') container.append(...fresh);
-    else container.prepend(...fresh);
-    live.textContent = document.body.dataset.new.split(' – ')[0].replace('{count}', String(fresh.length));
+    const fresh = rows.filter((row) => !known.has(row.dataset.key));
+    const shown = rows.map((row) => (known.has(row.dataset.key) ? renewed(known.get(row.dataset.key), row) : row));
+    if (mode === 'hold') held = fresh;
+    if (mode === 'append') container.append(...fresh);
+    if (mode === 'replace') arrange(shown);
+    if (mode === 'hold' || mode === 'first') offer(fresh.length);
+    if (fresh.length > 0) say(fresh.length);
   }
 
   async function ask() {
@@ -75,7 +100,7 @@ function poll(container) {
         const isFirst = etag === null;
         etag = reply.headers.get('ETag');
         const content = parsed(await reply.text());
-        if (container.dataset.mode !== 'whole') merge(content);
+        if (mode !== 'whole') merge(content);
         else if (!container.contains(document.activeElement)) container.replaceChildren(content);
         relativeTimes(container);
         wait = isFirst ? wait : POLL_MS;
@@ -130,11 +155,12 @@ window.addEventListener('pageshow', () => {
 for (const copied of navigator.clipboard ? all('[data-copy]') : []) {
   const button = document.createElement('button');
   button.type = 'button';
-  button.textContent = 'Copy';
+  const { copy, copied: done, notCopied } = document.body.dataset;
+  button.textContent = copy;
   button.addEventListener('click', async () => {
     button.textContent = await navigator.clipboard.writeText(copied.textContent).then(
-      () => 'Copied',
-      () => 'Not copied',
+      () => done,
+      () => notCopied,
     );
   });
   copied.after(' ', button);

@@ -1,7 +1,7 @@
 import { renderSVG } from 'uqr';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
-import { field, hidden, noticeOf, problemNote, refusalOf, table } from '../lists.ts';
+import { field, hidden, noticeOf, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { sessionCookie } from '../session.ts';
 import { texts } from '../texts/access.ts';
 import { get, noticed, page, post, redirect, type View, type Visit } from '../visit.ts';
@@ -128,7 +128,7 @@ function factorPage({ session, place }: Visit, secret: string, problem: Problem 
 <p>${texts.key}: <code data-copy>${key}</code></p>
 <form method="post" action="/console/access/factor" class="fields">${hidden({ secret: key, act: 'confirm' })}
 ${field({ name: 'code', label: texts.code, isRequired: true, autocomplete: 'one-time-code', lengthMax: 20 })}<button class="main">${texts.confirmFactor}</button></form>`;
-  return page(texts.factorTitle, main, { current: 'access', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.factorTitle, 'access', main, problem);
 }
 
 const recoveryPage = (codes: readonly string[]): View =>

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { confirmation, field, noticeOf, problemNote, refusalOf } from '../lists.ts';
+import { asking, field, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { texts } from '../texts/accounts.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
@@ -45,7 +45,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
 <h2>${texts.settings}</h2><form method="post" action="${here}/settings" class="fields">${inputs}<button class="main">${texts.save}</button></form>
 <div class="buttons"><form method="post" action="${here}/${isEnabled ? 'disable' : 'enable'}"><button class="${isEnabled ? 'danger' : ''}">${isEnabled ? texts.disable : texts.enable}</button></form>
 ${isEnabled ? '' : html`<form method="post" action="${here}/remove"><button class="danger">${texts.remove}</button></form>`}</div>`;
-  return page(account.username, main, { current: 'accounts', ...(problem ? { status: 400 } : {}) });
+  return screen(account.username, 'accounts', main, problem);
 };
 
 const grantForm = (
@@ -112,11 +112,7 @@ const disable = acting(async (visit) => {
   const { params, form, path } = visit;
   if (form.text('confirmed') !== 'yes') {
     const question = texts.disableQuestion(params.username ?? '');
-    return page(
-      question,
-      confirmation({ question, action: path, fields: [], submit: texts.disable, back: addressOf(visit) }),
-      { current: 'accounts' },
-    );
+    return asking('accounts', { question, action: path, submit: texts.disable, back: addressOf(visit) });
   }
   await visit.act.run('account disable', { params: paramsOf(visit) });
   return noticed(addressOf(visit), 'disabled');
@@ -129,11 +125,14 @@ const remove = acting(async (visit) => {
     const question = texts.removeQuestion(params.username ?? '');
     const details = form.has('typed') && !isTyped ? texts.removeWrong : '';
     const fields = field({ name: 'typed', label: texts.removeType, isRequired: true, autocomplete: 'off' });
-    return page(
+    return asking('accounts', {
       question,
-      confirmation({ question, details, action: path, fields, submit: texts.remove, back: addressOf(visit) }),
-      { current: 'accounts' },
-    );
+      details,
+      action: path,
+      fields,
+      submit: texts.remove,
+      back: addressOf(visit),
+    });
   }
   const { removed } = await act.run<{ removed: { inbox: number; sent: number; scheduled: number } }>('account remove', {
     params: paramsOf(visit),

@@ -1,7 +1,19 @@
 import { html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { empty, field, filters, noticeOf, pagerOf, problemNote, refusalOf, select, table } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
+import {
+  field,
+  filterSelect,
+  filters,
+  isFilteredBy,
+  listOf,
+  noticeOf,
+  pageQuery,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  screen,
+  searchField,
+} from '../lists.ts';
 import { texts } from '../texts/accounts.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
@@ -15,11 +27,9 @@ interface AccountLine {
 }
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, query, form } = visit;
-  const given = { q: query.get('q')?.trim(), state: query.get('state'), after: query.get('after') };
-  const filter = Object.fromEntries(Object.entries(given).filter(([, value]) => value)) as Record<string, string>;
+  const { act, form } = visit;
   const { items, next } = await act.run<{ items: AccountLine[]; next: string | null }>('account list', {
-    query: { limit: String(PAGE_ROWS), ...filter },
+    query: pageQuery(visit, 'q', 'state'),
   });
   const rows = items.map(({ username, company, credits, state }) => ({
     key: username,
@@ -32,23 +42,10 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     ],
     href: `/console/accounts/${encodeURIComponent(username)}`,
   }));
-  const isFiltered = Boolean(given.q || given.state);
-  const list =
-    rows.length > 0
-      ? table({ caption: texts.title, columns: texts.columns, rows })
-      : isFiltered
-        ? empty(texts.noMatch, texts.noMatchHint)
-        : empty(texts.empty, texts.emptyHint);
+  const list = listOf(texts, rows, isFilteredBy(visit, 'q', 'state'));
   const filtersForm = filters(visit, [
-    field({
-      isFilter: true,
-      name: 'q',
-      label: texts.search,
-      type: 'search',
-      value: query.get('q') ?? '',
-      lengthMax: 200,
-    }),
-    select({ name: 'state', label: texts.state, value: query.get('state') ?? '', choices: texts.states }),
+    searchField(visit, texts.search),
+    filterSelect(visit, { name: 'state', label: texts.state, choices: texts.states }),
   ]);
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${filtersForm}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="/console/accounts" class="fields">
@@ -57,7 +54,7 @@ ${field({ name: 'company', label: texts.company, value: form.text('company'), le
 ${field({ name: 'region', label: texts.region, value: form.text('region'), hint: texts.regionHint, lengthMax: 2 })}
 ${field({ name: 'credits', label: texts.credits, value: form.text('credits'), lengthMax: 19 })}
 <button class="main">${texts.addSubmit}</button></form>`;
-  return page(texts.title, main, { current: 'accounts', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'accounts', main, problem);
 };
 
 const add = async (visit: Visit): Promise<View> => {

@@ -15,6 +15,7 @@ import { importRoutes } from './import.ts';
 import { inboxRoutes } from './inbox.ts';
 import { holderAccessRoutes } from './keys.ts';
 import { messageRoutes } from './message.ts';
+import { migrationRoutes } from './migration.ts';
 import { operatorOverviewRoutes } from './operator-overview.ts';
 import { operatorListRoutes } from './operators.ts';
 import { overviewRoutes } from './overview.ts';
@@ -56,6 +57,7 @@ export const operatorRoutes: readonly Route[] = [
   webhookRoutes,
   auditRoutes,
   retentionRoutes,
+  migrationRoutes,
   tokenRoutes,
   operatorListRoutes,
   ownAccessRoutes((visit, problem) => accessPage(visit, html``, problem)),

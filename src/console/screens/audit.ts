@@ -1,6 +1,6 @@
 import { html } from '../../html.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
-import { empty, field, filters, pagerOf, table } from '../lists.ts';
+import { field, filters, listOf, pagerOf } from '../lists.ts';
 import { PAGE_ROWS } from '../scan.ts';
 import { texts } from '../texts/audit.ts';
 import { texts as listTexts } from '../texts/lists.ts';
@@ -46,10 +46,7 @@ const show = async (visit: Visit): Promise<View> => {
       html`${entry.fields.join(', ')}`,
     ],
   }));
-  const list =
-    rows.length > 0
-      ? table({ caption: texts.title, columns: texts.columns, rows })
-      : empty(texts.empty, texts.emptyHint);
+  const list = listOf(texts, rows);
   const filter = filters(visit, [
     field({ isFilter: true, name: 'account', label: texts.account, value: query.get('account') ?? '', lengthMax: 200 }),
   ]);

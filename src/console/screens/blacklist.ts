@@ -1,9 +1,19 @@
 import { html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { confirmation, empty, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
+import {
+  asking,
+  field,
+  hidden,
+  listOf,
+  noticeOf,
+  pageQuery,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  screen,
+} from '../lists.ts';
 import { texts } from '../texts/blacklist.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { messageText, time } from '../words.ts';
 
 /** Numbers to which nothing is sent, with the reason. */
@@ -16,10 +26,9 @@ interface EntryOutput {
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, base, account, query, form, zone } = visit;
-  const after = query.get('after');
   const { items, next } = await act.run<{ items: EntryOutput[]; next: string | null }>('blacklist list', {
     params: { username: account.username },
-    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+    query: pageQuery(visit),
   });
   const rows = items.map(({ number, origin, evidence, blockedAt }, index) => ({
     key: number ?? `erased-${index}`,
@@ -33,14 +42,11 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
         : html`<form method="post" action="${base}/blacklist/remove">${hidden({ number })}<button aria-label="${texts.remove} ${number}">${texts.remove}</button></form>`,
     ],
   }));
-  const list =
-    rows.length > 0
-      ? table({ caption: texts.title, columns: texts.columns, rows })
-      : empty(texts.empty, texts.emptyHint);
+  const list = listOf(texts, rows);
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/blacklist" class="fields">
 ${field({ name: 'number', label: texts.number, type: 'tel', value: form.text('number') || (query.get('number') ?? ''), hint: texts.addHint, isRequired: true, lengthMax: 200 })}<button class="main">${texts.submit}</button></form>`;
-  return page(texts.title, main, { current: 'blacklist', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'blacklist', main, problem);
 };
 
 const add = async (visit: Visit): Promise<View> => {
@@ -65,7 +71,7 @@ const remove = async ({ act, account, form, base }: Visit): Promise<View> => {
       submit: texts.remove,
       back: `${base}/blacklist`,
     };
-    return page(question, confirmation(given), { current: 'blacklist' });
+    return asking('blacklist', given);
   }
   await act.run('blacklist remove', { params: { username: account.username, number } });
   return noticed(`${base}/blacklist`, 'removed');

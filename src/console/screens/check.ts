@@ -182,7 +182,7 @@ function sendForm(
     canSend
       ? html`<form method="post" action="${base}/compose/send">${fields}${hiddenArea('recipients', numbers.join('\n'))}<button class="main">${texts.send(count)}</button></form>`
       : ''
-  }<form method="post" action="${base}/compose">${fields}<button name="act" value="back">${texts.back}</button></form></div>`;
+  }<form method="post" action="${base}/compose/check">${fields}<button name="act" value="back">${texts.back}</button></form></div>`;
 }
 
 interface Summary {

@@ -67,7 +67,7 @@ async function composePage(visit: Visit, typed: Typed, problem: Problem | null):
   );
   const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.credits(grouped(free))}</p>${problemNote(problem)}
 ${templates.length > 0 && typed.text === '' ? templatePicker(base, templates) : ''}
-<form method="post" action="${base}/compose" enctype="multipart/form-data" class="fields">
+<form method="post" action="${base}/compose/check" enctype="multipart/form-data" class="fields">
 <input type="hidden" name="key" value="${typed.key}">
 <p><label for="to">${texts.to}</label><textarea id="to" name="to" rows="3" aria-describedby="to-hint">${area(typed.to)}</textarea><span class="hint" id="to-hint">${texts.toHint}</span></p>
 ${groups.length > 0 ? html`<fieldset><legend>${texts.groups}</legend>${choices}</fieldset>` : ''}
@@ -127,7 +127,9 @@ const check = (visit: Visit): Promise<View> =>
 
 export const composeRoutes = [
   get('/compose', async (visit) => composePage(visit, await typedInAddress(visit), null)),
-  post('/compose', check, CHECK_BYTES_MAX),
+  // Not to the address of the form: a browser forgets a page after a POST to its address. The way
+  // back must find the same page, with the same key.
+  post('/compose/check', check, CHECK_BYTES_MAX),
   post('/compose/count', count),
   post('/compose/send', sendMessage, CHECK_BYTES_MAX),
 ];

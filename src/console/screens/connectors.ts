@@ -1,6 +1,6 @@
 import { type Html, html } from '../../html.ts';
 import { empty, hidden, noticeOf, table } from '../lists.ts';
-import { texts as operatorTexts } from '../texts/operator.ts';
+import { texts } from '../texts/connectors.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
@@ -18,9 +18,13 @@ export interface ConnectorOutput {
   readonly permanent: number;
   readonly unsure: number;
   readonly lastAcceptedAt: string | null;
+  readonly lastError: string | null;
+  readonly lastErrorAt: string | null;
+  readonly waiting: number;
+  readonly oldestDueAt: string | null;
+  readonly lastMinute: number;
+  readonly receiptLagMs: number | null;
 }
-
-const texts = operatorTexts.connectors;
 
 export function connectorTable({ zone }: Visit, connectors: readonly ConnectorOutput[]): Html {
   const rows = connectors.map((each) => ({
@@ -28,12 +32,14 @@ export function connectorTable({ zone }: Visit, connectors: readonly ConnectorOu
     cells: [
       html`<strong>${each.name}</strong> <span class="quiet">${each.kind}${each.isDefault ? `, ${texts.default}` : ''}</span>`,
       html`<span class="${each.state === 'down' ? 'bad' : ''}">${texts.states[each.state] ?? each.state}</span> ${each.downReason ?? ''} ${each.downSince === null ? '' : html`${texts.since} ${time(each.downSince, zone)}`}`,
-      html`${grouped(each.accepted)}`,
-      html`${grouped(each.temporary)}`,
-      html`${grouped(each.permanent)}`,
-      html`${grouped(each.unsure)}`,
-      time(each.lastAcceptedAt, zone),
-      html`${texts.rate(each.ratePerSecond)}`,
+      html`${grouped(each.waiting)} ${each.oldestDueAt === null ? '' : html`<span class="quiet">${texts.oldest} ${time(each.oldestDueAt, zone)}</span>`}`,
+      html`${texts.rate(each.lastMinute, each.ratePerSecond)}`,
+      html`${grouped(each.accepted)} <span class="quiet">${texts.last} ${time(each.lastAcceptedAt, zone)}</span>`,
+      html`${texts.refused(each.permanent, each.temporary, each.unsure)}`,
+      html`${texts.lag(each.receiptLagMs)}`,
+      each.lastError === null
+        ? html`<span class="quiet">–</span>`
+        : html`${each.lastError} <span class="quiet">${time(each.lastErrorAt, zone)}</span>`,
       html`<form method="post" action="/console/connectors">${hidden({ name: each.name })}${
         each.state === 'paused'
           ? html`<button name="act" value="resume" aria-label="${texts.resume} ${each.name}">${texts.resume}</button>`

@@ -1,22 +1,28 @@
+import { COUNTED_CONTACTS_MAX } from '../../domain/contact-records.ts';
 import { type Html, html } from '../../html.ts';
-import type { Problem } from '../../problem.ts';
+import { Problem } from '../../problem.ts';
 import { isAction } from '../acting.ts';
+import { actOnRows, selectableList, selectedIds } from '../bulk.ts';
 import {
-  confirmation,
-  empty,
+  asking,
+  download,
   field,
+  filterSelect,
   filters,
+  isFilteredBy,
   noticeOf,
+  pageQuery,
   pagerOf,
   problemNote,
   refusalOf,
+  screen,
+  searchField,
   select,
-  table,
 } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
 import { texts } from '../texts/contacts.ts';
 import { texts as listTexts } from '../texts/lists.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, post, redirect, type View, type Visit } from '../visit.ts';
+import { grouped } from '../words.ts';
 
 /** Contacts: add, change, move to a group, remove, search. */
 interface ContactOutput {
@@ -42,23 +48,47 @@ async function groupChoices({ domain, account }: Visit): Promise<(readonly [stri
   return groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
 }
 
-async function listOf({ act, query, account }: Visit): Promise<PageOutput> {
-  const given = { q: query.get('q')?.trim(), group: query.get('group'), after: query.get('after') };
-  const filter = Object.fromEntries(Object.entries(given).filter(([, value]) => value)) as Record<string, string>;
-  const params = { username: account.username };
-  return act.run<PageOutput>('contact list', { params, query: { limit: String(PAGE_ROWS), ...filter } });
-}
-
 const nameOf = ({ name, surname, mobile }: ContactOutput): string =>
   [name, surname].filter(Boolean).join(' ') || mobile || '?';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { query, base, form } = visit;
+  const { query, base, form, act, account, domain } = visit;
   const groups = await groupChoices(visit);
-  const groupNames = new Map(groups);
-  const { items, next } = await listOf(visit);
-  const rows = items.map((contact) => ({
+  const { items, next } = await act.run<PageOutput>('contact list', {
+    params: { username: account.username },
+    query: pageQuery(visit, 'q', 'group'),
+  });
+  const total = await domain.contacts.count(account.id);
+  const list = selectableList({
+    texts,
+    action: `${base}/contacts/selected`,
+    rows: rowsOf(visit, items, new Map(groups)),
+    isFiltered: isFilteredBy(visit, 'q', 'group'),
+    all: null,
+    buttons: selectionButtons(groups),
+  });
+  const filtersForm = filters(visit, [
+    searchField(visit, texts.search),
+    filterSelect(visit, { name: 'group', label: texts.group, choices: [['', texts.allGroups], ...groups] }),
+  ]);
+  const typed = {
+    mobile: form.text('mobile') || (query.get('mobile') ?? ''),
+    name: form.text('name'),
+    surname: form.text('surname'),
+    groupId: form.text('groupId'),
+  };
+  const said = `${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}<p class="quiet">${texts.total(said, total)}</p>
+${filtersForm}${list}${pagerOf(visit, next)}
+<p class="buttons"><a href="${base}/import">${texts.import}</a> <a href="${base}/contacts.csv">${listTexts.download}</a></p>
+<h2 id="add">${texts.add}</h2>${contactForm(`${base}/contacts`, typed, groups, texts.addSubmit)}`;
+  return screen(texts.title, 'contacts', main, problem);
+};
+
+const rowsOf = ({ base }: Visit, items: readonly ContactOutput[], groupNames: ReadonlyMap<string, string>) =>
+  items.map((contact) => ({
     key: contact.id,
+    name: texts.contact(nameOf(contact)),
     cells: [
       html`<bdi>${[contact.name, contact.surname].filter(Boolean).join(' ')}</bdi>`,
       html`<a href="${base}/conversation?${new URLSearchParams({ with: contact.mobile ?? '' }).toString()}">${contact.mobile ?? ''}</a>`,
@@ -71,40 +101,67 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     ],
     href: `${base}/contacts/${contact.id}`,
   }));
-  const isFiltered = Boolean(query.get('q') || query.get('group'));
-  const list =
-    rows.length > 0
-      ? table({ caption: texts.title, columns: texts.columns, rows })
-      : isFiltered
-        ? empty(texts.noMatch, texts.noMatchHint)
-        : empty(texts.empty, texts.emptyHint);
-  const filtersForm = filters(visit, [
-    field({
-      isFilter: true,
-      name: 'q',
-      label: texts.search,
-      type: 'search',
-      value: query.get('q') ?? '',
-      lengthMax: 200,
-    }),
-    select({
-      name: 'group',
-      label: texts.group,
-      value: query.get('group') ?? '',
-      choices: [['', texts.allGroups], ...groups],
-    }),
-  ]);
-  const typed = {
-    mobile: form.text('mobile') || (query.get('mobile') ?? ''),
-    name: form.text('name'),
-    surname: form.text('surname'),
-    groupId: form.text('groupId'),
-  };
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${filtersForm}${list}${pagerOf(visit, next)}
-<p class="buttons"><a href="${base}/import">${texts.import}</a> <a href="${base}/contacts.csv">${listTexts.download}</a></p>
-<h2 id="add">${texts.add}</h2>${contactForm(`${base}/contacts`, typed, groups, texts.addSubmit)}`;
-  return page(texts.title, main, { current: 'contacts', ...(problem ? { status: 400 } : {}) });
+
+const selectionButtons = (groups: readonly (readonly [string, string])[]): Html => {
+  const options = [['', texts.noGroup] as const, ...groups].map(
+    ([value, name]) => html`<option value="${value}">${name}</option>`,
+  );
+  return html`${isAction('message send') ? html`<button name="act" value="write">${texts.writeAll}</button>` : ''}
+<label for="moveTo">${texts.moveTo}</label> <select id="moveTo" name="moveTo">${options}</select><button name="act" value="move">${texts.move}</button>
+<button name="act" value="delete" class="danger">${texts.remove}</button>`;
 };
+
+/** What was chosen in the list: written to, moved to a group, or removed. */
+const actOnSelected = async (visit: Visit): Promise<View> => {
+  const { form, base, act, account } = visit;
+  const back = `${base}/contacts`;
+  const paramsFor = (id: string) => ({ username: account.username, id });
+  const each = async (ids: readonly string[], work: (id: string) => Promise<unknown>): Promise<number> => {
+    let done = 0;
+    for (const id of ids) if ((await work(id).catch(goneMeanwhile)) !== null) done += 1;
+    return done;
+  };
+  if (form.text('act') === 'write') return writeTo(visit);
+  const isMove = form.text('act') === 'move';
+  return actOnRows(visit, {
+    title: texts.title,
+    back,
+    action: `${back}/selected`,
+    current: 'contacts',
+    batches: noBatches,
+    notice: isMove ? 'moved' : 'removedMany',
+    ...(isMove
+      ? {}
+      : { ask: (total: number) => ({ question: texts.removeMany(total), submit: texts.removeSubmit(total) }) }),
+    act: (ids) =>
+      each(ids, async (id) => {
+        if (!isMove) return act.run('contact remove', { params: paramsFor(id) });
+        const { name, surname, mobile } = await act.run<ContactOutput>('contact show', { params: paramsFor(id) });
+        const body = { name, surname, mobile, groupId: form.text('moveTo') || null };
+        return act.run('contact change', { params: paramsFor(id), body });
+      }),
+  });
+};
+
+function goneMeanwhile(thrown: unknown): null {
+  if (thrown instanceof Problem && thrown.kind === 'not-found') return null;
+  throw thrown;
+}
+
+async function* noBatches(): AsyncGenerator<readonly string[]> {}
+
+/** To the page that writes a message, with the numbers of the chosen contacts. */
+async function writeTo(visit: Visit): Promise<View> {
+  const { act, account, base } = visit;
+  const numbers: string[] = [];
+  for (const id of selectedIds(visit)) {
+    const params = { username: account.username, id };
+    const found = await act.run<ContactOutput>('contact show', { params }).catch(goneMeanwhile);
+    if (found?.mobile) numbers.push(found.mobile);
+  }
+  if (numbers.length === 0) return noticed(`${base}/contacts`, 'nothing');
+  return redirect(`${base}/compose?${new URLSearchParams({ to: numbers.join('\n') })}`);
+}
 
 interface Typed {
   readonly mobile: string;
@@ -168,7 +225,7 @@ const edit = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const main = html`<h1>${texts.changeTitle}</h1>${problemNote(problem)}
 ${contactForm(address, typed, await groupChoices(visit), texts.changeSubmit)}
 <form method="post" action="${address}/remove" class="buttons"><button class="danger">${texts.remove}</button></form>`;
-  return page(texts.changeTitle, main, { current: 'contacts', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.changeTitle, 'contacts', main, problem);
 };
 
 const change = async (visit: Visit): Promise<View> => {
@@ -186,24 +243,17 @@ const remove = async (visit: Visit): Promise<View> => {
     const contact = await act.run<ContactOutput>('contact show', { params: paramsOf(visit) });
     const question = texts.removeQuestion(nameOf(contact));
     const back = `${base}/contacts/${params.id ?? ''}`;
-    return page(question, confirmation({ question, action: path, fields: [], submit: texts.remove, back }), {
-      current: 'contacts',
-    });
+    return asking('contacts', { question, action: path, submit: texts.remove, back });
   }
   await act.run('contact remove', { params: paramsOf(visit) });
   return noticed(`${base}/contacts`, 'removed');
 };
 
-const download = async ({ act, account }: Visit): Promise<View> => ({
-  kind: 'download',
-  fileName: 'contacts.csv',
-  text: await act.download('contact export', { params: { username: account.username } }),
-});
-
 export const contactRoutes = [
   get('/contacts', (visit) => show(visit)),
   post('/contacts', add),
-  get('/contacts.csv', download),
+  post('/contacts/selected', actOnSelected),
+  get('/contacts.csv', download('contacts.csv', 'contact export')),
   get('/contacts/:id', (visit) => edit(visit)),
   post('/contacts/:id', change),
   post('/contacts/:id/remove', remove),

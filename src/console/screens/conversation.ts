@@ -3,7 +3,7 @@ import { numberEnd, sameNumber } from '../../sms/numbers.ts';
 import { isAction } from '../acting.ts';
 import { contactNames } from '../contact-names.ts';
 import { empty } from '../lists.ts';
-import { scan } from '../scan.ts';
+import { SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { statusCell } from '../status-cell.ts';
 import { texts } from '../texts/conversation.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
@@ -18,10 +18,13 @@ interface Said {
 }
 
 const SHOWN_MAX = 100;
+/** What came since the page was shown is among the newest. The page asks every few seconds. */
+const POLLED_ROWS_MAX = 500;
 const NO_TEXTS = { sender: null, text: null, shortCode: null };
 const UNUSED = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
 
-async function saidBy({ domain, account, zone }: Visit, number: string) {
+async function saidBy({ domain, account, zone, query }: Visit, number: string) {
+  const readMax = query.has('part') ? POLLED_ROWS_MAX : SEARCHED_ROWS_MAX;
   const { ends, matches } = sameNumber(number, await domain.region(account.id));
   // Reading a number takes 20 times as long as looking at its end.
   const isSame = (other: string | null) =>
@@ -33,6 +36,7 @@ async function saidBy({ domain, account, zone }: Visit, number: string) {
     isWanted: ({ sender }) => isSame(sender),
     after: undefined,
     rowsMax: SHOWN_MAX,
+    readMax,
   });
   const sent = await scan({
     page: (limit, cursor) =>
@@ -41,6 +45,7 @@ async function saidBy({ domain, account, zone }: Visit, number: string) {
     isWanted: ({ recipient }) => isSame(recipient),
     after: undefined,
     rowsMax: SHOWN_MAX,
+    readMax,
   });
   const said: Said[] = [
     ...received.rows.map(({ id, text, receivedAt }) => ({
@@ -96,11 +101,11 @@ function replyForm(
   const picker = html`<form method="get" action="${path}" class="filters"><input type="hidden" name="with" value="${number}">
 <p><label for="template">${texts.templates}</label><select id="template" name="template"><option value="">${texts.none}</option>${options}</select></p>
 <p><button>${texts.use}</button></p></form>`;
-  return html`${templates.length > 0 ? picker : ''}<form method="post" action="${base}/compose" class="fields">
+  return html`${templates.length > 0 ? picker : ''}<form method="post" action="${base}/compose/check" class="fields">
 <input type="hidden" name="to" value="${number}"><p><label for="reply">${texts.reply}</label>
 <textarea id="reply" name="text" required maxlength="10000" data-count="${base}/compose/count" data-output="counter">${chosen}</textarea>
 <span class="hint" id="counter" aria-live="polite"></span></p>
-<input type="hidden" name="next" value="check"><button class="main">${texts.submit}</button></form>`;
+<button class="main">${texts.submit}</button></form>`;
 }
 
 export const conversationRoutes = [get('/conversation', show)];

@@ -1,8 +1,8 @@
 import type { Movement } from '../../domain/ledger.ts';
 import { html } from '../../html.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
-import { empty, filters, pagerOf, select, table } from '../lists.ts';
-import { PAGE_ROWS, readCursor, writeCursor } from '../scan.ts';
+import { filterSelect, filters, listOf, pager } from '../lists.ts';
+import { readCursor, scan } from '../scan.ts';
 import { texts } from '../texts/credits.ts';
 import { texts as listTexts } from '../texts/lists.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
@@ -19,55 +19,63 @@ const signed = (amount: bigint): string => (amount > 0n ? `+${grouped(amount)}` 
 const balanceText = (query: URLSearchParams): bigint | null =>
   /^-?\d{1,19}$/.test(query.get('balance') ?? '') ? BigInt(query.get('balance') as string) : null;
 
+interface Line {
+  readonly movement: Movement;
+  /** What was free after it. */
+  readonly after: bigint | null;
+}
+
+/** Movements of a kind, newest first. Each that is read takes its change off the balance. */
+async function scanMovements({ domain, account, query }: Visit, kind: string, free: bigint) {
+  let balance = query.has('after') ? balanceText(query) : free;
+  const found = await scan<Line>({
+    page: async (limit, cursor) => {
+      const movements = await domain.ledger.movements(account.id, limit, cursor);
+      return movements.map((movement) => ({ movement, after: null }));
+    },
+    cursorOf: ({ movement: { at, id } }) => ({ at, id }),
+    isWanted: kind === '' ? undefined : ({ movement }) => movement.kind === kind,
+    after: readCursor(query.get('after')),
+    onRead: (line) => {
+      const after = balance;
+      if (balance !== null) balance -= changeOf(line.movement);
+      return { movement: line.movement, after };
+    },
+  });
+  return { ...found, balance };
+}
+
 const show = async (visit: Visit): Promise<View> => {
   const { domain, account, query, zone, base } = visit;
   const balances = await domain.ledger.balances(account.id);
   if (query.get('part') === 'counts') return { kind: 'fragment', html: tiles(balances) };
-  const rows = await domain.ledger.movements(account.id, PAGE_ROWS + 1, readCursor(query.get('after')));
-  const shown = rows.slice(0, PAGE_ROWS);
   const kind = query.get('kind') ?? '';
-  let balance = query.has('after') ? balanceText(query) : balances.free;
-  const lines = shown.map((movement) => {
-    const after = balance;
-    if (balance !== null) balance -= changeOf(movement);
-    return { movement, after };
-  });
-  const last = shown.at(-1);
-  const hasMore = rows.length > PAGE_ROWS;
+  const { rows, next, isCut, read, balance } = await scanMovements(visit, kind, balances.free);
   // Behind the oldest movement nothing is left, unless a sum is wrong.
-  const isWrong = !hasMore && balance !== null && balance !== 0n;
-  const tableLines = lines
-    .filter(({ movement }) => kind === '' || movement.kind === kind)
-    .map(({ movement, after }) => ({
-      key: movement.id.toString(),
-      cells: [
-        time(movement.at, zone),
-        html`${texts.kinds[movement.kind] ?? movement.kind} <span class="quiet">${grouped(movement.amount)}</span>`,
-        html`${signed(changeOf(movement))}`,
-        html`${after === null ? '–' : grouped(after)}`,
-        html`${movement.reason ?? ''} ${movement.reference ?? ''} ${movement.messageId === null ? '' : html`<a href="${base}/messages/${movement.messageId.toString()}">${texts.message(movement.messageId.toString())}</a>`}`,
-      ],
-    }));
-  const list =
-    tableLines.length > 0
-      ? table({ caption: texts.movements, columns: texts.columns, rows: tableLines })
-      : shown.length === 0
-        ? empty(texts.empty, texts.emptyHint)
-        : empty(texts.noMatch, texts.noMatchHint);
+  const isWrong = next === null && balance !== null && balance !== 0n;
+  const lines = rows.map(({ movement, after }) => ({
+    key: movement.id.toString(),
+    cells: [
+      time(movement.at, zone),
+      html`${texts.kinds[movement.kind] ?? movement.kind} <span class="quiet">${grouped(movement.amount)}</span>`,
+      html`${signed(changeOf(movement))}`,
+      html`${after === null ? '–' : grouped(after)}`,
+      html`${movement.reason ?? ''} ${movement.reference ?? ''} ${movement.messageId === null ? '' : html`<a href="${base}/messages/${movement.messageId.toString()}">${texts.message(movement.messageId.toString())}</a>`}`,
+    ],
+  }));
   const filter = filters(visit, [
-    select({
+    filterSelect(visit, {
       name: 'kind',
       label: texts.kind,
-      value: kind,
       choices: [['', texts.allKinds], ...Object.entries(texts.kinds)],
     }),
   ]);
-  const next = hasMore && last ? writeCursor({ at: last.at, id: last.id }) : null;
   const withBalance = new URLSearchParams(query);
   if (balance !== null) withBalance.set('balance', balance.toString());
+  const pages = pager({ ...visit, query: withBalance }, { next, isCut, read });
   const main = html`<h1>${texts.title}</h1><ul class="tiles" data-live="${visit.path}?part=counts" data-mode="whole">${tiles(balances)}</ul>
 ${isWrong ? html`<p class="note problem" role="alert">${texts.wrong}</p>` : ''}
-<h2>${texts.movements}</h2>${filter}${list}${pagerOf({ ...visit, query: withBalance }, next)}
+<h2>${texts.movements}</h2>${filter}${listOf({ ...texts, title: texts.movements }, lines, kind !== '')}${pages}
 <p><a href="${base}/credits.csv">${listTexts.download}</a></p>`;
   return page(texts.title, main, { current: 'credits' });
 };

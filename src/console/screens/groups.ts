@@ -1,10 +1,9 @@
 import { html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
 import { isAction } from '../acting.ts';
-import { confirmation, empty, field, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
+import { asking, field, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { texts as contactTexts } from '../texts/contacts.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
 
 /** Groups of contacts. */
@@ -18,11 +17,10 @@ const texts = contactTexts.groups;
 const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, base, query, account, form } = visit;
-  const after = query.get('after');
+  const { act, base, account, form } = visit;
   const { items, next } = await act.run<{ items: GroupOutput[]; next: string | null }>('group list', {
     params: { username: account.username },
-    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+    query: pageQuery(visit),
   });
   const rows = items.map(({ id, name, contacts }) => ({
     key: id,
@@ -37,14 +35,11 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     ],
     href: `${base}/groups/${id}`,
   }));
-  const list =
-    rows.length > 0
-      ? table({ caption: texts.title, columns: texts.columns, rows })
-      : empty(texts.empty, texts.emptyHint);
+  const list = listOf(texts, rows);
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/groups" class="fields">
 ${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 200 })}<button class="main">${texts.addSubmit}</button></form>`;
-  return page(texts.title, main, { current: 'groups', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'groups', main, problem);
 };
 
 const add = async (visit: Visit): Promise<View> => {
@@ -66,7 +61,7 @@ const edit = async (visit: Visit, problem: Problem | null = null): Promise<View>
 <form method="post" action="${base}/groups/${id}" class="fields">
 ${field({ name: 'name', label: texts.name, value: problem ? form.text('name') : (name ?? ''), isRequired: true, lengthMax: 200 })}<button class="main">${texts.renameSubmit}</button></form>
 <form method="post" action="${base}/groups/${id}/remove" class="buttons"><button class="danger">${texts.remove}</button></form>`;
-  return page(texts.rename, main, { current: 'groups', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.rename, 'groups', main, problem);
 };
 
 const rename = async (visit: Visit): Promise<View> => {
@@ -83,11 +78,7 @@ const remove = async (visit: Visit): Promise<View> => {
   if (form.text('confirmed') !== 'yes') {
     const { id, name, contacts } = await act.run<GroupOutput>('group show', { params: paramsOf(visit) });
     const question = texts.removeQuestion(name ?? id, contacts);
-    return page(
-      question,
-      confirmation({ question, action: path, fields: [], submit: texts.remove, back: `${base}/groups/${id}` }),
-      { current: 'groups' },
-    );
+    return asking('groups', { question, action: path, submit: texts.remove, back: `${base}/groups/${id}` });
   }
   const { contacts } = await act.run<{ contacts: number }>('group remove', { params: paramsOf(visit) });
   return noticed(`${base}/groups`, 'removed', contacts);

@@ -2,9 +2,9 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { type Html, html } from '../../html.ts';
 import { Problem, toProblem } from '../../problem.ts';
 import { CSV_BYTES_MAX, readHeader } from '../../transfer/csv.ts';
-import { hidden, problemNote, refusalOf, select, table } from '../lists.ts';
+import { hidden, problemNote, refusalOf, screen, select, table } from '../lists.ts';
 import { texts } from '../texts/import.ts';
-import { get, page, post, type View, type Visit } from '../visit.ts';
+import { get, post, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
 
 /**
@@ -48,7 +48,7 @@ const fileForm = ({ base }: Visit, problem: Problem | null): View => {
 <form method="post" action="${base}/import" enctype="multipart/form-data" class="fields">
 <p><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" required aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
 <button class="main">${texts.read}</button></form>`;
-  return page(texts.title, main, { current: 'contacts', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'contacts', main, problem);
 };
 
 /** `mobile:Cell,name:First name`, of the columns that were chosen. */
@@ -120,7 +120,7 @@ ${select({ name: 'group', label: texts.group, value: form.text('group'), choices
 ${found && found.bad > 0 ? html`<p class="note">${texts.refused}</p><p><label class="choice"><input type="checkbox" name="skip_bad"> ${texts.skip}</label></p>` : ''}
 <p class="buttons"><button name="act" value="check">${texts.again}</button>${canImport ? html`<button name="act" value="import" class="main">${texts.submit}</button>` : ''}</p></form>
 ${found ? errorsOf(found) : ''}`;
-  return page(texts.check, main, { current: 'contacts', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.check, 'contacts', main, problem);
 }
 
 function countsOf(found: ImportOutput): Html {

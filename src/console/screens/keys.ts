@@ -1,16 +1,17 @@
 import { accountRecord } from '../../domain/account-records.ts';
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { confirmation, empty, field, hidden, refusalOf, table } from '../lists.ts';
+import { asking, empty, field, hidden, refusalOf, table } from '../lists.ts';
 import { texts } from '../texts/access.ts';
 import { noticed, page, post, type View, type Visit } from '../visit.ts';
-import { time } from '../words.ts';
+import { day, time } from '../words.ts';
 import { accessPage, ownAccessRoutes } from './access.ts';
 
 /** What programs use an account with: user_ids and tokens. Each secret is shown once. */
 interface UserIdOutput {
   readonly hash: string;
   readonly createdAt: string;
+  readonly lastUsedAt: string | null;
   readonly revokedAt: string | null;
 }
 interface TokenOutput {
@@ -36,11 +37,12 @@ const userIdsOf = async (visit: Visit): Promise<UserIdOutput[]> =>
 
 async function userIds(visit: Visit): Promise<Html> {
   const { base, zone } = visit;
-  const rows = (await userIdsOf(visit)).map(({ hash, createdAt, revokedAt }) => ({
+  const rows = (await userIdsOf(visit)).map(({ hash, createdAt, lastUsedAt, revokedAt }) => ({
     key: hash,
     cells: [
       html`<code>${hash.slice(0, SHORT)}…</code>`,
       time(createdAt, zone),
+      day(lastUsedAt),
       revokedAt === null
         ? html`${texts.valid}`
         : html`<span class="quiet">${texts.revoked} ${time(revokedAt, zone)}</span>`,
@@ -108,18 +110,14 @@ const revokeUserId = async (visit: Visit): Promise<View> => {
     const valid = (await userIdsOf(visit)).filter(({ revokedAt }) => revokedAt === null);
     const question = texts.revokeUserId(`${hash.slice(0, SHORT)}…`);
     const details = valid.length === 1 && valid[0]?.hash === hash ? texts.lastUserId : '';
-    return page(
+    return asking('access', {
       question,
-      confirmation({
-        question,
-        details,
-        action: path,
-        fields: hidden({ hash }),
-        submit: texts.revoke,
-        back: `${base}/access`,
-      }),
-      { current: 'access' },
-    );
+      details,
+      action: path,
+      fields: hidden({ hash }),
+      submit: texts.revoke,
+      back: `${base}/access`,
+    });
   }
   await act.run('user-id revoke', { params: { ...paramsOf(visit), hash } });
   return noticed(`${base}/access`, 'revoked');
@@ -141,11 +139,13 @@ const revokeToken = async (visit: Visit): Promise<View> => {
   const fields = { token: form.text('token'), name: form.text('name') };
   if (form.text('confirmed') !== 'yes') {
     const question = texts.revokeToken(fields.name);
-    return page(
+    return asking('access', {
       question,
-      confirmation({ question, action: path, fields: hidden(fields), submit: texts.revoke, back: `${base}/access` }),
-      { current: 'access' },
-    );
+      action: path,
+      fields: hidden(fields),
+      submit: texts.revoke,
+      back: `${base}/access`,
+    });
   }
   await act.run('account-token revoke', { params: { ...paramsOf(visit), id: fields.token } });
   return noticed(`${base}/access`, 'revoked');

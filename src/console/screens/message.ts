@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { type Attempt, attemptsOf } from '../../domain/attempts.ts';
+import { linkedMessage } from '../../domain/resending.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
 import { isAction } from '../acting.ts';
-import { confirmation, noticeOf, table } from '../lists.ts';
-import { statusCell, statusHint } from '../status-cell.ts';
+import { asking, noticeOf, table } from '../lists.ts';
+import { isResting, statusCell, statusHint } from '../status-cell.ts';
 import { texts } from '../texts/message.ts';
-import { RESTING } from '../texts/statuses.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, messageText, party, time } from '../words.ts';
 
@@ -40,7 +40,7 @@ const show = async (visit: Visit): Promise<View> => {
   const attempts = await attemptsOf(visit.services.database, visit.account.id, BigInt(message.id));
   const shown = html`${facts(visit, message)}${attemptTable(attempts, visit.zone)}`;
   if (visit.query.get('part') === 'rows') return { kind: 'fragment', html: shown };
-  const isMoving = message.state === 'scheduled' || !RESTING.includes(message.status ?? '');
+  const isMoving = message.state === 'scheduled' || !isResting(message.status ?? '');
   const live = isMoving ? html` data-live="${visit.path}?part=rows" data-mode="whole"` : '';
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<div${live}>${shown}</div>
 <div class="buttons">${buttons(visit, message)}</div>`;
@@ -49,13 +49,19 @@ const show = async (visit: Visit): Promise<View> => {
 
 const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
 
-function facts({ zone }: Visit, message: MessageOutput): Html {
+/** A message that was sent again names the other one. */
+function reason(base: string, detail: string | null): Html {
+  const other = linkedMessage(detail);
+  return other === null ? html`${detail ?? ''}` : html`<a href="${base}/messages/${other}">${detail ?? ''}</a>`;
+}
+
+function facts({ zone, base }: Visit, message: MessageOutput): Html {
   const { recipient, text, status, reference, history, heldCredits } = message;
   const parts = partsOf(text ?? '');
   const isScheduled = message.state === 'scheduled';
   const events = history.map(({ status: each, at, detail }, index) => ({
     key: String(index),
-    cells: [time(at, zone), statusCell(each), html`${detail ?? ''}`],
+    cells: [time(at, zone), statusCell(each), reason(base, detail)],
   }));
   return html`<dl class="list">${row(texts.to, party(recipient))}${row(texts.text, messageText(text))}
 ${isScheduled ? row(texts.scheduledAt, time(message.scheduledAt, zone)) : row(texts.state, html`${statusCell(status)}<br>${statusHint(status)}`)}
@@ -104,7 +110,7 @@ const cancel = async (visit: Visit): Promise<View> => {
   if (form.text('confirmed') !== 'yes') {
     const back = `${base}/messages/${id}`;
     const question = texts.cancelQuestion;
-    return page(question, confirmation({ question, action: `${back}/cancel`, fields: [], submit: texts.cancel, back }));
+    return asking('scheduled', { question, action: `${back}/cancel`, submit: texts.cancel, back });
   }
   await visit.act.run('message cancel', { params: paramsOf(visit) });
   return noticed(`${base}/scheduled`, 'cancel', 1);

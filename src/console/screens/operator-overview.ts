@@ -1,13 +1,13 @@
 import { type Html, html } from '../../html.ts';
 import { isAction } from '../acting.ts';
-import { texts as operatorTexts } from '../texts/operator.ts';
+import { texts as connectorTexts } from '../texts/connectors.ts';
+import { texts } from '../texts/operator-overview.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
 import { type ConnectorOutput, connectorTable } from './connectors.ts';
 
 /** What the operator looks at first: what needs somebody, in words. */
 
-const texts = operatorTexts.overview;
 const COUNTED_MAX = 500;
 
 interface StatusOutput {
@@ -29,12 +29,10 @@ async function needs({ act }: Visit, connectors: readonly ConnectorOutput[]): Pr
   for (const { name, state, downReason } of connectors) {
     if (state === 'down')
       found.push(
-        html`<li class="bad">${texts.down(name, downReason ?? '')} <a href="/console/connectors">${operatorTexts.connectors.title}</a></li>`,
+        html`<li class="bad">${texts.down(name, downReason ?? '')} <a href="/console/connectors">${connectorTexts.title}</a></li>`,
       );
     if (state === 'paused')
-      found.push(
-        html`<li>${texts.paused(name)} <a href="/console/connectors">${operatorTexts.connectors.title}</a></li>`,
-      );
+      found.push(html`<li>${texts.paused(name)} <a href="/console/connectors">${connectorTexts.title}</a></li>`);
   }
   if (isAction('queue list')) {
     const { items, next } = await act.run<{ items: unknown[]; next: string | null }>('queue list', {
@@ -67,7 +65,7 @@ async function content(visit: Visit): Promise<Html> {
 <li><a href="/console/queue"><strong>${grouped(due)}</strong>${texts.due}</a></li><li><strong>${grouped(submitting)}</strong>${texts.submitting}</li>
 <li><strong>${texts.bytes(status.database.bytes)}</strong>${texts.database} (${status.database.engine})</li>
 <li><strong>${status.version}</strong>${texts.version}</li></ul>
-${connectors.length === 0 ? '' : html`<h2>${operatorTexts.connectors.title}</h2>${connectorTable(visit, connectors)}`}`;
+${connectors.length === 0 ? '' : html`<h2>${connectorTexts.title}</h2>${connectorTable(visit, connectors)}`}`;
 }
 
 const show = async (visit: Visit): Promise<View> => {

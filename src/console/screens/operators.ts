@@ -1,8 +1,18 @@
 import { html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { confirmation, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
-import { texts as peopleTexts } from '../texts/people.ts';
+import {
+  asking,
+  field,
+  hidden,
+  noticeOf,
+  pageQuery,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  screen,
+  table,
+} from '../lists.ts';
+import { texts } from '../texts/operators.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { time } from '../words.ts';
 
@@ -15,14 +25,12 @@ interface OperatorOutput {
   readonly lastSignInAt: string | null;
 }
 
-const texts = peopleTexts.operators;
 const HERE = '/console/operators';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, query, zone, form, session } = visit;
-  const after = query.get('after');
+  const { act, zone, form, session } = visit;
   const { items, next } = await act.run<{ items: OperatorOutput[]; next: string | null }>('operator list', {
-    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+    query: pageQuery(visit),
   });
   const button = (value: string, label: string, name: string) =>
     html`<button name="act" value="${value}" aria-label="${label} ${name}">${label}</button>`;
@@ -44,7 +52,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}
 ${table({ caption: texts.title, columns: texts.columns, rows })}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100, autocomplete: 'off' })}<button class="main" name="act" value="add">${texts.submit}</button></form>`;
-  return page(texts.title, main, { current: 'operators', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'operators', main, problem);
 };
 
 const linkPage = (link: string): View =>
@@ -71,17 +79,13 @@ const act = async (visit: Visit): Promise<View> => {
       default: {
         if (form.text('confirmed') !== 'yes') {
           const question = texts.question(name);
-          return page(
+          return asking('operators', {
             question,
-            confirmation({
-              question,
-              action: HERE,
-              fields: hidden({ name, act: 'disable' }),
-              submit: texts.disable,
-              back: HERE,
-            }),
-            { current: 'operators' },
-          );
+            action: HERE,
+            fields: hidden({ name, act: 'disable' }),
+            submit: texts.disable,
+            back: HERE,
+          });
         }
         await acting.run('operator remove', { params: { name } });
         return noticed(HERE, 'disabled');

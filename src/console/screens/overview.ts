@@ -5,8 +5,8 @@ import { isAction } from '../acting.ts';
 import { contactNames, withLink } from '../contact-names.ts';
 import { table, tableRows } from '../lists.ts';
 import { scan } from '../scan.ts';
+import { isFailed } from '../status-cell.ts';
 import { texts } from '../texts/overview.ts';
-import { FAILED } from '../texts/statuses.ts';
 import { get, page, type Visit } from '../visit.ts';
 import { grouped, instantOf, localTime, messageText, time } from '../words.ts';
 
@@ -15,7 +15,6 @@ import { grouped, instantOf, localTime, messageText, time } from '../words.ts';
 const LAST_RECEIVED = 5;
 const DAY_MS = 24 * 3_600_000;
 const COUNTED_MAX = 1_000;
-const COLUMNS = ['From', 'Text', 'Received'];
 
 async function failedToday({ domain, account, zone, now }: Visit) {
   const midnight = instantOf(localTime(now, zone).slice(0, 10), zone) ?? now - DAY_MS;
@@ -23,7 +22,7 @@ async function failedToday({ domain, account, zone, now }: Visit) {
     page: (limit, after) =>
       domain.outbox.newestSent(account.id, limit, after && { ...UNUSED_SENT, sentAt: after.at, id: after.id }),
     cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
-    isWanted: ({ status }) => FAILED.includes(status),
+    isWanted: ({ status }) => isFailed(status),
     isBeyond: ({ sentAt }) => sentAt < midnight,
     after: undefined,
     rowsMax: COUNTED_MAX,
@@ -82,7 +81,7 @@ const show = async (visit: Visit) => {
   const { base, query } = visit;
   if (query.get('part') === 'counts') return { kind: 'fragment', html: await tiles(visit) } as const;
   const rows = await lastReceived(visit);
-  if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(COLUMNS, rows)}` } as const;
+  if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows)}` } as const;
   const steps = Object.entries(texts.steps)
     .filter(([screen]) => screen !== 'compose' || isAction('message send'))
     .map(([screen, [name, what]]) => html`<li><a href="${base}/${screen}">${name}</a>: ${what}.</li>`);
@@ -91,7 +90,7 @@ const show = async (visit: Visit) => {
 ${
   rows.length === 0
     ? html`<h2>${texts.stepsTitle}</h2><ol>${steps}</ol>`
-    : html`<h2>${texts.last}</h2>${table({ caption: texts.last, columns: COLUMNS, rows })}
+    : html`<h2>${texts.last}</h2>${table({ caption: texts.last, columns: texts.columns, rows })}
 <p><a href="${base}/inbox">${texts.more}</a></p>`
 }`;
   return page(texts.title, main, { current: 'overview' });

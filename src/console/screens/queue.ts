@@ -1,8 +1,21 @@
-import { html } from '../../html.ts';
+import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
-import { confirmation, empty, filters, noticeOf, pagerOf, select, table } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
-import { texts as operatorTexts } from '../texts/operator.ts';
+import { type SelectableList, selectableList } from '../bulk.ts';
+import {
+  addressWith,
+  asking,
+  emptyNote,
+  filterSelect,
+  filters,
+  noticeOf,
+  pagerOf,
+  type Row,
+  table,
+  tableRows,
+} from '../lists.ts';
+import { PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
+import { texts as listTexts } from '../texts/lists.ts';
+import { texts } from '../texts/queue.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
@@ -22,19 +35,85 @@ interface QueuePage {
   readonly next: string | null;
 }
 
-const texts = operatorTexts.queue;
+const HERE = '/console/queue';
+/** The page that asks names each of them. */
 const ALL_MAX = 500;
+const READ_AT_ONCE = 200;
 
-const listOf = ({ act }: Visit, isOpen: boolean, limit: number, after: string | null): Promise<QueuePage> =>
+const pageAfter = ({ act }: Visit, isOpen: boolean, limit: number, after: string | null): Promise<QueuePage> =>
   act.run<QueuePage>('queue list', {
     query: { limit: String(limit), ...(isOpen ? { open: 'true' } : {}), ...(after ? { after } : {}) },
   });
 
+/** What a choice of the filter shows. Undecided ones have an index; others are looked for. */
+const isShown = (choice: string, now: number, { state, attempts, dueAt }: QueueOutput): boolean => {
+  const isDue = state === 'waiting' && dueAt !== null && Date.parse(dueAt) <= now;
+  if (choice === 'due') return isDue;
+  if (choice === 'claimed') return state === 'submitting';
+  if (choice === 'retrying') return state === 'waiting' && attempts > 0;
+  return true;
+};
+
+/** A page of those that are wanted. A search looks at 20,000 messages and says so. */
+async function found(visit: Visit, choice: string) {
+  const isOpen = choice === 'open';
+  const items: QueueOutput[] = [];
+  let read = 0;
+  for (let after = visit.query.get('after'); ; ) {
+    const limit = choice === '' || isOpen ? PAGE_ROWS : READ_AT_ONCE;
+    const { items: some, next } = await pageAfter(visit, isOpen, limit, after);
+    for (const [index, item] of some.entries()) {
+      if (!isShown(choice, visit.now, item)) continue;
+      items.push(item);
+      if (items.length < PAGE_ROWS) continue;
+      const isLast = index === some.length - 1;
+      const end = isLast ? next : (await pageAfter(visit, isOpen, index + 1, after)).next;
+      return { items, next: end, searched: null };
+    }
+    read += some.length;
+    if (next === null) return { items, next, searched: null };
+    if (read >= SEARCHED_ROWS_MAX) return { items, next, searched: read };
+    after = next;
+  }
+}
+
 const show = async (visit: Visit): Promise<View> => {
-  const { query, zone } = visit;
-  const isOpen = query.get('show') === 'open';
-  const { items, next } = await listOf(visit, isOpen, PAGE_ROWS, query.get('after'));
-  const rows = items.map(({ username, id, state, dueAt, attempts, held, connector, reason }) => ({
+  const { query } = visit;
+  const choice = texts.filters.find(([value]) => value === query.get('show'))?.[0] ?? '';
+  const { items, next, searched } = await found(visit, choice);
+  const rows = rowsOf(visit, items);
+  if (query.get('part') === 'rows') {
+    return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, choice === 'open')}` };
+  }
+  const live = query.has('after')
+    ? undefined
+    : ({ url: addressWith(visit, { part: 'rows' }), mode: 'replace' } as const);
+  const list =
+    choice === 'open'
+      ? html`<p>${texts.lead}</p>${await openList(visit, rows, live)}`
+      : rows.length === 0
+        ? emptyNote(texts, choice !== '')
+        : table({ caption: texts.title, columns: texts.columns, rows, ...(live ? { live } : {}) });
+  const filter = filters(visit, [filterSelect(visit, { name: 'show', label: texts.filter, choices: texts.filters })]);
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filter}${list}${pagerOf(visit, next, searched)}`;
+  return page(texts.title, main, { current: 'queue' });
+};
+
+async function openList(visit: Visit, rows: readonly Row[], live: SelectableList['live']): Promise<Html> {
+  const all = await pageAfter(visit, true, ALL_MAX, null);
+  return selectableList({
+    texts,
+    action: HERE,
+    rows,
+    isFiltered: true,
+    all: all.next === null ? listTexts.onAll(all.items.length) : texts.firstOfAll(all.items.length),
+    buttons: html`${texts.decisions.map(([value, name]) => html`<button name="act" value="${value}">${name}</button>`)}`,
+    live,
+  });
+}
+
+const rowsOf = ({ zone }: Visit, items: readonly QueueOutput[]): Row[] =>
+  items.map(({ username, id, state, dueAt, attempts, held, connector, reason }) => ({
     key: `${username}/${id}`,
     name: texts.message(username, id),
     cells: [
@@ -48,32 +127,16 @@ const show = async (visit: Visit): Promise<View> => {
       html`${reason ?? ''}`,
     ],
   }));
-  const buttons = texts.decisions.map(([value, name]) => html`<button name="act" value="${value}">${name}</button>`);
-  const all = isOpen ? await listOf(visit, true, ALL_MAX, null) : null;
-  const scope = html`<div class="toolbar"><label><input type="radio" name="scope" value="selected" checked> the selected ones</label>
-<label><input type="radio" name="scope" value="all"> all ${grouped(all?.items.length ?? 0)} that match</label>${buttons}</div>`;
-  const list =
-    rows.length === 0
-      ? empty(texts.empty, texts.emptyHint)
-      : isOpen
-        ? html`<p>${texts.lead}</p><form method="post" action="/console/queue">${scope}${table({ caption: texts.title, columns: texts.columns, rows, canSelect: true })}</form>`
-        : table({ caption: texts.title, columns: texts.columns, rows });
-  const filter = filters(visit, [
-    select({ name: 'show', label: texts.filter, value: query.get('show') ?? '', choices: texts.filters }),
-  ]);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filter}${list}${pagerOf(visit, next)}`;
-  return page(texts.title, main, { current: 'queue' });
-};
 
 const decide = async (visit: Visit): Promise<View> => {
   const { form, act } = visit;
-  const back = '/console/queue?show=open';
+  const back = `${HERE}?show=open`;
   const [decision, said] = texts.decisions.find(([value]) => value === form.text('act')) ?? ['submitted', ''];
   const isConfirmed = form.text('confirmed') === 'yes';
   // The page that asks names each message, so exactly those are decided.
   const keys =
     form.text('scope') === 'all' && !isConfirmed
-      ? (await listOf(visit, true, ALL_MAX, null)).items.map(({ username, id }) => `${username}/${id}`)
+      ? (await pageAfter(visit, true, ALL_MAX, null)).items.map(({ username, id }) => `${username}/${id}`)
       : form.all('id');
   const chosen = keys.slice(0, ALL_MAX).flatMap((key) => {
     const at = key.lastIndexOf('/');
@@ -86,11 +149,7 @@ const decide = async (visit: Visit): Promise<View> => {
       html`<input type="hidden" name="act" value="${decision}">`,
       ...keys.map((key) => html`<input type="hidden" name="id" value="${key}">`),
     ];
-    return page(
-      question,
-      confirmation({ question, action: '/console/queue', fields, submit: texts.submit(chosen.length), back }),
-      { current: 'queue' },
-    );
+    return asking('queue', { question, action: HERE, fields, submit: texts.submit(chosen.length), back });
   }
   let done = 0;
   for (const params of chosen) {

@@ -1,9 +1,10 @@
 import { RETENTION_KINDS } from '../../domain/retention.ts';
 import { type Html, html } from '../../html.ts';
-import { Problem } from '../../problem.ts';
-import { confirmation, field, hidden, noticeOf, problemNote, refusalOf } from '../lists.ts';
+import { Problem, toProblem } from '../../problem.ts';
+import { asking, field, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { texts } from '../texts/retention.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, post, type View, type Visit } from '../visit.ts';
+import { grouped } from '../words.ts';
 
 /** For how long data is kept, and erasing one person. */
 interface RetentionOutput {
@@ -15,24 +16,29 @@ type CountsOutput = Readonly<Record<string, number | string | boolean>> & { read
 const KINDS: readonly string[] = RETENTION_KINDS;
 const HERE = '/console/retention';
 
+/** How much is too old and still there: it shrinks while the service removes it. */
+const tooOld = (older: RetentionOutput['older']): Html =>
+  html`${KINDS.map((kind) => html`<li data-key="${kind}"><strong>${grouped(older[kind] ?? 0)}</strong>${texts.kinds[kind] ?? kind}</li>`)}`;
+
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, form } = visit;
+  const { act, form, query } = visit;
   const { days, older } = await act.run<RetentionOutput>('retention show');
+  if (query.get('part') === 'counts') return { kind: 'fragment', html: tooOld(older) };
   const inputs = KINDS.map((kind) =>
     field({
       name: kind,
       label: texts.days(texts.kinds[kind] ?? kind),
       value: form.has(kind) ? form.text(kind) : String(days[kind] ?? ''),
-      hint: texts.older(older[kind] ?? 0),
       type: 'number',
     }),
   );
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}<p class="lead">${texts.lead}</p>
 <form method="post" action="${HERE}" class="fields">${inputs}<button class="main">${texts.preview}</button></form>
+<h2>${texts.progress}</h2><p>${texts.progressLead}</p><ul class="tiles" data-live="${HERE}?part=counts" data-mode="whole">${tooOld(older)}</ul>
 <h2>${texts.person}</h2><p>${texts.personLead}</p><form method="post" action="${HERE}/person" class="fields">
 ${field({ name: 'number', label: texts.number, type: 'tel', value: form.text('number'), hint: texts.numberHint, isRequired: true, lengthMax: 50 })}
 ${field({ name: 'account', label: texts.account, value: form.text('account'), lengthMax: 200 })}<button>${texts.count}</button></form>`;
-  return page(texts.title, main, { current: 'retention', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'retention', main, problem);
 };
 
 const set = async (visit: Visit): Promise<View> => {
@@ -52,14 +58,12 @@ const set = async (visit: Visit): Promise<View> => {
     );
     const details = lines.length > 0 ? html`<ul>${lines}</ul>` : texts.nothing;
     const fields = hidden(Object.fromEntries(KINDS.map((kind) => [kind, form.text(kind)])));
-    return page(texts.question, asked(texts.question, details, HERE, fields, texts.save), { current: 'retention' });
+    const given = { question: texts.question, details, action: HERE, fields, submit: texts.save, back: HERE };
+    return asking('retention', given);
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
   }
 };
-
-const asked = (question: string, details: Html | string, action: string, fields: Html[], submit: string): Html =>
-  html`${confirmation({ question, action, fields: [html`<div>${details}</div>`, ...fields], submit, back: HERE })}`;
 
 const rowsOf = (counts: CountsOutput): number =>
   Object.keys(texts.counts).reduce(
@@ -69,33 +73,46 @@ const rowsOf = (counts: CountsOutput): number =>
 
 const person = async (visit: Visit): Promise<View> => {
   const { act, form } = visit;
+  const number = form.text('number');
+  const account = form.text('account');
+  const query = account === '' ? {} : { account };
+  if (form.text('confirmed') === 'yes') {
+    return { kind: 'progress', title: texts.person, pieces: erasing(visit, number, query) };
+  }
   try {
-    const number = form.text('number');
-    const account = form.text('account');
-    const isConfirmed = form.text('confirmed') === 'yes';
-    const query = { dry_run: String(!isConfirmed), ...(account === '' ? {} : { account }) };
-    const counts = await act.run<CountsOutput>('person erase', { params: { number }, query });
-    if (isConfirmed) return noticed(HERE, 'erased', rowsOf(counts));
+    const counts = await act.run<CountsOutput>('person erase', {
+      params: { number },
+      query: { dry_run: 'true', ...query },
+    });
     if (counts.accounts === 0 && rowsOf(counts) === 0) throw new Problem('bad-argument', texts.unknown);
     const lines = Object.entries(texts.counts).flatMap(([name, said]) =>
       Number(counts[name] ?? 0) > 0 ? [html`<li>${texts.line(said, Number(counts[name]))}</li>`] : [],
     );
-    const question = texts.eraseQuestion(counts.accounts);
-    return page(
-      question,
-      asked(
-        question,
-        html`<ul>${lines}</ul>`,
-        `${HERE}/person`,
-        hidden({ number, account }),
-        texts.erase(rowsOf(counts)),
-      ),
-      { current: 'retention' },
-    );
+    return asking('retention', {
+      question: texts.eraseQuestion(counts.accounts),
+      details: html`<ul>${lines}</ul>`,
+      action: `${HERE}/person`,
+      fields: hidden({ number, account }),
+      submit: texts.erase(rowsOf(counts)),
+      back: HERE,
+    });
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
   }
 };
+
+/** Every account is looked through, so it may take a while: the page says so before it begins. */
+async function* erasing({ act }: Visit, number: string, query: Record<string, string>): AsyncGenerator<Html> {
+  yield html`<h1>${texts.person}</h1><p role="status">${texts.erasing}</p>`;
+  try {
+    const given = { params: { number }, query: { dry_run: 'false', ...query } };
+    const counts = await act.run<CountsOutput>('person erase', given);
+    yield html`<p class="note done" role="status">${texts.erased(rowsOf(counts))}</p>`;
+  } catch (thrown) {
+    yield problemNote(toProblem(thrown, ''));
+  }
+  yield html`<p><a href="${HERE}">${texts.back}</a></p>`;
+}
 
 export const retentionRoutes = [
   get('/retention', (visit) => show(visit)),

@@ -1,20 +1,21 @@
 import type { Cursor } from '../../domain/cursor.ts';
-import { isInSnapshot, snapshotOf } from '../../domain/ids.ts';
+import { snapshotOf } from '../../domain/ids.ts';
 import type { ScheduledMessage } from '../../domain/outbox.ts';
 import { type Html, html } from '../../html.ts';
 import { isAction } from '../acting.ts';
-import { actOnAll, actOnSelected, isForAll, scopeFields, selectedIds, snapshotOfForm } from '../bulk.ts';
+import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contact-names.ts';
-import { addressWith, confirmation, empty, noticeOf, pager, type Row, table, tableRows } from '../lists.ts';
+import { addressWith, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { readCursor, scan } from '../scan.ts';
+import { texts as listTexts } from '../texts/lists.ts';
 import { texts } from '../texts/scheduled.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, instantOf, localTime, messageText, party, time, zoneName } from '../words.ts';
 
 /** Messages that wait for their time: cancel them, or move the time. */
 
+/** The list is asked for again every few seconds. The page that asks counts all of them. */
 const COUNTED_MAX = 1_000;
-const AT_ONCE = 500;
 const UNUSED = { reference: null, recipient: null, text: null, createdAt: 0 };
 
 const scanScheduled = ({ domain, account }: Visit, after: Cursor | undefined, rowsMax?: number) =>
@@ -59,14 +60,17 @@ const show = async (visit: Visit): Promise<View> => {
   const found = await scanScheduled(visit, readCursor(query.get('after')));
   const rows = await rowsOf(visit, found.rows);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
-  const live = { url: addressWith(visit, { part: 'rows' }), mode: 'hold' as const };
-  const buttons = html`<button name="act" value="delete" class="danger">${texts.cancel}</button>${isAction('message reschedule') ? moveFields(now, zone) : ''}`;
-  const count = await countOf(visit, snapshot);
-  const list =
-    rows.length === 0
-      ? empty(texts.empty, texts.emptyHint)
-      : html`<form method="post" action="${base}/scheduled">${scopeFields(count >= COUNTED_MAX ? `${grouped(count)}+` : count, snapshot, buttons)}
-${table({ caption: texts.title, columns: texts.columns, rows, canSelect: true, ...(query.has('after') ? {} : { live }) })}</form>`;
+  const counted = (await scanScheduled(visit, undefined, COUNTED_MAX)).rows.length;
+  const list = selectableList({
+    texts,
+    action: `${base}/scheduled`,
+    rows,
+    isFiltered: false,
+    all: listTexts.onAll(counted >= COUNTED_MAX ? `${grouped(counted)}+` : counted),
+    snapshot,
+    buttons: html`<button name="act" value="delete" class="danger">${texts.cancel}</button>${isAction('message reschedule') ? moveFields(now, zone) : ''}`,
+    live: query.has('after') ? undefined : { url: addressWith(visit, { part: 'rows' }), mode: 'replace' },
+  });
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<p class="quiet">${texts.zone(zoneName(zone))}</p>${list}${pager(visit, found)}`;
   return page(texts.title, main, { current: 'scheduled' });
 };
@@ -75,26 +79,6 @@ const moveFields = (now: number, zone: string): Html =>
   html`<label for="when">${texts.moveTo}</label> <input id="when" name="when" type="datetime-local" min="${localTime(now, zone)}">
 <button name="act" value="move">${texts.move}</button>`;
 
-const countOf = async (visit: Visit, snapshot: bigint): Promise<number> =>
-  (await scanScheduled(visit, undefined, COUNTED_MAX)).rows.filter(({ id }) => isInSnapshot(snapshot, 'message', id))
-    .length;
-
-/**
- * A moved message comes again later in the list, so each id is taken once. A million ids take
- * about 20 MB while the work goes on.
- */
-async function* batches(visit: Visit, snapshot: bigint): AsyncGenerator<string[]> {
-  const seen = new Set<bigint>();
-  for (let after: Cursor | undefined; ; ) {
-    const { rows, next } = await scanScheduled(visit, after, AT_ONCE);
-    const fresh = rows.filter(({ id }) => isInSnapshot(snapshot, 'message', id) && !seen.has(id));
-    for (const { id } of fresh) seen.add(id);
-    yield fresh.map(({ id }) => id.toString());
-    if (next === null) return;
-    after = next;
-  }
-}
-
 const act = async (visit: Visit): Promise<View> => {
   const { form, base, account, zone, now } = visit;
   const isMove = form.text('act') === 'move';
@@ -102,36 +86,22 @@ const act = async (visit: Visit): Promise<View> => {
   const at = isMove ? instantOf(form.text('when'), zone) : null;
   if (isMove && (at === null || at <= now)) return noticed(back, 'badTime');
   const params = { username: account.username };
-  const bulk = {
-    title: texts.acting,
+  return actOnRows(visit, {
+    title: isMove ? texts.moving : texts.acting,
     back,
+    current: 'scheduled',
     notice: isMove ? 'move' : 'cancel',
-    act: async (ids: readonly string[]) => {
+    ...(isMove ? {} : { ask: (total: number) => ({ question: texts.question(total), submit: texts.submit(total) }) }),
+    act: async (ids) => {
       if (at === null) {
         return (await visit.act.run<{ cancelled: number }>('message cancel-many', { params, body: { ids } })).cancelled;
       }
       const body = { ids, sendAt: new Date(at).toISOString() };
       return (await visit.act.run<{ moved: number }>('message reschedule', { params, body })).moved;
     },
-  };
-  const snapshot = snapshotOfForm(visit);
-  const total = isForAll(visit) ? await countOf(visit, snapshot) : selectedIds(visit).length;
-  if (total === 0) return noticed(back, 'nothing');
-  if (!isMove && form.text('confirmed') !== 'yes') return askToCancel(visit, total);
-  return isForAll(visit) ? actOnAll(visit, bulk, batches(visit, snapshot), total) : actOnSelected(visit, bulk);
-};
-
-const askToCancel = ({ form, base }: Visit, total: number): View => {
-  const fields = form.fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
-  const question = total >= COUNTED_MAX ? texts.questionMany(total) : texts.question(total);
-  const given = {
-    question,
-    action: `${base}/scheduled`,
-    fields,
-    submit: texts.submit(total),
-    back: `${base}/scheduled`,
-  };
-  return page(question, confirmation(given), { current: 'scheduled' });
+    batches: (snapshot) =>
+      idBatches((after, rowsMax) => scanScheduled(visit, after, rowsMax), snapshot, { once: isMove }),
+  });
 };
 
 export const scheduledRoutes = [get('/scheduled', show), post('/scheduled', act)];

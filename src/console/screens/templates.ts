@@ -3,22 +3,20 @@ import { html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { isAction } from '../acting.ts';
-import { empty, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
+import { listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { texts } from '../texts/templates.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { messageText } from '../words.ts';
 
 /** Texts that are sent often. */
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, base, account, query, form } = visit;
-  const after = query.get('after');
+  const { act, base, account, form } = visit;
   const { items, next } = await act.run<{ items: { id: string; text: string }[]; next: string | null }>(
     'template list',
     {
       params: { username: account.username },
-      query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+      query: pageQuery(visit),
     },
   );
   const rows = items.map(({ id, text }) => ({
@@ -30,14 +28,11 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
 <form method="post" action="${base}/templates/${id}/remove"><button aria-label="${texts.remove}: ${text.slice(0, 40)}">${texts.remove}</button></form></div>`,
     ],
   }));
-  const list =
-    rows.length > 0
-      ? table({ caption: texts.title, columns: texts.columns, rows })
-      : empty(texts.empty, texts.emptyHint);
+  const list = listOf(texts, rows);
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/templates" class="fields"><p><label for="text">${texts.text}</label>
 <textarea id="text" name="text" required maxlength="${TEMPLATE_LENGTH_MAX}">${form.raw('text')}</textarea></p><button class="main">${texts.submit}</button></form>`;
-  return page(texts.title, main, { current: 'templates', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'templates', main, problem);
 };
 
 const add = async (visit: Visit): Promise<View> => {

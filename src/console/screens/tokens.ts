@@ -1,9 +1,19 @@
 import { html } from '../../html.ts';
 import { scopes } from '../../operator/action.ts';
 import type { Problem } from '../../problem.ts';
-import { confirmation, empty, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
-import { texts as peopleTexts } from '../texts/people.ts';
+import {
+  asking,
+  field,
+  hidden,
+  listOf,
+  noticeOf,
+  pageQuery,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  screen,
+} from '../lists.ts';
+import { texts } from '../texts/tokens.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { time } from '../words.ts';
 
@@ -19,14 +29,12 @@ interface TokenOutput {
   readonly revokedAt: string | null;
 }
 
-const texts = peopleTexts.tokens;
 const HERE = '/console/tokens';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, query, zone, form } = visit;
-  const after = query.get('after');
+  const { act, zone, form } = visit;
   const { items, next } = await act.run<{ items: TokenOutput[]; next: string | null }>('token list', {
-    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+    query: pageQuery(visit),
   });
   const rows = items.map((token) => ({
     key: token.id,
@@ -42,10 +50,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
         : html`<form method="post" action="${HERE}/revoke">${hidden({ token: token.id, name: token.name })}<button aria-label="${texts.revoke} ${token.name}">${texts.revoke}</button></form>`,
     ],
   }));
-  const list =
-    rows.length > 0
-      ? table({ caption: texts.title, columns: texts.columns, rows })
-      : empty(texts.empty, texts.emptyHint);
+  const list = listOf(texts, rows);
   const choices = scopes.map(
     (scope) =>
       html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${scope}</label>`,
@@ -53,7 +58,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100 })}
 ${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}<fieldset><legend>${texts.scopes}</legend>${choices}</fieldset><button class="main">${texts.submit}</button></form>`;
-  return page(texts.title, main, { current: 'tokens', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'tokens', main, problem);
 };
 
 const add = async (visit: Visit): Promise<View> => {
@@ -76,11 +81,13 @@ const revoke = async ({ act, form }: Visit): Promise<View> => {
   const fields = { token: form.text('token'), name: form.text('name') };
   if (form.text('confirmed') !== 'yes') {
     const question = texts.question(fields.name);
-    return page(
+    return asking('tokens', {
       question,
-      confirmation({ question, action: `${HERE}/revoke`, fields: hidden(fields), submit: texts.revoke, back: HERE }),
-      { current: 'tokens' },
-    );
+      action: `${HERE}/revoke`,
+      fields: hidden(fields),
+      submit: texts.revoke,
+      back: HERE,
+    });
   }
   await act.run('token revoke', { params: { id: fields.token } });
   return noticed(HERE, 'revoked');

@@ -1,9 +1,20 @@
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { confirmation, empty, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
-import { texts as operatorTexts } from '../texts/operator.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import {
+  asking,
+  empty,
+  field,
+  hidden,
+  noticeOf,
+  pageQuery,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  screen,
+  table,
+} from '../lists.ts';
+import { texts } from '../texts/unrouted.ts';
+import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { messageText, party, time } from '../words.ts';
 
 /** Incoming messages without a route, and the routes. */
@@ -23,15 +34,13 @@ interface RouteOutput {
   readonly username: string;
 }
 
-const texts = operatorTexts.unrouted;
 const ROUTES_MAX = 500;
 const HERE = '/console/unrouted';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, query, zone } = visit;
-  const after = query.get('after');
+  const { act, zone } = visit;
   const { items, next } = await act.run<{ items: UnroutedOutput[]; next: string | null }>('unrouted list', {
-    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+    query: pageQuery(visit),
   });
   const rows = items.map(({ id, connector, sender, destination, text, receivedAt }) => ({
     key: id,
@@ -50,7 +59,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       ? empty(texts.empty, texts.emptyHint)
       : html`${table({ caption: texts.title, columns: texts.columns, rows })}<form method="post" action="${HERE}" class="buttons"><button name="act" value="replay">${texts.replay}</button></form>`;
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}${await routes(visit)}`;
-  return page(texts.title, main, { current: 'unrouted', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'unrouted', main, problem);
 };
 
 async function routes({ act, form }: Visit): Promise<Html> {
@@ -121,8 +130,6 @@ async function change({ act: acting, form }: Visit): Promise<View | null> {
 }
 
 const ask = (question: string, fields: Record<string, string>, submit: string): View =>
-  page(question, confirmation({ question, action: HERE, fields: hidden(fields), submit, back: HERE }), {
-    current: 'unrouted',
-  });
+  asking('unrouted', { question, action: HERE, fields: hidden(fields), submit, back: HERE });
 
 export const unroutedRoutes = [get('/unrouted', (visit) => show(visit)), post('/unrouted', act)];

@@ -1,9 +1,21 @@
 import { EVENT_TYPES } from '../../domain/events.ts';
 import { html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { confirmation, empty, field, hidden, noticeOf, pagerOf, problemNote, refusalOf, table } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
-import { texts as peopleTexts } from '../texts/people.ts';
+import {
+  asking,
+  empty,
+  field,
+  hidden,
+  listOf,
+  noticeOf,
+  pageQuery,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  screen,
+  table,
+} from '../lists.ts';
+import { texts } from '../texts/webhooks.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { time } from '../words.ts';
 
@@ -26,14 +38,12 @@ interface AttemptOutput {
   readonly nextAt: string | null;
 }
 
-const texts = peopleTexts.webhooks;
 const HERE = '/console/webhooks';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, query, form } = visit;
-  const after = query.get('after');
+  const { act, form } = visit;
   const { items, next } = await act.run<{ items: WebhookOutput[]; next: string | null }>('webhook list', {
-    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+    query: pageQuery(visit),
   });
   const button = (value: string, label: string, url: string) =>
     html`<button name="act" value="${value}" aria-label="${label}: ${url}">${label}</button>`;
@@ -44,13 +54,10 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       html`${events.join(', ')}`,
       html`${username ?? texts.all}`,
       html`<span class="${state === 'disabled' ? 'bad' : ''}">${texts[state]}</span> ${disabledReason ?? ''}`,
-      html`<form method="post" action="${HERE}" class="buttons">${hidden({ id, url })}${state === 'disabled' ? button('enable', texts.enable, url) : ''}${button('rotate', texts.rotate, url)}${button('remove', texts.remove, url)}</form>`,
+      html`<form method="post" action="${HERE}" class="buttons">${hidden({ id, url })}${state === 'disabled' ? button('enable', texts.enable, url) : button('test', texts.test, url)}${button('rotate', texts.rotate, url)}${button('remove', texts.remove, url)}</form>`,
     ],
   }));
-  const list =
-    rows.length > 0
-      ? table({ caption: texts.title, columns: texts.columns, rows })
-      : empty(texts.empty, texts.emptyHint);
+  const list = listOf(texts, rows);
   const choices = EVENT_TYPES.map(
     (event) =>
       html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${event}</label>`,
@@ -59,7 +66,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'url', label: texts.url, type: 'url', value: form.text('url'), isRequired: true, lengthMax: 2_000 })}
 <fieldset><legend>${texts.events}</legend>${choices}</fieldset>${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}
 <p><label class="choice"><input type="checkbox" name="full"> ${texts.full}</label></p><button class="main" name="act" value="add">${texts.submit}</button></form>`;
-  return page(texts.title, main, { current: 'webhooks', ...(problem ? { status: 400 } : {}) });
+  return screen(texts.title, 'webhooks', main, problem);
 };
 
 const secretPage = (secret: string): View =>
@@ -86,23 +93,22 @@ const act = async (visit: Visit): Promise<View> => {
       }
       case 'rotate':
         return secretPage((await acting.run<{ secret: string }>('webhook rotate', { params })).secret);
+      case 'test':
+        await acting.run('webhook test', { params });
+        return noticed(`${HERE}/${params.id}`, 'tested');
       case 'enable':
         await acting.run('webhook enable', { params });
         return noticed(HERE, 'enabled');
       default: {
         if (form.text('confirmed') !== 'yes') {
           const question = texts.question(form.text('url'));
-          return page(
+          return asking('webhooks', {
             question,
-            confirmation({
-              question,
-              action: HERE,
-              fields: hidden({ ...params, act: 'remove' }),
-              submit: texts.remove,
-              back: HERE,
-            }),
-            { current: 'webhooks' },
-          );
+            action: HERE,
+            fields: hidden({ ...params, act: 'remove' }),
+            submit: texts.remove,
+            back: HERE,
+          });
         }
         await acting.run('webhook remove', { params });
         return noticed(HERE, 'removed');
@@ -114,12 +120,11 @@ const act = async (visit: Visit): Promise<View> => {
 };
 
 const attempts = async (visit: Visit): Promise<View> => {
-  const { act: acting, params, query, zone } = visit;
-  const after = query.get('after');
+  const { act: acting, params, zone } = visit;
   const id = params.id ?? '';
   const { items, next } = await acting.run<{ items: AttemptOutput[]; next: string | null }>('webhook attempts', {
     params: { id },
-    query: { limit: String(PAGE_ROWS), ...(after ? { after } : {}) },
+    query: pageQuery(visit),
   });
   const rows = items.map(({ eventId, type, number, at, status, error, nextAt }) => ({
     key: `${eventId}/${number}`,
@@ -136,11 +141,10 @@ const attempts = async (visit: Visit): Promise<View> => {
     rows.length > 0
       ? table({ caption: texts.attempts, columns: texts.attemptColumns, rows })
       : empty(texts.noAttempts, texts.noAttemptsHint);
-  return page(
-    texts.attempts,
-    html`<h1>${texts.attempts}</h1>${noticeOf(visit, texts.notices)}${list}${pagerOf(visit, next)}`,
-    { current: 'webhooks' },
-  );
+  if (visit.query.get('part') === 'rows') return { kind: 'fragment', html: list };
+  const live = visit.query.has('after') ? '' : html` data-live="${visit.path}?part=rows" data-mode="whole"`;
+  const main = html`<h1>${texts.attempts}</h1>${noticeOf(visit, texts.notices)}<div${live}>${list}</div>${pagerOf(visit, next)}`;
+  return page(texts.attempts, main, { current: 'webhooks' });
 };
 
 const resend = async ({ act: acting, params, form }: Visit): Promise<View> => {

@@ -7,7 +7,7 @@ export const texts = {
     networks === null
       ? 'The account can be used from every network.'
       : `The account can be used only from: ${networks.replaceAll(',', ', ')}.`,
-  userIdColumns: ['Hash', 'Made', 'State', ''],
+  userIdColumns: ['Hash', 'Made', 'Last used', 'State', ''],
   newUserId: 'Make a new user_id',
   shownOnce: 'This is shown only now. Copy it to a safe place.',
   valid: 'valid',

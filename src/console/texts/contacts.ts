@@ -1,4 +1,4 @@
-import { counted, grouped } from '../words.ts';
+import { counted } from '../words.ts';
 
 /** Texts of contacts and groups. */
 export const texts = {
@@ -23,16 +23,23 @@ export const texts = {
   emptyHint: 'Add the first one below, or import a CSV file.',
   noMatch: 'No contact matches.',
   noMatchHint: 'Search for less.',
-  twice: (count: number) =>
-    count === 1
-      ? 'Another contact has the same number. That is allowed.'
-      : `${grouped(count)} other contacts have the same number. That is allowed.`,
   write: 'Write',
+  contact: (name: string) => `the contact ${name}`,
+  total: (said: string, count: number) => `${said} ${count === 1 ? 'contact' : 'contacts'} in all.`,
+  writeAll: 'Write to the selected ones',
+  moveTo: 'Group',
+  move: 'Move to the group',
+  removeMany: (count: number) => `Remove ${counted(count, 'contact')}? This cannot be undone.`,
+  removeSubmit: (count: number) => `Remove ${counted(count, 'contact')}`,
   notices: {
     added: 'The contact is added.',
     twice: 'The contact is added. Another contact has the same number. That is allowed.',
     changed: 'The contact is changed.',
     removed: 'The contact is removed.',
+    nothing: 'Nothing was selected, so nothing was done.',
+    moved: (count: bigint) => `Moved ${counted(count, 'contact')}.`,
+    removedMany: (count: bigint) =>
+      `Removed ${counted(count, 'contact')}. Those that were gone already are not counted.`,
   },
   groups: {
     title: 'Groups',

@@ -19,6 +19,6 @@ export const texts = {
   empty: 'No credits have moved yet.',
   emptyHint: 'Ask the operator for credits.',
   wrong: 'The sums do not add up here. Please tell the operator: columba check --ledger finds the reason.',
-  noMatch: 'No movement of this kind on this page.',
-  noMatchHint: 'Go on to the next page.',
+  noMatch: 'No movement of this kind.',
+  noMatchHint: 'Show everything to see the others.',
 } as const;

@@ -24,8 +24,16 @@ export const texts = {
     ['#', 'delete'],
   ],
   close: 'Close',
-  signedOut: 'You were signed out. What you have typed is still here. Sign in in another tab, then go on.',
-  newRows: '{count} new – show',
+  /** For the script, as data attributes of the body. */
+  script: {
+    'signed-out': 'You were signed out. What you have typed is still here. Sign in in another tab, then go on.',
+    show: '{count} new – show',
+    'new-one': '1 new message',
+    'new-many': '{count} new messages',
+    copy: 'Copy',
+    copied: 'Copied',
+    'not-copied': 'Not copied',
+  },
   holder: {
     overview: 'Overview',
     inbox: 'Inbox',
@@ -48,6 +56,7 @@ export const texts = {
     webhooks: 'Webhooks',
     audit: 'Audit',
     retention: 'Retention',
+    migration: 'Migration',
     tokens: 'Tokens',
     operators: 'Operators',
     access: 'Access',

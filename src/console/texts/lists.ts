@@ -12,7 +12,7 @@ export const texts = {
   select: (what: string) => `Select ${what}`,
   selectPage: 'Select all on this page',
   onSelected: 'the selected ones',
-  onAll: (count: string) => `all ${count} that match`,
+  onAll: (count: number | string) => `all ${typeof count === 'number' ? grouped(count) : count} that match`,
   actOn: 'Act on',
   readFar: (read: number) => `The search read the newest ${grouped(read)} entries and stopped there.`,
   readOn: 'Search further back',

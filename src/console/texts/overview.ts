@@ -10,6 +10,7 @@ export const texts = {
   free: 'Credits free',
   held: 'Credits held',
   last: 'Last received',
+  columns: ['From', 'Text', 'Received'],
   more: 'All received messages',
   stopped: 'Nothing goes out now: the way to the carrier does not work since',
   nothingLost: 'Nothing is lost. Your messages go out when it works again.',

@@ -1,4 +1,4 @@
-import { counted, grouped } from '../words.ts';
+import { counted } from '../words.ts';
 
 /** Texts of the list of scheduled messages. */
 export const texts = {
@@ -12,10 +12,9 @@ export const texts = {
   empty: 'No message is scheduled.',
   emptyHint: 'Choose a time when you write a message, and it waits here.',
   question: (count: number) => `Cancel ${counted(count, 'scheduled message')}? Their credits are free again.`,
-  questionMany: (count: number) =>
-    `Cancel all scheduled messages that were there when the list was shown (${grouped(count)} or more)?`,
   submit: (count: number) => `Cancel ${counted(count, 'message')}`,
   acting: 'Cancelling scheduled messages',
+  moving: 'Moving scheduled messages',
   badTime: 'Choose a day and a time in the future.',
   notices: {
     nothing: 'Nothing was selected, so nothing was done.',

@@ -1,5 +1,9 @@
-/** Delivery statuses in plain words, and what to do about them. */
-export const statuses: Readonly<Record<string, { readonly words: string; readonly hint: string }>> = {
+import type { DELIVERY_STATUSES } from '../../domain/outbox.ts';
+
+/** Delivery statuses in plain words, and what to do about them. The compiler misses none. */
+export const statuses: Readonly<
+  Record<(typeof DELIVERY_STATUSES)[number], { readonly words: string; readonly hint: string }>
+> = {
   QUEUED: { words: 'Waiting', hint: 'It waits to be given to the carrier.' },
   SUBMITTED: { words: 'Given to the carrier', hint: 'The carrier has it and has not reported yet.' },
   ENROUTE: { words: 'On its way', hint: 'The carrier tries to deliver it.' },
@@ -14,6 +18,3 @@ export const statuses: Readonly<Record<string, { readonly words: string; readonl
   },
   REJECTED: { words: 'Refused', hint: 'The carrier has refused it. The reason is on the page of the message.' },
 };
-export const FAILED: readonly string[] = ['EXPIRED', 'DELETED', 'UNDELIVERABLE', 'UNKNOWN', 'REJECTED'];
-/** No more changes are expected of these by themselves. */
-export const RESTING: readonly string[] = ['DELIVERED', ...FAILED];

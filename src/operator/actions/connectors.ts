@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { connectorFigures } from '../../domain/connector-figures.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/connectors.ts';
 import { checkConfig, kindNames, kinds, shownConfig } from '../../gateway/kinds.ts';
 import { type Action, action } from '../action.ts';
@@ -27,6 +28,8 @@ const connector = z.strictObject({
   permanent: z.int().describe('Permanent refusals.'),
   unsure: z.int().describe('Submissions without an answer.'),
   lastAcceptedAt: instant.nullable(),
+  lastError: z.string().nullable().describe('Why the last submission was refused that was.'),
+  lastErrorAt: instant.nullable(),
   config: z.record(z.string(), z.unknown()).describe('Its configuration, without secrets.'),
 });
 
@@ -42,6 +45,8 @@ const shown = (record: ConnectorRecord): z.output<typeof connector> => ({
   ratePerSecond: record.ratePerSecond,
   ...record.counts,
   lastAcceptedAt: record.lastAcceptedAt,
+  lastError: record.lastError,
+  lastErrorAt: record.lastErrorAt,
   config: shownConfig(record.kind, record.config),
 });
 
@@ -60,8 +65,21 @@ const CONNECTOR = {
   permanent: 0,
   unsure: 0,
   lastAcceptedAt: '2026-11-15T12:00:00.000Z',
+  lastError: 'throttled',
+  lastErrorAt: '2026-11-15T11:59:00.000Z',
   config: { receiptAfterMs: 1000 },
 };
+
+const listed = connector.extend({
+  waiting: z.int().describe('Messages that are due and wait for it; at most 100000 are counted.'),
+  oldestDueAt: instant.nullable().describe('Since when the oldest of them is due.'),
+  lastMinute: z.int().describe('Parts submitted in the last minute; at most 1000 are counted.'),
+  receiptLagMs: z
+    .int()
+    .nullable()
+    .describe('The median time from a submission to its last receipt, of up to 1000 that are older than a minute.'),
+});
+const LISTED = { ...CONNECTOR, waiting: 0, oldestDueAt: null, lastMinute: 12, receiptLagMs: 1200 };
 
 const list = action({
   name: 'connector list',
@@ -69,8 +87,8 @@ const list = action({
   method: 'GET',
   path: '/connectors',
   summary: 'List the connectors and how they do.',
-  output: z.strictObject({ items: z.array(connector) }),
-  example: { output: { items: [CONNECTOR] } },
+  output: z.strictObject({ items: z.array(listed) }),
+  example: { output: { items: [LISTED] } },
   command: {
     say: ({ items }) =>
       items
@@ -81,7 +99,12 @@ const list = action({
         )
         .join('\n') || 'There is no connector yet. The service makes a loopback at its first start.',
   },
-  run: async ({ database, now }) => ({ items: (await createConnectors(database, now).list()).map(shown) }),
+  run: async ({ database, now }) => {
+    const records = await createConnectors(database, now).list();
+    const figures = await connectorFigures(database, records, now());
+    const none = { waiting: 0, oldestDueAt: null, lastMinute: 0, receiptLagMs: null };
+    return { items: records.map((record) => ({ ...shown(record), ...(figures.get(record.name) ?? none) })) };
+  },
 });
 
 const show = action({

@@ -3,6 +3,7 @@ import { type Acceptance, createAccepting, type NewMessages, type SendingAccount
 import { accountRecord } from '../../domain/account-records.ts';
 import { armSchedule } from '../../domain/arming.ts';
 import { DECISIONS, decide } from '../../domain/deciding.ts';
+import { linkResent } from '../../domain/resending.ts';
 import { badField, conflict } from '../../problem.ts';
 import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
@@ -145,6 +146,7 @@ const resend = accountAction({
   method: 'POST',
   path: '/accounts/{username}/messages/{id}/resend',
   summary: 'Send a sent message once more, as a new message.',
+  description: 'The history of each of the two names the other.',
   params: messageParams,
   output: acceptance,
   status: 202,
@@ -152,12 +154,14 @@ const resend = accountAction({
   example: { params: { username: 'acme', id: '2001' }, output: ACCEPTED },
   command: { say: ({ accepted }) => `Accepted as ${accepted[0]?.id}.` },
   run: async (services, { params: { id } }) => {
-    const { recipient, text, reference } = await domainOf(services).messages.sent(services.account.id, id);
+    const { recipient, text, reference, status } = await domainOf(services).messages.sent(services.account.id, id);
     if (recipient === null || text === null) throw conflict('The message has no recipient or no text.');
     const given = { recipients: [{ number: recipient, text }], sender: null, reference, sendAt: null, notAfter: null };
     const result = await acceptingOf(services).accept(services.account.id, await sendingAccount(services), given);
     const [refused] = result.refused;
     if (refused) throw conflict(`The message cannot be sent again: ${refused.detail}.`);
+    const added = { id: result.accepted[0]?.id ?? 0n, isScheduled: result.isShifted };
+    await linkResent(services.database, services.account.id, { id, status }, added, services.now());
     return shown(result);
   },
 });

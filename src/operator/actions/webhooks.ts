@@ -8,6 +8,7 @@ import {
   removeWebhook,
   resendEvent,
   rotateSecret,
+  testWebhook,
   type Webhook,
   type WebhookAttempt,
   webhooksAfter,
@@ -229,4 +230,26 @@ const resend = action({
   },
 });
 
-export const webhookActions: readonly Action[] = [list, add, remove, enable, rotate, attempts, resend];
+const test = action({
+  name: 'webhook test',
+  scope: 'gateway',
+  method: 'POST',
+  path: '/webhooks/{id}/test',
+  summary: 'Deliver an event of the type webhook.test, which tells nothing, to a webhook.',
+  description: 'It is signed, tried again and listed among the attempts as any other.',
+  params,
+  output: z.strictObject({ eventId: id, dueAt: instant }),
+  status: 202,
+  problems: ['not-found', 'conflict'],
+  example: {
+    params: { id: EXAMPLE.id },
+    output: { eventId: '1152921504606846976', dueAt: '2026-11-15T12:00:00.000Z' },
+  },
+  command: { say: (output) => `The event ${output.eventId} is delivered. See columba webhook attempts.` },
+  run: async ({ database, now }, { params: { id: webhook } }) => {
+    const dueAt = now();
+    return { eventId: await testWebhook(database, webhook, dueAt), dueAt };
+  },
+});
+
+export const webhookActions: readonly Action[] = [list, add, remove, enable, rotate, attempts, resend, test];

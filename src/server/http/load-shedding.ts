@@ -23,6 +23,8 @@ export interface LoadShedder {
   accepted(): void;
   /** Sends a rejection after the time of Retry-After. */
   delayRejection(send: () => void): void;
+  /** For work that comes after all requests, such as pages of the console. */
+  readonly load: Load;
   /** Requests that are being handled. */
   readonly waiting: number;
   /** Requests that were rejected since the start. */
@@ -30,6 +32,12 @@ export interface LoadShedder {
 }
 
 export type Verdict = 'now' | 'later' | 'reject';
+
+/**
+ * behind: requests wait for their turn, or half as many as may wait for the disk or the database.
+ * overloaded: a request that arrived now would be rejected.
+ */
+export type Load = 'free' | 'behind' | 'overloaded';
 
 export interface LoadSheddingSettings {
   readonly turnMaxMs: number;
@@ -147,6 +155,12 @@ export function createLoadShedder(settings: LoadSheddingSettings, time: Time = R
       isAccepting = true;
     },
     delayRejection,
+    get load() {
+      const first = queued.first;
+      // The same limits as in decide().
+      if (waiting >= waitingMax || (first && 2 * (time.now() - first.since) > turnMaxMs)) return 'overloaded';
+      return first || 2 * waiting >= waitingMax ? 'behind' : 'free';
+    },
     get waiting() {
       return waiting;
     },

@@ -5,7 +5,7 @@ import { type AddressRules, createAddresses } from './client-address.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { createSlots, type SlotSettings } from './connection-slots.ts';
 import { tooManyConnections } from './error-response.ts';
-import { createLoadShedder, type LoadSheddingSettings, RETRY_AFTER_MS } from './load-shedding.ts';
+import { createLoadShedder, type Load, type LoadSheddingSettings, RETRY_AFTER_MS } from './load-shedding.ts';
 import { createOpenBodies } from './open-bodies.ts';
 import { createPollBatches } from './poll-batch.ts';
 import { createRequests, type RequestLimits } from './request.ts';
@@ -37,6 +37,8 @@ export interface HttpServer {
   readonly traffic: Traffic;
   /** Delays a response. Meanwhile load shedding does not count its request. */
   holdBack(wait: () => Promise<void>): Promise<void>;
+  /** For work that comes after all requests. */
+  readonly load: Load;
   /** Throws Problem `too-many` where there is no room for another answer in pieces. */
   admitPieces(owner: bigint | undefined): void;
   /**
@@ -113,6 +115,9 @@ export async function listen(settings: HttpSettings, handle: Handler): Promise<H
     get traffic() {
       const { bytes: unsentBytes, refused: unsentRefused } = unsent;
       return { connectionsOpen: slots.size, bytesSent, refused: loadShedder.rejected, unsentBytes, unsentRefused };
+    },
+    get load() {
+      return loadShedder.load;
     },
     admitPieces: unsent.admit,
     async holdBack(wait) {

@@ -165,6 +165,14 @@ export const migrations: readonly Migration[] = [
   { version: 15, name: 'use of user_ids', sql: userIdUseTable },
   { version: 16, name: 'accounts of an old server', sql: migratedAccountTables },
   { version: 17, name: 'traffic of a migration', sql: migrationTrafficTables },
+  {
+    version: 18,
+    name: 'last errors of connectors',
+    sql: `
+      alter table carrier_connector add column last_error text;
+      alter table carrier_connector add column last_error_at bigint;
+    `,
+  },
 ];
 
 /**

@@ -17,12 +17,14 @@ export interface ConnectorRow {
   permanent: bigint;
   unsure: bigint;
   last_accepted_at: bigint | null;
+  last_error: string | null;
+  last_error_at: bigint | null;
   updated_at: bigint;
 }
 type One = { name: string };
 
 const columns = `name, kind, config, origin, is_default, submissions_max, rate_per_second, paused_at, down_since, down_reason,
-  accepted, temporary, permanent, unsure, last_accepted_at, updated_at`;
+  accepted, temporary, permanent, unsure, last_accepted_at, last_error, last_error_at, updated_at`;
 const affects = 'none';
 
 export const all = statement<Record<string, never>, ConnectorRow>(
@@ -87,12 +89,21 @@ export const setUp = statement<One>(
   { affects },
 );
 export const addCounts = statement<
-  One & { accepted: number; temporary: number; permanent: number; unsure: number; lastAcceptedAt: number | null }
+  One & {
+    accepted: number;
+    temporary: number;
+    permanent: number;
+    unsure: number;
+    lastAcceptedAt: number | null;
+    lastError: string | null;
+    lastErrorAt: number | null;
+  }
 >(
   'connectors.addCounts',
   `update carrier_connector set accepted = accepted + :accepted, temporary = temporary + :temporary,
      permanent = permanent + :permanent, unsure = unsure + :unsure,
-     last_accepted_at = coalesce(:lastAcceptedAt, last_accepted_at) where name = :name`,
+     last_accepted_at = coalesce(:lastAcceptedAt, last_accepted_at),
+     last_error = coalesce(:lastError, last_error), last_error_at = coalesce(:lastErrorAt, last_error_at) where name = :name`,
   { affects },
 );
 /**

@@ -9,6 +9,11 @@ export const contact = statement<Contact, ContactRow>(
   'contactRecords.contact',
   'select contact_id, name, surname, mobile, group_id from contact where account_id = :account and contact_id = :id',
 );
+/** Counts up to a limit: an account may have millions. */
+export const count = statement<{ account: AccountKey; limit: number }, { total: bigint }>(
+  'contactRecords.count',
+  'select count(*) as total from (select 1 from contact where account_id = :account order by contact_id {limit :limit}) as counted',
+);
 export const setContact = statement<
   Contact & {
     name: string | null;

@@ -5,6 +5,18 @@ type Owned = { owner: string; operator: bigint | null; accountId: bigint | null 
 type ByOwner = { owner: string };
 const none = { affects: 'none' } as const;
 
+/** All that somebody has in a table. */
+const deleteOf = (name: string, table: string) =>
+  statement<ByOwner>(`signIn.${name}`, `delete from ${table} where owner = :owner`, none);
+/** The oldest rows of a table whose time is over, some at once. */
+const deleteOld = (name: string, table: string, key: string, time: string) =>
+  statement<{ before: number; limit: number }>(
+    `signIn.${name}`,
+    `delete from ${table} where ${key} in
+     (select ${key} from ${table} where ${time} < :before order by ${time} {limit :limit})`,
+    none,
+  );
+
 export interface AccountSignInRow {
   account_id: bigint;
   username: string;
@@ -47,17 +59,8 @@ export const deleteLink = statement<{ hash: string }>(
   'delete from sign_in_link where link_hash = :hash',
   none,
 );
-export const deleteLinksOf = statement<ByOwner>(
-  'signIn.deleteLinksOf',
-  'delete from sign_in_link where owner = :owner',
-  none,
-);
-export const deleteOldLinks = statement<{ before: number; limit: number }>(
-  'signIn.deleteOldLinks',
-  `delete from sign_in_link where link_hash in
-     (select link_hash from sign_in_link where expires_at < :before order by expires_at {limit :limit})`,
-  none,
-);
+export const deleteLinksOf = deleteOf('deleteLinksOf', 'sign_in_link');
+export const deleteOldLinks = deleteOld('deleteOldLinks', 'sign_in_link', 'link_hash', 'expires_at');
 
 export interface SessionRow {
   session_id: bigint;
@@ -125,12 +128,7 @@ export const deleteSessionsOf = statement<ByOwner & { keep: bigint }>(
   'delete from session where owner = :owner and session_id <> :keep',
   none,
 );
-export const deleteOldSessions = statement<{ before: number; limit: number }>(
-  'signIn.deleteOldSessions',
-  `delete from session where session_hash in
-     (select session_hash from session where expires_at < :before order by expires_at {limit :limit})`,
-  none,
-);
+export const deleteOldSessions = deleteOld('deleteOldSessions', 'session', 'session_hash', 'expires_at');
 
 export interface FactorRow {
   secret: string;
@@ -156,11 +154,7 @@ export const factorUsed = statement<ByOwner & { step: number; confirmedAt: numbe
    where owner = :owner and last_step < :step`,
   none,
 );
-export const deleteFactor = statement<ByOwner>(
-  'signIn.deleteFactor',
-  'delete from second_factor where owner = :owner',
-  none,
-);
+export const deleteFactor = deleteOf('deleteFactor', 'second_factor');
 export const addRecoveryCode = statement<Owned & { hash: string }>(
   'signIn.addRecoveryCode',
   `insert into recovery_code (owner, operator_id, account_id, code_hash) values (:owner, :operator, :accountId, :hash)`,
@@ -171,11 +165,7 @@ export const useRecoveryCode = statement<ByOwner & { hash: string }>(
   'delete from recovery_code where owner = :owner and code_hash = :hash',
   none,
 );
-export const deleteRecoveryCodes = statement<ByOwner>(
-  'signIn.deleteRecoveryCodes',
-  'delete from recovery_code where owner = :owner',
-  none,
-);
+export const deleteRecoveryCodes = deleteOf('deleteRecoveryCodes', 'recovery_code');
 export const countRecoveryCodes = statement<ByOwner, { total: bigint }>(
   'signIn.countRecoveryCodes',
   'select count(*) as total from recovery_code where owner = :owner',
@@ -199,9 +189,4 @@ export const clearFailures = statement<{ hash: string }>(
   'delete from sign_in_failure where key_hash = :hash',
   none,
 );
-export const deleteOldFailures = statement<{ before: number; limit: number }>(
-  'signIn.deleteOldFailures',
-  `delete from sign_in_failure where key_hash in
-     (select key_hash from sign_in_failure where failed_at < :before order by failed_at {limit :limit})`,
-  none,
-);
+export const deleteOldFailures = deleteOld('deleteOldFailures', 'sign_in_failure', 'key_hash', 'failed_at');

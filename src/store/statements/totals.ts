@@ -34,3 +34,27 @@ export const sending = statement<
      (select min(next_due_at) from dispatch_account where next_due_at <= :now) as oldest_due_at,
      (select count(*) from dispatch where state in ('unsure', 'undecided')) as undecided`,
 );
+
+/** Messages that are due, by the connector that their account names; null for the default one. */
+export const waitingByConnector = statement<
+  { now: number; limit: number },
+  { connector: string | null; waiting: bigint; oldest_due_at: bigint }
+>(
+  'totals.waitingByConnector',
+  `select connector, count(*) as waiting, min(due_at) as oldest_due_at from (
+     select account.connector, due_at from dispatch_account
+       join account on account.account_id = dispatch_account.account_id
+       join dispatch on dispatch.account_id = dispatch_account.account_id
+     where next_due_at <= :now and state = 'waiting' and due_at <= :now {limit :limit}) as due
+   group by connector`,
+);
+
+/** The newest submissions of all accounts whose ids come before one: how connectors do. */
+export const submissionsBefore = statement<
+  { before: string; limit: number },
+  { connector: string; submitted_at: bigint; status_at: bigint | null }
+>(
+  'totals.submissionsBefore',
+  `select connector, submitted_at, status_at from attempt where attempt_id < :before
+   order by attempt_id desc {limit :limit}`,
+);

@@ -123,6 +123,13 @@ export const attemptsBefore = statement<
      and (webhook_attempt.at, webhook_attempt.event_id, number) < (:beforeAt, :beforeEvent, :beforeNumber)
    order by webhook_attempt.at desc, webhook_attempt.event_id desc, number desc {limit :limit}`,
 );
+/** An event of no account, for one webhook. */
+export const addTest = statement<Delivery & { at: number }>(
+  'webhooks.addTest',
+  `insert into webhook_delivery (webhook_id, event_id, account_id, type, at, data, due_at, attempts, lease_until)
+   values (:webhook, :event, null, 'webhook.test', :at, '{}', :at, 0, 0)`,
+  none,
+);
 /** The schedule begins anew after `attempts`; their numbers go on. */
 export const resendDelivery = statement<Delivery & { dueAt: number }>(
   'webhooks.resend',

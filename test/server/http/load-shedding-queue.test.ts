@@ -205,4 +205,21 @@ describe('the signs of overload', () => {
     loadShedder.end();
     assert.equal(come(0), 'now');
   });
+
+  test('tells other work of the process how far behind it is', async () => {
+    const { loadShedder, come, endTurn, loop } = fakeLoop({ turnMaxMs: 100, waitingMax: 4 });
+    assert.equal(loadShedder.load, 'free');
+    come(20);
+    assert.equal(come(20), 'later');
+    assert.equal(loadShedder.load, 'behind');
+    loop.now += 60;
+    assert.equal(loadShedder.load, 'overloaded');
+    await endTurn();
+    await endTurn();
+    assert.equal(loadShedder.load, 'free');
+    for (const expected of ['free', 'behind', 'behind', 'overloaded']) {
+      loadShedder.begin();
+      assert.equal(loadShedder.load, expected);
+    }
+  });
 });

@@ -1,0 +1,58 @@
+import { type Html, html } from '../html.ts';
+import { filterField, filterSelect, filters, hidden, searchField } from './lists.ts';
+import type { Visit } from './visit.ts';
+import { instantOf } from './words.ts';
+
+/** The filter above lists of messages: a search, a state and a range of days. */
+export interface MessageFilter {
+  readonly q: string;
+  /** One of the states that the list offers; '' for all. */
+  readonly state: string;
+  /** In the zone of the account: the beginning of the first day, and the end of the last one. */
+  readonly from: number | null;
+  readonly to: number | null;
+}
+
+export interface MessageFilterTexts {
+  readonly search: string;
+  readonly state: string;
+  readonly states: readonly (readonly [value: string, label: string])[];
+  readonly from: string;
+  readonly to: string;
+}
+
+const FIELDS = ['q', 'state', 'from', 'to'];
+const SEARCH_LENGTH_MAX = 200;
+const DAY_MS = 24 * 3_600_000;
+
+/** From the address of a list, or from the form that acts on it. */
+export function readFilter({ zone }: Visit, texts: MessageFilterTexts, get: (name: string) => string): MessageFilter {
+  const to = instantOf(get('to'), zone);
+  return {
+    q: get('q').trim().toLowerCase().slice(0, SEARCH_LENGTH_MAX),
+    state: texts.states.find(([each]) => each === get('state'))?.[0] ?? '',
+    from: instantOf(get('from'), zone),
+    to: to === null ? null : to + DAY_MS,
+  };
+}
+
+/** Whether rows have to be looked at one by one. */
+export const isSearch = ({ q, from, to }: MessageFilter): boolean => q !== '' || from !== null || to !== null;
+
+/** Whether a message is in the range and has the searched text in one of its texts. */
+export const holdsSearch = ({ q, from, to }: MessageFilter, at: number, texts: readonly (string | null)[]): boolean =>
+  (from === null || at >= from) &&
+  (to === null || at < to) &&
+  (q === '' || texts.some((text) => text?.toLowerCase().includes(q)));
+
+export const filterForm = (visit: Visit, texts: MessageFilterTexts): Html =>
+  filters(visit, [
+    searchField(visit, texts.search),
+    filterSelect(visit, { name: 'state', label: texts.state, choices: texts.states }),
+    filterField(visit, 'from', texts.from, 'date'),
+    filterField(visit, 'to', texts.to, 'date'),
+  ]);
+
+/** For the form that acts on all that match. */
+export const keptFilter = ({ query }: Visit): Html =>
+  html`${hidden(Object.fromEntries(FIELDS.map((name) => [name, query.get(name) ?? ''])))}`;

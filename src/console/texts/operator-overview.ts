@@ -1,0 +1,24 @@
+import { counted, grouped } from '../words.ts';
+
+/** Texts of the operator's overview. */
+export const texts = {
+  title: 'Overview',
+  needs: 'What needs you',
+  nothing: 'Nothing needs you now.',
+  down: (name: string, reason: string) =>
+    `The connector ${name} does not work: ${reason}. Messages wait and go out when it works again.`,
+  paused: (name: string) => `The connector ${name} is paused. Messages for it wait.`,
+  undecided: (count: string) => `${count} messages are undecided: nobody knows whether the carrier has them.`,
+  decide: 'Decide',
+  unrouted: 'Incoming messages have no route.',
+  route: 'Look at them',
+  noConnector: 'There is no connector, so nothing is sent.',
+  late: (seconds: number) =>
+    `The oldest message that is due has waited for ${counted(Math.round(seconds / 60), 'minute')}.`,
+  due: 'Messages that are due',
+  submitting: 'Messages on their way to a carrier',
+  accounts: 'Accounts',
+  database: 'Database',
+  version: 'Version',
+  bytes: (bytes: number) => `${grouped(Math.round(bytes / 1_048_576))} MiB`,
+} as const;

@@ -1,0 +1,22 @@
+/** Texts of operators. */
+export const texts = {
+  title: 'Operators',
+  lead: 'People who sign in here for the whole service.',
+  columns: ['Name', 'State', 'Password', 'Made', 'Last sign-in', ''],
+  enabled: 'enabled',
+  disabled: 'disabled',
+  hasPassword: 'chosen',
+  noPassword: 'none yet',
+  enable: 'Enable',
+  disable: 'Disable',
+  question: (name: string) => `Disable ${name}? Sessions and links end at once.`,
+  self: 'you',
+  link: 'Sign-in link',
+  linkTitle: 'Sign-in link, shown only now',
+  linkLead: 'It opens the console once, within 24 hours.',
+  add: 'Add an operator',
+  name: 'Name',
+  submit: 'Add',
+  done: 'Go on',
+  notices: { disabled: 'The operator is disabled.', enabled: 'The operator is enabled.' },
+} as const;

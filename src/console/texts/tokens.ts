@@ -1,0 +1,20 @@
+/** Texts of tokens. */
+export const texts = {
+  title: 'Tokens',
+  lead: 'Bearer tokens of the JSON API.',
+  columns: ['Name', 'Account', 'May', 'Made', 'Last used', 'Ends', ''],
+  all: 'all accounts',
+  revoked: 'revoked',
+  revoke: 'Revoke',
+  question: (name: string) => `Revoke the token ${name}? Every process refuses it from the next request on.`,
+  empty: 'There are no tokens yet.',
+  emptyHint: 'The JSON API answers only when there is one.',
+  add: 'Make a token',
+  name: 'What it is for',
+  username: 'Only for this account',
+  scopes: 'What it may do',
+  submit: 'Make it',
+  shown: 'The token, shown only now',
+  done: 'Go on',
+  notices: { revoked: 'The token is revoked.' },
+} as const;

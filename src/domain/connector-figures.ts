@@ -1,0 +1,54 @@
+import { submissionsBefore, waitingByConnector } from '../store/statements/totals.ts';
+import type { Database } from './transactions.ts';
+
+/** How a connector does at this moment, for whoever looks after it. */
+export interface ConnectorFigures {
+  /** Messages that are due and wait for it; at most COUNTED_MAX of all connectors together. */
+  readonly waiting: number;
+  readonly oldestDueAt: number | null;
+  /** Parts that were submitted in the last minute. */
+  readonly lastMinute: number;
+  /** The median time from the submission to the last receipt; null where no receipt is known. */
+  readonly receiptLagMs: number | null;
+}
+
+const COUNTED_MAX = 100_000;
+const SAMPLE = 1_000;
+const MINUTE_MS = 60_000;
+/** Above every time that an id of a submission begins with. */
+const LATEST_ID = 'g';
+
+/** An id of a submission begins with its time, see schema/sending.ts. */
+const idsBefore = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0').slice(-12);
+
+/** By name. It reads at most 2,000 submissions, whatever was sent. */
+export async function connectorFigures(
+  database: Database,
+  names: readonly { readonly name: string; readonly isDefault: boolean }[],
+  now: number,
+): Promise<ReadonlyMap<string, ConnectorFigures>> {
+  const waiting = await database.all(waitingByConnector, { now, limit: COUNTED_MAX });
+  const newest = await database.all(submissionsBefore, { before: LATEST_ID, limit: SAMPLE });
+  // Of these a carrier has had a minute to report.
+  const older = await database.all(submissionsBefore, { before: idsBefore(now - MINUTE_MS), limit: SAMPLE });
+  const figures = names.map(({ name, isDefault }) => {
+    const own = waiting.filter(({ connector }) => connector === name || (connector === null && isDefault));
+    const due = own.map(({ oldest_due_at: at }) => Number(at));
+    const lags = older
+      .filter(({ connector, status_at: at }) => connector === name && at !== null)
+      .map((row) => Math.max(0, Number(row.status_at) - Number(row.submitted_at)))
+      .sort((one, other) => one - other);
+    return [
+      name,
+      {
+        waiting: own.reduce((sum, row) => sum + Number(row.waiting), 0),
+        oldestDueAt: due.length === 0 ? null : Math.min(...due),
+        lastMinute: newest.filter(
+          ({ connector, submitted_at: at }) => connector === name && Number(at) > now - MINUTE_MS,
+        ).length,
+        receiptLagMs: lags[Math.floor(lags.length / 2)] ?? null,
+      },
+    ] as const;
+  });
+  return new Map(figures);
+}

@@ -1,0 +1,26 @@
+import type { AccountKey, Queries } from '../store/database.ts';
+import { recordsOf } from '../store/statements/json.ts';
+import { addHistory } from '../store/statements/sending.ts';
+
+/** A message that is sent again is a new one. The history of each names the other. */
+const FROM = 'sent again, from ';
+const AS = 'sent again, as ';
+const LINE = new RegExp(`^(?:${FROM}|${AS})(-?\\d{1,19})$`);
+
+/** The other message that a line of a history names; null where it names none. */
+export const linkedMessage = (detail: string | null): string | null => LINE.exec(detail ?? '')?.[1] ?? null;
+
+/** Call it in the transaction that accepts the new one. */
+export async function linkResent(
+  queries: Pick<Queries, 'run'>,
+  account: AccountKey,
+  original: { readonly id: bigint; readonly status: string },
+  added: { readonly id: bigint; readonly isScheduled: boolean },
+  at: number,
+): Promise<void> {
+  const line = (id: bigint, status: string, detail: string) =>
+    queries.run(addHistory, { account, status, at, rows: recordsOf([[id, detail]]) });
+  await line(original.id, original.status, `${AS}${added.id}`);
+  // A scheduled message has no history before its time comes.
+  if (!added.isScheduled) await line(added.id, 'QUEUED', `${FROM}${original.id}`);
+}
