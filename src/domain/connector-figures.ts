@@ -12,6 +12,8 @@ export interface ConnectorFigures {
   readonly receiptLagMs: number | null;
 }
 
+export const NO_FIGURES: ConnectorFigures = { waiting: 0, oldestDueAt: null, lastMinute: 0, receiptLagMs: null };
+
 const COUNTED_MAX = 100_000;
 const SAMPLE = 1_000;
 const MINUTE_MS = 60_000;

@@ -1,5 +1,7 @@
 import type { Database } from '../store/database.ts';
+import { countUnrouted } from '../store/statements/incoming.ts';
 import { sending } from '../store/statements/totals.ts';
+import { type ConnectorFigures, connectorFigures, NO_FIGURES } from './connector-figures.ts';
 import { type ConnectorRecord, createConnectors } from './connectors.ts';
 
 /** How sending does, over all accounts: for metrics and for `columba status`. */
@@ -11,7 +13,9 @@ export interface SendingTotals {
   /** Nobody knows whether the carrier has them. */
   readonly undecided: number;
   readonly oldestDueMs: number;
-  readonly connectors: readonly ConnectorRecord[];
+  /** Messages from phones that no route takes. */
+  readonly unrouted: number;
+  readonly connectors: readonly (ConnectorRecord & ConnectorFigures)[];
 }
 
 const COUNTED_MAX = 100_000;
@@ -21,12 +25,15 @@ export async function readSendingTotals(database: Database, now: () => number): 
   const at = now();
   const row = await database.first(sending, { now: at, limit: COUNTED_MAX });
   const oldest = row?.oldest_due_at ?? null;
+  const records = await createConnectors(database, now).list();
+  const figures = await connectorFigures(database, records, at);
   return {
     due: Number(row?.due ?? 0n),
     submitting: Number(row?.submitting ?? 0n),
     undecided: Number(row?.undecided ?? 0n),
     oldestDueMs: oldest === null || row?.due === 0n ? 0 : Math.max(0, at - Number(oldest)),
-    connectors: await createConnectors(database, now).list(),
+    unrouted: Number((await database.first(countUnrouted, {}))?.total ?? 0n),
+    connectors: records.map((record) => ({ ...record, ...(figures.get(record.name) ?? NO_FIGURES) })),
   };
 }
 

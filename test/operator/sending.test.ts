@@ -120,7 +120,9 @@ onEveryEngine('actions of connectors', (engine) => {
     assert.ok(!JSON.stringify(await run('connector list')).includes(secret));
     assert.equal((await run('connector pause', { params })).state, 'paused');
     assert.equal((await run('connector resume', { params })).state, 'working');
-    assert.deepEqual((await run('status')).sending.connectors, [{ name: 'partner', state: 'working' }]);
+    assert.deepEqual((await run('status')).sending.connectors, [
+      { name: 'partner', state: 'working', waiting: 0, lastMinute: 0, receiptLagMs: null, lastError: null },
+    ]);
     await run('connector put', { params: { name: 'other' }, body: { kind: 'loopback', isDefault: true } });
     assert.equal((await run('connector show', { params })).isDefault, false, 'one is the default');
     assert.deepEqual(await run('connector remove', { params }), params);

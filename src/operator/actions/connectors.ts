@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { connectorFigures } from '../../domain/connector-figures.ts';
+import { connectorFigures, NO_FIGURES } from '../../domain/connector-figures.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/connectors.ts';
 import { checkConfig, kindNames, kinds, shownConfig } from '../../gateway/kinds.ts';
 import { type Action, action } from '../action.ts';
@@ -102,8 +102,7 @@ const list = action({
   run: async ({ database, now }) => {
     const records = await createConnectors(database, now).list();
     const figures = await connectorFigures(database, records, now());
-    const none = { waiting: 0, oldestDueAt: null, lastMinute: 0, receiptLagMs: null };
-    return { items: records.map((record) => ({ ...shown(record), ...(figures.get(record.name) ?? none) })) };
+    return { items: records.map((record) => ({ ...shown(record), ...(figures.get(record.name) ?? NO_FIGURES) })) };
   },
 });
 

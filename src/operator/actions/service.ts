@@ -84,7 +84,17 @@ const status = action({
       submitting: z.int().describe('Messages whose answers are awaited.'),
       undecided: z.int().describe('Messages of which nobody knows whether the carrier has them.'),
       oldestDueSeconds: z.int().describe('How long the oldest one has been due.'),
-      connectors: z.array(z.strictObject({ name: z.string(), state: z.enum(['working', 'paused', 'down']) })),
+      unrouted: z.int().describe('Messages from phones that no route takes.'),
+      connectors: z.array(
+        z.strictObject({
+          name: z.string(),
+          state: z.enum(['working', 'paused', 'down']),
+          waiting: z.int().describe('Messages that are due and wait for it.'),
+          lastMinute: z.int().describe('Parts submitted in the last minute; at most 1000 are counted.'),
+          receiptLagMs: z.int().nullable().describe('The median time from a submission to its last receipt.'),
+          lastError: z.string().nullable().describe('Why the last submission was refused that was.'),
+        }),
+      ),
       faults: z.array(z.string()).describe('What is wrong with sending, in words.'),
     }),
   }),
@@ -99,7 +109,10 @@ const status = action({
         submitting: 0,
         undecided: 0,
         oldestDueSeconds: 0,
-        connectors: [{ name: 'loopback', state: 'working' }],
+        unrouted: 0,
+        connectors: [
+          { name: 'loopback', state: 'working', waiting: 0, lastMinute: 12, receiptLagMs: 1200, lastError: null },
+        ],
         faults: [],
       },
     },
@@ -107,14 +120,20 @@ const status = action({
   run: async ({ database, now, version, engine }) => {
     const { bytes, schemaVersion, accounts } = await readStatus(database);
     const totals = await readSendingTotals(database, now);
-    const { due, submitting, undecided, oldestDueMs } = totals;
-    const connectors = totals.connectors.map(({ name, pausedAt, downSince }) => ({
-      name,
-      state: pausedAt !== null ? ('paused' as const) : downSince !== null ? ('down' as const) : ('working' as const),
-    }));
+    const { due, submitting, undecided, oldestDueMs, unrouted } = totals;
+    const connectors = totals.connectors.map(
+      ({ name, pausedAt, downSince, waiting, lastMinute, receiptLagMs, lastError }) => ({
+        name,
+        state: pausedAt !== null ? ('paused' as const) : downSince !== null ? ('down' as const) : ('working' as const),
+        waiting,
+        lastMinute,
+        receiptLagMs,
+        lastError,
+      }),
+    );
     const oldestDueSeconds = Math.round(oldestDueMs / 1_000);
     const faults = sendingFaults(totals);
-    const sending = { due, submitting, undecided, oldestDueSeconds, connectors, faults };
+    const sending = { due, submitting, undecided, oldestDueSeconds, unrouted, connectors, faults };
     return { version, at: now(), database: { engine, bytes, schemaVersion }, accounts, sending };
   },
 });

@@ -1,6 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { SendingTotals } from '../../domain/sending-totals.ts';
 
+type ConnectorTotals = SendingTotals['connectors'][number];
+
 /**
  * How sending does, as the database has it. So one process publishes it, whichever process sends.
  */
@@ -40,6 +42,39 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
           this.inc({ connector, result }, counts[result]);
         }
       }
+    },
+  });
+  const ofConnectors = (name: string, help: string, value: (connector: ConnectorTotals) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      labelNames: ['connector'],
+      async collect() {
+        this.reset();
+        for (const connector of (await known())?.connectors ?? []) {
+          this.set({ connector: connector.name }, value(connector));
+        }
+      },
+    });
+  ofConnectors(
+    'columba_connector_waiting_messages',
+    'Messages that are due and wait for the connector.',
+    ({ waiting }) => waiting,
+  );
+  ofConnectors(
+    'columba_connector_receipt_lag_seconds',
+    'The median time from a submission to its last receipt; 0 where none is known.',
+    ({ receiptLagMs }) => (receiptLagMs ?? 0) / 1_000,
+  );
+  new Gauge({
+    name: 'columba_unrouted_messages',
+    help: 'Messages from phones that no route takes.',
+    registers,
+    async collect() {
+      const now = await known();
+      if (now) this.set(now.unrouted);
+      else this.remove();
     },
   });
   new Gauge({
