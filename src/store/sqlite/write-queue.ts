@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { nextTurn } from '../../event-loop.ts';
+import { createPauses } from '../../event-loop.ts';
 import type { Problem } from '../../problem.ts';
 
 /**
@@ -83,7 +83,9 @@ export function createWriteQueue<C extends Transactional>(
     const isShared = jobs.length > 1;
     try {
       await begin(connection);
-      const pause = createPauses();
+      // The settlement of 60 messages takes 4 ms. Calls that read are answered meanwhile, from the
+      // state before this transaction.
+      const pause = createPauses(PAUSE_AFTER_MS);
       for (const job of jobs) {
         await pause();
         answers.push(job.options.single ? runSingle(connection, job, isShared) : await run(connection, job, isShared));
@@ -110,20 +112,6 @@ async function gather(waiting: readonly unknown[]): Promise<void> {
     await new Promise(setImmediate);
     if (performance.now() > end) return;
   }
-}
-
-/**
- * Lets the event loop read sockets where the writes so far took long. The settlement of 60 messages
- * takes 4 ms. Calls that read are answered meanwhile, from the state before this transaction.
- */
-function createPauses(): () => Promise<void> | undefined {
-  let since = performance.now();
-  return () => {
-    if (performance.now() - since < PAUSE_AFTER_MS) return undefined;
-    return nextTurn().then(() => {
-      since = performance.now();
-    });
-  };
 }
 
 /**
