@@ -58,7 +58,7 @@ export const proxyCommand = (): Command =>
     .option('--old-ca <FILE>', 'PEM certificates that the certificate of the old server may be signed by')
     .option('--old-insecure-certificate', 'take any certificate of the old server')
     .option('--old-legacy-tls', 'speak TLS 1.0 and 1.1 with the old server too')
-    .option('--old-reading-is-safe', 'reading marks nothing at the old server: a difference may be read again there')
+    .option('--old-reading-is-safe', 'reading marks nothing at the old server, though the import has not tested it')
     .addOption(waitOption('--old-timeout-ms', 'the old server', 120_000))
     .addOption(waitOption('--new-timeout-ms', 'Columba', 10_000))
     .option('--dry-run', 'check the settings and both servers, and end')
@@ -126,8 +126,7 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
     folder: options.record ? folder : undefined,
     pseudonyms: options.pseudonyms === true,
     disabledMasks: compare.disabled,
-    oldMayBeAskedAgain: options.oldReadingIsSafe === true,
-    sync: undefined,
+    oldReadingIsSafe: options.oldReadingIsSafe === true,
     failed: atMostOncePerSecond((thrown) => log.warn({ err: describeError(thrown) }, 'the proxy goes on')),
   });
 }

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { checkCommand, scheduleCommand } from './migrate-check.ts';
+import { importCommand, probeCommand } from './migrate-import.ts';
 import { learnCommand } from './migrate-learn.ts';
 import { proxyCommand } from './migrate-proxy.ts';
 import { harCommand, recordingsCommand, replayCommand } from './migrate-recordings.ts';
@@ -9,6 +11,10 @@ import { verdictCommand } from './migrate-verdict.ts';
  * its own and loads what it does when it is run.
  */
 export const migrateCommands = (): Command[] => [
+  probeCommand(),
+  importCommand(),
+  checkCommand(),
+  scheduleCommand(),
   proxyCommand(),
   harCommand(),
   recordingsCommand(),

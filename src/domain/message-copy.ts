@@ -136,7 +136,7 @@ export async function removeReceived(database: Database, account: bigint, ids: r
 }
 
 /**
- * Adds and changes sent messages. `complete` removes those that are not in the list, as far as the
+ * Adds and changes sent messages. `isComplete` removes those that are not in the list, as far as the
  * list goes back. Returns how many were new.
  */
 export async function copySent(
@@ -194,7 +194,7 @@ async function removeGoneSent(
 }
 
 /**
- * Makes the schedule equal. It is held: nothing of it is armed. What is armed here, or is being
+ * Makes the schedule equal; where the list is complete, what is not in it goes. It is held: nothing of it is armed. What is armed here, or is being
  * taken over, stays as it is. The credits that it holds come from the operator: the old server has
  * taken them from the balance already. Returns how many were new.
  */
@@ -202,6 +202,7 @@ export function copyScheduled(
   database: Database,
   { account, username, askedAt }: CopyContext,
   messages: readonly ScheduledMessage[],
+  isComplete: boolean,
 ): Promise<number> {
   return database.transaction(account, async (queries) => {
     const deleted = await deletedHere(queries, username, askedAt);
@@ -212,7 +213,8 @@ export function copyScheduled(
     const there = new Set(messages.map(({ id }) => id));
     const isOurs = (id: bigint) => taken.has(id) || here.get(id)?.is_armed === 1n || deleted.has('compose', id);
     const put = messages.filter((each) => !isOurs(each.id) && !isSameScheduled(each, here.get(each.id)));
-    const gone = [...here.keys()].filter((id) => id <= highest && !there.has(id) && !isOurs(id));
+    const isGone = (id: bigint) => isComplete && id <= highest && !there.has(id) && !isOurs(id);
+    const gone = [...here.keys()].filter(isGone);
     await replaceScheduled(queries, account, askedAt, put, gone);
     return put.filter(({ id }) => !here.has(id)).length;
   });

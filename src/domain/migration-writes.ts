@@ -43,7 +43,7 @@ export function createMigrationWrites(database: Database, now: () => number, key
       database.run(sql.postponeWrite, { account, write, dueAt: now() + ms }),
     async dueAccounts(limit: number): Promise<bigint[]> {
       const rows = await database.all(sql.dueWriteAccounts, { keyName, now: now(), limit });
-      return rows.map(({ account_id }) => account_id);
+      return [...new Set(rows.map(({ account_id }) => account_id))];
     },
     /** All of one account, oldest first. */
     async of(account: bigint, limit: number): Promise<WaitingWrite[]> {

@@ -117,7 +117,7 @@ async function compared(
     add(await receivedDifference(here, there));
     add(await sentDifference(here, there));
     const scheduled = (await collected(here.scheduled)).filter(({ id }) => !taken.has(id));
-    add(listed('scheduled', scheduled, there.scheduled, (each) => String(each.id), scheduledFields));
+    add(listed('scheduled', scheduled, there.scheduled.messages, (each) => String(each.id), scheduledFields));
   });
   const { read: readHere, unread } = await receivedCounts(database, account);
   add(counted('read messages', readHere, there.counts.read));

@@ -157,7 +157,7 @@ async function importAccount(
   const askedAt = now();
   const sent = await readSent(from); // before anything is written: unknown words stop the import
   const scheduled = await readScheduled(from);
-  const outbox = { sent: sent.messages.length, scheduled: scheduled.length };
+  const outbox = { sent: sent.messages.length, scheduled: scheduled.messages.length };
   const remarks = [...profile.remarks, ...completeness(dialect.caps?.['sent.FetchSentDS'], sent)];
   if (dryRun) {
     const { counts, problem } = await checkInbox(from, now());
@@ -173,7 +173,7 @@ async function importAccount(
     progress: (received) => told(username, received),
   });
   await copySent(database, context, sent.messages, !sent.isCapped);
-  await copyScheduled(database, context, scheduled);
+  await copyScheduled(database, context, scheduled.messages, !scheduled.isCapped);
   remarks.push(...(await statusRemarks(dependencies, from, target.account)));
   const report = { ...base, ...outbox, ...inbox.counts, isNew: target.isNew, remarks };
   if (!inbox.fits) {

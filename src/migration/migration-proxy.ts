@@ -8,7 +8,8 @@ import { createLanes } from './lanes.ts';
 import { createLead } from './lead.ts';
 import type { MaskName } from './masks.ts';
 import { createOldServer, type OldServerTls } from './old-server.ts';
-import { createProxy, type Proxy } from './proxy.ts';
+import { createProxy, type ReverseProxy } from './proxy.ts';
+import { createProxySync } from './proxy-sync.ts';
 import { createPseudonyms } from './pseudonyms.ts';
 import { createRecorder, RECORDER_LIMITS, type Recorder } from './recorder.ts';
 import { createShadow, type Shadow } from './shadow.ts';
@@ -37,16 +38,20 @@ export interface MigrationProxySettings {
   readonly folder: string | undefined;
   readonly pseudonyms: boolean;
   readonly disabledMasks: ReadonlySet<MaskName>;
-  readonly oldMayBeAskedAgain: boolean;
-  /** Brings over what arrived at the old server for one account. */
-  readonly sync: ((userId: string) => Promise<void>) | undefined;
+  /** The operator says that reading marks nothing there. Else the tests of the import decide. */
+  readonly oldReadingIsSafe: boolean;
+  /**
+   * Brings over what arrived at the old server for one account. Without it, accounts that were
+   * imported are synced. Null: none is.
+   */
+  readonly sync?: ((userId: string) => Promise<void>) | null;
   /** Never with a number, a text or a user_id. */
   readonly failed: (thrown: unknown) => void;
   readonly queueItemsMax?: number;
 }
 
 export interface MigrationProxy {
-  readonly proxy: Proxy;
+  readonly proxy: ReverseProxy;
   readonly tally: Tally;
   readonly recorder: Recorder | undefined;
   readonly shadow: Shadow;
@@ -86,9 +91,14 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const limits = { itemsMax: settings.queueItemsMax ?? QUEUE_ITEMS_MAX, bytesMax: QUEUE_BYTES_MAX };
   const lanes = createLanes({ ...limits, concurrency: CONCURRENCY }, failed);
   const recorder = settings.folder === undefined ? undefined : recorderOf(settings, settings.folder);
-  const syncs = settings.sync && createSyncs({ sync: settings.sync, lanes, now, sleep, failed });
-  const { oldMayBeAskedAgain } = settings;
+  const seal = createSeal(key);
+  const writes = createMigrationWrites(database, now, seal.keyName);
+  const stageTable = createMigrationStages(database, now);
+  const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
+  const syncOne = settings.sync === undefined ? own.sync : settings.sync;
+  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, sleep, failed });
   const sync = syncs && ((userId: string) => syncs.now(userId));
+  const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
   const shadow = createShadow({
     lanes,
     tally,
@@ -97,14 +107,12 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
     old,
     compare,
     sync,
-    oldMayBeAskedAgain,
+    leavesMarks,
     sleep,
     failed,
   });
-  const seal = createSeal(key);
-  const writes = createMigrationWrites(database, now, seal.keyName);
   const lead = createLead({ writes, seal, columba, old, columbaCalls, oldCalls, compare, tally, now, failed });
-  const stages = createStageCache({ stages: createMigrationStages(database, now), now, failed });
+  const stages = createStageCache({ stages: stageTable, now, failed });
   const proxy = createProxy({ old, columba, stages, shadow, lead, syncs, tally, now, failed });
   const timers: NodeJS.Timeout[] = [];
   const every = (ms: number, work: () => Promise<void>): void => {

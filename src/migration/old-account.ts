@@ -107,6 +107,16 @@ export async function readGrowing(
   }
 }
 
+async function readOnce(
+  from: OldAccount,
+  name: string,
+  argument: 'max' | 'max_count',
+  max: number,
+): Promise<GrownList> {
+  const rows = await readRows(from, name, { [argument]: max });
+  return { rows, isCapped: rows.length >= Math.min(max, from.dialect.caps?.[name] ?? max) };
+}
+
 export interface SentList {
   readonly messages: readonly SentMessage[];
   readonly isCapped: boolean;
@@ -116,9 +126,7 @@ export interface SentList {
 export async function readSent(from: OldAccount, max?: number): Promise<SentList> {
   const name = 'sent.FetchSentDS';
   const { rows, isCapped } =
-    max === undefined
-      ? await readGrowing(from, name, 'max')
-      : { rows: await readRows(from, name, { max }), isCapped: true };
+    max === undefined ? await readGrowing(from, name, 'max') : await readOnce(from, name, 'max', max);
   const words = new Map<string, number>();
   for (const row of rows) {
     const word = needed<string>(row, 'delivery_status', name);
@@ -150,10 +158,17 @@ async function unmarkedReferences(from: OldAccount): Promise<ReadonlySet<string>
   return new Set(rows.flatMap((row) => (typeof row.user_message_id === 'string' ? [row.user_message_id] : [])));
 }
 
-export async function readScheduled(from: OldAccount): Promise<readonly ScheduledMessage[]> {
+export interface ScheduledList {
+  readonly messages: readonly ScheduledMessage[];
+  readonly isCapped: boolean;
+}
+
+/** `max`: in one call, at most so many. */
+export async function readScheduled(from: OldAccount, max?: number): Promise<ScheduledList> {
   const name = 'compose.FetchScheduledDS';
-  const { rows } = await readGrowing(from, name, 'max');
-  return rows.map((row) => {
+  const { rows, isCapped } =
+    max === undefined ? await readGrowing(from, name, 'max') : await readOnce(from, name, 'max', max);
+  const messages = rows.map((row) => {
     const scheduledAt = needed<number>(row, 'timestamp_scheduled', name);
     return {
       id: needed<bigint>(row, 'id', name),
@@ -164,6 +179,7 @@ export async function readScheduled(from: OldAccount): Promise<readonly Schedule
       createdAt: (row.timestamp_created as number | null) ?? scheduledAt,
     };
   });
+  return { messages, isCapped };
 }
 
 /** Whether the DataSet of an operation has a column that shows this field of ours. */

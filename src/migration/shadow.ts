@@ -31,8 +31,8 @@ export interface ShadowSettings {
   readonly compare: CompareSettings;
   /** Brings over what arrived at the old server. Undefined: nobody does. */
   readonly sync: ((userId: string) => Promise<void>) | undefined;
-  /** Whether reading marks nothing at the old server, so that it may be asked again. */
-  readonly oldMayBeAskedAgain: boolean;
+  /** Whether an operation marks nothing at the old server, so that it may be asked again. */
+  readonly leavesMarks: (operation: string) => boolean;
   readonly sleep: (ms: number) => Promise<void>;
   readonly failed: (thrown: unknown) => void;
 }
@@ -137,7 +137,7 @@ export function createShadow(settings: ShadowSettings): Shadow {
 
   /** Counts and address book are read without marks. Lists of messages may be marked by reading. */
   const mayAskOld = ({ group, operation }: SeenCall): boolean =>
-    settings.oldMayBeAskedAgain || group === 'account' || operation.startsWith('Count');
+    group === 'account' || operation.startsWith('Count') || settings.leavesMarks(`${group}.${operation}`);
 
   /** A write: what the old server has done is done here, and must have the same result. */
   async function applyWrite(answered: Answered, call: SeenCall): Promise<void> {

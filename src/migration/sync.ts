@@ -36,6 +36,7 @@ export interface SyncReport {
 // Two clocks differ, and a message may show up later than its own time says.
 const OVERLAP_MS = 10 * 60_000;
 const NEWEST_SENT = 200;
+const SCHEDULED_MAX = 10_000;
 
 /** Throws OldServerBusy or OldServerUnreachable; the next round does it again. */
 export async function syncAccount(
@@ -58,7 +59,8 @@ export async function syncAccount(
     passesMax: 2, // the second one reads the whole inbox, where the counts do not fit
     mayUnmark: false,
   });
-  const scheduled = await copyScheduled(database, context, await readScheduled(from));
+  const schedule = await readScheduled(from, SCHEDULED_MAX);
+  const scheduled = await copyScheduled(database, context, schedule.messages, !schedule.isCapped);
   const { added: sent, fits } = await syncSent(dependencies, from, context, everything);
   if (inbox.fits) await setCopySynced(database, account, askedAt);
   return {

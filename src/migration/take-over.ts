@@ -1,5 +1,5 @@
 import type { SendingAccount } from '../domain/accepting.ts';
-import { armSchedule } from '../domain/arming.ts';
+import { armingRefusal, armSchedule } from '../domain/arming.ts';
 import { scheduledHere } from '../domain/message-copy.ts';
 import {
   accountIdNamed,
@@ -27,7 +27,7 @@ export interface TakeOverDependencies extends CopyDependencies {
 
 /**
  * armed: it is sent from here. gone: the old server did not have it any more, so it was sent or
- * deleted there. refused: it cannot be sent from here. unsure: no answer came, and it is not there.
+ * deleted there. refused: it cannot be sent from here, and stays there. unsure: no answer came, and it is not there.
  * missing: it is there, and not here. would-arm: a dry run.
  */
 export type TakeOverOutcome = 'armed' | 'gone' | 'refused' | 'unsure' | 'missing' | 'would-arm';
@@ -55,20 +55,32 @@ export async function takeOverSchedule(
   if (account === null || progress?.completedAt == null) {
     throw conflict(`The account ${username} is not copied yet. Run: columba migrate import`);
   }
-  const there = new Map((await readScheduled(from)).map((each) => [each.id, each.scheduledAt]));
+  const there = new Map((await readScheduled(from)).messages.map((each) => [each.id, each.scheduledAt]));
   const here = await scheduledHere(database, account);
   const states = await takenMessages(database, account);
   const ids = [...new Set([...there.keys(), ...openOf(states), ...unarmedOf(here, progress.highest.message)])];
-  const messages: TakenMessage[] = [];
+  const messages = new Map<bigint, TakenMessage>();
+  const deleted: bigint[] = [];
+  const armDeleted = async () => {
+    for (const [id, outcome] of await arm(dependencies, account, deleted.splice(0))) {
+      messages.set(id, { id, outcome, dueAt: messages.get(id)?.dueAt ?? null });
+    }
+  };
   for (const id of ids.sort((one, other) => (one < other ? -1 : 1))) {
     const found = here.get(id);
     const dueAt = there.get(id) ?? (found ? Number(found.scheduled_at) : null);
     const step = { id, isThere: there.has(id), isHere: found !== undefined, state: states.get(id) };
     const outcome = dryRun ? foreseen(step) : await takeOver(dependencies, from, account, step);
-    messages.push({ id, outcome, dueAt });
+    messages.set(id, { id, outcome: outcome === 'deleted' ? 'unsure' : outcome, dueAt });
+    if (outcome === 'deleted') deleted.push(id);
+    if (deleted.length >= ARMED_AT_ONCE) await armDeleted();
   }
-  return { username, messages };
+  await armDeleted();
+  return { username, messages: [...messages.values()] };
 }
+
+// One transaction arms so many. Those of a killed run are armed by the next one.
+const ARMED_AT_ONCE = 100;
 
 /** Those that an earlier run did not finish. */
 const openOf = (states: ReadonlyMap<bigint, TakeOverState>): bigint[] =>
@@ -96,11 +108,11 @@ async function takeOver(
   from: OldAccount,
   account: bigint,
   step: Step,
-): Promise<TakeOverOutcome> {
-  const { database, now } = dependencies;
+): Promise<TakeOverOutcome | 'deleted'> {
+  const { database, now, sendingOf } = dependencies;
   const { id, isThere, isHere, state } = step;
   const note = (next: TakeOverState) => noteTaken(database, account, id, next, now());
-  if (state === 'deleted') return arm(dependencies, account, id);
+  if (state === 'deleted') return 'deleted';
   if (!isThere) {
     // Whether our delete or its own schedule removed it, nobody knows after a lost answer.
     if (state === 'asked') return 'unsure';
@@ -109,6 +121,8 @@ async function takeOver(
     return 'gone';
   }
   if (!isHere) return 'missing'; // a sync brings it, and the next run takes it over
+  // What cannot be sent from here stays there.
+  if (await armingRefusal(database, account, (await sendingOf(account)).region, id)) return 'refused';
   await note('asked');
   const answer = await from.old.call('compose', 'DeleteScheduledMessage', {
     user_id: from.userId,
@@ -120,17 +134,19 @@ async function takeOver(
     return 'gone';
   }
   await note('deleted');
-  return arm(dependencies, account, id);
+  return 'deleted';
 }
 
 /** Arming again does nothing: a message that is armed or sent is not among the unarmed. */
 async function arm(
   { database, now, sendingOf, tryForMs }: TakeOverDependencies,
   account: bigint,
-  id: bigint,
-): Promise<TakeOverOutcome> {
-  const { refused } = await armSchedule(database, account, await sendingOf(account), tryForMs, new Set([id]));
-  const state = refused.length > 0 ? 'refused' : 'armed';
-  await noteTaken(database, account, id, state, now());
-  return state;
+  ids: readonly bigint[],
+): Promise<[bigint, 'armed' | 'refused'][]> {
+  if (ids.length === 0) return [];
+  const { refused } = await armSchedule(database, account, await sendingOf(account), tryForMs, new Set(ids));
+  const isRefused = new Set(refused.map(({ id }) => id));
+  const outcomes = ids.map((id): [bigint, 'armed' | 'refused'] => [id, isRefused.has(id) ? 'refused' : 'armed']);
+  for (const [id, state] of outcomes) await noteTaken(database, account, id, state, now());
+  return outcomes;
 }

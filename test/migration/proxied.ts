@@ -70,8 +70,8 @@ export async function startProxied(
     folder,
     pseudonyms: false,
     disabledMasks: new Set(),
-    oldMayBeAskedAgain: false,
-    sync: undefined,
+    oldReadingIsSafe: false,
+    sync: null,
     failed: (thrown) => void failures.push(String((thrown as Error)?.message ?? thrown)),
     ...more,
   };
@@ -88,7 +88,16 @@ export async function startProxied(
   });
   const { oldUrl } = settings;
   return {
-    ...{ address, migration, service, oldService, oldUrl, newUrl, folder, stages, settings, failures },
+    address,
+    migration,
+    service,
+    oldService,
+    oldUrl,
+    newUrl,
+    folder,
+    stages,
+    settings,
+    failures,
     call: (protocol, group, operation, args) => send(address, protocol, group, operation, args, agent),
     async stage(stage) {
       await stages.setDefault(stage, true);

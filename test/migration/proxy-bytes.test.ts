@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { engines } from '../support/engines.ts';
 import { requestOf } from '../support/protocols.ts';
@@ -62,6 +59,11 @@ function told(address: string, bytes: string, isWhole: (text: string) => boolean
     socket.on('close', () => resolve(text));
   });
 }
+
+/** A certificate for 127.0.0.1 that nobody signed, as old servers have them. It is valid until 2126. */
+const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) =>
+  readFileSync(new URL(`tls/${name}.pem`, import.meta.url), 'utf8'),
+) as [string, string];
 
 const BODY = '<?xml version="1.0" encoding="utf-8"?>\r\n<long xmlns="http://sms.example/api">4\u00e9</long>';
 const OLD_ANSWER =
@@ -124,10 +126,7 @@ test('the old server gets the head and the body of a request as they were sent',
   await told(address, post, isAnswered);
   await told(address, REQUEST, isAnswered);
   // Blanks around a value are no part of it (RFC 9112 §5).
-  assert.deepEqual(
-    old.received.map(endToEndPart),
-    [post.replace('X-Odd:  two', 'X-Odd: two'), REQUEST],
-  );
+  assert.deepEqual(old.received.map(endToEndPart), [post.replace('X-Odd:  two', 'X-Odd: two'), REQUEST]);
 });
 
 test('a chunked request reaches the old server with the same body', async (t) => {
@@ -172,31 +171,14 @@ test('an old server that is down is a 502, and one that closes without an answer
   assert.equal(await told(other.address, REQUEST, () => false).catch(() => ''), '');
 });
 
-/** A certificate that nobody signed, as old servers have them. */
-function selfSigned(t: TestContext): { key: Buffer; cert: Buffer } | undefined {
-  const folder = mkdtempSync(join(tmpdir(), 'columba-certificate-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const [keyFile, certFile] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  const files = ['-keyout', keyFile, '-out', certFile, '-days', '2'];
-  try {
-    execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject, ...files], { stdio: 'ignore' });
-  } catch {
-    return undefined;
-  }
-  return { key: readFileSync(keyFile), cert: readFileSync(certFile) };
-}
-
 test('TLS to the old server: an odd certificate is taken only where a setting says so', async (t) => {
-  const pair = selfSigned(t);
-  if (!pair) return t.skip('skipped: no openssl');
-  const server = createHttps(pair, (_, response) => response.end(BODY));
+  const server = createHttps({ key: KEY, cert: CERTIFICATE }, (_, response) => response.end(BODY));
   const url = (await listening(server)).replace('http:', 'https:');
   t.after(() => server.close());
-  const statusOf = async ({ address }: Proxied) => (await told(address, REQUEST, (text) => text.includes('\r\n\r\n'))).slice(9, 12);
+  const isWhole = (text: string) => text.includes('\r\n\r\n');
+  const statusOf = async ({ address }: Proxied) => (await told(address, REQUEST, isWhole)).slice(9, 12);
   assert.equal(await statusOf(await startProxied(t, sqlite, { oldUrl: url })), '502');
-  const ca = pair.cert.toString();
-  assert.equal(await statusOf(await startProxied(t, sqlite, { oldUrl: url, oldTls: { ca } })), '200');
+  assert.equal(await statusOf(await startProxied(t, sqlite, { oldUrl: url, oldTls: { ca: CERTIFICATE } })), '200');
   assert.equal(await statusOf(await startProxied(t, sqlite, { oldUrl: url, oldTls: { insecure: true } })), '200');
 });
 

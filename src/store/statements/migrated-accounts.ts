@@ -66,11 +66,11 @@ export const raiseHighest = statement<One & { message: bigint; contact: bigint; 
 export const sentAmong = statement<Some, SentRow>(
   'migrated.sentAmong',
   `select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked from sent
-   where account_id = :account and message_id in ({elements :ids})`,
+   where account_id = :account and message_id {among :ids}`,
 );
 export const deleteSentAmong = statement<Some>(
   'migrated.deleteSentAmong',
-  'delete from sent where account_id = :account and message_id in ({elements :ids})',
+  'delete from sent where account_id = :account and message_id {among :ids}',
 );
 export const deleteTemplates = statement<One>(
   'migrated.deleteTemplates',
@@ -78,7 +78,7 @@ export const deleteTemplates = statement<One>(
 );
 export const deleteGroupsAmong = statement<Some>(
   'migrated.deleteGroupsAmong',
-  'delete from contact_group where account_id = :account and group_id in ({elements :ids})',
+  'delete from contact_group where account_id = :account and group_id {among :ids}',
 );
 /** Scheduled messages, and whether one is armed here. */
 export const scheduledFrom = statement<

@@ -184,11 +184,11 @@ export const postponeWrite = statement<{ account: AccountKey; write: bigint; due
    where account_id = :account and write_id = :write`,
   { affects: 'none' },
 );
-/** Accounts with a write that is due, for one key. */
+/** Accounts of writes that are due, for one key; an account may come several times. */
 export const dueWriteAccounts = statement<{ keyName: string; now: number; limit: number }, { account_id: bigint }>(
   'migrationTraffic.dueWriteAccounts',
   `select account_id from migration_write where key_name = :keyName and due_at <= :now
-   group by account_id order by min(due_at) {limit :limit}`,
+   order by due_at {limit :limit}`,
 );
 /** The oldest first: writes of one account reach the old server in their order. */
 export const writesOf = statement<{ account: AccountKey; limit: number }, WriteRow>(
