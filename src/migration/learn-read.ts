@@ -50,9 +50,12 @@ export class ReadLearner {
     const [from, to] = [this.#instant(texts.from?.[0]), this.#instant(texts.to?.[0])];
     if (from === null || to === null || Number(texts.max_count?.[0] ?? 0) <= 0) return;
     const ids = new Set(rows.map(({ id }) => id));
-    const times = rows.map(({ timestamp }) => timestamp);
     // A cap cuts the list at one of its ends. What is missing between them is missing.
-    const [first, last] = rows.length === 0 ? [from - 1, to + 1] : [Math.min(...times), Math.max(...times)];
+    let [first, last] = rows.length === 0 ? [from - 1, to + 1] : [to, from];
+    for (const { timestamp } of rows) {
+      first = Math.min(first, timestamp);
+      last = Math.max(last, timestamp);
+    }
     for (const { id, timestamp } of this.#unread.get(account) ?? []) {
       if (ids.has(id)) this.#present += 1;
       else if (timestamp > first && timestamp < last) this.#missing += 1;
