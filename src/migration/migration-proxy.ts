@@ -8,7 +8,7 @@ import { createLanes } from './lanes.ts';
 import { createLead } from './lead.ts';
 import type { MaskName } from './masks.ts';
 import { createOldServer, type OldServerTls } from './old-server.ts';
-import { createProxy, type Proxy } from './proxy.ts';
+import { createProxy, type ReverseProxy } from './proxy.ts';
 import { createProxySync } from './proxy-sync.ts';
 import { createPseudonyms } from './pseudonyms.ts';
 import { createRecorder, RECORDER_LIMITS, type Recorder } from './recorder.ts';
@@ -38,11 +38,11 @@ export interface MigrationProxySettings {
   readonly folder: string | undefined;
   readonly pseudonyms: boolean;
   readonly disabledMasks: ReadonlySet<MaskName>;
-  /** The operator says that reading marks nothing there. Else only what was seen to mark nothing. */
+  /** The operator says that reading marks nothing there. Else the tests of the import decide. */
   readonly oldReadingIsSafe: boolean;
   /**
-   * Brings over what arrived at the old server for one account. Without it, accounts are synced that
-   * were imported. Null: nobody does.
+   * Brings over what arrived at the old server for one account. Without it, accounts that were
+   * imported are synced. Null: none is.
    */
   readonly sync?: ((userId: string) => Promise<void>) | null;
   /** Never with a number, a text or a user_id. */
@@ -51,7 +51,7 @@ export interface MigrationProxySettings {
 }
 
 export interface MigrationProxy {
-  readonly proxy: Proxy;
+  readonly proxy: ReverseProxy;
   readonly tally: Tally;
   readonly recorder: Recorder | undefined;
   readonly shadow: Shadow;

@@ -3,7 +3,7 @@ import type { Lanes } from './lanes.ts';
 
 /**
  * When accounts are brought up to date with the old server. Each sync has its turn in the lane of
- * its account, so it never runs beside a write of the same account.
+ * its account. So it never runs beside a write.
  */
 export interface Syncs {
   /** A call of an account that is compared: it is synced every 15 s while it has calls. */
