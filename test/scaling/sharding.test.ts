@@ -24,7 +24,8 @@ const MIGRATION = Object.fromEntries(
   `accept acceptances addCounts addState anyLeading countWrites countsSince deleteCountsBefore deleteExamplesBefore
    dueWriteAccounts examplesSince putExamples setState stageOfUserId stagesAfter stateOf withdrawAcceptance`
     .split(/\s+/)
-    .map((name) => [`migrationTraffic.${name}`, 'a migration is of the whole installation']),
+    .map((name) => [`migrationTraffic.${name}`, 'a migration is of the whole installation'])
+    .concat(['putServer', 'server', 'deletions'].map((name) => [`migrated.${name}`, 'of the whole installation'])),
 );
 /** Statements that look beyond one account, each with the reason why it may. */
 const BEYOND: Readonly<Record<string, string>> = {
@@ -158,12 +159,10 @@ const EVERYWHERE = [
   'idempotency: primary key (key_hash)',
   'incoming_once: index (forget_at)',
   'incoming_once: primary key (key_hash)',
-  'migration_acceptance: primary key (operation)',
-  'migration_count: primary key (day, operation, protocol, name)',
-  'migration_example: index (at)',
-  'migration_example: primary key (operation, protocol, name, slot)',
-  'migration_stage: index (stage)',
-  'migration_state: primary key (name)',
+  ...`migrated_server: primary key (url); migration_acceptance: primary key (operation);
+      migration_count: primary key (day, operation, protocol, name); migration_example: index (at);
+      migration_example: primary key (operation, protocol, name, slot); migration_stage: index (stage);
+      migration_state: primary key (name)`.split(/;\s+/),
   'operator: primary key (operator_id)',
   'operator: unique (name)',
   'operator_token: index (created_at, token_id)',
@@ -254,7 +253,8 @@ describe('statements', () => {
   test('what looks beyond one account touches only the tables that are on every node', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
-    const nobodyWaits = /^(purge\.next|migrationTraffic\.(dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
+    const nobodyWaits =
+      /^(purge\.next|migrationTraffic\.(dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     // The version is read from the row of the account that was found: from one node.
     const ofCaller = '(select version from tally where tally.account_id = caller.account_id)';
