@@ -56,7 +56,7 @@ export const lockAccounts = statement<
   DueAccountRow
 >(
   'sending.lockAccounts',
-  `${dueColumns} ${due} and next_due_at <= :now and dispatch_account.account_id {among :ids}
+  `${dueColumns} ${due} and next_due_at <= :now and account.account_id {among :ids}
    ${order} {locknew account}`,
 );
 export const nextDue = statement<{ connector: string; isDefault: number }, { next_due_at: bigint }>(
