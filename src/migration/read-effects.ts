@@ -12,7 +12,7 @@ export const TESTED = ['inbox.Unread', 'inbox.InboxDS', 'inbox.Read', 'sent.Fetc
 export const isTested = (effects: ReadEffects): boolean =>
   TESTED.every((name) => effects[name] === 'marks' || effects[name] === 'leaves');
 
-/** Tests what is not known yet, as far as this account has an unread message or an unmarked status. */
+/** Tests what is not known yet. It needs an unread message, or a status that is not marked. */
 export async function testReadEffects(from: OldAccount): Promise<ReadEffects> {
   const effects: Record<string, ReadEffect> = { ...from.effects };
   const isKnown = (name: string) => effects[name] === 'marks' || effects[name] === 'leaves';
