@@ -97,7 +97,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const stageTable = createMigrationStages(database, now);
   const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
   const syncOne = settings.sync === undefined ? own.sync : settings.sync;
-  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, sleep, failed });
+  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, failed });
   const sync = syncs && ((userId: string) => syncs.now(userId));
   const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
   const shadow = createShadow({
