@@ -218,7 +218,8 @@ onEveryEngine('a whole move', (engine) => {
     let id = 5_500;
     const arrive = () => {
       id += 1;
-      const at = (service.clock.now += 20_000);
+      service.clock.now += 20_000;
+      const at = service.clock.now;
       alpha().inbox.push({ id, sender: '+27835550000', message: `Arrived ${id}`, shortCode: '31222', at, read: false });
       return String(id);
     };
@@ -261,7 +262,8 @@ onEveryEngine('a whole move', (engine) => {
     await move.stage('lead');
     const { alpha, service } = move;
     assert.equal(await write(move, 'inbox', 'DeleteAllMessages', {}), true);
-    const at = (service.clock.now += 10_000);
+    service.clock.now += 10_000;
+    const at = service.clock.now;
     alpha().inbox.push({ id: 6_001, sender: '+2783', message: 'Just arrived', shortCode: '31222', at, read: false });
     await move.migration.deliver();
     assert.deepEqual(
