@@ -68,7 +68,11 @@ export function createMigrationStages(database: Database, now: () => number) {
       if (version === known) return null;
       const { stage } = await defaultStage();
       const leading = await database.first(sql.anyLeading, {});
-      return { version, defaultStage: stage, isLeading: leading !== undefined || stage === 'lead' || stage === 'alone' };
+      return {
+        version,
+        defaultStage: stage,
+        isLeading: leading !== undefined || stage === 'lead' || stage === 'alone',
+      };
     },
 
     /** Which account a user_id names, and its stage. Undefined for a user_id that nobody has. */

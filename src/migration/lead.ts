@@ -49,8 +49,8 @@ interface SealedWrite {
 }
 
 /**
- * A message may arrive at the old server after Columba has deleted all. So the old server is told to
- * delete those that Columba had, one by one.
+ * A message may arrive at the old server after Columba has deleted all. So the old server is told
+ * to delete those that Columba had, one by one.
  */
 const ALL: Readonly<Record<string, { list: string; limit: string; each: string }>> = {
   'inbox.DeleteAllMessages': { list: 'InboxDS', limit: 'max_count', each: 'DeleteMessage' },

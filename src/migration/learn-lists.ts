@@ -113,7 +113,7 @@ export class CapsLearner {
     if ((this.#totals.get(`${name} ${account}`) ?? 0) > rows) seen.proven += 1;
   }
 
-  /** A cap is certain where a count told of more rows. A round number of several accounts may be one. */
+  /** A cap is certain where a count told of more rows. A round number of accounts may be one. */
   learned(): Learned {
     const caps: Record<string, number> = {};
     const findings: Finding[] = [];

@@ -3,7 +3,8 @@ import type { Learned, Observation } from './learned.ts';
 
 /**
  * Learns whether Read returns only messages that are marked as read. A message that Unread showed
- * before is looked for in the answers of Read whose time range has it.
+ * before is looked for in the answers of Read whose time range has it. Where reading itself marks
+ * messages, that proves nothing.
  */
 interface Message {
   readonly id: bigint;
@@ -18,6 +19,9 @@ export class ReadLearner {
   readonly #zone: string;
   #present = 0;
   #missing = 0;
+  /** How often Unread showed a message again that it had shown before, and how often none. */
+  #stayed = 0;
+  #marked = 0;
 
   constructor(zone: string) {
     this.#zone = zone;
@@ -32,19 +36,29 @@ export class ReadLearner {
   }
 
   #remember(account: string, messages: readonly Message[]): void {
+    const before = this.#unread.get(account) ?? [];
+    if (before.length > 0) {
+      const ids = new Set(messages.map(({ id }) => id));
+      if (before.some(({ id }) => ids.has(id))) this.#stayed += 1;
+      else this.#marked += 1;
+    }
     if (this.#unread.size >= ACCOUNTS_MAX) this.#unread.clear();
     this.#unread.set(account, messages);
   }
 
   #compare(account: string, texts: Observation['texts'], rows: readonly Message[]): void {
     const [from, to] = [this.#instant(texts.from?.[0]), this.#instant(texts.to?.[0])];
-    const isCut = rows.length >= Number(texts.max_count?.[0] ?? 0);
-    if (from === null || to === null || isCut) return;
+    if (from === null || to === null || Number(texts.max_count?.[0] ?? 0) <= 0) return;
     const ids = new Set(rows.map(({ id }) => id));
+    // A cap cuts the list at one of its ends. What is missing between them is missing.
+    let [first, last] = rows.length === 0 ? [from - 1, to + 1] : [to, from];
+    for (const { timestamp } of rows) {
+      first = Math.min(first, timestamp);
+      last = Math.max(last, timestamp);
+    }
     for (const { id, timestamp } of this.#unread.get(account) ?? []) {
-      if (timestamp < from || timestamp > to) continue;
       if (ids.has(id)) this.#present += 1;
-      else this.#missing += 1;
+      else if (timestamp > first && timestamp < last) this.#missing += 1;
     }
   }
 
@@ -57,6 +71,10 @@ export class ReadLearner {
     const count = this.#present + this.#missing;
     if (count === 0) {
       const reason = 'no Read was seen whose time range has a message that Unread showed before';
+      return { dialect: {}, findings: [], uncertain: [{ entry, reason }] };
+    }
+    if (this.#marked > this.#stayed) {
+      const reason = 'Unread marks what it returns, so Read cannot be judged; look at the old server';
       return { dialect: {}, findings: [], uncertain: [{ entry, reason }] };
     }
     const isOnly = this.#missing > this.#present;

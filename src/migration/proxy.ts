@@ -10,8 +10,9 @@ import type { Tally } from './tally.ts';
 import { ANSWER_BYTES_MAX, ClientConnection, endToEnd, isRefused, type Upstream } from './upstream.ts';
 
 /**
- * A reverse proxy in front of the old server and Columba. Which of them answers a call depends on the
- * stage of its account. The bytes of bodies are not changed, nor are head fields from end to end.
+ * A reverse proxy in front of the old server and Columba. Which of them answers a call depends on
+ * the stage of its account. The bytes of bodies are not changed, nor are head fields from end to
+ * end.
  */
 export interface ProxySettings {
   readonly old: Upstream;
@@ -26,7 +27,7 @@ export interface ProxySettings {
   readonly failed: (thrown: unknown) => void;
 }
 
-export interface Proxy {
+export interface ReverseProxy {
   readonly server: Server;
   /** Everything goes to the old server, and nothing else happens. */
   isPassThrough: boolean;
@@ -42,7 +43,7 @@ const CONNECTIONS_MAX = 10_000;
 const IDLE_MS = 120_000;
 const HEAD_BYTES_MAX = 65_536;
 
-export function createProxy(settings: ProxySettings): Proxy {
+export function createProxy(settings: ProxySettings): ReverseProxy {
   const connections = new WeakMap<Socket, ClientConnection>();
   const copies = { bytes: 0 };
   const proxy = { isPassThrough: false };

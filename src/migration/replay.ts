@@ -1,5 +1,5 @@
-import { operationOf } from './answer.ts';
 import type { AccountName } from './account-names.ts';
+import { operationOf } from './answer.ts';
 import { compareAnswers } from './compare.ts';
 import type { CompareSettings } from './compare-values.ts';
 import { bodyBytes, type RecordedAnswer, type RecordedExchange, type RecordedMessage } from './recording.ts';
@@ -59,7 +59,11 @@ export function userIdsOf(text: string, accountName: AccountName): UserIds {
 
 const count = (counts: Map<string, number>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
 
-export async function replayOne(exchange: RecordedExchange, report: ReplayReport, settings: ReplaySettings): Promise<void> {
+export async function replayOne(
+  exchange: RecordedExchange,
+  report: ReplayReport,
+  settings: ReplaySettings,
+): Promise<void> {
   const why = leftOut(exchange, settings);
   if (why !== undefined) {
     count(report.left, why);
@@ -120,8 +124,8 @@ function withName(answer: RawAnswer, { account, old }: RecordedExchange, users: 
 
 function send({ request, account }: RecordedExchange, { server, users }: ReplaySettings): Promise<RawAnswer> {
   const userId = account === null ? '' : (users.get(account) ?? '');
-  const inPlace = (text: string, escape: (value: string) => string): string =>
-    account === null ? text : text.replaceAll(account, () => escape(userId));
+  const inPlace = (text: string, escaped: (value: string) => string): string =>
+    account === null ? text : text.replaceAll(account, () => escaped(userId));
   const target = inPlace(request.target, encodeURIComponent);
   const body = inPlace(request.body, isXml(request) ? xmlEscaped : encodeURIComponent);
   const rawHeaders = request.headers.flatMap(([name, value]) => [name, inPlace(value, encodeURIComponent)]);

@@ -3,8 +3,8 @@ import { hashUserId, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
 import { FIRST_STAGE, type MigrationStages, type Stage } from '../domain/migration-stages.ts';
 
 /**
- * The stage of a call, by its user_id. Clients of the old server do not wait for our database: what
- * was known last counts while it does not answer. A change by anybody is seen within a second.
+ * The stage of a call, by its user_id. Clients of the old server do not wait for our database.
+ * While it does not answer, what was known last counts. A change is seen within a second.
  */
 export interface StageCache {
   of(userId: string | null): AccountOfCall | Promise<AccountOfCall>;
@@ -67,9 +67,9 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
   };
 
   async function ask(hash: string): Promise<AccountOfCall> {
-    const found = stages.ofUserId(hash).then(
-      (row): Known => ({ account: row?.account ?? null, stage: row?.stage ?? null, at: now() }),
-    );
+    const found = stages
+      .ofUserId(hash)
+      .then((row): Known => ({ account: row?.account ?? null, stage: row?.stage ?? null, at: now() }));
     const answered = found.then((known) => {
       users.set(hash, known);
       return known;

@@ -1,4 +1,4 @@
-import { type Counted, type Example, EXAMPLES_MAX, latencyStep } from '../domain/migration-figures.ts';
+import { type Counted, EXAMPLES_MAX, type Example, latencyStep } from '../domain/migration-figures.ts';
 
 /**
  * Counts what happened until it is written to the database. It has one number for each operation,

@@ -48,10 +48,16 @@ export function createUpstream({ url, tls = {}, timeoutMs }: UpstreamSettings): 
   const servername = isIP(host) === 0 ? host : '';
   const secured = isTls ? { ...tlsOptions(tls), servername } : {};
   const agentOf = (options: { maxSockets: number }): HttpAgent =>
-    isTls ? new HttpsAgent({ keepAlive: true, ...options, ...secured }) : new HttpAgent({ keepAlive: true, ...options });
+    isTls
+      ? new HttpsAgent({ keepAlive: true, ...options, ...secured })
+      : new HttpAgent({ keepAlive: true, ...options });
   const own = agentOf({ maxSockets: SHADOW_SOCKETS_MAX });
 
-  function begin({ method, target, rawHeaders }: OutgoingRequest, agent: HttpAgent, signal?: AbortSignal): ClientRequest {
+  function begin(
+    { method, target, rawHeaders }: OutgoingRequest,
+    agent: HttpAgent,
+    signal?: AbortSignal,
+  ): ClientRequest {
     const send = isTls ? requestHttps : requestHttp;
     return send({
       host,

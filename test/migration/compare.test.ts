@@ -51,11 +51,7 @@ describe('what is never masked', () => {
       messages(message(1, 'a', '<short_code></short_code>')),
       messages(message(1, 'a')),
     ],
-    'true and false': [
-      'account.DeleteContact',
-      `<boolean ${NS}>true</boolean>`,
-      `<boolean ${NS}>false</boolean>`,
-    ],
+    'true and false': ['account.DeleteContact', `<boolean ${NS}>true</boolean>`, `<boolean ${NS}>false</boolean>`],
     'a namespace': ['inbox.CountUnread', long('4'), long('4').replace('sms.example', 'other.example')],
   };
   for (const [name, [operation, old, ours]] of Object.entries(DIFFERENT)) {
@@ -76,7 +72,10 @@ describe('what is never masked', () => {
 const withField = (name: string, value: string): RawAnswer =>
   answer(long('4'), { rawHeaders: ['Content-Type', 'text/xml; charset=utf-8', name, value] });
 const profile = (field: string) => answer(`<AccountDetail ${NS}><username>acme</username>${field}</AccountDetail>`);
-const dataSet = (rows: string, columns = '<xs:element name="id" type="xs:long"/><xs:element name="delivery_status" type="xs:string"/>') =>
+const dataSet = (
+  rows: string,
+  columns = '<xs:element name="id" type="xs:long"/><xs:element name="delivery_status" type="xs:string"/>',
+) =>
   answer(
     `<DataSet ${NS}><xs:schema id="NewDataSet" xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="NewDataSet"><xs:complexType><xs:choice><xs:element name="Table"><xs:complexType><xs:sequence>${columns}</xs:sequence></xs:complexType></xs:element></xs:choice></xs:complexType></xs:element></xs:schema><diffgr:diffgram xmlns:msdata="urn:schemas-microsoft-com:xml-msdata" xmlns:diffgr="urn:schemas-microsoft-com:xml-diffgram-v1"><NewDataSet xmlns="">${rows}</NewDataSet></diffgr:diffgram></DataSet>`,
   );
@@ -97,7 +96,11 @@ interface Masked {
   readonly dialect?: Dialect;
 }
 const plainCount = answer(long('4'));
-const head = (name: string): Masked => ({ operation: 'inbox.CountUnread', old: withField(name, '1'), ours: plainCount });
+const head = (name: string): Masked => ({
+  operation: 'inbox.CountUnread',
+  old: withField(name, '1'),
+  ours: plainCount,
+});
 
 /** Every mask with two answers that differ in nothing else. */
 const MASKED: Readonly<Record<MaskName, Masked>> = {
@@ -142,14 +145,27 @@ const MASKED: Readonly<Record<MaskName, Masked>> = {
     ours: answer(messages(message(1, 'a&amp;b'))),
   },
   'diffgram-row-ids': { operation: 'sent.FetchSentDS', old: dataSet(row(5)), ours: dataSet(row(0)) },
-  'field-userID': { operation: 'account.Profile', old: profile('<userID>a</userID>'), ours: profile('<userID>b</userID>') },
-  'field-password': { operation: 'account.Profile', old: profile('<password>a</password>'), ours: profile('<password/>') },
+  'field-userID': {
+    operation: 'account.Profile',
+    old: profile('<userID>a</userID>'),
+    ours: profile('<userID>b</userID>'),
+  },
+  'field-password': {
+    operation: 'account.Profile',
+    old: profile('<password>a</password>'),
+    ours: profile('<password/>'),
+  },
   'field-last-login': {
     operation: 'account.Profile',
     old: profile('<datetimeLastLoggedIn>2026-11-15T12:00:00Z</datetimeLastLoggedIn>'),
     ours: profile('<datetimeLastLoggedIn>2026-11-16T12:00:00Z</datetimeLastLoggedIn>'),
   },
-  'fault-text': { operation: 'inbox.CountUnread', old: fault('Client', 'a'), ours: fault('Client', 'b'), protocol: 'soap11' },
+  'fault-text': {
+    operation: 'inbox.CountUnread',
+    old: fault('Client', 'a'),
+    ours: fault('Client', 'b'),
+    protocol: 'soap11',
+  },
   'dateTime-form': {
     operation: 'inbox.Unread',
     old: answer(messages(message(1, 'a').replace('12:00:01Z', '14:00:01.000+02:00'))),
@@ -215,7 +231,11 @@ describe('masks', () => {
   }
 
   test('equal bytes need no mask', () => {
-    const { outcome, masks } = compared('inbox.Unread', answer(messages(message(1, 'a'))), answer(messages(message(1, 'a'))));
+    const { outcome, masks } = compared(
+      'inbox.Unread',
+      answer(messages(message(1, 'a'))),
+      answer(messages(message(1, 'a'))),
+    );
     assert.deepEqual([outcome, masks.size], ['equal', 0]);
   });
 });
@@ -236,16 +256,27 @@ describe('classes', () => {
     const result = answer(long('4'));
     const plain = { status: 503, type: 'text/plain; charset=utf-8' };
     assert.equal(compared('inbox.CountUnread', result, answer('busy', plain)).outcome, 'failed');
-    const soap = compareAnswers(call('inbox.CountUnread', 'soap11'), fault('Server', 'a'), fault('Server', 'b'), settingsOf());
+    const soap = compareAnswers(
+      call('inbox.CountUnread', 'soap11'),
+      fault('Server', 'a'),
+      fault('Server', 'b'),
+      settingsOf(),
+    );
     assert.equal(soap.outcome, 'equal');
     assert.equal(compared('inbox.CountUnread', result, answer('no', { ...plain, status: 403 })).outcome, 'different');
   });
 
   test('columns of another name, order or type are different', () => {
-    const other = dataSet(row(0), '<xs:element name="delivery_status" type="xs:string"/><xs:element name="id" type="xs:int"/>');
+    const other = dataSet(
+      row(0),
+      '<xs:element name="delivery_status" type="xs:string"/><xs:element name="id" type="xs:int"/>',
+    );
     const { outcome, differences } = compared('sent.FetchSentDS', dataSet(row(0)), other);
     assert.equal(outcome, 'different');
-    assert.match(differences[0] ?? '', /columns: old NewDataSet\/Table: id long, delivery_status string; ours .*id int/);
+    assert.match(
+      differences[0] ?? '',
+      /columns: old NewDataSet\/Table: id long, delivery_status string; ours .*id int/,
+    );
   });
 
   test('an answer that is no XML is different, unless the bytes are the same', () => {

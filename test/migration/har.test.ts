@@ -56,7 +56,13 @@ describe('HAR', () => {
   test('what is no HAR is refused with a sentence', () => {
     assert.throws(() => parseHar('not json', 'x.har'), /x\.har: expected a HAR file, and this is no JSON/);
     assert.throws(() => parseHar('{}', 'x.har'), /log\.entries/);
-    const odd = [null, 1, {}, { request: { url: 'not a url' } }, { request: { url: 'http://h/' }, response: { status: 'x' } }];
+    const odd = [
+      null,
+      1,
+      {},
+      { request: { url: 'not a url' } },
+      { request: { url: 'http://h/' }, response: { status: 'x' } },
+    ];
     assert.deepEqual(parseHar(JSON.stringify({ log: { entries: odd } }), 'x.har').exchanges, []);
   });
 });

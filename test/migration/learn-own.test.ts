@@ -44,6 +44,7 @@ const CALLS: readonly (readonly [group: string, operation: string, args: Argumen
   ['account', 'FetchContactsDS', {}],
   ['inbox', 'Unread', { max_count: 100 }],
   ['inbox', 'Read', { from: '2026-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z', max_count: 100 }],
+  ['inbox', 'Read', { from: '2026-10-02T00:00:00Z', to: '2026-10-31T00:00:00Z', max_count: 100 }],
   ['inbox', 'InboxDS', { max_count: 100 }],
   ['inbox', 'Unread', { max_count: 'x' }],
 ];

@@ -223,8 +223,22 @@ describe('what is learned', () => {
     assert.equal(dialect.readReturnsReadOnly, true);
     assert.match(
       findings.find(({ entry }) => entry === 'readReturnsReadOnly')?.text ?? '',
-      /^of 20 unread .* returned 0$/,
+      /^of \d+ unread .* returned 0$/,
     );
+  });
+
+  test('a Read that a cap cuts off is not taken for one that leaves out unread messages', async () => {
+    const { dialect } = await learnFrom({ caps: { 'inbox.Read': 7 } }, everyday(ALPHA, 'soap11'));
+    assert.equal(dialect.readReturnsReadOnly, undefined);
+    const only = { readReturnsReadOnly: true, caps: { 'inbox.Read': 7 } };
+    assert.equal((await learnFrom(only, everyday(ALPHA, 'soap11'))).dialect.readReturnsReadOnly, true);
+  });
+
+  test('where Unread marks what it returns, nothing is concluded about Read', async () => {
+    const ways = { readReturnsReadOnly: true, readingMarks: ['inbox.Unread'] };
+    const { dialect, uncertain } = await learnFrom(ways, [...everyday(ALPHA, 'get'), ...everyday(ALPHA, 'get')]);
+    assert.equal(dialect.readReturnsReadOnly, undefined);
+    assert.ok(uncertain.some(({ reason }) => reason.startsWith('Unread marks what it returns')));
   });
 
   test('a message that a client marks in between proves nothing about Read', async () => {

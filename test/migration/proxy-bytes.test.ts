@@ -126,10 +126,7 @@ test('the old server gets the head and the body of a request as they were sent',
   await told(address, post, isAnswered);
   await told(address, REQUEST, isAnswered);
   // Blanks around a value are no part of it (RFC 9112 §5).
-  assert.deepEqual(
-    old.received.map(endToEndPart),
-    [post.replace('X-Odd:  two', 'X-Odd: two'), REQUEST],
-  );
+  assert.deepEqual(old.received.map(endToEndPart), [post.replace('X-Odd:  two', 'X-Odd: two'), REQUEST]);
 });
 
 test('a chunked request reaches the old server with the same body', async (t) => {

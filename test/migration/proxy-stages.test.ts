@@ -30,10 +30,7 @@ onEveryEngine('stages of the proxy', (engine) => {
       assert.equal(through.text, (await send(oldUrl, protocol, 'inbox', 'Unread', args)).text);
     }
     await migration.settled();
-    assert.deepEqual(
-      [totalOf(migration.tally.totals, 'equal'), totalOf(migration.tally.totals, 'different')],
-      [4, 0],
-    );
+    assert.deepEqual([totalOf(migration.tally.totals, 'equal'), totalOf(migration.tally.totals, 'different')], [4, 0]);
   });
 
   test('compare: a write that the old server did is done here, and one that it refused is not', async (t) => {
@@ -47,10 +44,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     for (const { call: ask } of [service, oldService]) {
       assert.match((await ask('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text, /Both have it/);
     }
-    assert.deepEqual(
-      [totalOf(migration.tally.totals, 'equal'), totalOf(migration.tally.totals, 'skipped')],
-      [1, 1],
-    );
+    assert.deepEqual([totalOf(migration.tally.totals, 'equal'), totalOf(migration.tally.totals, 'skipped')], [1, 1]);
   });
 
   test('compare: another text is different, and its example has no text of anybody', async (t) => {

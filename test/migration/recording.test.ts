@@ -73,7 +73,14 @@ for (const protocol of PROTOCOLS) {
   test(`a recording of ${protocol} has no user_id and no password`, () => {
     const given = {
       answer: PROFILE(SECRET),
-      rawHeaders: ['Cookie', 'session=s3cret', 'Referer', `http://old/?user_id=${SECRET}`, 'Authorization', 'Basic s3cret'],
+      rawHeaders: [
+        'Cookie',
+        'session=s3cret',
+        'Referer',
+        `http://old/?user_id=${SECRET}`,
+        'Authorization',
+        'Basic s3cret',
+      ],
       answerHeaders: ['Set-Cookie', 'session=s3cret', 'X-User', SECRET],
     };
     const exchange = recordedOf(observed(protocol, 'account', 'Profile', { user_id: SECRET }, given), accountName);
@@ -117,9 +124,16 @@ test('a user_id in an envelope is found as CDATA, with references and compressed
 });
 
 test('what could not be read as a call is recorded without query and bodies', () => {
-  const given = { body: Buffer.from(`<broken>${SECRET}`), answer: `no ${SECRET}`, target: `/api/inbox.asmx?q=${SECRET}` };
+  const given = {
+    body: Buffer.from(`<broken>${SECRET}`),
+    answer: `no ${SECRET}`,
+    target: `/api/inbox.asmx?q=${SECRET}`,
+  };
   const exchange = recordedOf(observed('soap11', 'inbox', 'CountUnread', {}, given), accountName);
-  assert.deepEqual([exchange.account, exchange.request.withheld, exchange.old?.withheld], [null, 'not readable', 'not readable']);
+  assert.deepEqual(
+    [exchange.account, exchange.request.withheld, exchange.old?.withheld],
+    [null, 'not readable', 'not readable'],
+  );
   assert.doesNotMatch(formatExchange(exchange), /3f0d9c1e/);
 });
 
@@ -142,7 +156,9 @@ test('a short user_id is replaced where its name stands, and nowhere else', () =
 const recorderIn = (folder: string, more = {}) =>
   createRecorder({
     ...RECORDER_LIMITS,
-    ...{ folder, key: KEY, accountName, now: () => NOW, pseudonyms: false },
+    folder,
+    line: (each) => formatExchange(recordedOf(each, accountName)),
+    now: () => NOW,
     failed: (thrown) => assert.fail(String(thrown)),
     ...more,
   });
@@ -170,7 +186,8 @@ test('files are closed at their size and age, and the oldest are removed beyond 
   await recorder.close();
   const files = listRecordings(folder);
   assert.equal(files.length, 4);
-  for (const [index, { path }] of files.entries()) utimesSync(path, NOW / 1_000 - index, (NOW - index * 86_400_000) / 1_000);
+  for (const [index, { path }] of files.entries())
+    utimesSync(path, NOW / 1_000 - index, (NOW - index * 86_400_000) / 1_000);
   const gone = pruneRecordings({ folder, daysMax: 2, folderBytesMax: 1e9 }, NOW + 1);
   assert.equal(gone.length, 2);
   const [first] = listRecordings(folder);
@@ -212,7 +229,11 @@ test('pseudonyms keep length and alphabet, and equal values stay equal', () => {
     assert.deepEqual([other.length, other], [value.length, pseudonym(value)]);
     for (const [index, character] of [...value].entries()) {
       const kinds = [/\p{Lu}/u, /\p{Ll}/u, /\d/].map((kind) => kind.test(character));
-      assert.deepEqual([/\p{Lu}/u, /\p{Ll}/u, /\d/].map((kind) => kind.test([...other][index] ?? '')), kinds, value);
+      assert.deepEqual(
+        [/\p{Lu}/u, /\p{Ll}/u, /\d/].map((kind) => kind.test([...other][index] ?? '')),
+        kinds,
+        value,
+      );
     }
   }
   for (const open of ['2026-11-15T12:00:00Z', 'true', '', '  ']) assert.equal(pseudonym(open), open);
@@ -221,7 +242,11 @@ test('pseudonyms keep length and alphabet, and equal values stay equal', () => {
 test('a number has the same pseudonym in every notation', () => {
   const pseudonym = createPseudonyms(KEY);
   const digits = (text: string) => text.replaceAll(/\D/g, '').slice(-8);
-  const [one, two, three] = ['+27821234567', '082 123 4567', '0027-82-123-4567'].map(pseudonym) as [string, string, string];
+  const [one, two, three] = ['+27821234567', '082 123 4567', '0027-82-123-4567'].map(pseudonym) as [
+    string,
+    string,
+    string,
+  ];
   assert.equal(digits(one), digits(two));
   assert.equal(digits(one), digits(three));
   assert.notEqual(digits(one), '21234567');

@@ -7,26 +7,10 @@ import pg from 'pg';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
+import { MIGRATION, SIGN_IN } from './whole-installation.ts';
 
 const STORE = new URL('../../src/store/', import.meta.url);
 
-/** Operators sign in as well as holders of accounts. */
-const SIGN_IN = Object.fromEntries(
-  `addLink linkByHash deleteLink deleteLinksOf deleteOldLinks addSession sessionByHash sessionsOf
-   sessionSeen deleteSessionOf deleteSessionsOf deleteOldSessions factorOf setFactor factorUsed
-   deleteFactor addRecoveryCode useRecoveryCode deleteRecoveryCodes countRecoveryCodes failuresOf
-   addFailure clearFailures deleteOldFailures`
-    .split(/\s+/)
-    .map((name) => [`signIn.${name}`, 'operators sign in too']),
-);
-/** Counts, examples and the default stage of a migration; a user_id names the account of a call. */
-const MIGRATION = Object.fromEntries(
-  `accept acceptances addCounts addState anyLeading countWrites countsSince deleteCountsBefore deleteExamplesBefore
-   dueWriteAccounts examplesSince putExamples setState stageOfUserId stagesAfter stateOf withdrawAcceptance`
-    .split(/\s+/)
-    .map((name) => [`migrationTraffic.${name}`, 'a migration is of the whole installation'])
-    .concat(['putServer', 'server', 'deletions'].map((name) => [`migrated.${name}`, 'of the whole installation'])),
-);
 /** Statements that look beyond one account, each with the reason why it may. */
 const BEYOND: Readonly<Record<string, string>> = {
   ...MIGRATION,
