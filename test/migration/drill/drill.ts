@@ -97,7 +97,7 @@ function startArrivals(data: OldData, seed: number): { stop(): void } {
   const timer = setInterval(() => {
     const account = data.accounts[next % USERS.length] as OldAccount;
     const id = 100_000 + next;
-    const words = { sender: `+2783${next}`, message: `Arrival ${next}`, shortCode: '31222' };
+    const words = { sender: `+2783${next}`, message: `Text ${next}`, shortCode: '31222' };
     account.inbox.push({ id, ...words, at: Date.now(), read: false });
     if (random() < 0.3) {
       const due = { dueAt: Date.now() + 500 + Math.floor(random() * 5_000), createdAt: Date.now() };
