@@ -3,7 +3,7 @@ import type { Config } from '../config/settings.ts';
 import { parseSchemaDate } from '../contract/dates.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import { USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
-import { type ReadEffects, readEffects } from '../domain/migrated-accounts.ts';
+import { type ReadEffects, readEffects, storeReadEffects } from '../domain/migrated-accounts.ts';
 import type { CopyDependencies } from '../migration/copy-account.ts';
 import type { ImportedUser } from '../migration/import.ts';
 import { createOldServer, type OldServerOptions } from '../migration/old-server.ts';
@@ -87,6 +87,7 @@ export async function copyDependencies(
 ): Promise<CopyDependencies & { readonly dialect: Dialect }> {
   const dialect = await dialectOf(config);
   const old = createOldServer({ ...oldServerOptions(options.old, options, config), dialect });
+  if (options.readsMark) await storeReadEffects(services.database, old.url, options.readsMark, Date.now());
   const effects = options.readsMark ?? (await readEffects(services.database, old.url));
   return { database: services.database, old, dialect, effects, now: Date.now };
 }

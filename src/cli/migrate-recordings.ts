@@ -35,13 +35,15 @@ async function runHar(file: string, config: Config, command: Command): Promise<v
   const { exchanges, entries, skipped } = readHar(file);
   let lost = 0;
   if (!dryRun && exchanges.length > 0) {
-    const { folder, key, accountName } = await migrationSettings(config, command);
+    const { createInlineWork } = await import('../migration/comparing.ts');
+    const { folder, key, dialect, compare } = await migrationSettings(config, command);
+    const { zone, listLimit } = compare;
+    const { line } = createInlineWork({ dialect, zone, disabled: [], key, listLimit, pseudonyms: pseudonyms === true });
     let failure: unknown;
     const failed = (thrown: unknown) => {
       failure = thrown;
     };
-    const settings = { folder, key, accountName, now: Date.now, pseudonyms: pseudonyms === true, failed };
-    const recorder = createRecorder({ ...RECORDER_LIMITS, ...settings });
+    const recorder = createRecorder({ ...RECORDER_LIMITS, folder, line, now: Date.now, failed });
     for (const exchange of exchanges) recorder.record(exchange);
     await recorder.close();
     lost = recorder.counts.lost;

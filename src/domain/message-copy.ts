@@ -136,8 +136,8 @@ export async function removeReceived(database: Database, account: bigint, ids: r
 }
 
 /**
- * Adds and changes sent messages. `isComplete` removes those that are not in the list, as far as the
- * list goes back. Returns how many were new.
+ * Adds and changes sent messages. `isComplete` removes those that are not in the list, as far as
+ * the list goes back. Returns how many were new.
  */
 export async function copySent(
   database: Database,
@@ -194,9 +194,10 @@ async function removeGoneSent(
 }
 
 /**
- * Makes the schedule equal; where the list is complete, what is not in it goes. It is held: nothing of it is armed. What is armed here, or is being
- * taken over, stays as it is. The credits that it holds come from the operator: the old server has
- * taken them from the balance already. Returns how many were new.
+ * Makes the schedule equal; where the list is complete, what is not in it goes. It is held: nothing
+ * of it is armed. What is armed here, or is being taken over, stays as it is. The credits that it
+ * holds come from the operator: the old server has taken them from the balance already. Returns how
+ * many were new.
  */
 export function copyScheduled(
   database: Database,

@@ -4,7 +4,7 @@ import * as sql from '../store/statements/migrated-accounts.ts';
 import { pages } from './cursor.ts';
 import { reserveIds } from './ids.ts';
 
-/** How far the copies of an old server's accounts are, and what was taken over from its schedule. */
+/** How far the copies of accounts are, and what was taken over from the schedule. */
 export interface CopyProgress {
   readonly startedAt: number;
   /** When all of it was here for the first time; null while the first copy is under way. */

@@ -3,14 +3,13 @@ import { createMigrationFigures } from '../domain/migration-figures.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
 import { createMigrationWrites } from '../domain/migration-writes.ts';
 import type { Database } from '../domain/transactions.ts';
-import { createAccountName } from './account-names.ts';
+import { type Comparing, createComparing } from './comparing.ts';
 import { createLanes } from './lanes.ts';
 import { createLead } from './lead.ts';
 import type { MaskName } from './masks.ts';
 import { createOldServer, type OldServerTls } from './old-server.ts';
 import { createProxy, type ReverseProxy } from './proxy.ts';
 import { createProxySync } from './proxy-sync.ts';
-import { createPseudonyms } from './pseudonyms.ts';
 import { createRecorder, RECORDER_LIMITS, type Recorder } from './recorder.ts';
 import { createShadow, type Shadow } from './shadow.ts';
 import { createStageCache } from './stage-cache.ts';
@@ -79,24 +78,26 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const calls = { dialect, zone, namespace, now };
   const oldCalls = createOldServer({ ...calls, url: settings.oldUrl, tls: settings.oldTls });
   const columbaCalls = createOldServer({ ...calls, url: settings.newUrl });
-  const compare = {
+  const comparing = createComparing({
     dialect,
     zone,
-    disabled: settings.disabledMasks,
-    pseudonym: createPseudonyms(key),
+    disabled: [...settings.disabledMasks],
+    key,
     listLimit: settings.listLimit,
-  };
+    pseudonyms: settings.pseudonyms,
+  });
+  const compare = comparing.settings;
   const figures = createMigrationFigures(database, now);
   const tally = createTally((counts, examples) => figures.add(counts, examples), now);
   const limits = { itemsMax: settings.queueItemsMax ?? QUEUE_ITEMS_MAX, bytesMax: QUEUE_BYTES_MAX };
   const lanes = createLanes({ ...limits, concurrency: CONCURRENCY }, failed);
-  const recorder = settings.folder === undefined ? undefined : recorderOf(settings, settings.folder);
+  const recorder = settings.folder === undefined ? undefined : recorderOf(settings, settings.folder, comparing);
   const seal = createSeal(key);
   const writes = createMigrationWrites(database, now, seal.keyName);
   const stageTable = createMigrationStages(database, now);
   const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
   const syncOne = settings.sync === undefined ? own.sync : settings.sync;
-  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, sleep, failed });
+  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, failed });
   const sync = syncs && ((userId: string) => syncs.now(userId));
   const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
   const shadow = createShadow({
@@ -105,7 +106,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
     recorder,
     columba,
     old,
-    compare,
+    comparing,
     sync,
     leavesMarks,
     sleep,
@@ -147,6 +148,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       for (const timer of timers) clearInterval(timer);
       await tally.flush().catch(failed);
       await recorder?.close();
+      await comparing.close();
       for (const each of [old, columba, oldCalls, columbaCalls]) each.close();
     },
   };
@@ -160,13 +162,5 @@ const probed = (server: Upstream): Promise<string> =>
     (thrown: NodeJS.ErrnoException) => `does not answer: ${thrown.code ?? thrown.message}`,
   );
 
-const recorderOf = ({ key, now, pseudonyms, failed }: MigrationProxySettings, folder: string): Recorder =>
-  createRecorder({
-    ...RECORDER_LIMITS,
-    folder,
-    key,
-    accountName: createAccountName(key),
-    now,
-    pseudonyms,
-    failed,
-  });
+const recorderOf = ({ now, failed }: MigrationProxySettings, folder: string, { line }: Comparing): Recorder =>
+  createRecorder({ ...RECORDER_LIMITS, folder, line, now, failed });

@@ -4,8 +4,8 @@ import type { ValueRecord } from './answer-values.ts';
 import { CopyProblem, type OldAccount, read, readGrowing, readRows, showsColumn, toReceived } from './old-account.ts';
 
 /**
- * Received messages of an account of the old server. Read gives those of a time window, and never
- * more than a cap: a window that comes back full is halved.
+ * Received messages of an account of the old server. Read gives those of a time window, up to a
+ * cap. A window that comes back full is halved.
  */
 export interface InboxWindow {
   readonly messages: readonly ReceivedMessage[];

@@ -8,8 +8,8 @@ import { encodeCall } from './old-call.ts';
 import { type ExchangeInit, exchange, OldServerUnreachable } from './old-exchange.ts';
 
 /**
- * The client of the old server. It calls an operation of the contract in any protocol, gently: one
- * call at a time, at a limited rate, and it stops where the server asks for a pause.
+ * The client of the old server. It calls an operation of the contract in any protocol. It is
+ * gentle: it keeps to a rate, and stops where the server asks for a pause.
  */
 export interface OldServer {
   /**

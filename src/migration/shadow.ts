@@ -1,7 +1,7 @@
 import type { Stage } from '../domain/migration-stages.ts';
 import type { SeenCall } from './call-reader.ts';
-import { booleanResult, type Comparison, compareAnswers } from './compare.ts';
-import type { CompareSettings } from './compare-values.ts';
+import { booleanResult, type Comparison } from './compare.ts';
+import type { Comparing } from './comparing.ts';
 import type { Lanes } from './lanes.ts';
 import type { Recorder } from './recorder.ts';
 import type { ExchangeOutcome } from './recording.ts';
@@ -28,7 +28,7 @@ export interface ShadowSettings {
   readonly recorder: Recorder | undefined;
   readonly columba: Pick<Upstream, 'exchange'>;
   readonly old: Pick<Upstream, 'exchange'>;
-  readonly compare: CompareSettings;
+  readonly comparing: Pick<Comparing, 'compare' | 'settings'>;
   /** Brings over what arrived at the old server. Undefined: nobody does. */
   readonly sync: ((userId: string) => Promise<void>) | undefined;
   /** Whether an operation marks nothing at the old server, so that it may be asked again. */
@@ -61,7 +61,7 @@ interface Decided {
 }
 
 export function createShadow(settings: ShadowSettings): Shadow {
-  const { lanes, tally, recorder, columba, compare, sync, sleep } = settings;
+  const { lanes, tally, recorder, columba, comparing, sync, sleep } = settings;
   const undecided = new Map<Answered, Decided>();
 
   function decide(answered: Answered, { outcome, ours, comparison, example }: Decided): void {
@@ -94,7 +94,7 @@ export function createShadow(settings: ShadowSettings): Shadow {
   async function compareRead(answered: Answered, call: SeenCall): Promise<void> {
     const ours = await askOurs(answered.request).catch(settings.failed);
     if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not answer' });
-    const comparison = compareAnswers(call, answered.old, ours, compare);
+    const comparison = await comparing.compare(call, answered.old, ours);
     if (comparison.outcome !== 'different' || !sync || undecided.size >= UNDECIDED_MAX) {
       return decide(answered, { outcome: comparison.outcome, ours, comparison });
     }
@@ -127,12 +127,12 @@ export function createShadow(settings: ShadowSettings): Shadow {
     if (call.userId !== null) await sync?.(call.userId);
     const { request } = answered;
     const ours = await askOurs(request);
-    const comparison = compareAnswers(call, answered.old, ours, compare);
+    const comparison = await comparing.compare(call, answered.old, ours);
     if (comparison.outcome !== 'different' || !mayAskOld(call)) return { ours, comparison };
     // More may have arrived since: both are asked at one time.
     const old = await settings.old.exchange(request, request.body ?? new Uint8Array());
     const again = await askOurs(request);
-    return { ours: again, comparison: compareAnswers(call, old, again, compare) };
+    return { ours: again, comparison: await comparing.compare(call, old, again) };
   }
 
   /** Counts and address book are read without marks. Lists of messages may be marked by reading. */
@@ -142,10 +142,11 @@ export function createShadow(settings: ShadowSettings): Shadow {
   /** A write: what the old server has done is done here, and must have the same result. */
   async function applyWrite(answered: Answered, call: SeenCall): Promise<void> {
     const { old, request } = answered;
-    if (booleanResult(call, old, compare) !== true) return decide(answered, { outcome: 'skipped', ours: null });
+    if (booleanResult(call, old, comparing.settings) !== true)
+      return decide(answered, { outcome: 'skipped', ours: null });
     const ours = await applied(request);
     if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not take a write' });
-    const comparison = compareAnswers(call, old, ours, compare);
+    const comparison = await comparing.compare(call, old, ours);
     decide(answered, { outcome: comparison.outcome, ours, comparison });
     // What arrived between the two deletes is deleted here only.
     if (DELETES_ALL.test(call.operation) && call.userId !== null) await sync?.(call.userId);

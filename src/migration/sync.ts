@@ -10,7 +10,7 @@ import { cautiousEffects } from './read-effects.ts';
 
 /**
  * Brings over what arrived at the old server since the last time. It never marks nor deletes there.
- * Do not call it while writes of the account still wait for the old server: its lists would be
+ * Do not call it while writes of the account still wait for the old server. Its lists would be
  * older than the account here.
  */
 export interface SyncedAccount {

@@ -21,7 +21,6 @@ export interface SyncSettings {
   readonly sync: (userId: string) => Promise<void>;
   readonly lanes: Pick<Lanes, 'run'>;
   readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
   readonly failed: (thrown: unknown) => void;
 }
 
@@ -32,7 +31,7 @@ const WAIT_MS_MAX = 2_000;
 const ACTIVE_MS = 600_000;
 const ACCOUNTS_MAX = 10_000;
 
-export function createSyncs({ sync, lanes, now, sleep, failed }: SyncSettings): Syncs {
+export function createSyncs({ sync, lanes, now, failed }: SyncSettings): Syncs {
   const syncedAt = new BoundedMap<string, number>(ACCOUNTS_MAX);
   const touchedAt = new BoundedMap<string, number>(ACCOUNTS_MAX);
   const running = new Map<string, Promise<void>>();
@@ -66,7 +65,7 @@ export function createSyncs({ sync, lanes, now, sleep, failed }: SyncSettings): 
   return {
     touch: (userId) => void touchedAt.set(userId, now()),
     async freshen(userId) {
-      if (isOlder(userId, FRESH_MS)) await Promise.race([inLane(userId), sleep(WAIT_MS_MAX)]);
+      if (isOlder(userId, FRESH_MS)) await Promise.race([inLane(userId), waited(WAIT_MS_MAX)]);
     },
     now: syncNow,
     start() {
@@ -75,3 +74,5 @@ export function createSyncs({ sync, lanes, now, sleep, failed }: SyncSettings): 
     stop: () => clearInterval(timer),
   };
 }
+
+const waited = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());

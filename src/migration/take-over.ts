@@ -14,7 +14,7 @@ import type { CopyDependencies } from './copy-account.ts';
 import { type OldAccount, read, readScheduled } from './old-account.ts';
 
 /**
- * Takes the schedule over, message by message: it is deleted there, and armed here only after the
+ * Takes the schedule over, message by message. Each is deleted there, and armed here only after the
  * old server answered true. Each step is on disk before the next one. So after a kill nothing is
  * sent twice, and what nobody can be sure of is held and listed.
  */
@@ -27,8 +27,8 @@ export interface TakeOverDependencies extends CopyDependencies {
 
 /**
  * armed: it is sent from here. gone: the old server did not have it any more, so it was sent or
- * deleted there. refused: it cannot be sent from here, and stays there. unsure: no answer came, and it is not there.
- * missing: it is there, and not here. would-arm: a dry run.
+ * deleted there. refused: it cannot be sent from here, and stays there. unsure: no answer came, and
+ * it is not there. missing: it is there, and not here. would-arm: a dry run.
  */
 export type TakeOverOutcome = 'armed' | 'gone' | 'refused' | 'unsure' | 'missing' | 'would-arm';
 export interface TakenMessage {

@@ -156,7 +156,9 @@ test('a short user_id is replaced where its name stands, and nowhere else', () =
 const recorderIn = (folder: string, more = {}) =>
   createRecorder({
     ...RECORDER_LIMITS,
-    ...{ folder, key: KEY, accountName, now: () => NOW, pseudonyms: false },
+    folder,
+    line: (each) => formatExchange(recordedOf(each, accountName)),
+    now: () => NOW,
     failed: (thrown) => assert.fail(String(thrown)),
     ...more,
   });

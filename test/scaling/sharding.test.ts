@@ -146,12 +146,10 @@ const EVERYWHERE = [
   'idempotency: primary key (key_hash)',
   'incoming_once: index (forget_at)',
   'incoming_once: primary key (key_hash)',
-  'migration_acceptance: primary key (operation)',
-  'migration_count: primary key (day, operation, protocol, name)',
-  'migration_example: index (at)',
-  'migration_example: primary key (operation, protocol, name, slot)',
-  'migration_stage: index (stage)',
-  'migration_state: primary key (name)',
+  ...`migrated_server: primary key (url); migration_acceptance: primary key (operation);
+      migration_count: primary key (day, operation, protocol, name); migration_example: index (at);
+      migration_example: primary key (operation, protocol, name, slot); migration_stage: index (stage);
+      migration_state: primary key (name)`.split(/;\s+/),
   'operator: primary key (operator_id)',
   'operator: unique (name)',
   'operator_token: index (created_at, token_id)',

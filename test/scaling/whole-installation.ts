@@ -13,5 +13,6 @@ export const SIGN_IN = Object.fromEntries(
 export const MIGRATION = Object.fromEntries(
   'accept acceptances addCounts addState anyLeading countWrites countsSince deleteCountsBefore deleteExamplesBefore dueWriteAccounts examplesSince putExamples setState stageOfUserId stagesAfter stateOf withdrawAcceptance'
     .split(' ')
-    .map((name) => [`migrationTraffic.${name}`, 'a migration is of the whole installation']),
+    .map((name) => [`migrationTraffic.${name}`, 'a migration is of the whole installation'])
+    .concat(['putServer', 'server', 'deletions'].map((name) => [`migrated.${name}`, 'of the whole installation'])),
 );

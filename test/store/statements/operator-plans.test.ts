@@ -13,6 +13,7 @@ import * as events from '../../../src/store/statements/events.ts';
 import * as idempotency from '../../../src/store/statements/idempotency.ts';
 import * as ledger from '../../../src/store/statements/ledger.ts';
 import * as messageRecords from '../../../src/store/statements/message-records.ts';
+import * as migratedAccounts from '../../../src/store/statements/migrated-accounts.ts';
 import * as migrationTraffic from '../../../src/store/statements/migration-traffic.ts';
 import * as operators from '../../../src/store/statements/operators.ts';
 import * as signIn from '../../../src/store/statements/sign-in.ts';
@@ -32,6 +33,7 @@ const MODULES = [
   idempotency,
   ledger,
   messageRecords,
+  migratedAccounts,
   migrationTraffic,
   operators,
   signIn,
