@@ -3,7 +3,7 @@ import { type Html, html } from '../html.ts';
 import type { Visit } from './visit.ts';
 import { party } from './words.ts';
 
-/** Names of numbers that the account's contacts know. Each number is looked up once. */
+/** Names of numbers that the account's contacts know. All are looked up at once. */
 export type ContactNames = (number: string | null) => string | null;
 
 export async function contactNames(
@@ -11,12 +11,14 @@ export async function contactNames(
   numbers: readonly (string | null)[],
 ): Promise<ContactNames> {
   const contacts = createContacts(services.database, domain.region);
-  const names = new Map<string, string | null>();
-  for (const number of new Set(numbers)) {
-    if (number === null || names.has(number)) continue;
-    const found = await contacts.withSameNumber(account.id, number);
-    const name = [found?.name, found?.surname].filter(Boolean).join(' ');
-    names.set(number, name === '' ? null : name);
+  const found = await contacts.withSameNumbers(
+    account.id,
+    numbers.flatMap((number) => (number === null ? [] : [number])),
+  );
+  const names = new Map<string, string>();
+  for (const [number, { name, surname }] of found) {
+    const shown = [name, surname].filter(Boolean).join(' ');
+    if (shown !== '') names.set(number, shown);
   }
   return (number) => (number === null ? null : (names.get(number) ?? null));
 }
