@@ -23,11 +23,14 @@ export async function contactNames(
   return (number) => (number === null ? null : (names.get(number) ?? null));
 }
 
+export const conversationWith = (base: string, number: string): string =>
+  `${base}/conversation?with=${encodeURIComponent(number)}`;
+
 /** A link to the conversation with a number, by its name where it has one. */
 export function withLink(base: string, number: string | null, names: ContactNames): Html {
   if (number === null || !/\d/.test(number)) return party(number);
   const name = names(number);
   const shown =
     name === null ? party(number) : html`<bdi>${name}</bdi> <span class="quiet"><bdi>${number}</bdi></span>`;
-  return html`<a href="${base}/conversation?${new URLSearchParams({ with: number }).toString()}">${shown}</a>`;
+  return html`<a href="${conversationWith(base, number)}">${shown}</a>`;
 }
