@@ -12,10 +12,10 @@ import { startServer } from './servers.ts';
 import { numberFrom, ROUNDS, WITH_PEERS } from './settings.ts';
 
 /**
- * CPU per call of four operations: Columba, the floor, which is a bare node:http server that answers as many bytes, and
- * servers on other toolkits. One process each, keep-alive connections, durability on.
+ * CPU per call of four operations: Columba, the floor, and servers on other toolkits. The floor is
+ * a bare node:http server that answers as many bytes. One process each, keep-alive connections, durability on.
  */
-// Each of a thousand accounts asks twenty times before a message of it is marked, which drops what is kept for it.
+// Each of a thousand accounts asks twenty times before a message of it is marked. A mark drops its cached answers.
 const REQUESTS = numberFrom('REQUESTS', 20_000);
 const SLICES = 10;
 const SLICE = Math.ceil(REQUESTS / SLICES);

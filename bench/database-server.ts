@@ -16,7 +16,7 @@ export interface DatabaseServer {
   stop(): Promise<void>;
 }
 
-// A quarter of a small machine's memory, and room for what is written between two checkpoints: what an operator sets first.
+// What an operator sets first: a quarter of a small machine's memory, and room between two checkpoints.
 const SETTINGS = ['shared_buffers=1GB', 'max_wal_size=4GB'];
 
 /** Undefined, and a line that says why, where there is none for this machine. */

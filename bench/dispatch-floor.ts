@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 const BATCH = 250;
 
 /**
- * Messages per second of a bare loop that writes the rows of a message on SQLite with
- * synchronous=full: it is claimed, submitted, settled, and gets its receipt. A transaction has 250
+ * Messages per second of a bare loop on SQLite with synchronous=full. It writes the rows of a
+ * message: claim, submission, settlement, receipt. A transaction has 250
  * messages. Nothing is checked, and nobody reads.
  */
 export function measureFloor(path: string, messages: number): number {

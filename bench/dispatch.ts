@@ -18,9 +18,9 @@ import { median } from './rounds.ts';
 import { numberFrom } from './settings.ts';
 
 /**
- * Messages per second through the loopback, from the claim to the receipt on disk, with one and with
- * four serving processes, and what the contract's calls notice of it. SQLite runs with
- * synchronous=full, as always. SCHEDULED messages wait for tomorrow meanwhile.
+ * Messages per second through the loopback, from the claim to the receipt on disk. One and four
+ * processes serve. The contract's calls run beside it, and their delay is measured. SQLite runs
+ * with synchronous=full, as always. SCHEDULED messages wait for tomorrow meanwhile.
  */
 const MESSAGES = numberFrom('MESSAGES', 20_000);
 const ACCOUNTS = numberFrom('ACCOUNTS', 10);
@@ -44,12 +44,16 @@ const delivered = statement<Record<string, never>, { total: bigint }>(
 );
 const userIdOf = (index: number) => `bench-user-${index}`;
 
+/** The loopback delivers these: it treats numbers that end in 9001 to 9014 in other ways. */
+const numberOf = (index: number): string =>
+  `+2782${1_000_000 + (Math.floor(index / 9_000) % 800) * 10_000 + (index % 9_000)}`;
+
 async function acceptAll(database: Database, accounts: readonly bigint[], count: number, sendAt: number | null) {
   const accepting = createAccepting(database, Date.now);
   const settings = { region: 'ZA', timeZone: null, quietHours: null };
   for (let done = 0; done < count; done += BATCH) {
     const recipients = Array.from({ length: Math.min(BATCH, count - done) }, (_, index) => ({
-      number: `+2782${String(1_000_000 + ((done + index) % 8_000_000))}`,
+      number: numberOf(done + index),
       text: 'Your parcel has arrived.',
     }));
     const account = accounts[(done / BATCH) % accounts.length] as bigint;
@@ -103,13 +107,13 @@ async function measure(store: Store, processes: number): Promise<string[]> {
   const columbas = await Promise.all(Array.from({ length: processes }, () => launchColumba({ database: setting })));
   const pids = () => columbas.flatMap((each) => each.pids());
   const count = async () => Number((await database.first(delivered, {}))?.total ?? 0n);
-  while ((await count()) < MESSAGES * FROM) await sleep(10);
+  while ((await count()) < MESSAGES * FROM) await sleep(50);
   const caller = keepCalling(columbas[0]?.port as number, userId);
   const [own, behind] = [cpuByPid(pids()), cpuByPid(store.pids())];
   const [first, startedAt] = [await count(), performance.now()];
   let last = first;
   while (last < MESSAGES * TO) {
-    await sleep(20);
+    await sleep(200); // each count reads all messages
     last = await count();
   }
   const seconds = (performance.now() - startedAt) / 1_000;

@@ -9,11 +9,11 @@ import { requestBytes } from './requests.ts';
 import { quantile } from './rounds.ts';
 import { numberFrom } from './settings.ts';
 
-/** DeleteAllMessages of a large inbox: how soon it is answered, how long its rows stay, and what others notice of it. */
+/** DeleteAllMessages of a large inbox: how soon it is answered, and how long its rows stay. Others call meanwhile. */
 const TIMES = numberFrom('EMPTYINGS', 1);
 const BEFORE_MS = numberFrom('BEFORE_MS', 5_000);
 const ANSWER_MS_MAX = 50;
-// A client with something to do now and then: were it to call without a pause, its own load would be what it waits for.
+// A client with something to do now and then. Without a pause it would wait for its own load.
 const PAUSE_MS = 5;
 const OTHERS = 20_000;
 

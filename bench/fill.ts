@@ -85,7 +85,7 @@ const TEXT = `'Message ' || number || ' of account ' || account || ': is the mar
 const AT = `${FIRST_AT} + number * 60000`;
 const phone = ({ padded }: Dialect) => `'+2782555' || ${padded('number % 10000', 4)}`;
 
-/** Unread messages, of rows with the id and the number of an account and the number of a message; `rest` of both statements. */
+/** Unread messages. Each row has the id and the number of an account, and the number of a message. `rest` ends both statements. */
 export const receivedFrom = (rows: string, dialect: Dialect, rest = ''): string[] => [
   `insert into received (account_id, message_id, sender, text, short_code, received_at)
    select id, ${FIRST_ID} + number, ${phone(dialect)}, ${TEXT}, '31000', ${AT} from ${rows} ${rest}`,

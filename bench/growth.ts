@@ -12,8 +12,8 @@ import { mean, median, pick, type Results, ratios, rounds, withSpread } from './
 import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
- * What a call costs in an inbox of 10, ten thousand and a million messages, and in an installation of as many accounts;
- * and what happens when an inbox of a million is emptied. Nothing is kept, so that it is the work that is measured.
+ * What a call costs in an inbox of 10, ten thousand and a million messages. The same for as many
+ * accounts. Then an inbox of a million is emptied. Nothing is kept, so that it is the work that is measured.
  * PostgreSQL is left out with GROWTH_POSTGRES=0.
  */
 const REQUESTS = numberFrom('REQUESTS', 5_000);
@@ -40,7 +40,7 @@ interface Candidate {
   readonly population: Population;
   readonly filled: Filled;
   readonly columba: Columba;
-  /** How many calls of each operation it has had in this round: each call that changes something has a message of its own. */
+  /** How many calls of each operation it has had in this round. Each call that changes something has its own message. */
   readonly called: Map<string, number>;
 }
 
@@ -115,7 +115,7 @@ async function check(engine: Engine, { population, filled }: Candidate): Promise
   }
 }
 
-/** Writes from the outside have emptied the cache of SQLite's connections: who is to call has called again before anything counts. */
+/** Writes from the outside have emptied the cache of SQLite's connections. So each caller calls again before anything counts. */
 async function prepare(engine: Engine, candidate: Candidate): Promise<void> {
   await restore(candidate.filled, candidate.population);
   for (const operation of ['Profile', 'Unread', 'CountUnread']) {

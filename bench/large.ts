@@ -11,7 +11,7 @@ import { median, rounds } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 import { printSlowReaders } from './slow-readers.ts';
 
-/** The longest answers: how soon they come, and what others and the memory notice of them, one at a time and 50 at once. */
+/** The longest answers, one at a time and 50 at once: how soon they come. Others and the memory are watched. */
 const MESSAGES = numberFrom('MESSAGES', 10_000);
 const AT_ONCE = numberFrom('AT_ONCE', 50);
 

@@ -13,8 +13,8 @@ import { median, pick, rounds, withSpread } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
- * Clients that poll while some write: Unread 20 of every account in turn, and of every hundred calls
- * so many MarkMessageAsRead instead. One process and two workers, on SQLite and on PostgreSQL.
+ * Clients that poll while some write: Unread 20 of every account in turn. Of every hundred calls so
+ * many are MarkMessageAsRead. One process and two workers, on SQLite and on PostgreSQL.
  * ENGINES=sqlite leaves PostgreSQL out.
  */
 const REQUESTS = numberFrom('REQUESTS', 5_000);

@@ -5,7 +5,7 @@ import { memoryBytes, peakBytes, resetPeak } from './proc.ts';
 
 /** Columba, and what goes on inside while it works. */
 export interface ObservedColumba extends Columba {
-  /** Does it, and says what that took: the longest that the event loop was held up, and how much memory grew at most. */
+  /** Does it, and says what that took: the longest hold of the event loop, and the most memory. */
   during<T>(work: () => Promise<T>): Promise<{ result: T; heldUpMs: number; grownBytes: number }>;
 }
 

@@ -10,8 +10,9 @@ export const NAMES: readonly Name[] = ['Profile', 'Unread', 'CountUnread', 'Mark
 export const CONNECTIONS = 32;
 
 /**
- * The nth call. Consecutive ones are about different accounts, which the prime 7,919 spreads. Those that mark name each
- * message once before any comes again: every account in turn, and of each the oldest that is unread, as clients that poll do.
+ * The nth call. Consecutive ones are about different accounts, which the prime 7,919 spreads. Those
+ * that mark name each message once before any comes again. Every account has its turn, with its
+ * oldest unread message, as clients that poll do.
  */
 export function callOf(operation: Name, number: number): Call {
   const account = (number * 7_919) % ACCOUNTS;

@@ -8,7 +8,7 @@ import { ACCOUNT_ID } from './fill.ts';
 import { cpuUs } from './proc.ts';
 import { temporaryFolder, track } from './processes.ts';
 
-/** The floor of a database over the network: one row of our own table by its key, over as many connections. */
+/** The floor of a database over the network: one row of our table by its key, over as many connections. */
 export interface PointReads {
   readonly perSecond: number;
   /** Of PostgreSQL, for each. */

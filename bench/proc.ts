@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 /** What Linux tells about processes. */
 
 /**
- * CPU that these have taken so far, in microseconds. The scheduler counts it in nanoseconds, for each thread that lives;
- * where it does not, there are the clock ticks, 100 a second on every Linux there is.
+ * CPU that these have taken so far, in microseconds. The scheduler counts it in nanoseconds, for
+ * each thread that lives. Where it does not, clock ticks count: 100 a second on every Linux.
  */
 export const cpuUs = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuUsOf(pid), 0);
 

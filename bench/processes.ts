@@ -89,7 +89,7 @@ export async function untilReady(child: ChildProcess, look: () => Promise<boolea
   }
 }
 
-/** Whether the answer to a GET is a 200; on a connection of its own, by hand: fetch alone takes 30 ms when it is first used. */
+/** Whether the answer to a GET is a 200. The connection is made by hand: the first fetch takes 30 ms. */
 export const answers = (port: number, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`));

@@ -2,8 +2,8 @@ import { say } from './report.ts';
 import { ROUNDS } from './settings.ts';
 
 /**
- * Measuring on machines that are never quiet: candidates take turns, figure by figure, each round in the other direction,
- * and only ratios within one run count. Median of the rounds, and between which values they lay.
+ * Measuring on machines that are never quiet. Candidates take turns, figure by figure, each round
+ * in the other direction. Only ratios within one run count. Median of the rounds, and between which values they lay.
  */
 export type Candidates<T> = Readonly<Record<string, Readonly<Record<string, () => Promise<T>>>>>;
 /** By candidate and figure, round by round. */

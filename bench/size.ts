@@ -15,7 +15,7 @@ import { startServer } from './servers.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
- * How soon a process answers after it was started, and how much memory it takes: idle, under load, and after many calls.
+ * How soon a process answers after its start, and how much memory it takes: idle, under load, after many calls.
  * With PEERS=1 also the servers on toolkits of others.
  */
 const CALLS = numberFrom('CALLS', 1_000_000);

@@ -9,7 +9,7 @@ import { requestBytes } from './requests.ts';
 import { median, quantile, withSpread } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 
-/** Clients that ask for much and take 1 KB a second: the memory that they hold, what others notice, when they are cut off. */
+/** Clients ask for much and take 1 KB a second: their memory, what others notice, when they are cut off. */
 const READERS = numberFrom('READERS', 50);
 const SEND_TIMEOUT_MS = 3_000;
 const BYTES_A_SECOND = 1_024;

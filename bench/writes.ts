@@ -11,8 +11,8 @@ import { median, pick, rounds, withSpread } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
- * Writes that share a commit: one client that marks messages against 32, on this machine's disk and on one that takes 5 ms
- * for every fsync. One alone waits for the disk each time; of many, all that wait share one wait.
+ * Writes that share a commit: one client that marks messages against 32. One disk is this
+ * machine's, one takes 5 ms for every fsync. One alone waits for the disk each time; of many, all that wait share one wait.
  */
 const REQUESTS = numberFrom('REQUESTS', 10_000);
 const WRITERS = 32;

@@ -26,6 +26,20 @@ export const afterPoll = (work: () => void): void => void setImmediate(work);
 /** Resolves after all socket events of this turn. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/**
+ * For long work in steps: await the function between two steps. Where they took longer than
+ * `afterMs` since the last pause, the event loop serves its sockets first.
+ */
+export function createPauses(afterMs: number): () => Promise<void> | undefined {
+  let since = performance.now();
+  return () => {
+    if (performance.now() - since < afterMs) return undefined;
+    return nextTurn().then(() => {
+      since = performance.now();
+    });
+  };
+}
+
 let lastExclusive: Promise<unknown> = Promise.resolve();
 
 /**

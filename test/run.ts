@@ -11,7 +11,11 @@ const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
 const postgres = process.env.TEST_POSTGRES ? undefined : await startPostgres();
 
-const options = ['--disable-warning=ExperimentalWarning', '--test', '--test-reporter=spec', '--test-concurrency=2'];
+const reporters = ['spec', new URL('support/slowest-files.ts', import.meta.url).href];
+const options = [
+  ...['--disable-warning=ExperimentalWarning', '--test', '--test-concurrency=2'],
+  ...reporters.flatMap((each) => [`--test-reporter=${each}`, '--test-reporter-destination=stdout']),
+];
 const environment = { ...process.env, TEST_COVERAGE: folder, ...(postgres && { TEST_POSTGRES: postgres.url() }) };
 const child = spawn(process.execPath, [...options, ...files], { stdio: 'inherit', env: environment });
 // Stopped from outside, nothing stays behind: PostgreSQL ends with this process, in its exit handler.

@@ -25,8 +25,8 @@ interface Finding {
 }
 
 /**
- * What `npm audit --json` of npm 10 and 11 writes. A report has a version. What the endpoint did wrong (it is not there, not
- * reached, or answers something else) is a message without a code. Errors of npm itself have a code.
+ * What `npm audit --json` of npm 10 and 11 writes. A report has a version. A fault of the endpoint
+ * (not there, not reached, another answer) is a message without a code. Errors of npm itself have a code.
  */
 export function readAudit(output: string): Outcome {
   let json: AuditOutput | null;

@@ -20,7 +20,7 @@ export const refused = (lock: Lockfile): string[] =>
   });
 
 /**
- * An SPDX expression: of several that OR joins one is enough, of those that AND joins each is needed, and AND binds tighter.
+ * An SPDX expression. Of several that OR joins one is enough. Of those that AND joins each is needed. AND binds tighter.
  * WITH names an exception, which only grants more. Anything else permits nothing.
  */
 export function permits(expression: string, allowed: readonly string[]): boolean {

@@ -43,7 +43,7 @@ export const runtimeOf = (lock: Lockfile): Installed[] => packagesOf(lock).filte
 const nameAt = (path: string, { name }: LockedPackage): string =>
   name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 
-/** The folder where a package finds another, as Node looks for it: among its own packages, then in each folder above. */
+/** The folder where a package finds another. Node looks among its own packages, then in each folder above. */
 export function resolveFrom(lock: Lockfile, path: string, name: string): string | undefined {
   for (let at = path; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
     const candidate = `${at}${at && '/'}node_modules/${name}`;

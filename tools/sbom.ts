@@ -5,8 +5,9 @@ import { type Installed, type Lockfile, readLockfile, resolveFrom, runtimeOf } f
 
 /**
  * The packages that run with the service, as CycloneDX 1.6: https://cyclonedx.org/docs/1.6/json/. It is made of the lockfile
- * alone, so equal lockfiles give equal bytes. `npm sbom --omit=dev` (npm 10 and 11) writes CycloneDX 1.5 with a random serial
- * number and the time of day, and leaves out what a development package needs too, such as pg.
+ * alone, so equal lockfiles give equal bytes. `npm sbom --omit=dev` (npm 10 and 11) writes
+ * CycloneDX 1.5 with a random serial number and the time. It leaves out what a development package
+ * needs too, such as pg.
  */
 export interface Sbom {
   readonly bomFormat: 'CycloneDX';

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 
 /**
- * The floor: a server that reads the body and answers fixed bytes, as many as the path says. As text of one character a byte
- * they go out in one write with the head, which is the cheapest way there is.
+ * The floor: a server that reads the body and answers fixed bytes, as many as the path says. As
+ * text of one character a byte they go out in one write with the head: the cheapest way.
  */
 const texts = new Map<string, string>();
 const server = createServer((request, response) => {

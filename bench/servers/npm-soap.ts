@@ -7,12 +7,12 @@ import { AccountDetail, contract } from '../../src/contract/contract.ts';
 import { ACCOUNTS, accountOf, MESSAGES, messageOf, userIdOf } from '../data.ts';
 
 /**
- * The four operations on npm soap, from our own WSDL, with the data in memory. What is the same in every account is there once,
- * and the text, the one thing that is not, is put together when it is asked for: a million messages would take it a gigabyte,
- * and putting together twenty takes 2 µs. Nothing is counted or searched in a call.
+ * The four operations on npm soap, from our own WSDL, with the data in memory. What is the same in
+ * every account is there once. The text differs, and is made when it is asked for. A million texts
+ * would take a gigabyte; making twenty takes 2 µs. Nothing is counted or searched in a call.
  *
- * A mark is on disk before it is answered, as it is with Columba, in the cheapest way there is: one row more in a table that
- * has nothing but marks. `server FOLDER`: there.
+ * A mark is on disk before it is answered, as with Columba. The way is the cheapest: one more row
+ * in a table of marks. `server FOLDER`: there.
  */
 const disk = new DatabaseSync(join(process.argv[2] as string, 'marks.db'));
 disk.exec('pragma journal_mode = wal; pragma synchronous = full');

@@ -3,9 +3,9 @@ import type { Database, Writing } from '../store/database.ts';
 import { removeUseless } from '../store/statements/attempts.ts';
 import { elementsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
-import { waitForAccounts } from '../store/statements/sending.ts';
 import type { Incoming } from './incoming.ts';
 import { applyHeldReceipts, applySilence } from './receipts.ts';
+import { eachAccount } from './transactions.ts';
 
 /**
  * What carriers leave open: messages without a receipt, receipts without a message, parts that
@@ -119,16 +119,10 @@ const timeOfAttempts = (at: number): string => Math.max(0, at).toString(16).padS
 
 async function silence(database: Database, rows: readonly sql.SilentRow[], now: number): Promise<void> {
   const byAccount = Map.groupBy(rows, ({ account_id }) => account_id);
-  const accounts = [...byAccount.keys()].sort((one, other) => (one < other ? -1 : 1));
-  const [first, ...others] = accounts;
-  if (first === undefined) return;
-  await database.transaction(first, async (queries) => {
-    if (others.length > 0) await queries.all(waitForAccounts, { ids: elementsOf(others) });
-    for (const account of accounts) {
-      const own = byAccount.get(account) ?? [];
-      const parts = own.map(({ message_id: messageId, attempt, part }) => ({ messageId, attempt, part }));
-      await applySilence(queries, account, parts, now);
-    }
+  await eachAccount(database, byAccount.keys(), (queries, account) => {
+    const own = byAccount.get(account) ?? [];
+    const parts = own.map(({ message_id: messageId, attempt, part }) => ({ messageId, attempt, part }));
+    return applySilence(queries, account, parts, now);
   });
 }
 

@@ -1,3 +1,4 @@
+import { createPauses, nextTurn } from '../event-loop.ts';
 import { type FieldError, Problem } from '../problem.ts';
 import { hasDigit, numberEnd, numberFault, numberKey } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
@@ -105,7 +106,9 @@ async function plan(
   const wanted = new Map<string, Wanted>();
   const faults: RowFault[] = [];
   let [bad, duplicates] = [0, 0];
+  const pause = createPauses(HOLD_MS);
   for (const row of rows) {
+    await pause();
     const found = faultsOf(row, region);
     faults.push(...found);
     if (found.length > 0) {
@@ -169,6 +172,8 @@ const isOther = (contact: Contact, { name, surname }: ImportRow): boolean =>
   (name !== '' && name !== contact.name) || (surname !== '' && surname !== contact.surname);
 
 const PAGE = 1_000;
+// Calls of the contract wait no longer than this for an import of 100,000 rows.
+const HOLD_MS = 5;
 // With more numbers than this, one scan of all contacts is faster than a query for each.
 const ASK_EACH_MAX = 500;
 
@@ -182,8 +187,10 @@ async function contactsByKey(
   const keys = new Set(wanted.map(({ key }) => key));
   const ends = new Set(wanted.flatMap(({ row, key }) => [numberEnd(row.mobile), numberEnd(key)]));
   const byKey = new Map<string, Contact[]>();
-  const take = (rows: readonly listSql.ContactRow[]) => {
+  const pause = createPauses(HOLD_MS);
+  const take = async (rows: readonly listSql.ContactRow[]) => {
     for (const contact of rows.map(toContact)) {
+      await pause();
       if (contact.mobile === null || !ends.has(numberEnd(contact.mobile))) continue;
       const key = numberKey(contact.mobile, region);
       if (keys.has(key)) byKey.set(key, [...(byKey.get(key) ?? []), contact]);
@@ -192,12 +199,12 @@ async function contactsByKey(
   const idOf = ({ contact_id }: listSql.ContactRow) => contact_id;
   if (ends.size > ASK_EACH_MAX) {
     const page = (from: bigint) => queries.all(listSql.contacts, { account, from, limit: PAGE });
-    for await (const rows of pages(PAGE, page, idOf)) take(rows);
+    for await (const rows of pages(PAGE, page, idOf)) await take(rows);
     return byKey;
   }
   for (const end of ends) {
     const page = (from: bigint) => queries.all(listSql.contactsByEnd, { account, end, from, limit: PAGE });
-    for await (const rows of pages(PAGE, page, idOf)) take(rows);
+    for await (const rows of pages(PAGE, page, idOf)) await take(rows);
   }
   return byKey;
 }
@@ -212,14 +219,23 @@ async function carryOut(
     typeof group === 'string' ? (groups.get(group) ?? null) : group;
   if (add.length > 0) {
     const first = await takeIds(queries, account, 'contact', add.length);
-    const rows = add.map((wanted, index) => {
+    const rowOf = (wanted: Wanted, index: number) => {
       const { name, surname, mobile } = wanted.row;
       const fields = { name: name || null, surname: surname || null, mobile, groupId: groupOf(wanted) };
       return { account, id: first + BigInt(index), ...stored(fields) };
-    });
-    await queries.runAll(listSql.addContact, rows);
+    };
+    for (let from = 0; from < add.length; from += PAGE) {
+      const page = add.slice(from, from + PAGE);
+      await queries.runAll(
+        listSql.addContact,
+        page.map((wanted, index) => rowOf(wanted, from + index)),
+      );
+      await nextTurn();
+    }
   }
+  const pause = createPauses(HOLD_MS);
   for (const { contact, wanted } of change) {
+    await pause();
     const { name, surname } = wanted.row;
     const { id, mobile, groupId } = contact;
     const fields = { name: name || contact.name, surname: surname || contact.surname, mobile: mobile ?? '', groupId };

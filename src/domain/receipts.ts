@@ -2,10 +2,10 @@ import { isUnavailable } from '../problem.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
-import { waitForAccounts } from '../store/statements/sending.ts';
 import { emitStatuses } from './events.ts';
 import { isFinal, type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import { type OnGatewayIds, provePart } from './settling.ts';
+import { eachAccount } from './transactions.ts';
 
 /** A delivery receipt as a carrier brings it. */
 export interface NewReceipt {
@@ -75,7 +75,9 @@ export function createReceipts(database: Database, now: () => number) {
 
 async function apply(database: Database, now: () => number, batch: readonly NewReceipt[]): Promise<void> {
   const { matched, unmatched } = await match(database, batch);
-  await applyMatched(database, now, matched);
+  await eachAccount(database, matched.keys(), (queries, account) =>
+    applyTo(queries, account, matched.get(account) ?? [], now()),
+  );
   if (unmatched.length === 0) return;
   const rows = unmatched.map(({ connector, gatewayId, attemptId, status, at, detail }) => [
     ...[connector, gatewayId ?? '', attemptId ?? '', status, at, detail?.slice(0, DETAIL_LENGTH_MAX) ?? null],
@@ -118,17 +120,6 @@ const isBetter = (row: sql.MatchedRow, known: sql.MatchedRow): boolean =>
   Number(row.by_attempt_id) !== Number(known.by_attempt_id)
     ? Number(row.by_attempt_id) === 1
     : row.submitted_at > known.submitted_at;
-
-/** All accounts in one transaction. They are locked in one order, so no deadlock is possible. */
-async function applyMatched(database: Database, now: () => number, matched: ByAccount): Promise<void> {
-  const accounts = [...matched.keys()].sort((one, other) => (one < other ? -1 : 1));
-  const [first, ...others] = accounts;
-  if (first === undefined) return;
-  await database.transaction(first, async (queries) => {
-    if (others.length > 0) await queries.all(waitForAccounts, { ids: elementsOf(others) });
-    for (const account of accounts) await applyTo(queries, account, matched.get(account) ?? [], now());
-  });
-}
 
 /**
  * Applies what is held for these messages: their submissions are known now. Belongs into a

@@ -4,6 +4,7 @@ import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/jso
 import * as sql from '../store/statements/sending.ts';
 import { emitStatuses } from './events.ts';
 import { move, releaseHeld } from './ledger.ts';
+import { eachAccount } from './transactions.ts';
 
 /** What became of a submission is written down: the message, its attempts and its credits. */
 
@@ -50,16 +51,12 @@ export type Settling = ReturnType<typeof createSettling>;
 
 export function createSettling(database: Database, now: () => number, onGatewayIds?: OnGatewayIds) {
   return {
-    /** All of them in one transaction. */
+    /** Those of one account in one transaction. Settled once more, they change nothing. */
     async settle(settlements: readonly Settlement[]): Promise<void> {
       const byAccount = Map.groupBy(settlements, ({ message }) => message.account);
-      const accounts = [...byAccount.keys()].sort((one, other) => (one < other ? -1 : 1));
-      const [first, ...others] = accounts;
-      if (first === undefined) return;
-      await database.transaction(first, async (queries) => {
-        if (others.length > 0) await queries.all(sql.waitForAccounts, { ids: elementsOf(others) });
-        for (const [account, own] of byAccount) await settleOf(queries, account, now(), own, onGatewayIds);
-      });
+      await eachAccount(database, byAccount.keys(), (queries, account) =>
+        settleOf(queries, account, now(), byAccount.get(account) ?? [], onGatewayIds),
+      );
     },
 
     /**

@@ -47,9 +47,9 @@ export interface Dialect {
   readonly fragments: Readonly<Record<Fragment, (argument: string) => string>>;
 }
 /**
+ * among: a number is one of those of a JSON array: `message_id {among :ids}`.
  * binary: a text is ordered by its bytes.
  * clustered: the table is stored in the order of its primary key.
- * elements: the numbers of a JSON array, as rows.
  * ending: the last 6 characters of a text.
  * joined: the account of rows that are joined with `records` of the account. Rows are found by the
  * records. Without statistics both engines would compare each row of the account with each record.
@@ -62,9 +62,9 @@ export interface Dialect {
  * using: the index to use, where the engine does not choose it.
  */
 export type Fragment =
+  | 'among'
   | 'binary'
   | 'clustered'
-  | 'elements'
   | 'ending'
   | 'joined'
   | 'limit'

@@ -1,29 +1,46 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createPostgresServer } from '../support/postgres-server.ts';
 import { runChaos } from './chaos-run.ts';
 
 /**
- * `npm run chaos`: kills by the hundred, on SQLite or on the PostgreSQL of DATABASE. It prints the
- * seed; SEED=… gives the same choices again. Exits with 1 where the checker finds a fault.
+ * `npm run chaos`: kills by the hundred, on SQLite. ENGINE=postgres starts a PostgreSQL, which is
+ * killed too. It prints the seed; SEED=… gives the same choices again. Exits with 1 where the
+ * checker finds a fault.
  */
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 const KILLS = Number(process.env.KILLS ?? 100);
 const ROUND = 20;
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000_000);
 const folder = mkdtempSync(join(tmpdir(), 'columba-chaos-'));
-print(`SEED=${seed} KILLS=${KILLS}`);
+// What is answered is on disk: it has to survive the kill.
+const server = process.env.ENGINE === 'postgres' ? await createPostgresServer(['fsync=on']) : undefined;
+await server?.start();
+const killServer = server && {
+  async killOther() {
+    await server.stop('immediate');
+    await server.start();
+    return 'PostgreSQL';
+  },
+};
+async function freshDatabase(round: number): Promise<string> {
+  if (!server) return `sqlite:${join(folder, `${round}.db`)}`;
+  await server.query(`create database chaos_${round}`);
+  return server.url(`chaos_${round}`);
+}
+print(`SEED=${seed} KILLS=${KILLS} ENGINE=${server ? 'postgres' : 'sqlite'}`);
 let kills = 0;
 for (let round = 0; kills < KILLS; round++) {
-  const database = process.env.DATABASE ?? `sqlite:${join(folder, `${round}.db`)}`;
   const unsurePolicy = round % 3 === 2 ? 'submit-again' : 'never-twice';
   const result = await runChaos({
-    database,
+    database: await freshDatabase(round),
     seed: seed + round,
     nodes: 3,
     kills: Math.min(ROUND, KILLS - kills),
     actsPerKill: 30,
     unsurePolicy,
+    ...killServer,
   });
   kills += result.kills;
   print(`round ${round}: ${result.messages} messages, ${result.kills} kills, ${result.faults.length} faults`);
@@ -33,4 +50,5 @@ for (let round = 0; kills < KILLS; round++) {
     break;
   }
 }
+await server?.remove();
 print(`${kills} kills`);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { type ActionBench, type Output, openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -140,4 +140,28 @@ onEveryEngine('contacts from files', (engine) => {
     assert.equal((await run('contact import', { ...acme, upload })).added, 5_000);
     assert.equal((await run('contact import', { ...acme, upload })).unchanged, 5_000);
   });
+
+  test('a large file lets the service go on: its rows are read and compared in many turns', async (t) => {
+    const bench = await openActions(engine, t);
+    await bench.account('acme', { region: 'ZA' });
+    const upload = `mobile\n${Array.from({ length: 10_000 }, (_, index) => `+2782${5_000_000 + index}`).join('\n')}\n`;
+    const turns = countTurns(t);
+    const { added } = await bench.run('contact import', { ...acme, upload });
+    assert.equal(added, 10_000);
+    assert.ok(turns() > 20, `${turns()} turns of the event loop`);
+  });
 });
+
+/** How often others had their turn. */
+function countTurns(t: TestContext): () => number {
+  let [count, isOver] = [0, false];
+  const next = () => {
+    count += 1;
+    if (!isOver) setImmediate(next);
+  };
+  setImmediate(next);
+  t.after(() => {
+    isOver = true;
+  });
+  return () => count;
+}

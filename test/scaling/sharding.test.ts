@@ -48,7 +48,6 @@ const BEYOND: Readonly<Record<string, string>> = {
   'sending.dueAccounts': 'a dispatcher looks for work of any account',
   'sending.lockAccounts': 'a dispatcher looks for work of any account',
   'sending.nextDue': 'a dispatcher looks for work of any account',
-  'sending.waitForAccounts': 'one transaction settles messages of several accounts',
   'idempotency.answerOf': 'a key belongs to a token',
   'idempotency.claim': 'a key belongs to a token',
   'idempotency.forget': 'a key belongs to a token',

@@ -56,14 +56,14 @@ test('the :: of a cast is no parameter', () => {
 });
 
 test("fragments are each engine's own words, with their parameter inside", () => {
-  const text = 'delete from t where account = :account and id in ({elements :ids})';
+  const text = 'delete from t where account = :account and id {among :ids}';
   assert.equal(
     rendered(text, sqliteDialect),
     'delete from t where account = ?1 and id in (select value from json_each(?2))',
   );
   assert.equal(
     rendered(text, postgresDialect),
-    'delete from t where account = $1 and id in (select value::bigint from json_array_elements_text($2::json))',
+    'delete from t where account = $1 and id = any(array(select value::bigint from json_array_elements_text($2::json)))',
   );
   assert.equal(
     render('create table t (a bigint) {clustered};', [], sqliteDialect),

@@ -5,7 +5,8 @@ import smpp, { type PDU, type Session } from 'smpp';
 
 /**
  * A carrier that does as it is told, over SMPP 3.4. Without rules it accepts everything, and sends one receipt DELIVRD where
- * one is asked for. Like a real one it keeps what the gateway did not answer, and sends it again at the next bind.
+ * one is asked for. Like a real one it keeps what the gateway did not take, and sends it again: after a moment where the
+ * gateway refused, at the next bind where it did not answer.
  */
 export interface Smsc {
   readonly port: number;
@@ -64,6 +65,9 @@ interface Delivery {
   readonly fields: object;
 }
 
+// bearerbox refuses for a moment while it starts (ESME_RX_T_APPN).
+const REFUSED_AGAIN_MS = 200;
+
 // The octets as they are on the wire.
 for (const encoding of Object.values(smpp.encodings)) if (encoding.decode) encoding.decode = (octets) => octets;
 
@@ -76,6 +80,7 @@ export async function startSmsc(port = 0): Promise<Smsc> {
   const transmit = (session: Session, delivery: Delivery): void => {
     session.send(new smpp.PDU('deliver_sm', { ...delivery.fields }), (response) => {
       if (response.command_status === 0) waiting.delete(delivery);
+      else void sleep(REFUSED_AGAIN_MS).then(() => sessions.has(session) && transmit(session, delivery));
     });
   };
   const deliver = (fields: object): void => {

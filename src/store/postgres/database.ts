@@ -54,6 +54,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
           ? connection.within(NO_TIMEOUTS, work, NO_TIMEOUT_MS)
           : connection.within([], work, undefined, account),
       ),
+    transactionsAtOnce: TRANSACTIONS_AT_ONCE,
     snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work, NO_TIMEOUT_MS)),
     check,
     backup: async () => {
@@ -65,6 +66,9 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     close: () => pool.close(),
   };
 }
+
+// Each one takes a connection that calls may want: the default is 10.
+const TRANSACTIONS_AT_ONCE = 4;
 
 /** For a program whose settings have no names. */
 const UNNAMED_SETTINGS = { url: 'the URL', timeoutMs: 'the time-out', connectionsMax: 'the number of connections' };

@@ -17,7 +17,7 @@ export const sqliteDialect: Dialect = {
     binary: () => 'collate binary',
     clustered: () => 'without rowid',
     rare: (condition) => `unlikely(${condition})`,
-    elements: (argument) => `select value from json_each(${argument})`,
+    among: (argument) => `in (select value from json_each(${argument}))`,
     ending: (text) => `substr(${text}, -6)`,
     // A column behind + is found by no index.
     joined: (argument) => `+${argument.replace(' ', ' = ')}`,

@@ -49,7 +49,7 @@ export const settle = statement<One & { rows: string }>(
 export const setUnsure = statement<One & { ids: string }>(
   'attempts.setUnsure',
   `update attempt set state = 'unsure'
-   where account_id = :account and message_id in ({elements :ids}) and state = 'submitting'`,
+   where account_id = :account and message_id {among :ids} and state = 'submitting'`,
   { affects: 'none' },
 );
 /** A receipt proves that the carrier has the part. */
@@ -63,7 +63,7 @@ export const prove = statement<One & { id: bigint; attempt: bigint; part: bigint
 export const acceptedParts = statement<One & { ids: string }, { message_id: bigint; part: bigint }>(
   'attempts.acceptedParts',
   `select distinct message_id, part from attempt
-   where account_id = :account and message_id in ({elements :ids}) and state = 'accepted'`,
+   where account_id = :account and message_id {among :ids} and state = 'accepted'`,
 );
 export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
   'attempts.ofMessage',
@@ -73,7 +73,7 @@ export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
 /** Of deleted messages that are not on their way: no receipt matters for them any more. */
 export const removeUseless = statement<One & { ids: string }>(
   'attempts.removeUseless',
-  `delete from attempt where account_id = :account and message_id in ({elements :ids})
+  `delete from attempt where account_id = :account and message_id {among :ids}
      and not exists (select 1 from sent where sent.account_id = :account and sent.message_id = attempt.message_id)
      and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = attempt.message_id)`,
   { affects: 'none' },

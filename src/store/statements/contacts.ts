@@ -78,20 +78,20 @@ export const group = statement<{ account: AccountKey; group: bigint }, { group_i
 );
 export const countContacts = statement<Ids, { total: bigint }>(
   'contacts.countContacts',
-  'select count(*) as total from contact where account_id = :account and contact_id in ({elements :ids})',
+  'select count(*) as total from contact where account_id = :account and contact_id {among :ids}',
 );
 export const countContactsInGroup = statement<Ids & { group: bigint }, { total: bigint }>(
   'contacts.countContactsInGroup',
   `select count(*) as total from contact
-   where account_id = :account and group_id = :group and contact_id in ({elements :ids})`,
+   where account_id = :account and group_id = :group and contact_id {among :ids}`,
 );
 export const setGroup = statement<Ids & { group: bigint | null }>(
   'contacts.setGroup',
-  'update contact set group_id = :group where account_id = :account and contact_id in ({elements :ids})',
+  'update contact set group_id = :group where account_id = :account and contact_id {among :ids}',
 );
 export const deleteContacts = statement<Ids>(
   'contacts.deleteContacts',
-  'delete from contact where account_id = :account and contact_id in ({elements :ids})',
+  'delete from contact where account_id = :account and contact_id {among :ids}',
   { deletes: ({ ids }) => targetOf(ids) },
 );
 type NewGroup = { account: AccountKey; group: bigint; name: string | null };

@@ -80,12 +80,12 @@ export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit
 /** `ids` is a JSON array of numbers. */
 export const receivedAmong = statement<{ account: AccountKey; ids: string }, InboxRow>(
   'inbox.receivedAmong',
-  `${messageWithState} and message_id in ({elements :ids})`,
+  `${messageWithState} and message_id {among :ids}`,
 );
 /** Includes messages of an emptied inbox that is not purged yet. */
 export const deleteReceivedAmong = statement<{ account: AccountKey; ids: string }>(
   'inbox.deleteReceivedAmong',
-  'delete from received where account_id = :account and message_id in ({elements :ids})',
+  'delete from received where account_id = :account and message_id {among :ids}',
 );
 export const currentGeneration = statement<One, { generation: bigint }>(
   'inbox.currentGeneration',

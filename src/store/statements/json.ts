@@ -1,4 +1,4 @@
-/** Values for `{elements}` and `{records}`: JSON with exact 64-bit numbers. */
+/** Values for `{among}` and `{records}`: JSON with exact 64-bit numbers. */
 type Cell = bigint | number | string | null;
 
 const jsonOf = (cell: Cell): string => (typeof cell === 'bigint' ? cell.toString() : JSON.stringify(cell));

@@ -86,7 +86,7 @@ export const countMovementsBefore = statement<{ account: AccountKey; before: num
 /** `ids` is a JSON array of numbers. */
 export const deleteMovements = statement<{ account: AccountKey; ids: string }>(
   'ledger.deleteMovements',
-  'delete from movement where account_id = :account and movement_id in ({elements :ids})',
+  'delete from movement where account_id = :account and movement_id {among :ids}',
 );
 /** A scheduled message holds its credits itself, a claimed one in its row of the dispatch. */
 export const heldByMessages = statement<One, { parts: bigint }>(

@@ -135,7 +135,7 @@ export const deleteScheduledOf = statement<
   { message_id: bigint; held_parts: bigint }
 >(
   'outbox.deleteScheduledOf',
-  'delete from scheduled where account_id = :account and message_id in ({elements :ids}) returning message_id, held_parts',
+  'delete from scheduled where account_id = :account and message_id {among :ids} returning message_id, held_parts',
 );
 export const addScheduled = statement<
   Message & {

@@ -21,11 +21,11 @@ export const recipients = statement<Page, { message_id: bigint; recipient: strin
 );
 export const deleteReceived = statement<Ids>(
   'persons.deleteReceived',
-  'delete from received where account_id = :account and message_id in ({elements :ids})',
+  'delete from received where account_id = :account and message_id {among :ids}',
 );
 export const deleteSent = statement<Ids>(
   'persons.deleteSent',
-  'delete from sent where account_id = :account and message_id in ({elements :ids})',
+  'delete from sent where account_id = :account and message_id {among :ids}',
 );
 /** Locks the account as its transactions do, so that no other call moves its credits. */
 export const lock = statement<{ account: AccountKey }>(
@@ -36,5 +36,5 @@ export const lock = statement<{ account: AccountKey }>(
 export const clearWords = statement<Ids>(
   'persons.clearWords',
   `update movement set reason = 'erased', reference = null where account_id = :account
-     and movement_id in ({elements :ids})`,
+     and movement_id {among :ids}`,
 );

@@ -53,7 +53,7 @@ export const matched = statement<{ rows: string }, MatchedRow>(
 export const attemptsOf = statement<Some, AttemptStateRow>(
   'receipts.attemptsOf',
   `select message_id, attempt.attempt, part, state, status, status_at from attempt
-   where account_id = :account and message_id in ({elements :ids}) order by message_id, attempt.attempt, part`,
+   where account_id = :account and message_id {among :ids} order by message_id, attempt.attempt, part`,
 );
 export const setAttemptStatuses = statement<One & { rows: string }>(
   'receipts.setAttemptStatuses',
@@ -65,7 +65,7 @@ export const setAttemptStatuses = statement<One & { rows: string }>(
 );
 export const statusesOf = statement<Some, { message_id: bigint; status: string; updated_at: bigint }>(
   'receipts.statusesOf',
-  'select message_id, status, updated_at from sent where account_id = :account and message_id in ({elements :ids})',
+  'select message_id, status, updated_at from sent where account_id = :account and message_id {among :ids}',
 );
 /** A new status is one that the client has not seen. */
 export const setStatuses = statement<One & { rows: string }>(
@@ -99,7 +99,7 @@ export const heldOf = statement<Some, HeldMatchRow>(
   `select held_receipt.connector, held_receipt.gateway_id, held_receipt.attempt_id, held_receipt.status,
      held_receipt.at, held_receipt.detail, attempt.message_id, attempt.attempt, attempt.part, attempt.submitted_at
    from attempt cross join held_receipt
-   where attempt.account_id = :account and attempt.message_id in ({elements :ids})
+   where attempt.account_id = :account and attempt.message_id {among :ids}
      and held_receipt.connector = attempt.connector and held_receipt.gateway_id = attempt.gateway_id`,
 );
 /** Messages that held receipts are about. Mostly none: a settlement asks for its receipts. */

@@ -56,13 +56,8 @@ export const lockAccounts = statement<
   DueAccountRow
 >(
   'sending.lockAccounts',
-  `${dueColumns} ${due} and next_due_at <= :now and dispatch_account.account_id in ({elements :ids})
+  `${dueColumns} ${due} and next_due_at <= :now and account.account_id {among :ids}
    ${order} {locknew account}`,
-);
-/** Waits for them, in an order in which two that wait cannot wait for each other. */
-export const waitForAccounts = statement<{ ids: string }, { account_id: bigint }>(
-  'sending.waitForAccounts',
-  'select account_id from account where account_id in ({elements :ids}) order by account_id {lock account}',
 );
 export const nextDue = statement<{ connector: string; isDefault: number }, { next_due_at: bigint }>(
   'sending.nextDue',
@@ -139,11 +134,11 @@ export const add = statement<
 );
 export const of = statement<Some, DispatchRow>(
   'sending.of',
-  `select ${columns} from dispatch where account_id = :account and message_id in ({elements :ids})`,
+  `select ${columns} from dispatch where account_id = :account and message_id {among :ids}`,
 );
 export const remove = statement<Some>(
   'sending.remove',
-  'delete from dispatch where account_id = :account and message_id in ({elements :ids})',
+  'delete from dispatch where account_id = :account and message_id {among :ids}',
   { affects: 'none' },
 );
 /** Each with its own time and reason. */
@@ -166,12 +161,12 @@ interface TakenRow {
 /** Scheduled messages that are claimed: they become sent ones. */
 export const takeScheduled = statement<Some, TakenRow>(
   'sending.takeScheduled',
-  `delete from scheduled where account_id = :account and message_id in ({elements :ids})
+  `delete from scheduled where account_id = :account and message_id {among :ids}
    returning message_id, reference, recipient, text, held_parts, scheduled_at`,
 );
 export const texts = statement<Some, { message_id: bigint; recipient: string | null; text: string | null }>(
   'sending.texts',
-  'select message_id, recipient, text from sent where account_id = :account and message_id in ({elements :ids})',
+  'select message_id, recipient, text from sent where account_id = :account and message_id {among :ids}',
 );
 /**
  * Unmarked again, because the status is a new one. A deleted message stays deleted. What a receipt
@@ -180,7 +175,7 @@ export const texts = statement<Some, { message_id: bigint; recipient: string | n
 export const setStatus = statement<Some & { status: string; at: number }, { message_id: bigint }>(
   'sending.setStatus',
   `update sent set status = :status, is_marked = 0, updated_at = case when updated_at > :at then updated_at else :at end
-   where account_id = :account and message_id in ({elements :ids}) and status in ('QUEUED', 'UNKNOWN')
+   where account_id = :account and message_id {among :ids} and status in ('QUEUED', 'UNKNOWN')
    returning message_id`,
 );
 export const addHistory = statement<One & { status: string; at: number; rows: string }>(

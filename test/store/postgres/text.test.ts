@@ -22,7 +22,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'U+007F to U+009F': '\u007F\u0080\u009F',
   'line ends': '\r\n\n\r\u2028\u2029',
   'what looks like an escape': "\\0 \\x00 \\u0000 %00 &#0; E'\\000'",
-  'what looks like a parameter': ":account $1 ?1 {elements :ids} '; drop table account; --",
+  'what looks like a parameter': ":account $1 ?1 {among :ids} '; drop table account; --",
   'letters composed and decomposed': 'é e\u0301 ﬀ ff',
   'white space at both ends': '  \t text \u00A0 ',
 };
