@@ -5,6 +5,7 @@ import { actions } from '../operator/actions/all.ts';
 import { accountCommands, findCommand } from './account.ts';
 import { actionCommand, type CommandDependencies } from './action-command.ts';
 import { completionCommand } from './completion.ts';
+import { migrateCommands } from './migrate.ts';
 import { servicesOf } from './operator-services.ts';
 import { print } from './output.ts';
 import { databaseOption, settingOption } from './program.ts';
@@ -56,7 +57,9 @@ export function operatorCommands(dependencies: CommandDependencies, find?: Comma
       noun === 'account'
         ? [...accountCommands(dependencies), ...(find ? [find] : [])]
         : own.map((action) => actionCommand(action, dependencies));
-    for (const command of commands) group.addCommand(command);
+    for (const command of noun === 'migrate' ? [...migrateCommands(), ...commands] : commands) {
+      group.addCommand(command);
+    }
     return group;
   });
 }

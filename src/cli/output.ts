@@ -76,7 +76,7 @@ export async function writeWhole(
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-function refuseExisting(path: string, force: boolean): void {
+export function refuseExisting(path: string, force: boolean): void {
   if (path === '') throw new Problem('bad-argument', 'Name a file to write to.');
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) throw new Problem('bad-argument', `${path}: a folder is there`);

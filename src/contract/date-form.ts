@@ -1,4 +1,4 @@
-import { formatDate, offsetAt } from './dates.ts';
+import { formatDate, formatSeconds, millisecondOf, offsetAt, trimmed } from './dates.ts';
 import type { DateForm } from './dialect.ts';
 import type { Instant } from './types.ts';
 
@@ -12,28 +12,30 @@ export function dateFormat(form: DateForm | undefined): FormatDate {
   const fraction = fractionFormat(fractionDigits);
   if (zone === 'Z') return (at) => formatSeconds(at) + fraction(millisecondOf(at)) + zone;
   const offset = offsets(timeZone);
+  if (zone === 'none') return (at) => formatSeconds(at + offset(at) * MINUTE_MS) + fraction(millisecondOf(at));
+  let latestMinutes = 0;
+  let latestText = formatOffset(0);
   return (at) => {
     const minutes = offset(at);
-    const local = at + minutes * MINUTE_MS;
-    const text = formatSeconds(local) + fraction(millisecondOf(local));
-    return zone === 'none' ? text : text + formatOffset(minutes);
+    if (minutes !== latestMinutes) {
+      latestText = formatOffset(minutes);
+      latestMinutes = minutes;
+    }
+    return formatSeconds(at + minutes * MINUTE_MS) + fraction(millisecondOf(at)) + latestText;
   };
 }
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-const millisecondOf = (at: Instant): number => ((at % 1_000) + 1_000) % 1_000;
-
-/** Without fraction and zone. `formatDate` caches the text of the day. */
-const formatSeconds = (at: Instant): string => formatDate(at - millisecondOf(at)).slice(0, -1);
+const THREE_DIGITS = Array.from({ length: 1_000 }, (_, number) => String(number).padStart(3, '0'));
 
 function fractionFormat(digits: number | 'trimmed'): (millisecond: number) => string {
   if (digits === 0) return () => '';
-  if (digits === 'trimmed') {
-    return (millisecond) => (millisecond === 0 ? '' : `.${String(millisecond).padStart(3, '0').replace(/0+$/, '')}`);
-  }
-  return (millisecond) => `.${String(millisecond).padStart(3, '0').padEnd(digits, '0').slice(0, digits)}`;
+  if (digits === 'trimmed') return (millisecond) => (millisecond === 0 ? '' : `.${trimmed(millisecond)}`);
+  const zeros = '0'.repeat(Math.max(digits - 3, 0));
+  if (digits >= 3) return (millisecond) => `.${THREE_DIGITS[millisecond]}${zeros}`;
+  return (millisecond) => `.${THREE_DIGITS[millisecond]?.slice(0, digits)}`;
 }
 
 const TWO_DIGITS = Array.from({ length: 100 }, (_, number) => String(number).padStart(2, '0'));
@@ -61,9 +63,15 @@ function offsets(timeZone: string): (at: Instant) => number {
     ofDays.set(day, offset);
     return offset;
   };
+  let latestDay = Number.NaN;
+  let latest: number | null = null;
   return (at) => {
     const day = Math.floor(at / DAY_MS);
-    const known = ofDays.get(day);
-    return (known === undefined ? ask(day) : known) ?? offsetAt(timeZone, at);
+    if (day !== latestDay) {
+      const known = ofDays.get(day);
+      latest = known === undefined ? ask(day) : known;
+      latestDay = day;
+    }
+    return latest ?? offsetAt(timeZone, at);
   };
 }

@@ -32,17 +32,22 @@ export function parseGeneralDate(text: string, context: DateContext): Instant | 
 
 /** Always UTC, milliseconds without trailing zeros. */
 export function formatDate(at: Instant): string {
+  const fraction = millisecondOf(at);
+  return fraction === 0 ? `${formatSeconds(at)}Z` : `${formatSeconds(at)}.${trimmed(fraction)}Z`;
+}
+
+/** In UTC, without fraction and zone. */
+export function formatSeconds(at: Instant): string {
   const day = Math.floor(at / DAY_MS);
   if (day !== latestDay) {
     latestDate = new Date(day * DAY_MS).toISOString().slice(0, -'00:00:00.000Z'.length);
     latestDay = day;
   }
-  const millisecond = at - day * DAY_MS;
-  const second = Math.floor(millisecond / 1_000);
-  const fraction = millisecond - second * 1_000;
-  const time = `${TWO_DIGITS[Math.floor(second / 3_600)]}:${TWO_DIGITS[Math.floor(second / 60) % 60]}:${TWO_DIGITS[second % 60]}`;
-  return fraction === 0 ? `${latestDate}${time}Z` : `${latestDate}${time}.${trimmed(fraction)}Z`;
+  const second = Math.floor((at - day * DAY_MS) / 1_000);
+  return `${latestDate}${TWO_DIGITS[Math.floor(second / 3_600)]}:${TWO_DIGITS[Math.floor(second / 60) % 60]}:${TWO_DIGITS[second % 60]}`;
 }
+
+export const millisecondOf = (at: Instant): number => at - Math.floor(at / 1_000) * 1_000;
 
 const DAY_MS = 86_400_000;
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
@@ -50,7 +55,7 @@ const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padS
 let latestDay = Number.NaN;
 let latestDate = '';
 
-const trimmed = (fraction: number): string => String(fraction).padStart(3, '0').replace(/0+$/, '');
+export const trimmed = (fraction: number): string => String(fraction).padStart(3, '0').replace(/0+$/, '');
 
 // In a zone, .NET's schema parser takes any two-digit hour, its general parser at most 14.
 const SCHEMA_ZONE_MINUTES_MAX = 99 * 60 + 59;

@@ -1,8 +1,8 @@
 import type { ScalarName } from './types.ts';
 
 /**
- * How an old server wrote what the contract leaves open. Plain data of one installation: the ASMX
- * face is compiled with it, and the migration reads answers of the old server with it. An entry
+ * How an old server wrote what the contract leaves open: plain data of one installation. The
+ * endpoint for old programs is compiled with it. The migration reads old answers with it. An entry
  * that is absent means what Columba does without a dialect.
  */
 export interface Dialect {
@@ -50,7 +50,7 @@ export interface DialectColumn {
   readonly type: ColumnType;
   /** The column of ours that it shows. Without it, `constant` is its value. */
   readonly from?: string;
-  /** The text of a column that we lack. Without `from` and `constant`, the column is declared only. */
+  /** The text of a column that we lack. Without both, the column is declared only. */
   readonly constant?: string;
 }
 
@@ -110,7 +110,7 @@ const wordsOf = (words: string | readonly string[] | undefined): readonly string
 export const statusWord = ({ statusWords = {} }: Dialect, ours: string): string =>
   (Object.hasOwn(statusWords, ours) ? wordsOf(statusWords[ours])[0] : undefined) ?? ours;
 
-/** The status of ours that a word means: the first with that word; undefined for an unknown word. */
+/** The first status of ours that has the word; undefined for an unknown word. */
 export function statusOfWord(
   { statusWords = {} }: Dialect,
   theirs: string,

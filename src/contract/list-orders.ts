@@ -1,7 +1,7 @@
 /**
  * The orders that the list of an operation can have: a field, with "-" for descending. The first
- * is Columba's own. Each is read by an index, so that the first page of a million rows costs as
- * much as that of ten.
+ * is Columba's own. Each is read by an index: a page of a million rows costs as much as one of
+ * ten.
  */
 export const LIST_ORDERS = {
   'account.FetchContacts': ['id', '-id'],

@@ -15,9 +15,10 @@ export interface Arming {
   /** Scheduled messages that stay as they are, each with the reason. */
   readonly refused: readonly {
     readonly id: bigint;
-    readonly reason: 'impossible' | 'empty' | 'sent';
+    readonly reason: ArmingRefusal;
   }[];
 }
+export type ArmingRefusal = 'impossible' | 'empty' | 'sent';
 
 const PAGE = 500;
 const REFUSED_MAX = 1_000;
@@ -31,7 +32,7 @@ export function armSchedule(
   ids: ReadonlySet<bigint> | null,
 ): Promise<Arming> {
   return database.transaction(account, async (queries) => {
-    const refused: { id: bigint; reason: Arming['refused'][number]['reason'] }[] = [];
+    const refused: { id: bigint; reason: ArmingRefusal }[] = [];
     let armed = 0;
     const page = (from: bigint) => queries.all(sql.unarmed, { account, from, limit: PAGE });
     for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
@@ -39,7 +40,7 @@ export function armSchedule(
         const { message_id: id, text } = row;
         if (ids !== null && !ids.has(id)) continue;
         const recipient = e164(row.recipient ?? '', region);
-        const reason = row.is_sent !== 0n ? 'sent' : recipient === null ? 'impossible' : text === null ? 'empty' : null;
+        const reason = refusalOf(row, recipient);
         if (recipient === null || text === null || reason !== null) {
           if (refused.length < REFUSED_MAX) refused.push({ id, reason: reason ?? 'empty' });
           continue;
@@ -55,4 +56,23 @@ export function armSchedule(
     }
     return { armed, refused };
   });
+}
+
+type UnarmedRow = NonNullable<(typeof sql.unarmed)['row']>;
+
+function refusalOf({ is_sent, text }: UnarmedRow, recipient: string | null): ArmingRefusal | null {
+  if (is_sent !== 0n) return 'sent';
+  if (recipient === null) return 'impossible';
+  return text === null ? 'empty' : null;
+}
+
+/** Why a message could not be armed; null where it could, or is armed already. */
+export async function armingRefusal(
+  database: Database,
+  account: bigint,
+  region: string | null,
+  id: bigint,
+): Promise<ArmingRefusal | null> {
+  const [row] = await database.all(sql.unarmed, { account, from: id, limit: 1 });
+  return row?.message_id === id ? refusalOf(row, e164(row.recipient ?? '', region)) : null;
 }

@@ -7,7 +7,7 @@ import * as sql from '../store/statements/migration-traffic.ts';
  * take no more room than one.
  */
 export interface CountKey {
-  /** With its group: `sent.FetchSentDS`. */
+  /** With its group before it. */
   readonly operation: string;
   readonly protocol: string;
   readonly name: string;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { conflict } from '../problem.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/migration-traffic.ts';
@@ -19,6 +20,8 @@ export interface AccountStage {
 }
 
 const DEFAULT_STAGE = 'stage';
+/** Has another value after each change, so that a proxy needs to read one row. */
+const VERSION = 'stages version';
 
 /** What an account without a stage of its own has, where nobody has set a default. */
 export const FIRST_STAGE: Stage = 'record';
@@ -26,6 +29,13 @@ export const FIRST_STAGE: Stage = 'record';
 const ONE_WAY =
   'The stage alone has no way back without loss: what Columba received and sent since then is not at the old server. ' +
   'Force it if you accept that.';
+
+export interface StagesState {
+  readonly version: string;
+  readonly defaultStage: Stage;
+  /** Whether some account is answered by Columba. */
+  readonly isLeading: boolean;
+}
 
 export type MigrationStages = ReturnType<typeof createMigrationStages>;
 
@@ -46,8 +56,24 @@ export function createMigrationStages(database: Database, now: () => number) {
     if (from === 'alone' && to !== 'alone' && !force) throw conflict(ONE_WAY);
   }
 
+  const renew = (queries: Queries): Promise<number> =>
+    queries.run(sql.setState, { name: VERSION, value: randomUUID(), at: now() });
+
   return {
     defaultStage,
+
+    /** Null where nothing has changed since that version. */
+    async state(known: string | undefined): Promise<StagesState | null> {
+      const version = (await database.first(sql.stateOf, { name: VERSION }))?.value ?? 'none';
+      if (version === known) return null;
+      const { stage } = await defaultStage();
+      const leading = await database.first(sql.anyLeading, {});
+      return {
+        version,
+        defaultStage: stage,
+        isLeading: leading !== undefined || stage === 'lead' || stage === 'alone',
+      };
+    },
 
     /** Which account a user_id names, and its stage. Undefined for a user_id that nobody has. */
     async ofUserId(hash: string): Promise<{ account: bigint; stage: Stage | null } | undefined> {
@@ -79,7 +105,9 @@ export function createMigrationStages(database: Database, now: () => number) {
       return database.transaction(account, async (queries) => {
         const before = await ownStage(queries, account);
         checkWay(before, stage, force);
+        if (!force) await checkWaiting(queries, account, before, stage);
         await queries.run(sql.setStage, { account, stage, at: now() });
+        await renew(queries);
         return before;
       });
     },
@@ -89,6 +117,7 @@ export function createMigrationStages(database: Database, now: () => number) {
       const { account_id: account } = await accountNamed(database, username);
       const before = await ownStage(database, account);
       checkWay(before, stage, force);
+      if (!force) await checkWaiting(database, account, before, stage);
       return before;
     },
     async tryDefault(stage: Stage, force: boolean): Promise<Stage> {
@@ -102,12 +131,14 @@ export function createMigrationStages(database: Database, now: () => number) {
       const { stage: before } = await defaultStage();
       checkWay(before, stage, force);
       await database.run(sql.setState, { name: DEFAULT_STAGE, value: stage, at: now() });
+      await renew(database);
       return before;
     },
 
     /** At the start of a proxy: a stage that an operator has chosen since stays. */
     async offerDefault(stage: Stage): Promise<Stage> {
       await database.run(sql.addState, { name: DEFAULT_STAGE, value: stage, at: now() });
+      await renew(database);
       return (await defaultStage()).stage;
     },
     async offer(username: string, stage: Stage): Promise<Stage> {
@@ -116,10 +147,19 @@ export function createMigrationStages(database: Database, now: () => number) {
         const row = await queries.first(sql.stageOf, { account });
         if (row) return toStage(row.stage);
         await queries.run(sql.setStage, { account, stage, at: now() });
+        await renew(queries);
         return stage;
       });
     },
   };
+}
+
+/** The old server answers again only when it has every write that Columba acknowledged. */
+async function checkWaiting(queries: Queries, account: AccountKey, from: Stage, to: Stage): Promise<void> {
+  if (from !== 'lead' || to === 'lead' || to === 'alone') return;
+  const waiting = (await queries.first(sql.countWritesOf, { account }))?.total ?? 0n;
+  if (waiting === 0n) return;
+  throw conflict(`The old server is still to get ${waiting} writes of this account. Try again when it has them.`);
 }
 
 /** A word of a later version is taken as the one that changes least. */

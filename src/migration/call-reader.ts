@@ -11,7 +11,7 @@ import { operationOf } from './answer.ts';
 
 /**
  * Reads the names of a call and its texts as they were sent. It is more lenient than the endpoint:
- * the namespace does not matter, and a wrong argument is none of its business.
+ * neither the namespace nor a wrong argument matters.
  */
 export interface SeenCall {
   readonly group: string;

@@ -29,7 +29,7 @@ export function compareAnswers(
 ): Comparison {
   const findings = new Findings(settings.disabled);
   const [theirs, own] = [old, ours].map((answer) => readRaw(call, answer, settings)) as [ReadAnswer, ReadAnswer];
-  if (isOurFault(ours, own) && theirs.kind === 'value') {
+  if (isOurFault(ours, own) && theirs.kind !== 'fault') {
     findings.differ(`old ${old.status}, ours ${describe(ours, own)}`);
     return { outcome: 'failed', masks: findings.masks, differences: findings.differences };
   }

@@ -8,8 +8,8 @@ import { encodeCall } from './old-call.ts';
 import { type ExchangeInit, exchange, OldServerUnreachable } from './old-exchange.ts';
 
 /**
- * The client of the old server. It calls an operation of the contract in any protocol, gently: one
- * call at a time, at a limited rate, and it stops where the server asks for a pause.
+ * The client of the old server. It calls an operation of the contract in any protocol. It is
+ * gentle: it keeps to a rate, and stops where the server asks for a pause.
  */
 export interface OldServer {
   /**
@@ -60,8 +60,17 @@ export interface OldServerOptions {
   readonly tls?: OldServerTls;
   /** How often a read is tried again after a pause that the server asked for, or no answer. */
   readonly retriesMax?: number;
+  /** Every call that was answered, with what was sent. It has the user_id. */
+  readonly observed?: (call: ObservedCall) => void;
   readonly now?: () => number;
   readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+export interface ObservedCall {
+  readonly group: string;
+  readonly operation: string;
+  readonly target: string;
+  readonly request: ExchangeInit;
+  readonly answer: OldAnswer;
 }
 export interface OldServerTls {
   /** PEM certificates that are trusted besides those of the system. */
@@ -138,7 +147,10 @@ export function createOldServer(options: OldServerOptions): OldServer {
         const { status, contentType, body } = await once(target, init, signal);
         const durationMs = performance.now() - startedAt;
         const result = readAnswer(group, operation, protocol, { status, contentType, body }, dialect, zone);
-        return { protocol, status, contentType, body, durationMs, result: withoutSecret(result, args.user_id) };
+        const safe = withoutSecret(result, args.user_id);
+        const answer = { protocol, status, contentType, body, durationMs, result: safe };
+        options.observed?.({ group, operation, target, request: init, answer });
+        return answer;
       });
     },
     page: (path, signal) =>

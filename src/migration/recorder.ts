@@ -14,17 +14,15 @@ import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { type AccountName, prepareFolder } from './account-names.ts';
-import { createPseudonyms, pseudonymize } from './pseudonyms.ts';
-import { formatExchange, type RecordedExchange } from './recording.ts';
+import type { RecordedExchange } from './recording.ts';
 import { isSearchable, type RawAnswer, type RawRequest, redactAnswer, redactRequest } from './redaction.ts';
 
 /** Writes recordings: files of limited size and age, in a folder of limited size and age. */
 export interface RecorderSettings {
   readonly folder: string;
-  readonly key: Uint8Array;
-  readonly accountName: AccountName;
+  /** The line of an exchange, without its secrets. */
+  readonly line: (observed: Observed) => string | Promise<string>;
   readonly now: () => number;
-  readonly pseudonyms: boolean;
   /** A file is closed and compressed at this size or age. */
   readonly fileBytesMax: number;
   readonly fileAgeMsMax: number;
@@ -78,10 +76,10 @@ export function recordedOf(observed: Observed, accountName: AccountName): Record
 }
 
 export function createRecorder(settings: RecorderSettings): Recorder {
-  const { now, failed, accountName } = settings;
+  const { now, failed } = settings;
   prepareFolder(settings.folder);
-  const pseudonym = settings.pseudonyms ? createPseudonyms(settings.key) : undefined;
   const counts = { recorded: 0, lost: 0 };
+  const underWay = new Set<Promise<void>>();
   let open: OpenFile | undefined;
   let closing: Promise<void> = Promise.resolve();
 
@@ -96,23 +94,35 @@ export function createRecorder(settings: RecorderSettings): Recorder {
       .catch(failed);
   }
 
+  /** In one write and at once: a process that is killed leaves whole lines. */
+  function write(line: string): void {
+    if (open && (open.bytes >= settings.fileBytesMax || now() - open.openedAt >= settings.fileAgeMsMax)) rotate();
+    open ??= openFile(settings.folder, now());
+    open.bytes += writeSync(open.fd, `${line}\n`);
+    counts.recorded += 1;
+  }
+  const lose = (thrown: unknown): void => {
+    counts.lost += 1; // a full disk ends the recording, not the proxy
+    failed(thrown);
+  };
+
   return {
     counts,
     record(observed) {
       try {
-        const exchange = recordedOf(observed, accountName);
-        const line = `${formatExchange(pseudonym ? pseudonymize(exchange, pseudonym) : exchange)}\n`;
-        if (open && (open.bytes >= settings.fileBytesMax || now() - open.openedAt >= settings.fileAgeMsMax)) rotate();
-        open ??= openFile(settings.folder, now());
-        // In one write and at once: a process that is killed leaves whole lines.
-        open.bytes += writeSync(open.fd, line);
-        counts.recorded += 1;
+        const line = settings.line(observed);
+        if (typeof line === 'string') return write(line);
+        const later: Promise<void> = line
+          .then(write)
+          .catch(lose)
+          .finally(() => underWay.delete(later));
+        underWay.add(later);
       } catch (thrown) {
-        counts.lost += 1; // a full disk ends the recording, not the proxy
-        failed(thrown);
+        lose(thrown);
       }
     },
     async close() {
+      await Promise.all(underWay);
       rotate();
       await closing;
     },

@@ -7,20 +7,13 @@ import pg from 'pg';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
+import { MIGRATION, SIGN_IN } from './whole-installation.ts';
 
 const STORE = new URL('../../src/store/', import.meta.url);
 
-/** Operators sign in as well as holders of accounts. */
-const SIGN_IN = Object.fromEntries(
-  `addLink linkByHash deleteLink deleteLinksOf deleteOldLinks addSession sessionByHash sessionsOf
-   sessionSeen deleteSessionOf deleteSessionsOf deleteOldSessions factorOf setFactor factorUsed
-   deleteFactor addRecoveryCode useRecoveryCode deleteRecoveryCodes countRecoveryCodes failuresOf
-   addFailure clearFailures deleteOldFailures`
-    .split(/\s+/)
-    .map((name) => [`signIn.${name}`, 'operators sign in too']),
-);
 /** Statements that look beyond one account, each with the reason why it may. */
 const BEYOND: Readonly<Record<string, string>> = {
+  ...MIGRATION,
   'accounts.identify': 'a user_id names the account: nothing else is known yet',
   'accounts.credentialOwner': 'a user_id must not name two accounts',
   'accounts.accountByName': 'the operator names an account by its username',
@@ -153,6 +146,10 @@ const EVERYWHERE = [
   'idempotency: primary key (key_hash)',
   'incoming_once: index (forget_at)',
   'incoming_once: primary key (key_hash)',
+  ...`migrated_server: primary key (url); migration_acceptance: primary key (operation);
+      migration_count: primary key (day, operation, protocol, name); migration_example: index (at);
+      migration_example: primary key (operation, protocol, name, slot); migration_stage: index (stage);
+      migration_state: primary key (name)`.split(/;\s+/),
   'operator: primary key (operator_id)',
   'operator: unique (name)',
   'operator_token: index (created_at, token_id)',
@@ -200,6 +197,7 @@ const SEARCHED = [
   'attempt: index (attempt_id)',
   'attempt: index (connector, gateway_id)',
   'dispatch_account: index (next_due_at)',
+  'migration_write: index (key_name, due_at)',
 ];
 const WHOLE_TABLES = [...new Set(EVERYWHERE.map((each) => each.split(':')[0] as string))];
 
@@ -242,7 +240,8 @@ describe('statements', () => {
   test('what looks beyond one account touches only the tables that are on every node', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
-    const nobodyWaits = /^(purge\.next|queue\.\w+|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
+    const nobodyWaits =
+      /^(purge\.next|migrationTraffic\.(dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     // The version is read from the row of the account that was found: from one node.
     const ofCaller = '(select version from tally where tally.account_id = caller.account_id)';

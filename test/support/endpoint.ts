@@ -1,6 +1,7 @@
 import { createEndpoint } from '../../src/asmx/endpoint.ts';
 import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import { contract } from '../../src/contract/contract.ts';
+import { type Dialect, NO_DIALECT } from '../../src/contract/dialect.ts';
 import type { Request } from '../../src/exchange.ts';
 import { LIMITS } from './limits.ts';
 import { NAMESPACE } from './protocols.ts';
@@ -19,13 +20,15 @@ export const NOW = Date.UTC(2026, 10, 15, 12);
 export function createTestEndpoint(
   operations: (call: Call) => Promise<unknown> = async () => [],
   zone = 'UTC',
+  dialect: Dialect = NO_DIALECT,
 ): TestEndpoint {
   const reported: TestEndpoint['reported'] = [];
   let called: Call | undefined;
   const endpoint = createEndpoint({
     limits: LIMITS,
     contract,
-    namespace: NAMESPACE,
+    namespace: dialect.namespace ?? NAMESPACE,
+    dialect,
     dates: () => ({ now: NOW, zone }),
     operations: async (call) => {
       called = call;

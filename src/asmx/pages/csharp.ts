@@ -1,7 +1,16 @@
-import type { Fields, Operation, ParameterType, ResultType, ScalarName } from '../../contract/types.ts';
+import type { ColumnType } from '../../contract/dialect.ts';
+import type { Fields, Operation, ParameterType, ResultType } from '../../contract/types.ts';
+import { columnsOf } from '../results/columns.ts';
+import type { ResultForm } from '../results/result-form.ts';
 
 /** C# with the proxy class that the tool `wsdl` generates, named after the group. */
-export function csharpProxy(address: string, name: string, { parameters, result }: Operation, given: Given[]): string {
+export function csharpProxy(
+  address: string,
+  name: string,
+  { parameters, result }: Operation,
+  given: Given[],
+  form: ResultForm,
+): string {
   const group = /(\w+)\.asmx$/.exec(address)?.[1] ?? '';
   const values = given.map(([key, value]) => literal(parameters[key] as ParameterType, value));
   const isDataSet = result.kind === 'dataSet';
@@ -16,7 +25,7 @@ static class Program
     {
         var service = new ${group}();
         var answer = service.${name}(${values.join(', ')});
-${printed(result)
+${printed(result, form)
   .map((line) => `        ${line}\n`)
   .join('')}    }
 }`;
@@ -40,7 +49,7 @@ function literal(type: ParameterType, value: string | readonly string[]): string
 }
 
 /** The lines that print a result. */
-function printed(type: ResultType): string[] {
+function printed(type: ResultType, form: ResultForm): string[] {
   switch (type.kind) {
     case 'scalar':
       return ['Console.WriteLine(answer);'];
@@ -55,29 +64,49 @@ function printed(type: ResultType): string[] {
       return ['foreach (var item in answer)', `    ${line}`];
     }
     case 'dataSet':
-      return printedRows(type.columns);
+      return printedRows(type.columns, form);
   }
 }
 
 const writeLine = (values: string[]): string =>
   `Console.WriteLine("${values.map((_, index) => `{${index}}`).join(' | ')}", ${values.join(', ')});`;
 
-const TYPES: Record<ScalarName, string> = {
+const TYPES: Record<ColumnType, string> = {
   string: 'string',
+  boolean: 'bool',
+  unsignedByte: 'byte',
+  short: 'short',
   int: 'int',
   long: 'long',
-  boolean: 'bool',
+  decimal: 'decimal',
+  float: 'float',
+  double: 'double',
   dateTime: 'DateTime',
 };
 
 /** The DataSet contains its schema, so each column has its type. */
-const printedRows = (columns: Fields): string[] => [
-  'foreach (DataRow row in answer.Tables["Table"].Rows)',
-  '{',
-  ...Object.entries(columns).map(([column, { name }]) => {
-    const type = TYPES[name];
-    return `    ${type} ${column} = row.Field<${type}>("${column}");${name === 'string' ? ' // may be null' : ''}`;
-  }),
-  `    ${writeLine(Object.keys(columns))}`,
-  '}',
-];
+function printedRows(columns: Fields, form: ResultForm): string[] {
+  const shown = columnsOf(columns, form);
+  return [
+    `foreach (DataRow row in answer.Tables["${form.names.table}"].Rows)`,
+    '{',
+    ...shown.map(({ name, type, source }) => {
+      const isText = type === 'string';
+      const mayBeNull = !isText && (source === '' || columns[source]?.name === 'string');
+      const typeName = `${TYPES[type]}${mayBeNull ? '?' : ''}`;
+      const comment = isText ? ' // may be null' : '';
+      return `    ${typeName} ${variable(name)} = row.Field<${typeName}>("${decoded(name)}");${comment}`;
+    }),
+    `    ${writeLine(shown.map(({ name }) => variable(name)))}`,
+    '}',
+  ];
+}
+
+/** Names of XML have characters that C# does not take. */
+const variable = (name: string): string => name.replace(/\W/g, '_');
+
+/** A DataSet decodes _x0020_ to a space. */
+const decoded = (name: string): string =>
+  name.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code) =>
+    JSON.stringify(String.fromCharCode(parseInt(code, 16))).slice(1, -1),
+  );

@@ -7,6 +7,7 @@ import { type Html, html } from '../../html.ts';
 import { STATUS, statusesOf } from '../protocols/protocol.ts';
 import { faultCode, isFault } from '../protocols/soap-fault.ts';
 import { SOAP11, SOAP12 } from '../protocols/soap-version.ts';
+import { resultForm } from '../results/result-form.ts';
 import { rootName } from '../results/result-writer.ts';
 import { shownFields } from './dialect-descriptions.ts';
 import { page } from './page.ts';
@@ -20,6 +21,7 @@ export interface OperationContext extends Omit<SampleTarget & SnippetTarget, 'us
 
 export function operationPage(group: string, name: string, operation: Operation, context: OperationContext): Reply {
   const userId = context.demoUserId ?? describeParameter('user_id').example.toString();
+  const form = resultForm(context.dialect, `${group}.${name}`);
   const parameters = Object.entries(operation.parameters).map(([parameter, type]) =>
     row(`${parameter}: ${typeText(type)}`, describeParameter(parameter).description),
   );
@@ -27,7 +29,7 @@ export function operationPage(group: string, name: string, operation: Operation,
     ['parameters', 'Parameters', html`<dl class="list">${parameters}</dl>`],
     ['result', 'Result', resultSection(group, name, operation, context.dialect)],
     ['try', 'Try it', trial(group, name, operation, context, userId)],
-    ['programs', 'As a program', programs(name, operation, { ...context, userId })],
+    ['programs', 'As a program', programs(name, operation, { ...context, form, userId })],
     ['errors', 'Errors', errorList(errorsOf(group, name, operation), context.dialect)],
     ['wire', 'On the wire', html`${samples(group, name, operation, { ...context, userId }).map(sampleSection)}`],
   ];

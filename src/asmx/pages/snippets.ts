@@ -1,4 +1,5 @@
 import type { Operation, ParameterType } from '../../contract/types.ts';
+import { PLAIN_FORM, type ResultForm } from '../results/result-form.ts';
 import { csharpProxy, type Given } from './csharp.ts';
 import { type CallTarget, exampleOf, examplePairs } from './samples.ts';
 
@@ -11,15 +12,17 @@ export interface Snippet {
 export interface SnippetTarget extends CallTarget {
   /** Whether an operation of the group takes a list. Then the WSDL refers to SOAP's Array. */
   readonly hasLists: boolean;
+  /** How the result is written; without it, as Columba writes it. */
+  readonly form?: ResultForm;
 }
 
 export function snippets(target: SnippetTarget, name: string, operation: Operation): Snippet[] {
-  const { address, userId } = target;
+  const { address, userId, form = PLAIN_FORM } = target;
   const pairs = examplePairs(operation, userId);
   const given = Object.keys(operation.parameters).map((key): Given => [key, exampleOf(key, userId)]);
   const values = given.map(([key, value]): Given => [key, scripted(operation.parameters[key] as ParameterType, value)]);
   return [
-    { language: 'C# with the WSDL', program: csharpProxy(address, name, operation, given) },
+    { language: 'C# with the WSDL', program: csharpProxy(address, name, operation, given, form) },
     { language: 'C# with HttpClient', program: csharp(address, name, pairs) },
     { language: 'PHP', program: php(address, name, values) },
     { language: 'Python', program: python(target, name, values) },

@@ -199,7 +199,7 @@ const accept = action({
   scope: 'accounts',
   method: 'PUT',
   path: '/migration/acceptances/{operation}',
-  summary: 'Accept that an operation was not called, or too seldom, to be compared.',
+  summary: 'Accept that an operation was not called, or not often enough, to be compared.',
   params: operationParams,
   output: acceptance,
   example: {

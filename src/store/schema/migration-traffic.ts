@@ -12,6 +12,7 @@ export const migrationTrafficTables = `
     changed_at bigint not null,
     primary key (account_id)
   );
+  create index migration_stage_by_stage on migration_stage (stage);
   create table migration_state (
     name text primary key,
     value text not null,
@@ -34,6 +35,7 @@ export const migrationTrafficTables = `
     at bigint not null,
     primary key (operation, protocol, name, slot)
   );
+  create index migration_example_by_time on migration_example (at);
   create table migration_acceptance (
     operation text primary key,
     accepted_by text not null,

@@ -4,6 +4,7 @@ import { type Dialect, render, statement } from '../statement.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
+import { migratedAccountTables } from './migrated-accounts.ts';
 import { migrationTrafficTables } from './migration-traffic.ts';
 import { operatorTables } from './operator.ts';
 import { receivingTables } from './receiving.ts';
@@ -162,9 +163,10 @@ export const migrations: readonly Migration[] = [
   { version: 13, name: 'sign-in', sql: signInTables },
   { version: 14, name: 'webhooks', sql: webhookTables },
   { version: 15, name: 'use of user_ids', sql: userIdUseTable },
-  { version: 16, name: 'traffic of a migration', sql: migrationTrafficTables },
+  { version: 16, name: 'accounts of an old server', sql: migratedAccountTables },
+  { version: 17, name: 'traffic of a migration', sql: migrationTrafficTables },
   {
-    version: 17,
+    version: 18,
     name: 'last errors of connectors',
     sql: `
       alter table carrier_connector add column last_error text;

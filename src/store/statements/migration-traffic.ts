@@ -29,6 +29,10 @@ export const stagesAfter = statement<{ after: string; limit: number }, AccountSt
    from migration_stage join account on account.account_id = migration_stage.account_id
    where username > :after order by username {limit :limit}`,
 );
+export const anyLeading = statement<Nothing, { account_id: bigint }>(
+  'migrationTraffic.anyLeading',
+  `select account_id from migration_stage where stage in ('lead', 'alone') limit 1`,
+);
 export const setStage = statement<{ account: AccountKey; stage: string; at: number }>(
   'migrationTraffic.setStage',
   `insert into migration_stage (account_id, stage, changed_at) values (:account, :stage, :at)
@@ -180,11 +184,11 @@ export const postponeWrite = statement<{ account: AccountKey; write: bigint; due
    where account_id = :account and write_id = :write`,
   { affects: 'none' },
 );
-/** Accounts with a write that is due, for one key. */
+/** Accounts of writes that are due, for one key; an account may come several times. */
 export const dueWriteAccounts = statement<{ keyName: string; now: number; limit: number }, { account_id: bigint }>(
   'migrationTraffic.dueWriteAccounts',
   `select account_id from migration_write where key_name = :keyName and due_at <= :now
-   group by account_id order by min(due_at) {limit :limit}`,
+   order by due_at {limit :limit}`,
 );
 /** The oldest first: writes of one account reach the old server in their order. */
 export const writesOf = statement<{ account: AccountKey; limit: number }, WriteRow>(

@@ -56,15 +56,25 @@ describe('query plans of the embedded database', () => {
     'inbox.receivedBetween':
       'INDEX received_by_arrival (account_id=? AND generation=? AND (received_at,message_id)>(?,?) AND received_at<?)',
     'inbox.newest': 'INDEX received_by_arrival (account_id=? AND generation=? AND (received_at,message_id)<(?,?))',
+    'inbox.unreadNewest':
+      'SEARCH unread_message USING PRIMARY KEY (account_id=? AND generation=? AND (received_at,message_id)<(?,?))',
+    'inbox.stateBetween':
+      'INDEX received_by_arrival (account_id=? AND generation=? AND (received_at,message_id)>(?,?) AND received_at<?)',
+    'inbox.stateBetweenNewest':
+      'INDEX received_by_arrival (account_id=? AND generation=? AND received_at>? AND (received_at,message_id)<(?,?))',
     'inbox.counts': 'SEARCH tally USING PRIMARY KEY (account_id=?)',
     'outbox.unmarked': 'INDEX sent_by_state (account_id=? AND is_marked=? AND (updated_at,message_id)>(?,?))',
     'outbox.countUnmarked': 'SEARCH tally USING PRIMARY KEY (account_id=?)',
     'outbox.newestSent': 'INDEX sent_by_time (account_id=? AND (sent_at,message_id)<(?,?))',
+    'outbox.unmarkedNewest': 'INDEX sent_by_state (account_id=? AND is_marked=? AND (updated_at,message_id)<(?,?))',
+    'outbox.oldestSent': 'INDEX sent_by_time (account_id=? AND (sent_at,message_id)>(?,?))',
+    'outbox.latestScheduled': 'INDEX scheduled_by_time (account_id=? AND (scheduled_at,message_id)<(?,?))',
     'outbox.scheduledByEnd': 'INDEX scheduled_by_number_end (account_id=? AND <expr>=? AND message_id>?)',
     'outbox.soonest': 'INDEX scheduled_by_time (account_id=? AND (scheduled_at,message_id)>(?,?))',
     'contacts.contactsByEnd': 'INDEX contact_by_number_end (account_id=? AND <expr>=? AND contact_id>?)',
     'contacts.blockedByEnd': 'INDEX blocked_by_number_end (account_id=? AND <expr>=? AND number>?)',
     'contacts.contactsOfGroup': 'INDEX contact_by_group (account_id=? AND group_id=? AND contact_id>?)',
+    'contacts.contactsOfGroupDown': 'INDEX contact_by_group (account_id=? AND group_id=? AND contact_id<?)',
   };
   for (const [name, expected] of Object.entries(COVERED)) {
     test(`${name} uses the index that is made for it, with all that it asks for`, () => {

@@ -1,0 +1,220 @@
+import { open } from 'node:fs/promises';
+import { Argument, Command, Option } from 'commander';
+import { webUrlOf } from '../config/settings.ts';
+import type { AccountReport, ImportProgress, ImportReport } from '../migration/import.ts';
+import {
+  copyDependencies,
+  type OldOptions,
+  oldServerOptions,
+  readInstant,
+  readUsers,
+  type UsersOptions,
+  withOldOptions,
+  withUsersOptions,
+} from './migrate-options.ts';
+import { jsonOption, readUrl } from './migrate-settings.ts';
+import { harmless, print, remark, writeWhole } from './output.ts';
+import { readSecret } from './secret-input.ts';
+import { configOf, type Session, withSession } from './session.ts';
+
+/** `columba migrate probe` and `import`. They mark and delete nothing at the old server. */
+
+/** The old server asked for a pause or does not answer: the same command goes on later. */
+export const LATER = 4;
+
+export const probeCommand = (): Command =>
+  withOldOptions(
+    new Command('probe')
+      .description('look at an old server with one account, and print its dialect')
+      .addArgument(new Argument('<URL>', 'the old server').argParser(readUrl)),
+  )
+    .option('--no-mark-test', 'do not test on one message whether reading marks')
+    .option('--out <FILE>', 'write the dialect to a file, for COLUMBA_DIALECT')
+    .option('--force', 'replace the file if it exists')
+    .option('--strict', 'exit code 1 where something is uncertain')
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      '\nThe user_id comes from standard input, or is asked for. Exit codes: 0 done, 1 refused, 4 try later.',
+    )
+    .action(async (url: string, options: ProbeOptions, command: Command) => {
+      process.exitCode = await runProbe(url, options, command);
+    });
+
+interface ProbeOptions extends OldOptions {
+  readonly markTest: boolean;
+  readonly out?: string;
+  readonly force?: true;
+  readonly strict?: true;
+  readonly json?: true;
+}
+
+async function runProbe(url: string, options: ProbeOptions, command: Command): Promise<number> {
+  const { probe } = await import('../migration/probe.ts');
+  const { parseDialect } = await import('../migration/dialect-file.ts');
+  const { config } = configOf(command);
+  const userId = await readSecret('user_id');
+  const settings = {
+    ...oldServerOptions(url, options, config),
+    timeZone: config.timeZone,
+    testsMarks: options.markTest,
+  };
+  const report = await laterInWords(() => probe({ ...settings, userId }));
+  if (typeof report === 'string') return told(report);
+  const { dialect } = report.learned;
+  parseDialect(dialect); // or serve would refuse what was learned
+  const { out } = options;
+  if (out !== undefined) await writeText(out, options.force === true, `${JSON.stringify(dialect, null, 2)}\n`);
+  if (options.json) print(JSON.stringify(report, null, 2));
+  else {
+    print(`Namespace: ${report.namespace ?? 'unknown'}`);
+    print(`Protocols: ${report.protocols.join(', ')}`);
+    for (const [name, effect] of Object.entries(report.effects)) print(`${name}: ${EFFECTS[effect]}`);
+    print(`Calls: ${report.calls}`);
+    for (const { entry, text } of report.learned.findings) print(harmless(`  ${entry}: ${text}`));
+    print(report.uncertain.length === 0 ? 'Nothing is uncertain.' : 'Uncertain:');
+    for (const { entry, reason } of report.uncertain) print(harmless(`  ${entry}: ${reason}`));
+    if (out === undefined) print(JSON.stringify(dialect, null, 2));
+    else print(`Wrote ${out}. Serve with COLUMBA_DIALECT=${out}.`);
+  }
+  return options.strict && report.uncertain.length > 0 ? 1 : 0;
+}
+
+const EFFECTS = {
+  leaves: 'leaves messages as they are',
+  marks: 'marks what it returns',
+  untested: 'not tested whether it marks',
+} as const;
+
+/** The sentence of an old server that asks for a pause or does not answer. */
+export async function laterInWords<T>(work: () => Promise<T>): Promise<T | string> {
+  const { OldServerBusy } = await import('../migration/old-server.ts');
+  const { OldServerUnreachable } = await import('../migration/old-exchange.ts');
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof OldServerBusy || thrown instanceof OldServerUnreachable) return thrown.message;
+    throw thrown;
+  }
+}
+
+export function told(sentence: string): number {
+  remark(`columba: ${harmless(sentence)} Run the same command again later: it goes on.`);
+  return LATER;
+}
+
+export const importCommand = (): Command =>
+  withUsersOptions(
+    new Command('import').description('copy accounts from the old server by its own operations; can be repeated'),
+  )
+    .option('--dry-run', 'read everything, check the counts, and write nothing')
+    .addOption(
+      new Option('--since <DATE>', 'of accounts that were copied before, received messages since').argParser(
+        readInstant,
+      ),
+    )
+    .option('--links <FILE>', 'for accounts without a password: write one-time links for the console to a file')
+    .option('--force', 'replace the file if it exists')
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      '\nScheduled messages are held: see columba migrate schedule. Exit codes: 0 all copied, 1 not all, 4 try later.',
+    )
+    .action(async (options: ImportOptions, command: Command) => {
+      const users = await readUsers(options.users);
+      process.exitCode = await withSession(command, { creates: options.dryRun !== true }, (session) =>
+        runImport(session, users, options),
+      );
+    });
+
+interface ImportOptions extends UsersOptions {
+  readonly dryRun?: true;
+  readonly since?: number;
+  readonly links?: string;
+  readonly force?: true;
+  readonly json?: true;
+}
+
+async function runImport(
+  session: Session,
+  users: Awaited<ReturnType<typeof readUsers>>,
+  options: ImportOptions,
+): Promise<number> {
+  const { importAccounts } = await import('../migration/import.ts');
+  const dependencies = await copyDependencies(session, options);
+  const report = await importAccounts(dependencies, users, {
+    dryRun: options.dryRun === true,
+    since: options.since ?? null,
+    progress: showProgress(),
+  });
+  dependencies.old.close();
+  const links = options.dryRun ? [] : await linksFor(session, report.accounts, options);
+  if (options.json) print(JSON.stringify(report, null, 2));
+  else for (const line of importLines(report, links.length, options)) print(harmless(line));
+  if (report.isRetryable) return told(report.stopped ?? '');
+  if (report.stopped !== null) remark(`columba: ${harmless(report.stopped)}`);
+  const isWhole = report.accounts.every(({ outcome }) => outcome !== 'failed');
+  return report.stopped === null && isWhole ? 0 : 1;
+}
+
+function importLines(report: ImportReport, links: number, { links: file, dryRun }: ImportOptions): string[] {
+  const lines = report.accounts.flatMap((each) => {
+    const name = each.username ?? `line ${each.line}`;
+    if (each.problem !== null) return [`${name}: failed. ${each.problem}`, ...each.remarks.map((one) => `  ${one}`)];
+    const messages = `${each.read} read, ${each.unread} unread, ${each.sent} sent, ${each.scheduled} scheduled (held)`;
+    const rows = `${each.contacts} contacts in ${each.groups} groups, ${each.templates} templates`;
+    return [`${name}: ${each.outcome}. ${messages}; ${rows}`, ...each.remarks.map((one) => `  ${one}`)];
+  });
+  const without = report.accounts.filter(({ hasPassword, outcome }) => !hasPassword && outcome === 'copied').length;
+  if (file !== undefined && links > 0)
+    lines.push(`Wrote ${links} one-time links to ${file}. They are good for 24 hours.`);
+  else if (without > 0)
+    lines.push(`${without} accounts show no password: use --links FILE, or columba account sign-in-link.`);
+  lines.push(`Calls to the old server: ${report.calls}.${dryRun ? ' A dry run: nothing is written.' : ''}`);
+  lines.push('Whether all sent messages are there cannot be proven: no operation counts them.');
+  return lines;
+}
+
+/** One-time links; the file is for its owner only. */
+async function linksFor(
+  { services, config }: Session,
+  accounts: readonly AccountReport[],
+  { links, force }: ImportOptions,
+): Promise<string[]> {
+  if (links === undefined) return [];
+  const { ownerNamed } = await import('../domain/owners.ts');
+  const { issueLink } = await import('../domain/sign-in.ts');
+  const lines: string[] = [];
+  for (const { username, hasPassword, outcome } of accounts) {
+    if (hasPassword || username === null || outcome !== 'copied') continue;
+    const owner = await ownerNamed(services.database, 'account', username);
+    if (!owner || owner.passwordHash !== null) continue;
+    const { token } = await issueLink(services.database, owner, Date.now());
+    lines.push(`${username}\t${webUrlOf(config) ?? 'http://localhost'}/console/sign-in/${token}`);
+  }
+  if (lines.length > 0) await writeText(links, force === true, `${lines.join('\n')}\n`);
+  return lines;
+}
+
+async function writeText(path: string, force: boolean, text: string): Promise<void> {
+  await writeWhole(path, { force }, async (temporary) => {
+    const file = await open(temporary, 'wx', 0o600);
+    try {
+      await file.appendFile(text);
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** On a terminal, four times a second. */
+function showProgress(): (progress: ImportProgress) => void {
+  if (!process.stderr.isTTY) return () => {};
+  let shownAt = 0;
+  return ({ done, total, username, received }) => {
+    if (Date.now() - shownAt < 250) return;
+    shownAt = Date.now();
+    const name = username === null ? '' : ` ${harmless(username)}: ${received} new messages`;
+    process.stderr.write(`\r${done} of ${total} accounts.${name}…\u001b[K\r`);
+  };
+}

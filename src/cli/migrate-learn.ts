@@ -1,0 +1,73 @@
+import { open } from 'node:fs/promises';
+import { Command } from 'commander';
+import type { LearnedDialect } from '../migration/learn.ts';
+import { jsonOption } from './migrate-settings.ts';
+import { harmless, print, refuseExisting, remark, writeWhole } from './output.ts';
+import { configOf } from './session.ts';
+
+/** `columba migrate learn FILE…` */
+export const learnCommand = (): Command =>
+  new Command('learn')
+    .description('build a dialect from recordings: names, columns, words, dates, orders, caps')
+    .argument('<FILE...>', 'recordings of the proxy, compressed or not')
+    .option('--out <FILE>', 'write the dialect to a file, for COLUMBA_DIALECT')
+    .option('--force', 'replace the file if it exists')
+    .addOption(jsonOption())
+    .option('--strict', 'exit code 1 where something is uncertain')
+    .action(async (files: string[], options: LearnOptions, command: Command) => {
+      process.exitCode = await runLearn(files, options, configOf(command).config.timeZone);
+    });
+
+interface LearnOptions {
+  readonly out?: string;
+  readonly force?: true;
+  readonly json?: true;
+  readonly strict?: true;
+}
+
+async function runLearn(files: readonly string[], options: LearnOptions, timeZone: string): Promise<number> {
+  const { out } = options;
+  if (out !== undefined) refuseExisting(out, options.force === true); // before minutes of reading
+  const { learnDialect } = await import('../migration/learn.ts');
+  const { readRecording } = await import('../migration/recording.ts');
+  const { parseDialect } = await import('../migration/dialect-file.ts');
+  async function* recordings() {
+    for (const file of files) yield* readRecording(file);
+  }
+  const learned = await learnDialect(recordings, timeZone);
+  parseDialect(learned.dialect); // or serve would refuse what was learned
+  if (out !== undefined) {
+    await writeWhole(out, { force: options.force === true }, async (temporary) => {
+      const file = await open(temporary, 'wx', 0o600);
+      try {
+        await file.appendFile(`${JSON.stringify(learned.dialect, null, 2)}\n`);
+      } finally {
+        await file.close();
+      }
+    });
+  }
+  if (options.json) print(JSON.stringify(learned, null, 2));
+  else for (const line of report(learned, out)) print(harmless(line));
+  if (learned.answers === 0) remark('columba: no answer of the old server is in these recordings');
+  const isUncertain = learned.uncertain.length > 0 || learned.answers === 0;
+  return options.strict && isUncertain ? 1 : 0;
+}
+
+function report(learned: LearnedDialect, out: string | undefined): string[] {
+  const { exchanges, answers, faults, unreadable, findings, uncertain, dialect } = learned;
+  const number = (value: number) => value.toLocaleString('en');
+  return [
+    `Exchanges: ${number(exchanges)}. Answers: ${number(answers)}, of them faults: ${number(faults)}, not readable: ${number(unreadable.count)}.`,
+    ...unreadable.reasons.map((reason) => `  ${reason}`),
+    '',
+    'Seen (how often, entry, what):',
+    ...findings.map(({ entry, count, text }) => `  ${number(count).padStart(9)}  ${entry}: ${text}`),
+    '',
+    uncertain.length === 0 ? 'Nothing is uncertain.' : 'Uncertain:',
+    ...uncertain.map(({ entry, reason }) => `  ${entry}: ${reason}`),
+    '',
+    ...(out === undefined
+      ? JSON.stringify(dialect, null, 2).split('\n')
+      : [`Wrote ${out}. Serve with COLUMBA_DIALECT=${out}.`]),
+  ];
+}

@@ -1,0 +1,122 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Config } from '../config/settings.ts';
+import { parseSchemaDate } from '../contract/dates.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import { USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
+import { type ReadEffects, readEffects, storeReadEffects } from '../domain/migrated-accounts.ts';
+import type { CopyDependencies } from '../migration/copy-account.ts';
+import type { ImportedUser } from '../migration/import.ts';
+import { createOldServer, type OldServerOptions } from '../migration/old-server.ts';
+import { TESTED } from '../migration/read-effects.ts';
+import { Problem } from '../problem.ts';
+import { dialectOf, readCount, readText, readUrl } from './migrate-settings.ts';
+import { isOpenToOthers, remark } from './output.ts';
+import { settingOption } from './program.ts';
+import type { Session } from './session.ts';
+
+/** Options and input of the commands that call the old server themselves. */
+export interface OldOptions {
+  readonly rate: number;
+  readonly oldCa?: string;
+  readonly oldInsecureCertificate?: true;
+  readonly oldLegacyTls?: true;
+  readonly oldTimeoutMs: number;
+}
+export interface UsersOptions extends OldOptions {
+  readonly old: string;
+  readonly users: string;
+  readonly readsMark?: ReadEffects;
+}
+
+export const withOldOptions = (command: Command): Command =>
+  command
+    .addOption(new Option('--rate <N>', 'the most calls to it in a second').argParser(readCount(1, 1_000)).default(5))
+    .option('--old-ca <FILE>', 'PEM certificates that the certificate of the old server may be signed by')
+    .option('--old-insecure-certificate', 'take any certificate of the old server')
+    .option('--old-legacy-tls', 'speak TLS 1.0 and 1.1 with the old server too')
+    .addOption(
+      new Option('--old-timeout-ms <N>', 'how long a call may take').argParser(readCount(1, 3_600_000)).default(60_000),
+    );
+
+export const withUsersOptions = (command: Command): Command =>
+  withOldOptions(command)
+    .addOption(new Option('--old <URL>', 'the old server').argParser(readUrl).makeOptionMandatory())
+    .requiredOption('--users <FILE>', 'the user_ids, one a line; # begins a remark; - is standard input')
+    .addOption(
+      new Option(
+        '--reads-mark <LIST>',
+        `the reads that mark what they return, or none: then nothing is tested (${TESTED.join(', ')})`,
+      ).argParser(readMarks),
+    )
+    .addOption(settingOption('dialect'));
+
+function readMarks(text: string): ReadEffects {
+  const marking = text === 'none' ? [] : text.split(',').map((name) => name.trim());
+  const unknown = marking.find((name) => !(TESTED as readonly string[]).includes(name));
+  if (unknown !== undefined) throw new InvalidArgumentError(`Expected none, or some of ${TESTED.join(',')}.`);
+  return Object.fromEntries(TESTED.map((name) => [name, marking.includes(name) ? 'marks' : 'leaves']));
+}
+
+export const readInstant = (text: string): number => {
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? parseSchemaDate(text, { now: 0, zone: 'UTC' }) : null;
+  if (at === null) throw new InvalidArgumentError('Expected a date such as 2026-10-02 or 2026-10-02T10:45:30Z.');
+  return at;
+};
+
+// A read that got no answer is tried again so often.
+const RETRIES_MAX = 3;
+
+export const oldServerOptions = (url: string, options: OldOptions, config: Config): OldServerOptions => ({
+  url,
+  namespace: config.namespace,
+  zone: config.timeZone,
+  rate: options.rate,
+  timeoutMs: options.oldTimeoutMs,
+  retriesMax: RETRIES_MAX,
+  tls: {
+    ...(options.oldCa === undefined ? {} : { ca: readText(options.oldCa, '--old-ca') }),
+    insecure: options.oldInsecureCertificate === true,
+    legacy: options.oldLegacyTls === true,
+  },
+});
+
+/** Connects with the dialect of the settings, and with what is known about reading. */
+export async function copyDependencies(
+  { services, config }: Session,
+  options: UsersOptions,
+): Promise<CopyDependencies & { readonly dialect: Dialect }> {
+  const dialect = await dialectOf(config);
+  const old = createOldServer({ ...oldServerOptions(options.old, options, config), dialect });
+  if (options.readsMark) await storeReadEffects(services.database, old.url, options.readsMark, Date.now());
+  const effects = options.readsMark ?? (await readEffects(services.database, old.url));
+  return { database: services.database, old, dialect, effects, now: Date.now };
+}
+
+const USERS_MAX = 100_000;
+
+/** The line of each user_id is shown in its place. */
+export async function readUsers(path: string): Promise<ImportedUser[]> {
+  if (path !== '-' && isOpenToOthers(path)) {
+    remark(`columba: ${path} holds secrets and others may read it. Run: chmod 600 ${path}`);
+  }
+  const text = path === '-' ? await standardInput() : readText(path, '--users');
+  const users = text
+    .split(/\r?\n/)
+    .map((line, index) => ({ line: index + 1, userId: line.trim() }))
+    .filter(({ userId }) => userId !== '' && !userId.startsWith('#'));
+  const long = users.find(({ userId }) => userId.length > USER_ID_LENGTH_MAX);
+  if (long)
+    throw new Problem('bad-argument', `${path}: line ${long.line} has more than ${USER_ID_LENGTH_MAX} characters`);
+  if (users.length === 0) throw new Problem('bad-argument', `${path}: there is no user_id in it`);
+  if (users.length > USERS_MAX) throw new Problem('bad-argument', `${path}: more than ${USERS_MAX} lines`);
+  return users;
+}
+
+async function standardInput(): Promise<string> {
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > USERS_MAX * USER_ID_LENGTH_MAX) break;
+  }
+  return text;
+}

@@ -1,0 +1,65 @@
+import { writeFileSync } from 'node:fs';
+import { Command, Option } from 'commander';
+import { VERDICT_DEFAULTS } from '../domain/migration-verdict.ts';
+import type { MigrationReport } from '../operator/migration-report.ts';
+import { jsonOption, readCount } from './migrate-settings.ts';
+import { print, writeWhole } from './output.ts';
+import { type Session, withSession } from './session.ts';
+
+/** `columba migrate verdict`: the exit code is 0 only where it is safe. */
+interface VerdictOptions {
+  readonly days: number;
+  readonly calls: number;
+  readonly html?: string;
+  readonly force?: true;
+  readonly json?: true;
+}
+
+export const verdictCommand = (): Command =>
+  new Command('verdict')
+    .description('tell whether it is safe to leave the old server; exit code 0 only where it is')
+    .addOption(
+      new Option('--days <N>', 'by the calls of the last days')
+        .argParser(readCount(1, 90))
+        .default(VERDICT_DEFAULTS.days),
+    )
+    .addOption(
+      new Option('--calls <N>', 'the least calls of each operation and protocol in use')
+        .argParser(readCount(1, 1_000_000))
+        .default(VERDICT_DEFAULTS.callsMin),
+    )
+    .option('--html <FILE>', 'write the report as a page too')
+    .option('--force', 'replace the file if it exists')
+    .addOption(jsonOption())
+    .action(async (_options, command: Command) => {
+      process.exitCode = await withSession(command, { creates: false }, (session) =>
+        runVerdict(session, command.opts() as VerdictOptions),
+      );
+    });
+
+async function runVerdict({ services }: Session, { days, calls, html, force, json }: VerdictOptions): Promise<number> {
+  const { migrationReport, reportDocument } = await import('../operator/migration-report.ts');
+  const report = await migrationReport(services.database, Date.now, { days, callsMin: calls });
+  if (html !== undefined) {
+    await writeWhole(html, { force: force === true }, async (temporary) =>
+      writeFileSync(temporary, reportDocument(report), { mode: 0o600, flag: 'wx' }),
+    );
+  }
+  if (json) print(JSON.stringify(report));
+  else for (const line of linesOf(report)) print(line);
+  return report.isSafe ? 0 : 1;
+}
+
+function linesOf({ isSafe, rules, operations, examples, masks, days }: MigrationReport): string[] {
+  return [
+    `${isSafe ? 'Safe' : 'Not safe yet'}, by the last ${days} days.`,
+    ...rules.map(({ name, isMet, detail }) => `${isMet ? 'yes' : 'NO '}  ${name.padEnd(10)}${detail}`),
+    '',
+    ...operations.map(
+      (each) =>
+        `${each.operation} ${each.protocol}: ${each.calls} calls, ${each.different} different, ${each.failed} failed, ${each.lag} lag`,
+    ),
+    ...examples.map(({ operation, protocol, name, example }) => `${name}: ${operation} ${protocol}: ${example}`),
+    ...masks.map(({ name, total }) => `mask ${name}: ${total}`),
+  ];
+}

@@ -1,0 +1,146 @@
+import { type Dialect, GROUP_FIELD } from '../contract/dialect.ts';
+import type { Fields } from '../contract/types.ts';
+import { operationOf } from './answer.ts';
+import type { RawDataSet } from './answer-dataset.ts';
+import { DatesLearner } from './learn-dates.ts';
+import { Counts, type Doubt, type Finding, type Learned, type Observation, recordsOf } from './learned.ts';
+
+/** Learns the namespace, dates, empty strings, contacts without a group, and error statuses. */
+export class ValuesLearner {
+  readonly #namespaces = new Counts();
+  readonly #recordDates = new DatesLearner();
+  readonly #rowDates = new DatesLearner();
+  readonly #strings = new Counts();
+  readonly #groups = new Counts();
+  readonly #statuses = new Counts();
+
+  see(observation: Observation): void {
+    const { answer, group, operation, isSoap, status } = observation;
+    if (answer.kind === 'fault' && !isSoap && JUDGED.includes(status)) this.#statuses.add(String(status));
+    if (answer.kind !== 'value') return;
+    if (answer.namespace !== '') this.#namespaces.add(answer.namespace);
+    const type = operationOf(group, operation)?.result;
+    if (type?.kind === 'dataSet') {
+      this.#seeRows(answer.raw as RawDataSet, observation);
+      return;
+    }
+    const item = type?.kind === 'list' ? type.item : type;
+    if (item?.kind !== 'record') return;
+    for (const record of recordsOf(answer.raw)) this.#seeRecord(record, item.fields, observation);
+  }
+
+  #seeRecord(record: Readonly<Record<string, string>>, fields: Fields, { at, name }: Observation): void {
+    for (const [field, { name: type }] of Object.entries(fields)) {
+      const text = record[field];
+      if (type === 'dateTime' && text !== undefined)
+        this.#recordDates.see(text, RECENT.includes(name) ? at : undefined);
+      if (field === GROUP_FIELD) this.#groups.add(groupKind(text));
+      // A recording empties passwords itself.
+      else if (type === 'string' && name !== 'account.Profile' && !text) {
+        this.#strings.add(text === undefined ? 'absent' : 'empty');
+      }
+    }
+  }
+
+  #seeRows({ columns = [], rows = [] }: Partial<RawDataSet>, { at, name }: Observation): void {
+    const dates = columns.filter(({ type }) => type === 'dateTime');
+    for (const row of rows) {
+      for (const { name: column } of dates) {
+        const text = row[column];
+        if (text !== undefined) this.#rowDates.see(text, RECENT.includes(name) ? at : undefined);
+      }
+    }
+  }
+
+  learned(): Learned {
+    const parts = [this.#namespace(), this.#dates(), this.#emptyStrings(), this.#groupId(), this.#errorStatus()];
+    return {
+      dialect: Object.assign({}, ...parts.map(({ dialect }) => dialect)) as Dialect,
+      findings: parts.flatMap(({ findings }) => findings),
+      uncertain: parts.flatMap(({ uncertain }) => uncertain),
+    };
+  }
+
+  #namespace(): Learned {
+    const [usual, ...others] = this.#namespaces.ranked;
+    if (!usual) return NOTHING;
+    const [namespace, count] = usual;
+    return {
+      dialect: { namespace },
+      findings: [{ entry: 'namespace', count, text: namespace }],
+      uncertain: others.map(([other, times]) => ({ entry: 'namespace', reason: `${times} answers had ${other}` })),
+    };
+  }
+
+  #dates(): Learned {
+    const records = this.#recordDates.learned('dates');
+    const rows = this.#rowDates.learned('dataSet.dates');
+    const isSame = JSON.stringify(records.form) === JSON.stringify(rows.form) || rows.findings.length === 0;
+    // Where no record has a date, what DataSets have holds for all.
+    const dates = records.findings.length === 0 ? rows.form : records.form;
+    const own = isSame || records.findings.length === 0 ? undefined : (rows.form ?? { zone: 'Z' as const });
+    return {
+      dialect: { ...(dates && { dates }), ...(own && { dataSet: { dates: own } }) },
+      findings: [...records.findings, ...rows.findings],
+      uncertain: isSame ? records.uncertain : [...records.uncertain, ...rows.uncertain],
+    };
+  }
+
+  #emptyStrings(): Learned {
+    const [absent, empty] = [this.#strings.of('absent'), this.#strings.of('empty')];
+    if (absent + empty === 0) return NOTHING;
+    const findings: Finding[] = [
+      { entry: 'emptyStrings', count: absent + empty, text: `${absent} absent, ${empty} empty` },
+    ];
+    // Columba has both: a value that is null, and one that is empty.
+    if (absent > 0 && empty > 0) return { dialect: {}, findings, uncertain: [] };
+    const emptyStrings = absent > 0 ? 'absent' : 'empty';
+    return { dialect: { emptyStrings }, findings, uncertain: [] };
+  }
+
+  #groupId(): Learned {
+    const none = this.#groups.ranked.filter(([kind]) => kind !== 'group');
+    const [usual, ...others] = none;
+    if (!usual) {
+      const uncertain: Doubt[] = [{ entry: 'groupId', reason: 'no contact without a group was seen' }];
+      return { dialect: {}, findings: [], uncertain: this.#groups.total > 0 ? uncertain : [] };
+    }
+    const [groupId, count] = usual as [NonNullable<Dialect['groupId']>, number];
+    return {
+      dialect: { groupId },
+      findings: [{ entry: 'groupId', count, text: groupId }],
+      uncertain: others.map(([kind, times]) => ({ entry: 'groupId', reason: `${times} contacts had it ${kind}` })),
+    };
+  }
+
+  #errorStatus(): Learned {
+    const asmx = this.#statuses.of('500');
+    const http = this.#statuses.total - asmx;
+    if (asmx + http === 0) {
+      return { ...NOTHING, uncertain: [{ entry: 'errorStatus', reason: 'no error of GET or POST was seen' }] };
+    }
+    const errorStatus = asmx >= http ? 'asmx' : 'http';
+    return {
+      dialect: { errorStatus },
+      findings: [
+        { entry: 'errorStatus', count: asmx + http, text: this.#statuses.ranked.map(([status]) => status).join(', ') },
+      ],
+      uncertain:
+        asmx > 0 && http > 0 ? [{ entry: 'errorStatus', reason: `${asmx} errors had 500, and ${http} others` }] : [],
+    };
+  }
+}
+
+const NOTHING: Learned = { dialect: {}, findings: [], uncertain: [] };
+
+/** Statuses that tell how a server answers a call that is wrong. */
+const JUDGED = [400, 401, 403, 404, 415, 422, 500];
+
+/** Lists whose newest date is about now, where a client polls. */
+const RECENT = ['inbox.Unread', 'inbox.Read', 'inbox.InboxDS', 'sent.FetchUnmarkedDeliveryStatus', 'sent.FetchSentDS'];
+
+function groupKind(text: string | undefined): NonNullable<Dialect['groupId']> | 'group' {
+  if (text === undefined) return 'absent';
+  if (text === '') return 'empty';
+  return text === '0' ? 'zero' : 'group';
+}

@@ -1,0 +1,166 @@
+import type { Dialect } from '../contract/dialect.ts';
+import { createMigrationFigures } from '../domain/migration-figures.ts';
+import { createMigrationStages } from '../domain/migration-stages.ts';
+import { createMigrationWrites } from '../domain/migration-writes.ts';
+import type { Database } from '../domain/transactions.ts';
+import { type Comparing, createComparing } from './comparing.ts';
+import { createLanes } from './lanes.ts';
+import { createLead } from './lead.ts';
+import type { MaskName } from './masks.ts';
+import { createOldServer, type OldServerTls } from './old-server.ts';
+import { createProxy, type ReverseProxy } from './proxy.ts';
+import { createProxySync } from './proxy-sync.ts';
+import { createRecorder, RECORDER_LIMITS, type Recorder } from './recorder.ts';
+import { createShadow, type Shadow } from './shadow.ts';
+import { createStageCache } from './stage-cache.ts';
+import { createSyncs } from './syncs.ts';
+import { createTally, type Tally } from './tally.ts';
+import { createUpstream, type Upstream } from './upstream.ts';
+import { createSeal } from './write-seal.ts';
+
+/** The proxy of a migration with all its parts. */
+export interface MigrationProxySettings {
+  readonly database: Database;
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly oldUrl: string;
+  readonly newUrl: string;
+  readonly oldTls: OldServerTls;
+  readonly oldTimeoutMs: number;
+  readonly newTimeoutMs: number;
+  readonly dialect: Dialect;
+  readonly namespace: string;
+  readonly zone: string;
+  readonly listLimit: number;
+  readonly key: Uint8Array;
+  /** Where recordings go; undefined for none. */
+  readonly folder: string | undefined;
+  readonly pseudonyms: boolean;
+  readonly disabledMasks: ReadonlySet<MaskName>;
+  /** The operator says that reading marks nothing there. Else the tests of the import decide. */
+  readonly oldReadingIsSafe: boolean;
+  /**
+   * Brings over what arrived at the old server for one account. Without it, accounts that were
+   * imported are synced. Null: none is.
+   */
+  readonly sync?: ((userId: string) => Promise<void>) | null;
+  /** Never with a number, a text or a user_id. */
+  readonly failed: (thrown: unknown) => void;
+  readonly queueItemsMax?: number;
+}
+
+export interface MigrationProxy {
+  readonly proxy: ReverseProxy;
+  readonly tally: Tally;
+  readonly recorder: Recorder | undefined;
+  readonly shadow: Shadow;
+  /** Looks at stages, and begins the work in the background. */
+  start(): Promise<void>;
+  refreshStages(): Promise<void>;
+  deliver(): Promise<void>;
+  /** Whether each server answers, in words. */
+  probe(): Promise<Readonly<Record<'old' | 'new', string>>>;
+  /** When everything that was observed is compared. */
+  settled(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const QUEUE_ITEMS_MAX = 1_000;
+const QUEUE_BYTES_MAX = 64 * 1_048_576;
+const CONCURRENCY = 8;
+const FLUSH_EVERY_MS = 1_000;
+const REMOVE_OLD_EVERY_MS = 3_600_000;
+
+export function createMigrationProxy(settings: MigrationProxySettings): MigrationProxy {
+  const { database, now, sleep, key, failed, dialect, zone, namespace } = settings;
+  const old = createUpstream({ url: settings.oldUrl, tls: settings.oldTls, timeoutMs: settings.oldTimeoutMs });
+  const columba = createUpstream({ url: settings.newUrl, timeoutMs: settings.newTimeoutMs });
+  const calls = { dialect, zone, namespace, now };
+  const oldCalls = createOldServer({ ...calls, url: settings.oldUrl, tls: settings.oldTls });
+  const columbaCalls = createOldServer({ ...calls, url: settings.newUrl });
+  const comparing = createComparing({
+    dialect,
+    zone,
+    disabled: [...settings.disabledMasks],
+    key,
+    listLimit: settings.listLimit,
+    pseudonyms: settings.pseudonyms,
+  });
+  const compare = comparing.settings;
+  const figures = createMigrationFigures(database, now);
+  const tally = createTally((counts, examples) => figures.add(counts, examples), now);
+  const limits = { itemsMax: settings.queueItemsMax ?? QUEUE_ITEMS_MAX, bytesMax: QUEUE_BYTES_MAX };
+  const lanes = createLanes({ ...limits, concurrency: CONCURRENCY }, failed);
+  const recorder = settings.folder === undefined ? undefined : recorderOf(settings, settings.folder, comparing);
+  const seal = createSeal(key);
+  const writes = createMigrationWrites(database, now, seal.keyName);
+  const stageTable = createMigrationStages(database, now);
+  const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
+  const syncOne = settings.sync === undefined ? own.sync : settings.sync;
+  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, failed });
+  const sync = syncs && ((userId: string) => syncs.now(userId));
+  const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
+  const shadow = createShadow({
+    lanes,
+    tally,
+    recorder,
+    columba,
+    old,
+    comparing,
+    sync,
+    leavesMarks,
+    sleep,
+    failed,
+  });
+  const lead = createLead({ writes, seal, columba, old, columbaCalls, oldCalls, compare, tally, now, failed });
+  const stages = createStageCache({ stages: stageTable, now, failed });
+  const proxy = createProxy({ old, columba, stages, shadow, lead, syncs, tally, now, failed });
+  const timers: NodeJS.Timeout[] = [];
+  const every = (ms: number, work: () => Promise<void>): void => {
+    timers.push(setInterval(() => work().catch(failed), ms).unref());
+  };
+
+  return {
+    proxy,
+    tally,
+    recorder,
+    shadow,
+    async start() {
+      await stages.refresh();
+      stages.start();
+      syncs?.start();
+      lead.start();
+      every(FLUSH_EVERY_MS, () => tally.flush());
+      every(REMOVE_OLD_EVERY_MS, () => figures.removeOld());
+    },
+    refreshStages: () => stages.refresh(),
+    deliver: () => lead.deliver(),
+    settled: () => lanes.idle(),
+    probe: async () => ({ old: await probed(old), new: await probed(columba) }),
+    /** Clients first; then what was observed is compared, counted and written. */
+    async stop() {
+      if (proxy.server.listening) await proxy.close();
+      stages.stop();
+      syncs?.stop();
+      await lead.stop();
+      await lanes.idle();
+      shadow.stop();
+      for (const timer of timers) clearInterval(timer);
+      await tally.flush().catch(failed);
+      await recorder?.close();
+      await comparing.close();
+      for (const each of [old, columba, oldCalls, columbaCalls]) each.close();
+    },
+  };
+}
+
+const PROBED = { method: 'GET', target: '/api/account.asmx?WSDL', rawHeaders: ['Host', 'localhost'] };
+
+const probed = (server: Upstream): Promise<string> =>
+  server.exchange(PROBED, new Uint8Array()).then(
+    ({ status }) => `answers ${status}`,
+    (thrown: NodeJS.ErrnoException) => `does not answer: ${thrown.code ?? thrown.message}`,
+  );
+
+const recorderOf = ({ now, failed }: MigrationProxySettings, folder: string, { line }: Comparing): Recorder =>
+  createRecorder({ ...RECORDER_LIMITS, folder, line, now, failed });

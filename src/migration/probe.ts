@@ -1,0 +1,249 @@
+import type { ProtocolName } from '../asmx/protocols/protocol.ts';
+import { attribute, type XmlElement } from '../asmx/xml/reader.ts';
+import { contract } from '../contract/contract.ts';
+import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
+import type { ReadEffects } from '../domain/migrated-accounts.ts';
+import { Problem } from '../problem.ts';
+import { parseAnswerXml } from './answer.ts';
+import { withTimeZone } from './dialect-file.ts';
+import { type LearnedDialect, learnDialect } from './learn.ts';
+import type { Doubt } from './learned.ts';
+import { CopyProblem, type OldAccount, read, readCounts, readRows } from './old-account.ts';
+import { FIRST_INSTANT } from './old-inbox.ts';
+import { createOldServer, type ObservedCall, type OldServer, type OldServerOptions } from './old-server.ts';
+import { TESTED, testReadEffects } from './read-effects.ts';
+import type { RecordedExchange } from './recording.ts';
+
+/**
+ * Looks at an old server with one account: its WSDLs, its protocols, and one call of each reading
+ * operation. What it answers is learned as from recordings.
+ */
+export interface ProbeReport {
+  readonly url: string;
+  readonly namespace: string | null;
+  /** Those of the WSDLs that answer a call. */
+  readonly protocols: readonly ProtocolName[];
+  readonly effects: ReadEffects;
+  readonly learned: LearnedDialect;
+  readonly uncertain: readonly Doubt[];
+  readonly calls: number;
+}
+
+export interface ProbeOptions extends Omit<OldServerOptions, 'dialect' | 'namespace' | 'protocol' | 'observed'> {
+  readonly userId: string;
+  readonly timeZone: string;
+  /** Without it, no operation is called that might mark a message. */
+  readonly testsMarks: boolean;
+}
+
+export async function probe(options: ProbeOptions): Promise<ProbeReport> {
+  const { userId, timeZone, testsMarks } = options;
+  const exchanges: RecordedExchange[] = [];
+  const observed = (call: ObservedCall): void => void exchanges.push(toExchange(call, exchanges.length));
+  const plain = createOldServer(options);
+  const { namespace, offered } = await readWsdls(plain);
+  plain.close();
+  const connect = (dialect: Dialect) =>
+    createOldServer({ ...options, dialect, ...(namespace === null ? {} : { namespace }), observed });
+  const learn = () => learnDialect(() => asyncOf(exchanges), timeZone);
+
+  const first = connect(NO_DIALECT);
+  const protocols = await answering(first, userId, offered);
+  const protocol = protocols[0];
+  if (protocol === undefined) throw new Problem('bad-argument', 'No protocol answers a call with this user_id.');
+  await callSafe({ old: pinned(first, protocol), userId, dialect: NO_DIALECT, effects: {} });
+  let effects: ReadEffects = {};
+  let caps: Dialect['caps'] = {};
+  let calls = first.requests;
+  if (testsMarks) {
+    effects = await testReadEffects({ old: pinned(first, protocol), userId, dialect: NO_DIALECT, effects });
+    calls = first.requests;
+    // By now the columns of InboxDS are known, and with them what is unread.
+    const dialect = withTimeZone((await learn()).dialect, timeZone);
+    const second = connect(dialect);
+    const from = { old: pinned(second, protocol), userId, dialect, effects };
+    effects = await testReadEffects(from);
+    caps = await callLists({ ...from, effects }, options.now?.() ?? Date.now());
+    calls += second.requests;
+    second.close();
+  }
+  first.close();
+  const learned = await learn();
+  const dialect = {
+    ...learned.dialect,
+    ...(namespace === null ? {} : { namespace }),
+    ...(Object.keys(caps).length > 0 ? { caps: { ...caps, ...learned.dialect.caps } } : {}),
+  };
+  const uncertain = [...learned.uncertain, ...doubtsOf(namespace, effects)];
+  return { url: first.url, namespace, protocols, effects, learned: { ...learned, dialect }, uncertain, calls };
+}
+
+/** Every call in a protocol that answers. */
+const pinned = (old: OldServer, protocol: ProtocolName): OldServer => ({
+  ...old,
+  get requests() {
+    return old.requests;
+  },
+  call: (group, operation, args, options = {}) => old.call(group, operation, args, { protocol, ...options }),
+});
+
+async function* asyncOf<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+const PROTOCOLS: readonly ProtocolName[] = ['soap11', 'soap12', 'get', 'post'];
+const WSDL = 'http://schemas.xmlsoap.org/wsdl/';
+
+/** The namespace, and the protocols for which there are ports. */
+async function readWsdls(old: OldServer): Promise<{ namespace: string | null; offered: readonly ProtocolName[] }> {
+  const namespaces = new Set<string>();
+  const offered = new Set<ProtocolName>();
+  for (const group of Object.keys(contract)) {
+    const page = await old.page(`/api/${group}.asmx?WSDL`);
+    const root = page.status === 200 ? definitionsOf(page) : null;
+    const namespace = root && attribute(root, '', 'targetNamespace');
+    if (!root || !namespace) continue;
+    namespaces.add(namespace);
+    for (const port of portsOf(root)) offered.add(port);
+  }
+  if (namespaces.size > 1) {
+    throw new Problem('bad-argument', 'The four services have different namespaces. The contract has one.');
+  }
+  return { namespace: [...namespaces][0] ?? null, offered: offered.size > 0 ? [...offered] : PROTOCOLS };
+}
+
+function definitionsOf(page: { contentType: string; body: Uint8Array }): XmlElement | null {
+  try {
+    const root = parseAnswerXml(page);
+    return root.uri === WSDL && root.local === 'definitions' ? root : null;
+  } catch {
+    return null;
+  }
+}
+
+function portsOf(root: XmlElement): ProtocolName[] {
+  const services = root.children.filter(({ local, uri }) => local === 'service' && uri === WSDL);
+  const ports = services.flatMap(({ children }) => children).filter(({ local }) => local === 'port');
+  return ports.map((port) => {
+    const name = attribute(port, '', 'name') ?? '';
+    const address = port.children.find(({ local }) => local === 'address')?.uri ?? '';
+    if (address.includes('/soap12/')) return 'soap12';
+    if (address.includes('/soap/')) return 'soap11';
+    return /get$/i.test(name) ? 'get' : 'post';
+  });
+}
+
+/** A protocol may be in the WSDL and switched off. */
+async function answering(old: OldServer, userId: string, offered: readonly ProtocolName[]): Promise<ProtocolName[]> {
+  const found: ProtocolName[] = [];
+  for (const protocol of PROTOCOLS.filter((each) => offered.includes(each))) {
+    const { result } = await old.call('inbox', 'CountUnread', { user_id: userId }, { protocol });
+    if (result.kind === 'value') found.push(protocol);
+  }
+  return found;
+}
+
+const MANY = 10_000;
+
+/** Operations that have nothing to mark. */
+async function callSafe(from: OldAccount): Promise<void> {
+  await read(from, 'account.Profile');
+  const contacts = await readRows(from, 'account.FetchContacts');
+  await read(from, 'account.FetchContactsDS');
+  const groups = await readRows(from, 'account.FetchGroups');
+  const groupid = groups[0]?.id ?? 0;
+  await read(from, 'account.FetchContactsByGroupId', { groupid });
+  await read(from, 'account.FetchContactsByGroupIdDS', { groupid });
+  const mobile = contacts.find((row) => row.mobile !== null)?.mobile;
+  if (mobile) for (const name of ['FetchContact', 'LookupContact']) await read(from, `account.${name}`, { mobile });
+  for (const name of ['account.FetchSavedMessages', 'inbox.CountRead', 'inbox.CountUnread']) await read(from, name);
+  await read(from, 'sent.CountUnMarkedDeliveryStatus');
+  await attempted(from, 'sent.FetchSentDS', { max: MANY });
+  await attempted(from, 'compose.FetchScheduledDS', { max: MANY });
+}
+
+/** The lists that leave what they return as it is. Fewer rows than the counts say are a cap. */
+async function callLists(from: OldAccount, now: number): Promise<Record<string, number>> {
+  const counts = await readCounts(from);
+  const unmarked = Number((await read(from, 'sent.CountUnMarkedDeliveryStatus')).value);
+  const always = { from: FIRST_INSTANT, to: now + DAY_MS };
+  const lists: readonly (readonly [name: string, args: Readonly<Record<string, unknown>>, least: number])[] = [
+    ['inbox.Read', { ...always, max_count: MANY }, counts.read],
+    ['inbox.Unread', { max_count: MANY }, counts.unread],
+    ['inbox.InboxDS', { max_count: MANY }, counts.read + counts.unread],
+    ['sent.FetchUnmarkedDeliveryStatus', { max: MANY }, unmarked],
+  ];
+  const caps: Record<string, number> = {};
+  for (const [name, args, least] of lists) {
+    const isHarmless = from.effects[name] === 'leaves' || (from.effects[name] === 'untested' && counts.unread === 0);
+    const count = isHarmless ? await attempted(from, name, args) : null;
+    if (count !== null && count > 0 && count < Math.min(least, MANY)) caps[name] = count;
+  }
+  return caps;
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Columns of a DataSet may have types that only the dialect explains: the answer is kept anyway.
+ * Returns the number of rows; null where it could not be read.
+ */
+async function attempted(
+  from: OldAccount,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+): Promise<number | null> {
+  try {
+    return (await readRows(from, name, args)).length;
+  } catch (thrown) {
+    if (!(thrown instanceof CopyProblem)) throw thrown;
+    return null;
+  }
+}
+
+function doubtsOf(namespace: string | null, effects: ReadEffects): Doubt[] {
+  const doubts: Doubt[] = [];
+  if (namespace === null) {
+    doubts.push({ entry: 'namespace', reason: 'No WSDL was given. Look at a request of a client, and set it.' });
+  }
+  for (const name of TESTED) {
+    if (effects[name] === 'leaves') continue;
+    const reason =
+      effects[name] === 'marks'
+        ? 'It marks what it returns: the test marked one message. Import and sync do not call it.'
+        : 'Whether it marks what it returns is not tested. It needs an account with an unread message or status.';
+    doubts.push({ entry: `reading ${name}`, reason });
+  }
+  return doubts;
+}
+
+const ACCOUNT = 'account-probe';
+
+function toExchange({ group, operation, target, request, answer }: ObservedCall, index: number): RecordedExchange {
+  const { pathname, search } = new URL(target);
+  return {
+    version: 1,
+    at: new Date(index).toISOString(),
+    account: ACCOUNT,
+    group,
+    operation,
+    protocol: answer.protocol,
+    request: {
+      method: request.method,
+      target: pathname + search,
+      headers: Object.entries(request.headers),
+      body: request.body ?? '',
+      encoding: 'utf8',
+    },
+    old: {
+      status: answer.status,
+      headers: [['Content-Type', answer.contentType]],
+      body: Buffer.from(answer.body).toString('latin1'),
+      encoding: 'latin1',
+      ms: answer.durationMs,
+    },
+    ours: null,
+    outcome: 'recorded',
+    masks: [],
+  };
+}

@@ -1,0 +1,348 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { readCall, type SeenCall } from './call-reader.ts';
+import type { Lead } from './lead.ts';
+import type { RawAnswer, RawRequest } from './redaction.ts';
+import { laneOf, type Shadow } from './shadow.ts';
+import type { AccountOfCall, StageCache } from './stage-cache.ts';
+import type { Syncs } from './syncs.ts';
+import type { Tally } from './tally.ts';
+import { ANSWER_BYTES_MAX, ClientConnection, endToEnd, isRefused, type Upstream } from './upstream.ts';
+
+/**
+ * A reverse proxy in front of the old server and Columba. Which of them answers a call depends on
+ * the stage of its account. The bytes of bodies are not changed, nor are head fields from end to
+ * end.
+ */
+export interface ProxySettings {
+  readonly old: Upstream;
+  readonly columba: Upstream;
+  readonly stages: Pick<StageCache, 'of' | 'defaultStage'>;
+  readonly shadow: Pick<Shadow, 'observe'>;
+  readonly lead: Pick<Lead, 'write'>;
+  /** Undefined: nothing is brought over. */
+  readonly syncs: Pick<Syncs, 'touch' | 'freshen'> | undefined;
+  readonly tally: Tally;
+  readonly now: () => number;
+  readonly failed: (thrown: unknown) => void;
+}
+
+export interface ReverseProxy {
+  readonly server: Server;
+  /** Everything goes to the old server, and nothing else happens. */
+  isPassThrough: boolean;
+  listen(port: number, host: string): Promise<number>;
+  close(): Promise<void>;
+}
+
+// Longer ones go to the server of the default stage, and are not compared.
+const BODY_BYTES_MAX = 1_048_576;
+/** What is stored of answers under way, of all clients. */
+const COPIES_BYTES_MAX = 128 * 1_048_576;
+const CONNECTIONS_MAX = 10_000;
+const IDLE_MS = 120_000;
+const HEAD_BYTES_MAX = 65_536;
+
+export function createProxy(settings: ProxySettings): ReverseProxy {
+  const connections = new WeakMap<Socket, ClientConnection>();
+  const copies = { bytes: 0 };
+  const proxy = { isPassThrough: false };
+  const server = createServer(
+    { keepAlive: true, noDelay: true, maxHeaderSize: HEAD_BYTES_MAX, requestTimeout: 300_000, headersTimeout: 60_000 },
+    (request, response) => {
+      const connection = connectionOf(request.socket);
+      connection.began();
+      response.once('close', () => connection.ended());
+      const exchange = new ProxyExchange(request, response, connection, settings, copies);
+      (proxy.isPassThrough ? exchange.passThrough() : exchange.run()).catch((thrown) => exchange.fail(thrown));
+    },
+  );
+  server.maxConnections = CONNECTIONS_MAX;
+  server.keepAliveTimeout = IDLE_MS;
+
+  function connectionOf(socket: Socket): ClientConnection {
+    const found = connections.get(socket) ?? new ClientConnection(socket);
+    connections.set(socket, found);
+    return found;
+  }
+
+  return {
+    server,
+    get isPassThrough() {
+      return proxy.isPassThrough;
+    },
+    set isPassThrough(value) {
+      proxy.isPassThrough = value;
+    },
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          resolve((server.address() as { port: number }).port);
+        });
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+/** One request of a client on its way. */
+class ProxyExchange {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #connection: ClientConnection;
+  readonly #settings: ProxySettings;
+  readonly #copies: { bytes: number };
+  readonly #at: number;
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: ClientConnection,
+    settings: ProxySettings,
+    copies: { bytes: number },
+  ) {
+    this.#request = request;
+    this.#response = response;
+    this.#connection = connection;
+    this.#settings = settings;
+    this.#copies = copies;
+    this.#at = settings.now();
+  }
+
+  async passThrough(): Promise<void> {
+    await this.#forward(this.#settings.old, undefined);
+  }
+
+  async run(): Promise<void> {
+    const { stages, old, columba } = this.#settings;
+    const start = await this.#readBody();
+    if (!start.isWhole) {
+      const isOurs = stages.defaultStage === 'lead' || stages.defaultStage === 'alone';
+      await this.#forward(isOurs ? columba : old, start.bytes, true);
+      return;
+    }
+    const request = this.#raw(start.bytes);
+    const { method, headers } = this.#request;
+    const call = readCall({ method: method ?? '', target: request.target, headers, body: start.bytes });
+    const found = stages.of(call?.userId ?? null);
+    await this.#answer(call, request, found instanceof Promise ? await found : found);
+  }
+
+  async #answer(call: SeenCall | null, request: RawRequest, known: AccountOfCall): Promise<void> {
+    const { old, columba, lead, syncs, shadow } = this.#settings;
+    const { stage, account } = known;
+    if (known.isUnsure) {
+      this.#refuse(503, 'The stage of this account is not known now.');
+      return;
+    }
+    if (stage === 'record' || stage === 'compare') {
+      if (stage === 'compare' && call?.userId) syncs?.touch(call.userId);
+      const answer = await this.#forward(old, request.body);
+      if (answer) shadow.observe({ at: this.#at, stage, call, request, old: answer });
+      return;
+    }
+    const own = this.#forColumba(request);
+    if (stage === 'lead' && call?.changes && account !== null) {
+      const answer = await lead.write(account, call, own);
+      this.#give(answer);
+      this.#countLed(call, answer);
+      return;
+    }
+    if (stage === 'lead' && call && !call.changes) await syncs?.freshen(laneOf(call));
+    const answer = await this.#forward(columba, request.body, false, own.rawHeaders);
+    if (answer && call) this.#countLed(call, answer);
+  }
+
+  #countLed(call: SeenCall, { status, ms }: RawAnswer): void {
+    const key = { operation: `${call.group}.${call.operation}`, protocol: call.protocol };
+    const isFault = status >= 500 && (status !== 500 || call.protocol === 'get' || call.protocol === 'post');
+    this.#settings.tally.add(key, isFault ? 'failed' : 'led', isFault ? `Columba answered ${status}` : undefined);
+    this.#settings.tally.addLatency(key, 'our', ms);
+  }
+
+  #raw(body: Uint8Array | undefined): RawRequest {
+    const { method = '', url = '/', rawHeaders } = this.#request;
+    return { method, target: url, rawHeaders, body };
+  }
+
+  /** Columba learns the address of the client; the old server does not, as before. */
+  #forColumba(request: RawRequest): RawRequest {
+    const client = this.#request.socket.remoteAddress;
+    if (client === undefined) return request;
+    return { ...request, rawHeaders: [...request.rawHeaders, 'X-Forwarded-For', client.replace(/^::ffff:/, '')] };
+  }
+
+  /** All of the body, or its beginning where it is longer than what is kept. */
+  #readBody(): Promise<{ bytes: Buffer; isWhole: boolean }> {
+    const request = this.#request;
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      const done = (isWhole: boolean) => {
+        request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', reject);
+        resolve({ bytes: Buffer.concat(chunks), isWhole });
+      };
+      const onData = (chunk: Buffer) => {
+        chunks.push(chunk);
+        length += chunk.length;
+        if (length <= BODY_BYTES_MAX) return;
+        request.pause();
+        done(false);
+      };
+      const onEnd = () => done(true);
+      const onClose = () => reject(new ClientGone());
+      request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', reject);
+    });
+  }
+
+  /**
+   * Sends the request on, and the answer back as it comes. Resolves with a copy of the answer when
+   * the client has all of it; undefined where the exchange ended before.
+   */
+  #forward(
+    upstream: Upstream,
+    body: Uint8Array | undefined,
+    isBeginning = body === undefined,
+    rawHeaders: readonly string[] = this.#request.rawHeaders,
+  ): Promise<RawAnswer | undefined> {
+    const { method = '', url = '/' } = this.#request;
+    const agent = this.#connection.agentFor(upstream);
+    const startedAt = performance.now();
+    return new Promise((resolve, reject) => {
+      const sent = upstream.begin({ method, target: url, rawHeaders }, agent);
+      const onGone = () => {
+        if (!this.#response.writableFinished) sent.destroy();
+      };
+      this.#response.once('close', onGone);
+      sent.once('socket', (socket) => this.#connection.follow(socket));
+      sent.on('error', reject);
+      sent.on('response', (answer) => {
+        this.#relay(answer, startedAt).then((copy) => {
+          this.#response.off('close', onGone);
+          resolve(copy);
+        }, reject);
+      });
+      if (!isBeginning) sent.end(body);
+      else {
+        if (body) sent.write(body);
+        this.#request.pipe(sent);
+      }
+    });
+  }
+
+  #relay(answer: IncomingMessage, startedAt: number): Promise<RawAnswer | undefined> {
+    const response = this.#response;
+    this.#writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', answer.rawHeaders);
+    const copy = new AnswerCopy(this.#copies);
+    return new Promise((resolve, reject) => {
+      answer.on('data', (chunk: Buffer) => copy.add(chunk));
+      answer.on('error', reject);
+      response.once('close', () => {
+        copy.release();
+        const isWhole = answer.complete && response.writableFinished;
+        const { statusCode: status = 0, rawHeaders } = answer;
+        resolve(isWhole ? { status, rawHeaders, body: copy.bytes, ms: copy.endedAt - startedAt } : undefined);
+      });
+      answer.on('end', () => {
+        copy.end();
+        const trailers = pairsOf(answer.rawTrailers);
+        if (trailers.length > 0) response.addTrailers(trailers);
+        response.end();
+      });
+      answer.pipe(response, { end: false });
+    });
+  }
+
+  /** An answer that is here as a whole. */
+  #give({ status, rawHeaders, body }: RawAnswer): void {
+    this.#writeHead(status, '', rawHeaders);
+    this.#response.end(body);
+  }
+
+  #writeHead(status: number, message: string, rawHeaders: readonly string[]): void {
+    const response = this.#response;
+    response.sendDate = false; // the server behind has its own
+    const fields = pairsOf(endToEnd(rawHeaders)).filter(([name]) => name.toLowerCase() !== 'transfer-encoding');
+    if (isClosing(rawHeaders)) response.shouldKeepAlive = false;
+    response.writeHead(status, message || undefined, fields.flat());
+  }
+
+  #refuse(status: number, sentence: string): void {
+    const text = `${sentence}\n`;
+    this.#response.writeHead(status, {
+      'Content-Type': 'text/plain; charset=utf-8',
+      'Content-Length': Buffer.byteLength(text),
+      ...(status === 503 ? { 'Retry-After': '5' } : {}),
+    });
+    this.#response.end(text);
+  }
+
+  /** Where nothing was sent yet, a plain error; else the connection ends, as it did behind. */
+  fail(thrown: unknown): void {
+    if (thrown instanceof ClientGone || this.#response.destroyed) return;
+    this.#settings.failed(thrown);
+    const { code } = thrown as NodeJS.ErrnoException;
+    const isKnown = isRefused(thrown) || code === 'ETIMEDOUT' || isCertificate(code);
+    if (this.#response.headersSent || !isKnown) {
+      this.#response.destroy();
+      return;
+    }
+    this.#response.shouldKeepAlive = false;
+    this.#refuse(code === 'ETIMEDOUT' ? 504 : 502, 'The server behind the proxy does not answer.');
+  }
+}
+
+class ClientGone extends Error {}
+
+const isCertificate = (code: string | undefined): boolean =>
+  code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
+
+const isClosing = (rawHeaders: readonly string[]): boolean =>
+  pairsOf(rawHeaders).some(([name, value]) => name.toLowerCase() === 'connection' && /\bclose\b/i.test(value));
+
+function pairsOf(raw: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
+  return pairs;
+}
+
+/** The bytes of an answer under way, where there is room for them. */
+class AnswerCopy {
+  readonly #all: { bytes: number };
+  #chunks: Buffer[] | undefined = [];
+  #length = 0;
+  endedAt = 0;
+
+  constructor(all: { bytes: number }) {
+    this.#all = all;
+  }
+
+  add(chunk: Buffer): void {
+    if (!this.#chunks) return;
+    this.#length += chunk.length;
+    this.#all.bytes += chunk.length;
+    this.#chunks.push(chunk);
+    if (this.#length > ANSWER_BYTES_MAX || this.#all.bytes > COPIES_BYTES_MAX) {
+      this.release();
+      this.#chunks = undefined;
+    }
+  }
+
+  end(): void {
+    this.endedAt = performance.now();
+  }
+
+  release(): void {
+    this.#all.bytes -= this.#length;
+    this.#length = 0;
+  }
+
+  get bytes(): Uint8Array | undefined {
+    return this.#chunks && Buffer.concat(this.#chunks);
+  }
+}

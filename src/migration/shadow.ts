@@ -1,0 +1,195 @@
+import type { Stage } from '../domain/migration-stages.ts';
+import type { SeenCall } from './call-reader.ts';
+import { booleanResult, type Comparison } from './compare.ts';
+import type { Comparing } from './comparing.ts';
+import type { Lanes } from './lanes.ts';
+import type { Recorder } from './recorder.ts';
+import type { ExchangeOutcome } from './recording.ts';
+import type { RawAnswer, RawRequest } from './redaction.ts';
+import type { Tally } from './tally.ts';
+import type { Upstream } from './upstream.ts';
+
+/**
+ * What happens after the old server has answered its client: the exchange is recorded, and Columba
+ * is asked the same. Clients notice nothing of it, whatever goes wrong here.
+ */
+export interface Answered {
+  readonly at: number;
+  readonly stage: Stage;
+  readonly call: SeenCall | null;
+  readonly request: RawRequest;
+  readonly old: RawAnswer;
+}
+
+export interface ShadowSettings {
+  readonly lanes: Lanes;
+  readonly tally: Tally;
+  /** Undefined: nothing is recorded. */
+  readonly recorder: Recorder | undefined;
+  readonly columba: Pick<Upstream, 'exchange'>;
+  readonly old: Pick<Upstream, 'exchange'>;
+  readonly comparing: Pick<Comparing, 'compare' | 'settings'>;
+  /** Brings over what arrived at the old server. Undefined: nobody does. */
+  readonly sync: ((userId: string) => Promise<void>) | undefined;
+  /** Whether an operation marks nothing at the old server, so that it may be asked again. */
+  readonly leavesMarks: (operation: string) => boolean;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly failed: (thrown: unknown) => void;
+}
+
+export interface Shadow {
+  /** Returns at once. */
+  observe(answered: Answered): void;
+  /** Calls whose difference is looked at again, and not decided yet. */
+  readonly undecided: number;
+  /** Decides them by what is known. */
+  stop(): void;
+}
+
+/** The times after a difference at which it is looked at again: three within a minute. */
+const AGAIN_AFTER_MS = [1_000, 10_000, 45_000];
+/** Differences that are looked at again at once; others are decided without. */
+const UNDECIDED_MAX = 1_000;
+/** A write that Columba did not take is tried again, so that the data stay equal. */
+const WRITE_AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
+
+interface Decided {
+  readonly outcome: ExchangeOutcome;
+  readonly ours: RawAnswer | null;
+  readonly comparison?: Comparison;
+  readonly example?: string;
+}
+
+export function createShadow(settings: ShadowSettings): Shadow {
+  const { lanes, tally, recorder, columba, comparing, sync, sleep } = settings;
+  const undecided = new Map<Answered, Decided>();
+
+  function decide(answered: Answered, { outcome, ours, comparison, example }: Decided): void {
+    const { call, request, old, at } = answered;
+    const key = keyOf(call);
+    if (key) {
+      tally.add(key, outcome, example ?? comparison?.differences[0]);
+      for (const [name, shown] of comparison?.masks ?? []) tally.add(key, `mask ${name}`, shown);
+      tally.addLatency(key, 'old', old.ms);
+      if (ours) tally.addLatency(key, 'our', ours.ms);
+    }
+    recorder?.record({
+      at,
+      userId: call?.userId ?? null,
+      group: call?.group ?? null,
+      operation: call?.operation ?? null,
+      protocol: call?.protocol ?? null,
+      request,
+      old,
+      ours,
+      outcome,
+      masks: [...(comparison?.masks.keys() ?? [])],
+    });
+  }
+
+  const askOurs = (request: RawRequest): Promise<RawAnswer> =>
+    columba.exchange(request, request.body ?? new Uint8Array());
+
+  /** A read: both answers, side by side. */
+  async function compareRead(answered: Answered, call: SeenCall): Promise<void> {
+    const ours = await askOurs(answered.request).catch(settings.failed);
+    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not answer' });
+    const comparison = await comparing.compare(call, answered.old, ours);
+    if (comparison.outcome !== 'different' || !sync || undecided.size >= UNDECIDED_MAX) {
+      return decide(answered, { outcome: comparison.outcome, ours, comparison });
+    }
+    undecided.set(answered, { outcome: 'different', ours, comparison });
+    lookAgain(answered, call).catch(settings.failed);
+  }
+
+  /** A difference may be lag: what arrived there is not here yet. */
+  async function lookAgain(answered: Answered, call: SeenCall): Promise<void> {
+    let waited = 0;
+    for (const after of AGAIN_AFTER_MS) {
+      await sleep(after - waited);
+      waited = after;
+      if (!undecided.has(answered)) return;
+      const found = await lanes.run(laneOf(call), () => compareAgain(answered, call)).catch(settings.failed);
+      if (!found || found.comparison.outcome === 'different' || found.comparison.outcome === 'failed') continue;
+      undecided.set(answered, { outcome: 'lag', ours: found.ours, comparison: found.comparison });
+      break;
+    }
+    decideNow(answered);
+  }
+
+  function decideNow(answered: Answered): void {
+    const decided = undecided.get(answered);
+    undecided.delete(answered);
+    if (decided) decide(answered, decided);
+  }
+
+  async function compareAgain(answered: Answered, call: SeenCall) {
+    if (call.userId !== null) await sync?.(call.userId);
+    const { request } = answered;
+    const ours = await askOurs(request);
+    const comparison = await comparing.compare(call, answered.old, ours);
+    if (comparison.outcome !== 'different' || !mayAskOld(call)) return { ours, comparison };
+    // More may have arrived since: both are asked at one time.
+    const old = await settings.old.exchange(request, request.body ?? new Uint8Array());
+    const again = await askOurs(request);
+    return { ours: again, comparison: await comparing.compare(call, old, again) };
+  }
+
+  /** Counts and address book are read without marks. Lists of messages may be marked by reading. */
+  const mayAskOld = ({ group, operation }: SeenCall): boolean =>
+    group === 'account' || operation.startsWith('Count') || settings.leavesMarks(`${group}.${operation}`);
+
+  /** A write: what the old server has done is done here, and must have the same result. */
+  async function applyWrite(answered: Answered, call: SeenCall): Promise<void> {
+    const { old, request } = answered;
+    if (booleanResult(call, old, comparing.settings) !== true)
+      return decide(answered, { outcome: 'skipped', ours: null });
+    const ours = await applied(request);
+    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not take a write' });
+    const comparison = await comparing.compare(call, old, ours);
+    decide(answered, { outcome: comparison.outcome, ours, comparison });
+    // What arrived between the two deletes is deleted here only.
+    if (DELETES_ALL.test(call.operation) && call.userId !== null) await sync?.(call.userId);
+  }
+
+  async function applied(request: RawRequest): Promise<RawAnswer | undefined> {
+    let ours: RawAnswer | undefined;
+    for (const pause of [0, ...WRITE_AGAIN_AFTER_MS]) {
+      if (pause > 0) await sleep(pause);
+      ours = (await askOurs(request).catch(settings.failed)) ?? undefined;
+      if (ours && !isTemporary(ours.status)) return ours;
+    }
+    return ours;
+  }
+
+  return {
+    get undecided() {
+      return undecided.size;
+    },
+    stop() {
+      for (const answered of [...undecided.keys()]) decideNow(answered);
+    },
+    observe(answered) {
+      const { call, stage, request, old } = answered;
+      const key = keyOf(call);
+      const bytes = (request.body?.length ?? 0) + (old.body?.length ?? 0);
+      const isCompared = stage === 'compare' && call !== null && request.body !== undefined;
+      const work = async (): Promise<void> => {
+        if (!isCompared) return decide(answered, { outcome: 'recorded', ours: null });
+        return call.changes ? applyWrite(answered, call) : compareRead(answered, call);
+      };
+      const isTooLong = stage === 'compare' && call !== null && request.body === undefined;
+      const isTaken = !isTooLong && lanes.offer(laneOf(call), bytes, work);
+      if (!isTaken && key) tally.add(key, 'dropped');
+    },
+  };
+}
+
+export const DELETES_ALL = /^DeleteAll/;
+const isTemporary = (status: number): boolean => status === 429 || status === 502 || status === 503 || status === 504;
+
+const keyOf = (call: SeenCall | null) =>
+  call && { operation: `${call.group}.${call.operation}`, protocol: call.protocol };
+
+/** Calls of one account keep their order. */
+export const laneOf = (call: SeenCall | null): string => call?.userId ?? '';

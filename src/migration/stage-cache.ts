@@ -1,0 +1,104 @@
+import { BoundedMap } from '../bounded-map.ts';
+import { hashUserId, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
+import { FIRST_STAGE, type MigrationStages, type Stage } from '../domain/migration-stages.ts';
+
+/**
+ * The stage of a call, by its user_id. Clients of the old server do not wait for our database.
+ * While it does not answer, what was known last counts. A change is seen within a second.
+ */
+export interface StageCache {
+  of(userId: string | null): AccountOfCall | Promise<AccountOfCall>;
+  /** For requests that are no calls. */
+  readonly defaultStage: Stage;
+  /** Looks for changes now. */
+  refresh(): Promise<void>;
+  start(): void;
+  stop(): void;
+}
+
+export interface AccountOfCall {
+  /** Null for a user_id that nobody has here. */
+  readonly account: bigint | null;
+  readonly stage: Stage;
+  /** The database did not answer, and an account may be led by Columba. */
+  readonly isUnsure?: boolean;
+}
+
+const REFRESH_MS = 500;
+const USERS_MAX = 10_000;
+/** A user_id may be added here later. */
+const UNKNOWN_MS_MAX = 5_000;
+/** How long the first call of a user_id waits for the database. */
+const FIRST_WAIT_MS = 1_000;
+
+interface Known {
+  readonly account: bigint | null;
+  readonly stage: Stage | null;
+  readonly at: number;
+}
+
+export interface StageCacheSettings {
+  readonly stages: Pick<MigrationStages, 'ofUserId' | 'state'>;
+  readonly now: () => number;
+  readonly failed: (thrown: unknown) => void;
+}
+
+export function createStageCache({ stages, now, failed }: StageCacheSettings): StageCache {
+  let users = new BoundedMap<string, Known>(USERS_MAX);
+  let version: string | undefined;
+  let defaultStage: Stage = FIRST_STAGE;
+  let isLeading = false;
+  let timer: NodeJS.Timeout | undefined;
+  let refreshing: Promise<void> | undefined;
+
+  async function look(): Promise<void> {
+    const state = await stages.state(version);
+    if (state === null) return;
+    version = state.version;
+    defaultStage = state.defaultStage;
+    isLeading = state.isLeading;
+    users = new BoundedMap(USERS_MAX);
+  }
+  const refresh = (): Promise<void> => {
+    refreshing ??= look().finally(() => {
+      refreshing = undefined;
+    });
+    return refreshing;
+  };
+
+  async function ask(hash: string): Promise<AccountOfCall> {
+    const found = stages
+      .ofUserId(hash)
+      .then((row): Known => ({ account: row?.account ?? null, stage: row?.stage ?? null, at: now() }));
+    const answered = found.then((known) => {
+      users.set(hash, known);
+      return known;
+    });
+    answered.catch(failed);
+    const known = await Promise.race([answered.catch(() => null), waited(FIRST_WAIT_MS)]);
+    if (known) return { account: known.account, stage: known.stage ?? defaultStage };
+    return { account: null, stage: defaultStage, isUnsure: isLeading };
+  }
+
+  return {
+    get defaultStage() {
+      return defaultStage;
+    },
+    of(userId) {
+      if (userId === null || userId === '' || userId.length > USER_ID_LENGTH_MAX) {
+        return { account: null, stage: defaultStage };
+      }
+      const hash = hashUserId(userId);
+      const known = users.get(hash);
+      if (!known || (known.account === null && now() - known.at > UNKNOWN_MS_MAX)) return ask(hash);
+      return { account: known.account, stage: known.stage ?? defaultStage };
+    },
+    refresh,
+    start() {
+      timer ??= setInterval(() => refresh().catch(failed), REFRESH_MS).unref();
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+const waited = (ms: number): Promise<null> => new Promise((resolve) => setTimeout(() => resolve(null), ms).unref());

@@ -1,0 +1,208 @@
+import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { isIP, type Socket } from 'node:net';
+import { type OldServerTls, tlsOptions } from './old-server.ts';
+import type { RawAnswer } from './redaction.ts';
+
+/** A server behind the proxy. Head fields are sent as they came, in their case and order. */
+export interface UpstreamSettings {
+  readonly url: string;
+  readonly tls?: OldServerTls;
+  /** Without a byte for so long, the answer is given up. */
+  readonly timeoutMs: number;
+}
+
+export interface OutgoingRequest {
+  readonly method: string;
+  /** Path and query, as sent. */
+  readonly target: string;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+}
+
+export interface Upstream {
+  /** Begins a request. Whoever calls writes the body, and listens to `response` and `error`. */
+  begin(request: OutgoingRequest, agent: HttpAgent): ClientRequest;
+  /** Connections for one client, so that they live as long as those of the client. */
+  createAgent(): HttpAgent;
+  /** A whole exchange on connections of the proxy's own. */
+  exchange(request: OutgoingRequest, body: Uint8Array, options?: ExchangeOptions): Promise<RawAnswer>;
+  close(): void;
+}
+export interface ExchangeOptions {
+  /** The most bytes of an answer; beyond, its body is undefined. */
+  readonly bytesMax?: number;
+  readonly signal?: AbortSignal;
+}
+
+// As the stored copies of the proxy.
+export const ANSWER_BYTES_MAX = 4 * 1_048_576;
+const SHADOW_SOCKETS_MAX = 16;
+
+export function createUpstream({ url, tls = {}, timeoutMs }: UpstreamSettings): Upstream {
+  const base = new URL(url);
+  const isTls = base.protocol === 'https:';
+  const host = base.hostname.replace(/^\[(.*)\]$/, '$1');
+  const prefix = base.pathname.replace(/\/+$/, '');
+  // RFC 6066 §3: an address is no server name.
+  const servername = isIP(host) === 0 ? host : '';
+  const secured = isTls ? { ...tlsOptions(tls), servername } : {};
+  const agentOf = (options: { maxSockets: number }): HttpAgent =>
+    isTls
+      ? new HttpsAgent({ keepAlive: true, ...options, ...secured })
+      : new HttpAgent({ keepAlive: true, ...options });
+  const own = agentOf({ maxSockets: SHADOW_SOCKETS_MAX });
+
+  function begin(
+    { method, target, rawHeaders }: OutgoingRequest,
+    agent: HttpAgent,
+    signal?: AbortSignal,
+  ): ClientRequest {
+    const send = isTls ? requestHttps : requestHttp;
+    return send({
+      host,
+      port: base.port || (isTls ? 443 : 80),
+      method,
+      path: prefix + target,
+      headers: endToEnd(rawHeaders) as string[],
+      setHost: false,
+      agent,
+      timeout: timeoutMs,
+      ...secured,
+      ...(signal ? { signal } : {}),
+    }).on('timeout', function (this: ClientRequest) {
+      this.destroy(new UpstreamTimeout());
+    });
+  }
+
+  return {
+    begin,
+    createAgent: () => agentOf({ maxSockets: 1 }),
+    exchange(request, body, { bytesMax = ANSWER_BYTES_MAX, signal } = {}) {
+      const startedAt = performance.now();
+      return new Promise((resolve, reject) => {
+        const sent = begin(withLength(request, body), own, signal);
+        sent.on('error', reject);
+        sent.on('response', (response) => {
+          collect(response, bytesMax)
+            .then((bytes) =>
+              resolve({
+                status: response.statusCode ?? 0,
+                rawHeaders: response.rawHeaders,
+                body: bytes,
+                ms: performance.now() - startedAt,
+              }),
+            )
+            .catch(reject);
+        });
+        sent.end(body);
+      });
+    },
+    close: () => own.destroy(),
+  };
+}
+
+export class UpstreamTimeout extends Error {
+  readonly code = 'ETIMEDOUT';
+
+  constructor() {
+    super('no answer in time');
+  }
+}
+
+/** Whether no connection was made, so that nothing can have happened there. */
+export const isRefused = (thrown: unknown): boolean =>
+  ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'].includes(
+    (thrown as NodeJS.ErrnoException)?.code ?? '',
+  );
+
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect', // answered by the proxy
+]);
+
+/** Without the fields of one connection (RFC 9110 §7.6.1). `Transfer-Encoding` frames the body. */
+export function endToEnd(rawHeaders: readonly string[]): string[] {
+  const named = new Set<string>();
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    if ((rawHeaders[at] as string).toLowerCase() !== 'connection') continue;
+    for (const name of (rawHeaders[at + 1] as string).split(',')) named.add(name.trim().toLowerCase());
+  }
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] as string).toLowerCase();
+    const isFraming = name === 'transfer-encoding' || name === 'content-length';
+    if (HOP_BY_HOP.has(name) || (named.has(name) && !isFraming)) continue;
+    kept.push(rawHeaders[at] as string, rawHeaders[at + 1] as string);
+  }
+  return kept;
+}
+
+/** The body is whole, so it has a length. */
+function withLength(request: OutgoingRequest, body: Uint8Array): OutgoingRequest {
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < request.rawHeaders.length; at += 2) {
+    const name = request.rawHeaders[at] as string;
+    if (/^(?:transfer-encoding|content-length)$/i.test(name)) continue;
+    kept.push(name, request.rawHeaders[at + 1] as string);
+  }
+  const hasBody = body.length > 0 || request.method === 'POST';
+  return { ...request, rawHeaders: hasBody ? [...kept, 'Content-Length', String(body.length)] : kept };
+}
+
+/** The whole body; undefined where it is longer. It is read to its end in any case. */
+async function collect(response: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response) {
+    length += (chunk as Uint8Array).length;
+    if (length <= bytesMax) chunks.push(chunk as Uint8Array);
+    else chunks.length = 0;
+  }
+  if (!response.complete) throw Object.assign(new Error('the answer was cut off'), { code: 'ECONNRESET' });
+  return length > bytesMax ? undefined : Buffer.concat(chunks);
+}
+
+/** The connections to an upstream of one connection of a client. */
+export class ClientConnection {
+  readonly #agents = new Map<Upstream, HttpAgent>();
+  readonly #socket: Socket;
+  #requests = 0;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.once('close', () => {
+      for (const agent of this.#agents.values()) agent.destroy();
+    });
+  }
+
+  agentFor(upstream: Upstream): HttpAgent {
+    const found = this.#agents.get(upstream);
+    if (found) return found;
+    const agent = upstream.createAgent();
+    this.#agents.set(upstream, agent);
+    return agent;
+  }
+
+  began(): void {
+    this.#requests += 1;
+  }
+  ended(): void {
+    this.#requests -= 1;
+  }
+
+  /** The upstream ended an idle connection: the client sees the same. */
+  follow(upstreamSocket: Socket): void {
+    if (upstreamSocket.listenerCount('close', this.#onClose) > 0) return;
+    upstreamSocket.once('close', this.#onClose);
+  }
+
+  readonly #onClose = (): void => {
+    if (this.#requests === 0) this.#socket.end();
+  };
+}

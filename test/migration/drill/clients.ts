@@ -1,0 +1,125 @@
+import type { Dialect } from '../../../src/contract/dialect.ts';
+import { createOldServer, type OldServer } from '../../../src/migration/old-server.ts';
+
+/**
+ * Clients of one account under load: they poll, mark and delete, in all four protocols. They note
+ * what they asked for and what was acknowledged.
+ */
+export interface ClientNotes {
+  /** Ids that Unread gave to a client. */
+  readonly seen: Set<string>;
+  /** Writes that were sent, acknowledged or not: `inbox.DeleteMessage 5000`. */
+  readonly asked: Set<string>;
+  readonly acknowledged: Set<string>;
+  calls: number;
+  /** Calls without a useful answer: faults, and connections that broke. */
+  readonly failures: string[];
+}
+
+export const newNotes = (): ClientNotes => ({
+  seen: new Set(),
+  asked: new Set(),
+  acknowledged: new Set(),
+  calls: 0,
+  failures: [],
+});
+
+const PROTOCOLS = ['soap11', 'soap12', 'get', 'post'] as const;
+
+export interface Load {
+  readonly notes: ClientNotes;
+  stop(): Promise<void>;
+}
+
+/** A small generator of numbers that can be repeated. */
+export function randomOf(seed: number): () => number {
+  let state = seed >>> 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+}
+
+export function startLoad(url: string, dialect: Dialect, userId: string, clients: number, seed: number): Load {
+  const notes = newNotes();
+  let isStopped = false;
+  const loops = Array.from({ length: clients }, async (_, index) => {
+    const random = randomOf(seed * 100 + index + 1);
+    const old = createOldServer({ url, dialect, timeoutMs: 10_000 });
+    const client = clientOf(old, userId, notes, random);
+    while (!isStopped) {
+      await client.act();
+      await pause(5 + random() * 20);
+    }
+    old.close();
+  });
+  return {
+    notes,
+    async stop() {
+      isStopped = true;
+      await Promise.all(loops);
+    },
+  };
+}
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+type Row = Readonly<Record<string, unknown>>;
+
+export function clientOf(old: OldServer, userId: string, notes: ClientNotes, random: () => number) {
+  const call = async (name: string, args: Row = {}): Promise<unknown> => {
+    const [group = '', operation = ''] = name.split('.');
+    const protocol = PROTOCOLS[Math.floor(random() * 4)] as (typeof PROTOCOLS)[number];
+    notes.calls += 1;
+    try {
+      const { result } = await old.call(group, operation, { user_id: userId, ...args }, { protocol });
+      if (result.kind === 'value') return result.value;
+      notes.failures.push(
+        `${name} ${protocol}: ${result.kind === 'fault' ? `${result.code} ${result.text}` : result.reason}`,
+      );
+    } catch (thrown) {
+      notes.failures.push(`${name}: ${(thrown as Error).message}`);
+    }
+    return undefined;
+  };
+  const write = async (name: string, args: Row, target: string): Promise<boolean> => {
+    notes.asked.add(`${name} ${target}`);
+    const isDone = (await call(name, args)) === true;
+    if (isDone) notes.acknowledged.add(`${name} ${target}`);
+    return isDone;
+  };
+  const rowsOf = async (name: string, args: Row): Promise<readonly Row[]> =>
+    ((await call(name, args)) as readonly Row[] | undefined) ?? [];
+  const poll = async (): Promise<number> => {
+    const unread = await rowsOf('inbox.Unread', { max_count: 50 });
+    for (const { id } of unread) notes.seen.add(String(id));
+    for (const { id } of unread.slice(0, 3)) {
+      const isMarked = await write('inbox.MarkMessageAsRead', { message_id: String(id) }, String(id));
+      if (isMarked && random() < 0.3) await write('inbox.DeleteMessage', { message_id: String(id) }, String(id));
+    }
+    return unread.length;
+  };
+  return {
+    poll,
+    async act(): Promise<void> {
+      const choice = random();
+      if (choice < 0.4) await poll();
+      else if (choice < 0.5) await call('inbox.CountUnread');
+      else if (choice < 0.6)
+        await rowsOf('inbox.Read', { from: Date.now() - 3_600_000, to: Date.now(), max_count: 10 });
+      else if (choice < 0.75) {
+        const [first] = await rowsOf('sent.FetchSentDS', { max: 20 });
+        if (first && random() < 0.5) await write('sent.MarkMessageAsRead', { id: first.id }, String(first.id));
+      } else if (choice < 0.8) await rowsOf('compose.FetchScheduledDS', { max: 50 });
+      else if (choice < 0.87) await rowsOf('account.FetchContacts', {});
+      else if (choice < 0.93) await call('account.Profile');
+      else {
+        const message = `Template ${Math.floor(random() * 1e9)}`;
+        await write('account.SaveMessageTemplate', { message }, message);
+        if (random() < 0.5) await write('account.DeleteMessageTemplate', { message }, message);
+      }
+    },
+  };
+}

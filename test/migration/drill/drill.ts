@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { createOldServer } from '../../../src/migration/old-server.ts';
+import { ODD_DIALECT } from '../odd-dialect.ts';
+import type { OldAccount, OldData } from '../old-server/accounts.ts';
+import { sampleData, USER_IDS } from '../old-server/sample.ts';
+import { clientOf, type Load, randomOf, startLoad } from './clients.ts';
+import { createInstallation, type Installation } from './installation.ts';
+
+/**
+ * Goes through all stages under load, and kills every process on the way. At the end: nothing is
+ * lost, nothing is sent twice, and the old server has no change that nobody asked for.
+ */
+export interface DrillOptions {
+  /** How long each stage is under load. */
+  readonly stageMs: number;
+  readonly seed: number;
+  readonly tell?: (line: string) => void;
+}
+
+const USERS = USER_IDS.slice(0, 2);
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+export async function runDrill(database: string, { stageMs, seed, tell = () => {} }: DrillOptions): Promise<void> {
+  const data = sampleData(Date.now(), { messages: 30 });
+  const site = await createInstallation(database, data, USERS, ODD_DIALECT);
+  const arrivals = startArrivals(data, seed);
+  const loads: Load[] = [];
+  try {
+    await site.startColumba();
+    await site.startProxy('record');
+    loads.push(...USERS.map((userId, index) => startLoad(site.url, ODD_DIALECT, userId, 2, seed + index)));
+    tell('record, and import under load');
+    await copied(site);
+    tell('compare: Columba is killed, and clients do not notice');
+    await done(site, 'default-stage', 'compare');
+    await pause(stageMs / 2);
+    const failuresBefore = failures(loads);
+    await site.killColumba();
+    await pause(stageMs / 2);
+    assert.deepEqual(failures(loads).slice(failuresBefore.length), [], 'clients noticed that Columba was down');
+    await site.startColumba();
+    tell('compare: the old server is down, and comes back');
+    await site.oldDown(500);
+    await pause(stageMs / 2);
+    tell('lead: the proxy is killed, the old server is down');
+    await copied(site);
+    await done(site, 'default-stage', 'lead');
+    await pause(stageMs);
+    await site.oldDown(500);
+    await site.killProxy();
+    await site.startProxy('lead');
+    await pause(stageMs / 2);
+    tell('back to compare, and lead again');
+    await done(site, 'default-stage', 'compare');
+    await pause(stageMs / 2);
+    await done(site, 'default-stage', 'lead');
+    await pause(stageMs / 2);
+    arrivals.stop();
+    await Promise.all(loads.map((load) => load.stop()));
+    tell('everything settles');
+    await settled(site);
+    await everyMessageIsSeen(site, loads, data);
+    await settled(site);
+    await nothingIsLost(site, loads, data);
+    tell('the schedule is taken over; the command is killed on the way');
+    await scheduleIsTakenOver(site, data);
+    nothingWasDoneUnasked(loads, data);
+    tell('alone: the old server is gone');
+    await aloneAnswers(site);
+  } finally {
+    arrivals.stop();
+    await Promise.all(loads.map((load) => load.stop()));
+    await site.stop();
+  }
+}
+
+const failures = (loads: readonly Load[]): string[] => loads.flatMap(({ notes }) => notes.failures);
+
+async function done(site: Installation, ...args: string[]): Promise<void> {
+  const { code, stdout, stderr } = await site.migrate(...args);
+  assert.equal(code, 0, `${args.join(' ')}: ${stdout}${stderr}`);
+  await pause(1_500); // every process sees a stage within a second
+}
+
+/**
+ * Messages arrive and are marked all the time, so the counts fit only now and then. That reading
+ * marks nothing is what a probe tells before.
+ */
+async function copied(site: Installation): Promise<void> {
+  let told = '';
+  for (let tries = 0; tries < 8; tries++) {
+    const { code, stdout, stderr } = await site.migrate('import', ...site.both, '--reads-mark', 'none');
+    if (code === 0) return;
+    told = stdout + stderr;
+  }
+  assert.fail(`the import never fits: ${told}`);
+}
+
+/** Messages for both accounts, and some that the old server sends soon. */
+function startArrivals(data: OldData, seed: number): { stop(): void } {
+  const random = randomOf(seed + 77);
+  let next = 0;
+  const timer = setInterval(() => {
+    const account = data.accounts[next % USERS.length] as OldAccount;
+    const id = 100_000 + next;
+    const words = { sender: `+2783${next}`, message: `Arrival ${next}`, shortCode: '31222' };
+    account.inbox.push({ id, ...words, at: Date.now(), read: false });
+    if (random() < 0.3) {
+      const due = { dueAt: Date.now() + 500 + Math.floor(random() * 5_000), createdAt: Date.now() };
+      account.scheduled.push({
+        id: 300_000 + next,
+        reference: `s${next}`,
+        recipient: '+27821234567',
+        message: 'Soon',
+        ...due,
+      });
+    }
+    next += 1;
+  }, 120);
+  return { stop: () => clearInterval(timer) };
+}
+
+/** The queue of writes is empty, and both sides are equal. */
+async function settled(site: Installation): Promise<void> {
+  let told = '';
+  for (let tries = 0; tries < 10; tries++) {
+    await pause(1_000);
+    await copied(site);
+    const { code, stdout } = await site.migrate('check', ...site.both);
+    if (code === 0) return;
+    told = stdout;
+  }
+  assert.fail(`both sides stay different: ${told}`);
+}
+
+/** Clients poll until nothing is unread: every message has been given to one of them. */
+async function everyMessageIsSeen(site: Installation, loads: readonly Load[], data: OldData): Promise<void> {
+  for (const [index, userId] of USERS.entries()) {
+    const { notes } = loads[index] as Load;
+    const client = createOldServer({ url: site.url, dialect: ODD_DIALECT });
+    const { poll } = clientOf(client, userId, notes, randomOf(5));
+    for (let rounds = 0; rounds < 500 && (await poll()) > 0; rounds++);
+    client.close();
+    const account = data.accounts[index] as OldAccount;
+    const unseen = account.inbox.filter(({ id }) => id >= 100_000 && !notes.seen.has(String(id)));
+    assert.deepEqual(
+      unseen.map(({ id }) => id),
+      [],
+      `${account.username}: arrived, and no client has seen it`,
+    );
+  }
+}
+
+/** What arrived is on both sides, unless a client deleted it. What was acknowledged was done. */
+async function nothingIsLost(_site: Installation, loads: readonly Load[], data: OldData): Promise<void> {
+  for (const [index, { notes }] of loads.entries()) {
+    const account = data.accounts[index] as OldAccount;
+    const present = new Set(account.inbox.map(({ id }) => String(id)));
+    for (const id of notes.seen) {
+      if (!present.has(id))
+        assert(notes.asked.has(`inbox.DeleteMessage ${id}`), `${id} is gone, and nobody deleted it`);
+    }
+    for (const write of notes.acknowledged) {
+      const [operation, id = ''] = write.split(' ');
+      if (operation === 'inbox.DeleteMessage') assert(!present.has(id), `${id} was deleted, and is there again`);
+      const found = account.inbox.find((message) => String(message.id) === id);
+      if (operation === 'inbox.MarkMessageAsRead' && found) assert(found.read, `${id} was marked, and is unread again`);
+    }
+  }
+}
+
+async function scheduleIsTakenOver(site: Installation, data: OldData): Promise<void> {
+  const before = new Map(data.accounts.slice(0, 2).map((each) => [each.username, each.scheduled.map(({ id }) => id)]));
+  let deletes = 0;
+  const running = site.launchMigrate('schedule', 'take-over', ...site.both);
+  site.old.onCall = (operation) => {
+    if (operation === 'compose.DeleteScheduledMessage' && ++deletes === 3) running.child.kill('SIGKILL');
+  };
+  await running.ended;
+  site.old.onCall = () => {};
+  const { stdout } = await site.migrate('schedule', 'take-over', ...site.both, '--json');
+  const reports = JSON.parse(stdout) as { username: string; messages: { id: string; outcome: string }[] }[];
+  for (const { username, messages } of reports) {
+    const account = data.accounts.find((each) => each.username === username) as OldAccount;
+    const delivered = data.deliveries.filter((each) => each.username === username).map(({ id }) => id);
+    assert.equal(new Set(delivered).size, delivered.length, `${username}: the old server sent a message twice`);
+    const { text } = await sentFrom(site, username);
+    for (const id of before.get(username) ?? []) {
+      const isThere = account.scheduled.some((message) => message.id === id) || delivered.includes(id);
+      const outcome = messages.find((message) => message.id === String(id))?.outcome;
+      const isHere = text.includes(`"${id}"`) || text.includes(` ${id} `) || text.includes(`${id}`);
+      assert(
+        isThere || isHere || outcome === 'unsure',
+        `${username}: the scheduled message ${id} is lost (${outcome})`,
+      );
+      if (outcome === 'armed') assert(!delivered.includes(id), `${id} is armed, and the old server has sent it`);
+    }
+  }
+}
+
+/** What Columba has in its schedule. */
+async function sentFrom(site: Installation, username: string): Promise<{ text: string }> {
+  const index = username === 'alpha' ? 0 : 1;
+  const client = createOldServer({ url: site.url, dialect: ODD_DIALECT });
+  const { body } = await client.call('compose', 'FetchScheduledDS', { user_id: USERS[index], max: 1_000 });
+  client.close();
+  return { text: Buffer.from(body).toString('utf8') };
+}
+
+/** Every change at the old server was asked for by a client, or is the take-over. */
+function nothingWasDoneUnasked(loads: readonly Load[], data: OldData): void {
+  assert.deepEqual(
+    data.writes.filter(({ by }) => by === 'reading'),
+    [],
+  );
+  for (const { by, operation, username, target } of data.writes) {
+    if (by !== 'client' || operation === 'compose.DeleteScheduledMessage') continue;
+    const { notes } = loads[username === 'alpha' ? 0 : 1] as Load;
+    assert(notes.asked.has(`${operation} ${target}`), `${operation} ${target} was done at the old server unasked`);
+  }
+}
+
+async function aloneAnswers(site: Installation): Promise<void> {
+  await done(site, 'default-stage', 'alone', '--force');
+  await site.old.close();
+  const client = createOldServer({ url: site.url, dialect: ODD_DIALECT });
+  const { result } = await client.call('inbox', 'CountRead', { user_id: USERS[0] });
+  assert.equal(result.kind, 'value');
+  client.close();
+}

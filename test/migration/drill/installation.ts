@@ -1,0 +1,114 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { Dialect } from '../../../src/contract/dialect.ts';
+import { columba, freshPath, launch, type Outcome } from '../../support/command.ts';
+import { type OldData, runSchedule } from '../old-server/accounts.ts';
+import { type OldServerProcess, startOldServer } from '../old-server/server.ts';
+import { ODD_WAYS } from '../old-server/ways.ts';
+
+/** Old server, Columba and proxy, each of which can be killed and started again. */
+export interface Installation {
+  readonly url: string;
+  readonly old: OldServerProcess;
+  startColumba(): Promise<void>;
+  killColumba(): Promise<void>;
+  startProxy(stage: string): Promise<void>;
+  killProxy(): Promise<void>;
+  /** The old server is down for a while: connections are refused, its data stays. */
+  oldDown(ms: number): Promise<void>;
+  migrate(...args: string[]): Promise<Outcome>;
+  /** Starts a command that the drill may kill. */
+  launchMigrate(...args: string[]): ReturnType<typeof launch>;
+  readonly both: readonly string[];
+  stop(): Promise<void>;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export async function createInstallation(
+  database: string,
+  data: OldData,
+  userIds: readonly string[],
+  dialect: Dialect,
+): Promise<Installation> {
+  const [oldPort, columbaPort, proxyPort] = [await freePort(), await freePort(), await freePort()];
+  const [dialectFile, users, folder] = [freshPath('json'), freshPath('txt'), freshPath('recordings')];
+  writeFileSync(dialectFile, JSON.stringify(dialect));
+  writeFileSync(users, userIds.join('\n'), { mode: 0o600 });
+  const env = {
+    COLUMBA_DATABASE: database,
+    COLUMBA_DIALECT: dialectFile,
+    COLUMBA_PORT: String(columbaPort),
+    COLUMBA_WEB_PORT: '0',
+    COLUMBA_DRAIN_TIMEOUT_MS: '0',
+    COLUMBA_TURN_MAX_MS: '60000',
+    COLUMBA_LOG_KEY: '0123456789abcdef0123456789abcdef',
+  };
+  let old = await startOldServer(data, ODD_WAYS, oldPort);
+  let isOldUp = true;
+  const schedule = setInterval(() => isOldUp && runSchedule(data, Date.now()), 100);
+  let serving: ReturnType<typeof launch> | undefined;
+  let proxy: ReturnType<typeof launch> | undefined;
+  const killed = async (running: ReturnType<typeof launch> | undefined) => {
+    running?.child.kill('SIGKILL');
+    await running?.ended.catch(() => {});
+  };
+  const both = ['--old', old.url, '--users', users, '--rate', '1000'];
+  return {
+    url: `http://127.0.0.1:${proxyPort}`,
+    get old() {
+      return old;
+    },
+    both,
+    async startColumba() {
+      serving = launch(['serve'], { env });
+      await answers(`http://127.0.0.1:${columbaPort}/health/ready`, serving);
+    },
+    killColumba: () => killed(serving),
+    async startProxy(stage) {
+      const args = ['--old', old.url, '--new', `http://127.0.0.1:${columbaPort}`, '--port', String(proxyPort)];
+      proxy = launch(['migrate', 'proxy', ...args, '--stage', stage, '--folder', folder], { env });
+      await answers(`http://127.0.0.1:${proxyPort}/api/account.asmx?WSDL`, proxy);
+    },
+    killProxy: () => killed(proxy),
+    async oldDown(ms) {
+      isOldUp = false;
+      await old.close();
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      const { onCall } = old;
+      old = await startOldServer(data, ODD_WAYS, oldPort);
+      old.onCall = onCall;
+      isOldUp = true;
+    },
+    migrate: (...args) => columba(['migrate', ...args], { env }),
+    launchMigrate: (...args) => launch(['migrate', ...args], { env }),
+    async stop() {
+      clearInterval(schedule);
+      await killed(proxy);
+      await killed(serving);
+      await old.close();
+    },
+  };
+}
+
+async function answers(url: string, { ended, output }: ReturnType<typeof launch>): Promise<void> {
+  let hasEnded = false;
+  ended.then(() => {
+    hasEnded = true;
+  });
+  for (;;) {
+    const isUp = await fetch(url).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+    if (isUp) return;
+    if (hasEnded) throw new Error(`${url}: ${output.stderr}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { parseDialect, readDialectFile } from '../../src/migration/dialect-file.ts';
+import { learnDialect } from '../../src/migration/learn.ts';
+import { formatExchange, type RecordedExchange } from '../../src/migration/recording.ts';
+import { columba, freshPath } from '../support/command.ts';
+import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
+import { ODD_DIALECT } from './odd-dialect.ts';
+import { sampleData, USER_IDS } from './old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from './old-server/server.ts';
+import { ODD_WAYS, PLAIN_WAYS, type Ways, WORDS } from './old-server/ways.ts';
+
+/** A dialect that is learned from the traffic of an old server. */
+
+const NOW = Date.UTC(2026, 10, 15, 12);
+const [ALPHA, BETA] = USER_IDS;
+
+type Call = readonly [protocol: Protocol, group: string, operation: string, args: Arguments];
+
+/** Calls the old server as clients do, and records it as the proxy does. */
+async function record(old: OldServerProcess, calls: readonly Call[], at = NOW): Promise<RecordedExchange[]> {
+  const exchanges: RecordedExchange[] = [];
+  for (const [protocol, group, operation, args] of calls) {
+    const { method, path, query, headers, bytes } = requestOf(protocol, group, operation, args);
+    const target = query === '' ? path : `${path}?${query}`;
+    const sent: Record<string, string> = {};
+    for (const [name, value] of Object.entries(headers)) sent[name] = String(value);
+    const answer = await fetch(`${old.url}${target}`, {
+      method,
+      headers: sent,
+      ...(method === 'POST' && { body: bytes }),
+    });
+    exchanges.push({
+      version: 1,
+      at: new Date(at).toISOString(),
+      account: `account-${args.user_id}`,
+      group,
+      operation,
+      protocol,
+      request: { method, target, headers: Object.entries(sent), body: bytes, encoding: 'utf8' },
+      old: {
+        status: answer.status,
+        ms: 1,
+        headers: [['Content-Type', answer.headers.get('content-type') ?? '']],
+        body: await answer.text(),
+        encoding: 'utf8',
+      },
+      ours: null,
+      outcome: 'recorded',
+      masks: [],
+    });
+  }
+  return exchanges;
+}
+
+async function* streamed(exchanges: readonly RecordedExchange[]): AsyncGenerator<RecordedExchange> {
+  yield* exchanges;
+}
+const learn = (exchanges: readonly RecordedExchange[]) => learnDialect(() => streamed(exchanges), 'UTC');
+
+/** What clients of both accounts ask for in a day. */
+const everyday = (user_id: string, protocol: Protocol): Call[] => {
+  const range = { from: '2026-11-01T00:00:00Z', to: '2026-11-30T00:00:00Z', max_count: 1_000 };
+  return [
+    [protocol, 'account', 'Profile', { user_id }],
+    [protocol, 'account', 'FetchContacts', { user_id }],
+    [protocol, 'account', 'FetchContactsDS', { user_id }],
+    [protocol, 'account', 'FetchContactsByGroupIdDS', { user_id, groupid: 11 }],
+    [protocol, 'account', 'FetchGroups', { user_id }],
+    [protocol, 'inbox', 'CountUnread', { user_id }],
+    [protocol, 'inbox', 'Unread', { user_id, max_count: 1_000 }],
+    [protocol, 'inbox', 'Read', { user_id, ...range }],
+    [protocol, 'inbox', 'InboxDS', { user_id, max_count: 1_000 }],
+    [protocol, 'sent', 'FetchUnmarkedDeliveryStatus', { user_id, max: 1_000 }],
+    [protocol, 'sent', 'FetchSentDS', { user_id, max: 1_000 }],
+    [protocol, 'compose', 'FetchScheduledDS', { user_id, max: 1_000 }],
+    [protocol, 'inbox', 'CountRead', { user_id: 'nobody' }],
+  ];
+};
+const week = PROTOCOLS.flatMap((protocol) => [ALPHA, BETA].flatMap((user_id) => everyday(user_id, protocol)));
+
+describe('a dialect learned from an old server with other ways', () => {
+  let old: OldServerProcess;
+  let learned: Awaited<ReturnType<typeof learn>>;
+  before(async () => {
+    old = await startOldServer(sampleData(NOW), { ...ODD_WAYS, caps: { 'inbox.Unread': 10 } });
+    const arrived = {
+      id: 6_000,
+      sender: '+27830000001',
+      message: 'now',
+      shortCode: '31222',
+      at: NOW - 20_000,
+      read: true,
+    };
+    old.data.accounts[0]?.inbox.push(arrived);
+    learned = await learn(await record(old, week));
+  });
+  after(() => old.close());
+
+  test('has its namespace, names, columns, constants, words, dates, groups and caps', () => {
+    const { evidence: _, ...dialect } = learned.dialect;
+    const words = Object.fromEntries(
+      Object.entries(WORDS)
+        .filter(([, ours]) => !['QUEUED', 'EXPIRED'].includes(ours))
+        .map(([theirs, ours]) => [ours, theirs]),
+    );
+    assert.deepEqual(dialect, {
+      namespace: ODD_DIALECT.namespace,
+      dataSet: ODD_DIALECT.dataSet,
+      columns: ODD_DIALECT.columns,
+      statusWords: words,
+      dates: { zone: 'none', timeZone: '+02:00', fractionDigits: 0 },
+      groupId: 'zero',
+      caps: { 'inbox.Unread': 10 },
+      errorStatus: 'asmx',
+    });
+    parseDialect(learned.dialect);
+  });
+
+  test('counts how often each entry was seen', () => {
+    const { evidence = {} } = learned.dialect;
+    assert.equal(evidence['columns.sent.FetchSentDS'], PROTOCOLS.length * 2);
+    assert.ok((evidence['statusWords.DELIVERED'] ?? 0) > 50);
+    assert.equal(evidence['caps.inbox.Unread'], PROTOCOLS.length);
+    for (const count of Object.values(evidence)) assert.ok(Number.isInteger(count) && count > 0);
+    assert.equal(learned.answers, week.length);
+    assert.equal(learned.faults, PROTOCOLS.length * 2);
+    assert.deepEqual(learned.unreadable, { count: 0, reasons: [] });
+  });
+
+  test('says what it could not see: words of other statuses, and the zone behind times without one', () => {
+    const entries = learned.uncertain.map(({ entry, reason }) => `${entry}: ${reason}`).join('\n');
+    assert.match(entries, /^statusWords: no word was seen for QUEUED, ENROUTE, EXPIRED/m);
+    assert.match(entries, /^dates\.timeZone: guessed from the newest message/m);
+  });
+
+  test('shows no number, text or name of a person', () => {
+    const shown = JSON.stringify(learned);
+    for (const secret of [ALPHA, BETA, '+2783', 'ünïcode', 'Öberg', 'ref-1', 'Later'])
+      assert.ok(!shown.includes(secret), secret);
+  });
+});
+
+describe('columba migrate learn', () => {
+  let old: OldServerProcess;
+  let path: string;
+  before(async () => {
+    old = await startOldServer(sampleData(NOW), ODD_WAYS);
+    const lines = (await record(old, everyday(ALPHA, 'soap11'))).map(formatExchange);
+    path = freshPath('ndjson.gz');
+    writeFileSync(path, gzipSync(`${lines.join('\n')}\n`));
+  });
+  after(() => old.close());
+
+  test('prints what was seen, what is uncertain, and the dialect', async () => {
+    const { code, stdout } = await columba(['migrate', 'learn', path]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^Exchanges: 13\. Answers: 13, of them faults: 1, not readable: 0\.$/m);
+    assert.match(stdout, /^ +1 {2}columns\.sent\.FetchSentDS: SmsID long ← id, ToNumber string ← recipient, /m);
+    assert.match(stdout, /^Uncertain:$/m);
+    assert.match(stdout, /^ {2}"namespace": "http:\/\/old\.example\/webservices\/",$/m);
+  });
+
+  test('writes a dialect that serve takes, and replaces none unasked', async () => {
+    const out = freshPath('json');
+    const wrote = await columba(['migrate', 'learn', path, '--out', out]);
+    assert.equal(wrote.code, 0, wrote.stderr);
+    assert.equal(readDialectFile(out, 'UTC').namespace, ODD_WAYS.namespace);
+    assert.equal((await columba(['migrate', 'learn', path, '--out', out])).code, 1);
+    assert.equal((await columba(['migrate', 'learn', path, '--out', out, '--force'])).code, 0);
+  });
+
+  test('has everything as JSON, and exit code 1 where it must be certain and is not', async () => {
+    const { code, stdout } = await columba(['migrate', 'learn', path, '--json', '--strict']);
+    assert.equal(code, 1);
+    const told = JSON.parse(stdout);
+    assert.deepEqual(Object.keys(told).sort(), [
+      'answers',
+      'dialect',
+      'exchanges',
+      'faults',
+      'findings',
+      'uncertain',
+      'unreadable',
+    ]);
+  });
+
+  test('names the line of a recording that it cannot read', async () => {
+    const wrong = freshPath('ndjson');
+    writeFileSync(wrong, '{"version":1}\n\n');
+    const { code, stderr } = await columba(['migrate', 'learn', wrong]);
+    assert.equal(code, 1);
+    assert.match(stderr, /\.ndjson:1: /);
+  });
+});
+
+describe('what is learned', () => {
+  const learnFrom = async (ways: Partial<Ways>, calls: readonly Call[], change?: (old: OldServerProcess) => void) => {
+    const old = await startOldServer(sampleData(NOW), { ...PLAIN_WAYS, ...ways });
+    try {
+      change?.(old);
+      return await learn(await record(old, calls));
+    } finally {
+      await old.close();
+    }
+  };
+
+  test('of a server like Columba is nothing but its namespace and what no recording can show', async () => {
+    const { dialect } = await learnFrom({}, week);
+    const { evidence: _, statusWords: __, ...rest } = dialect;
+    assert.deepEqual(rest, {
+      namespace: PLAIN_WAYS.namespace,
+      dates: { zone: 'Z', fractionDigits: 0 },
+      groupId: 'absent',
+      errorStatus: 'asmx',
+    });
+  });
+
+  test('a Read that leaves out unread messages returns only read ones', async () => {
+    const { dialect, findings } = await learnFrom({ readReturnsReadOnly: true }, everyday(ALPHA, 'soap11'));
+    assert.equal(dialect.readReturnsReadOnly, true);
+    assert.match(
+      findings.find(({ entry }) => entry === 'readReturnsReadOnly')?.text ?? '',
+      /^of \d+ unread .* returned 0$/,
+    );
+  });
+
+  test('a Read that a cap cuts off is not taken for one that leaves out unread messages', async () => {
+    const { dialect } = await learnFrom({ caps: { 'inbox.Read': 7 } }, everyday(ALPHA, 'soap11'));
+    assert.equal(dialect.readReturnsReadOnly, undefined);
+    const only = { readReturnsReadOnly: true, caps: { 'inbox.Read': 7 } };
+    assert.equal((await learnFrom(only, everyday(ALPHA, 'soap11'))).dialect.readReturnsReadOnly, true);
+  });
+
+  test('where Unread marks what it returns, nothing is concluded about Read', async () => {
+    const ways = { readReturnsReadOnly: true, readingMarks: ['inbox.Unread'] };
+    const { dialect, uncertain } = await learnFrom(ways, [...everyday(ALPHA, 'get'), ...everyday(ALPHA, 'get')]);
+    assert.equal(dialect.readReturnsReadOnly, undefined);
+    assert.ok(uncertain.some(({ reason }) => reason.startsWith('Unread marks what it returns')));
+  });
+
+  test('a message that a client marks in between proves nothing about Read', async () => {
+    const range = { from: '2026-11-01T00:00:00Z', to: '2026-11-30T00:00:00Z', max_count: 1_000 };
+    const { dialect, uncertain } = await learnFrom({ readReturnsReadOnly: true }, [
+      ['get', 'inbox', 'Unread', { user_id: ALPHA, max_count: 1_000 }],
+      ['get', 'inbox', 'MarkMessageAsRead', { user_id: ALPHA, message_id: '5000' }],
+      ['get', 'inbox', 'Read', { user_id: ALPHA, ...range }],
+    ]);
+    assert.equal(dialect.readReturnsReadOnly, undefined);
+    assert.ok(uncertain.some(({ entry }) => entry === 'readReturnsReadOnly'));
+  });
+
+  test('columns with strange names are recognised by their values', async () => {
+    const inbox = [
+      ['id', 'A', 'long'],
+      ['message', 'B', 'string'],
+      ['sender', 'C', 'string'],
+      ['timestamp', 'D', 'dateTime'],
+      ['read', 'E', 'boolean'],
+      ['short_code', 'F', 'string'],
+    ] as const;
+    const { dialect, uncertain } = await learnFrom(
+      { columns: { ...PLAIN_WAYS.columns, 'inbox.InboxDS': inbox } },
+      everyday(ALPHA, 'get'),
+    );
+    const from = dialect.columns?.['inbox.InboxDS']?.map((column) => column.from);
+    assert.deepEqual(from, ['id', 'message', 'sender', 'timestamp', undefined, 'short_code']);
+    const doubts = uncertain.filter(({ entry }) => entry === 'columns.inbox.InboxDS').map(({ reason }) => reason);
+    assert.match(doubts.join('\n'), /^E is none of ours \(values such as xxxx, xxxxx\)/m);
+    assert.match(doubts.join('\n'), /^no column shows our read/m);
+  });
+
+  test('a word that nobody knows is listed and not guessed', async () => {
+    const { dialect, uncertain } = await learnFrom({}, everyday(ALPHA, 'get'), ({ data }) => {
+      for (const message of data.accounts[0]?.sent ?? []) message.status = 'Zxq';
+    });
+    assert.equal(dialect.statusWords, undefined);
+    assert.ok(uncertain.some(({ reason }) => reason.startsWith('“Zxq” (')));
+  });
+
+  test('times without a zone stay without one where no message is fresh', async () => {
+    const { dialect, uncertain } = await learnFrom({ localMinutes: 120 }, everyday(ALPHA, 'get'));
+    assert.deepEqual(dialect.dates, { zone: 'none', fractionDigits: 0 });
+    assert.ok(uncertain.some(({ entry, reason }) => entry === 'dates.timeZone' && /say in which zone/.test(reason)));
+  });
+
+  test('a recording of nothing makes an empty dialect', async () => {
+    const { dialect, answers } = await learn([]);
+    assert.deepEqual([dialect, answers], [{}, 0]);
+  });
+});

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { probe } from '../../src/migration/probe.ts';
+import { ODD_DIALECT } from './odd-dialect.ts';
+import { sampleData, USER_IDS } from './old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from './old-server/server.ts';
+import { ODD_WAYS } from './old-server/ways.ts';
+
+const NOW = Date.UTC(2026, 10, 15, 12);
+const [ALPHA] = USER_IDS;
+
+describe('migrate probe', () => {
+  let old: OldServerProcess;
+  before(async () => {
+    old = await startOldServer(sampleData(NOW), { ...ODD_WAYS, protocols: ['soap11', 'soap12', 'post'] });
+  });
+  after(() => old.close());
+  const run = (testsMarks = true) =>
+    probe({ url: old.url, userId: ALPHA, timeZone: '+02:00', testsMarks, now: () => NOW });
+
+  test('finds the namespace, the protocols, the columns, the form of dates and the caps', async () => {
+    const { namespace, protocols, learned, effects } = await run();
+    assert.equal(namespace, ODD_WAYS.namespace);
+    assert.deepEqual(protocols, ['soap11', 'soap12', 'post']);
+    const { dialect } = learned;
+    assert.deepEqual(dialect.dataSet?.name, ODD_DIALECT.dataSet?.name);
+    assert.equal(dialect.dates?.zone, 'none');
+    assert.equal(dialect.groupId, 'zero');
+    const columns = (name: string) => dialect.columns?.[name]?.map(({ name }) => name);
+    const expected = (name: string) => ODD_DIALECT.columns?.[name]?.map(({ name }) => name);
+    for (const name of Object.keys(ODD_DIALECT.columns ?? {})) assert.deepEqual(columns(name), expected(name), name);
+    assert.equal(dialect.caps?.['inbox.Read'], 20);
+    assert.equal(effects['inbox.Unread'], 'leaves');
+    assert.deepEqual(old.data.writes, []);
+  });
+
+  test('without the test whether reading marks, nothing is called that might mark', async () => {
+    old.calls.clear();
+    const { uncertain } = await run(false);
+    for (const name of ['inbox.Unread', 'inbox.Read', 'inbox.InboxDS']) assert.equal(old.calls.get(name), undefined);
+    assert(uncertain.some(({ entry }) => entry === 'reading inbox.Unread'));
+  });
+
+  test('reading that marks is detected on one message', async () => {
+    old.ways = { ...old.ways, readingMarks: ['inbox.Unread'] };
+    const { effects, uncertain } = await run();
+    assert.equal(effects['inbox.Unread'], 'marks');
+    assert.equal(old.data.writes.length, 1);
+    assert(uncertain.some(({ entry, reason }) => entry === 'reading inbox.Unread' && /marked one/.test(reason)));
+  });
+
+  test('an unknown user_id ends with a sentence', async () => {
+    const probing = probe({ url: old.url, userId: 'nobody', timeZone: 'UTC', testsMarks: true });
+    await assert.rejects(probing, /No protocol answers a call with this user_id/);
+  });
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { test } from 'node:test';
+import { listRecordings } from '../../src/migration/recorder.ts';
+import { columba, freshPath, launch, type Outcome, serving } from '../support/command.ts';
+import { engines, SAMPLE } from '../support/engines.ts';
+import { ACME, startService } from '../support/service.ts';
+import { send } from './proxied.ts';
+
+/** The proxy as people run it: a process of its own, with signals and kills. */
+
+const [sqlite] = engines;
+assert.ok(sqlite);
+
+interface ProxyProcess {
+  readonly address: string;
+  readonly child: ChildProcess;
+  readonly output: { readonly stdout: string; readonly stderr: string };
+  readonly ended: Promise<Outcome>;
+}
+
+async function startProxy(env: Record<string, string>, args: readonly string[]): Promise<ProxyProcess> {
+  const { child, output, ended } = launch(['migrate', 'proxy', '--port', '0', '--json', ...args], { env });
+  const address = new Promise<string>((resolve) => {
+    child.stdout?.on('data', () => {
+      const found = /"address":"(http:[^"]+)"/.exec(output.stdout)?.[1];
+      if (found) resolve(found);
+    });
+  });
+  const early = ended.then(({ code, stderr }): never => {
+    throw new Error(`the proxy ended with ${code}: ${stderr}`);
+  });
+  return { address: await Promise.race([address, early]), child, output, ended };
+}
+
+const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+};
+
+test('a write that Columba acknowledged reaches the old server once, though the proxy is killed', async (t) => {
+  const database = `sqlite:${freshPath('db')}`;
+  const env = { COLUMBA_DATABASE: database, COLUMBA_LOG_KEY: 'a key', COLUMBA_WEB_PORT: 'off' };
+  await columba(['import', SAMPLE], { env });
+  const served = await serving([], { env });
+  t.after(() => served.child.kill('SIGKILL'));
+  const oldService = await startService(sqlite);
+  const oldUrl = await oldService.app.start();
+  t.after(() => oldService.stop());
+  const folder = freshPath('recordings');
+  const options = ['--new', served.address, '--folder', folder, '--stage', 'lead', '--account', 'acme'];
+  const args = { user_id: ACME, message: 'Once and only once' };
+  const templates = async () => (await oldService.call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text;
+
+  // Nobody listens there, so the write waits.
+  const first = await startProxy(env, ['--old', 'http://127.0.0.1:1', ...options]);
+  const { text } = await send(first.address, 'soap11', 'account', 'SaveMessageTemplate', args);
+  assert.match(text, />true</);
+  first.child.kill('SIGKILL');
+  await first.ended;
+  assert.doesNotMatch(await templates(), /Once/);
+
+  const second = await startProxy(env, ['--old', oldUrl, ...options]);
+  await until(async () => /Once and only once/.test(await templates()));
+  assert.equal((await templates()).match(/Once and only once/g)?.length, 1);
+  const report = async () => JSON.parse((await columba(['migrate', 'report', '--json'], { env })).stdout);
+  await until(async () => (await report()).waitingWrites.total === 0);
+
+  const changed = await columba(['migrate', 'stage', 'acme', 'record'], { env });
+  assert.match(changed.stdout, /acme: lead → record/);
+  await until(async () => {
+    await send(second.address, 'get', 'inbox', 'CountUnread', { user_id: ACME });
+    return (await report()).operations.some(({ recorded }: { recorded: number }) => recorded > 0);
+  });
+  second.child.kill('SIGTERM');
+  assert.equal((await second.ended).code, 0);
+  assert.ok(listRecordings(folder).length > 0);
+  assert.doesNotMatch(second.output.stdout + second.output.stderr, new RegExp(ACME));
+});
+
+test('SIGUSR2 makes the proxy a plain pass-through, and the next one ends that', async (t) => {
+  const database = `sqlite:${freshPath('db')}`;
+  const env = { COLUMBA_DATABASE: database, COLUMBA_LOG_LEVEL: 'info' };
+  await columba(['import', SAMPLE], { env });
+  const oldService = await startService(sqlite);
+  const oldUrl = await oldService.app.start();
+  t.after(() => oldService.stop());
+  const folder = freshPath('recordings');
+  const options = ['--old', oldUrl, '--new', 'http://127.0.0.1:1', '--folder', folder, '--stage', 'record'];
+  const proxy = await startProxy(env, options);
+  const call = () => send(proxy.address, 'get', 'inbox', 'CountUnread', { user_id: ACME });
+  for (const isPassing of [true, false]) {
+    proxy.child.kill('SIGUSR2');
+    await until(() => proxy.output.stderr.includes(`"passThrough":${isPassing}`));
+    assert.equal((await call()).status, 200);
+  }
+  proxy.child.kill('SIGTERM');
+  const { code } = await proxy.ended;
+  assert.equal(code, 0);
+  const report = JSON.parse((await columba(['migrate', 'report', '--json'], { env })).stdout);
+  assert.equal(report.operations[0]?.recorded, 1);
+});
+
+test('a dry run tells whether both servers answer, and a wrong address is refused', async (t) => {
+  const env = { COLUMBA_DATABASE: `sqlite:${freshPath('db')}` };
+  await columba(['account', 'add', 'acme'], { env });
+  const oldService = await startService(sqlite);
+  const oldUrl = await oldService.app.start();
+  t.after(() => oldService.stop());
+  const folder = ['--folder', freshPath('recordings')];
+  const both = await columba(['migrate', 'proxy', '--old', oldUrl, '--new', oldUrl, '--dry-run', ...folder], { env });
+  assert.deepEqual([both.code, both.stdout], [0, 'old: answers 200\nnew: answers 200\n']);
+  const none = ['--old', 'http://127.0.0.1:1', '--new', oldUrl, '--dry-run', '--json'];
+  const one = await columba(['migrate', 'proxy', ...none, ...folder], { env });
+  assert.equal(one.code, 1);
+  assert.deepEqual(JSON.parse(one.stdout), { old: 'does not answer: ECONNREFUSED', new: 'answers 200' });
+  const wrong = await columba(['migrate', 'proxy', '--old', 'ftp://old'], { env });
+  assert.deepEqual([wrong.code, /Expected an address such as/.test(wrong.stderr)], [2, true]);
+  const mask = await columba(['migrate', 'proxy', '--old', oldUrl, '--without-mask', 'nothing'], { env });
+  assert.deepEqual([mask.code, /Expected one of header-date, /.test(mask.stderr)], [2, true]);
+});

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
+import { createMigrationProxy } from '../../src/migration/migration-proxy.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { PROTOCOLS } from '../support/protocols.ts';
+import { ACME } from '../support/service.ts';
+import { send, startProxied } from './proxied.ts';
+
+const totalOf = (totals: ReadonlyMap<string, number>, name: string): number => totals.get(name) ?? 0;
+
+onEveryEngine('stages of the proxy', (engine) => {
+  test('record: the old server answers, Columba is not asked, and the exchange is recorded', async (t) => {
+    const { call, recorded, service, migration } = await startProxied(t, engine);
+    const { status, text } = await call('get', 'inbox', 'CountUnread', { user_id: ACME });
+    assert.deepEqual([status, /<long /.test(text)], [200, true]);
+    const [exchange] = await recorded();
+    assert.deepEqual([exchange?.group, exchange?.operation, exchange?.protocol], ['inbox', 'CountUnread', 'get']);
+    assert.deepEqual([exchange?.outcome, exchange?.ours, exchange?.old?.status], ['recorded', null, 200]);
+    assert.equal(totalOf(migration.tally.totals, 'recorded'), 1);
+    assert.deepEqual(service.slept, []);
+  });
+
+  test('compare: reads of every protocol are equal, and the client has the answer of the old server', async (t) => {
+    const { call, stage, migration, oldUrl } = await startProxied(t, engine);
+    await stage('compare');
+    for (const protocol of PROTOCOLS) {
+      const args = { user_id: ACME, max_count: 100 };
+      const through = await call(protocol, 'inbox', 'Unread', args);
+      assert.equal(through.text, (await send(oldUrl, protocol, 'inbox', 'Unread', args)).text);
+    }
+    await migration.settled();
+    assert.deepEqual([totalOf(migration.tally.totals, 'equal'), totalOf(migration.tally.totals, 'different')], [4, 0]);
+  });
+
+  test('compare: a write that the old server did is done here, and one that it refused is not', async (t) => {
+    const { call, stage, migration, service, oldService } = await startProxied(t, engine);
+    await stage('compare');
+    const done = await call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Both have it' });
+    assert.match(done.text, />true</);
+    const refused = await call('post', 'inbox', 'DeleteMessage', { user_id: ACME, message_id: '424242' });
+    assert.match(refused.text, />false</);
+    await migration.settled();
+    for (const { call: ask } of [service, oldService]) {
+      assert.match((await ask('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text, /Both have it/);
+    }
+    assert.deepEqual([totalOf(migration.tally.totals, 'equal'), totalOf(migration.tally.totals, 'skipped')], [1, 1]);
+  });
+
+  test('compare: another text is different, and its example has no text of anybody', async (t) => {
+    const { call, stage, migration, service } = await startProxied(t, engine);
+    await stage('compare');
+    await service.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Only Columba has this' });
+    await call('soap11', 'account', 'FetchSavedMessages', { user_id: ACME });
+    await migration.settled();
+    assert.equal(totalOf(migration.tally.totals, 'different'), 1);
+    await migration.tally.flush();
+    const { examples } = await createMigrationFigures(service.app.database, () => service.clock.now).since(7);
+    const [different] = examples.filter(({ name }) => name === 'different');
+    assert.match(different?.example ?? '', /rows/);
+    assert.doesNotMatch(JSON.stringify(examples), /Only Columba/);
+  });
+
+  test('a difference that is gone after a sync is lag', async (t) => {
+    let syncs = 0;
+    const started = await startProxied(t, engine, {
+      sync: async () => {
+        syncs += 1;
+        await started.service.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Late' });
+      },
+    });
+    await started.stage('compare');
+    await started.oldService.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Late' });
+    await started.call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
+    while (totalOf(started.migration.tally.totals, 'lag') === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.ok(syncs > 0);
+    assert.equal(totalOf(started.migration.tally.totals, 'different'), 0);
+  });
+
+  test('a difference that stays after three syncs is different', async (t) => {
+    let syncs = 0;
+    const { call, stage, migration, oldService } = await startProxied(t, engine, { sync: async () => void syncs++ });
+    await stage('compare');
+    await oldService.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Never here' });
+    await call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
+    while (totalOf(migration.tally.totals, 'different') === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.equal(syncs, 3);
+  });
+
+  test('lead: Columba answers, and the old server gets the write from the database', async (t) => {
+    const { call, stage, migration, service, oldService } = await startProxied(t, engine);
+    await stage('lead');
+    const figures = createMigrationFigures(service.app.database, () => service.clock.now);
+    const { text } = await call('soap12', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Led' });
+    assert.match(text, />true</);
+    assert.match((await service.call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text, /Led/);
+    await migration.deliver();
+    assert.match((await oldService.call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text, /Led/);
+    assert.equal((await figures.waitingWrites()).total, 0);
+    assert.equal(totalOf(migration.tally.totals, 'led'), 1);
+  });
+
+  test('lead: a write is neither lost nor repeated when the old server is down and the proxy is killed', async (t) => {
+    const { call, stage, migration, service, oldService, settings } = await startProxied(t, engine);
+    await stage('lead');
+    const down = createMigrationProxy({ ...settings, oldUrl: 'http://127.0.0.1:1', folder: undefined });
+    t.after(() => down.stop());
+    await down.start();
+    const port = await down.proxy.listen(0, '127.0.0.1');
+    const args = { user_id: ACME, message: 'Waits for the old server' };
+    const { text } = await send(`http://127.0.0.1:${port}`, 'soap11', 'account', 'SaveMessageTemplate', args);
+    assert.match(text, />true</);
+    await down.deliver();
+    const figures = createMigrationFigures(service.app.database, () => service.clock.now);
+    assert.equal((await figures.waitingWrites()).total, 1);
+    service.clock.now += 600_000;
+    await migration.deliver();
+    assert.match(
+      (await oldService.call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text,
+      /Waits for the old server/,
+    );
+    assert.equal((await figures.waitingWrites()).total, 0);
+    assert.equal((await call('get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
+  });
+
+  test('lead: deleting all deletes at the old server only what Columba had', async (t) => {
+    const { call, stage, migration, service, oldService } = await startProxied(t, engine);
+    await stage('lead');
+    const before = (await service.call('get', 'inbox', 'CountRead', { user_id: ACME })).text;
+    assert.doesNotMatch(before, />0</);
+    assert.match((await call('get', 'inbox', 'DeleteAllMessages', { user_id: ACME })).text, />true</);
+    await migration.deliver();
+    for (const { call: ask } of [service, oldService]) {
+      for (const count of ['CountRead', 'CountUnread']) {
+        assert.match((await ask('get', 'inbox', count, { user_id: ACME })).text, />0</);
+      }
+    }
+  });
+
+  test('lead: a sync runs before a polling answer, and not again within 5 seconds', async (t) => {
+    const synced: string[] = [];
+    const { call, stage, service } = await startProxied(t, engine, { sync: async (user) => void synced.push(user) });
+    await stage('lead');
+    for (let calls = 0; calls < 3; calls++) await call('get', 'inbox', 'CountUnread', { user_id: ACME });
+    assert.deepEqual(synced, [ACME]);
+    service.clock.now += 5_001;
+    await call('get', 'inbox', 'CountUnread', { user_id: ACME });
+    assert.deepEqual(synced, [ACME, ACME]);
+  });
+
+  test('alone: only Columba is asked', async (t) => {
+    const { call, stage, migration, service } = await startProxied(t, engine, { oldUrl: 'http://127.0.0.1:1' });
+    await stage('alone');
+    await call('get', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Alone' });
+    assert.match((await call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text, /Alone/);
+    await migration.deliver();
+    const figures = createMigrationFigures(service.app.database, () => service.clock.now);
+    assert.equal((await figures.waitingWrites()).total, 0);
+  });
+
+  test('the stage of one account is its own, and another proxy on the database sees its change', async (t) => {
+    const { call, stages, service, settings, migration } = await startProxied(t, engine);
+    const other = createMigrationProxy({ ...settings, folder: undefined });
+    t.after(() => other.stop());
+    await other.start();
+    const port = await other.proxy.listen(0, '127.0.0.1');
+    await stages.set('acme', 'alone', false);
+    await service.call('get', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Here only' });
+    for (const seeing of [migration, other]) await seeing.refreshStages();
+    const args = { user_id: ACME };
+    assert.match((await call('get', 'account', 'FetchSavedMessages', args)).text, /Here only/);
+    const there = await send(`http://127.0.0.1:${port}`, 'get', 'account', 'FetchSavedMessages', args);
+    assert.match(there.text, /Here only/);
+  });
+
+  test('going back from alone is refused with a sentence, unless it is forced', async (t) => {
+    const { stages } = await startProxied(t, engine);
+    await stages.set('acme', 'alone', false);
+    await assert.rejects(stages.set('acme', 'lead', false), /no way back without loss/);
+    assert.equal(await stages.set('acme', 'lead', true), 'alone');
+  });
+
+  test('going back from lead is refused while the old server is still to get writes', async (t) => {
+    const { stages, settings, service } = await startProxied(t, engine);
+    await stages.set('acme', 'lead', false);
+    const down = createMigrationProxy({ ...settings, oldUrl: 'http://127.0.0.1:1', folder: undefined });
+    t.after(() => down.stop());
+    await down.start();
+    const port = await down.proxy.listen(0, '127.0.0.1');
+    const args = { user_id: ACME, message: 'Not there yet' };
+    await send(`http://127.0.0.1:${port}`, 'get', 'account', 'SaveMessageTemplate', args);
+    await assert.rejects(stages.set('acme', 'compare', false), /still to get 1 writes/);
+    assert.equal(await stages.set('acme', 'compare', true), 'lead');
+    assert.equal((await service.call('get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
+  });
+});

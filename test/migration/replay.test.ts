@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { migrationKey } from '../../src/migration/account-names.ts';
+import { listRecordings } from '../../src/migration/recorder.ts';
+import { columba } from '../support/command.ts';
+import { engines } from '../support/engines.ts';
+
+import { PROTOCOLS } from '../support/protocols.ts';
+import { ACME } from '../support/service.ts';
+import { type Proxied, startProxied } from './proxied.ts';
+
+/** Recorded through the proxy, and replayed by the command against a server. */
+
+const [sqlite] = engines;
+assert.ok(sqlite);
+
+async function recordedFile({ call, recorded, folder }: Proxied, withWrites: boolean): Promise<string> {
+  for (const protocol of PROTOCOLS) {
+    await call(protocol, 'account', 'Profile', { user_id: ACME });
+    await call(protocol, 'inbox', 'Unread', { user_id: ACME, max_count: 10 });
+    await call(protocol, 'account', 'FetchContact', { user_id: ACME, mobile: '+27825550101' });
+  }
+  if (withWrites) await call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Again & again' });
+  await recorded();
+  return listRecordings(folder)[0]?.path ?? assert.fail('nothing recorded');
+}
+
+const replayed = (proxied: Proxied, file: string, ...more: string[]) => {
+  const users = join(proxied.folder, 'users.txt');
+  writeFileSync(users, `# user_ids\n${ACME},acme\n`);
+  // The key of the recording, so that the names of accounts are found again.
+  const options = ['--users', users, '--against', proxied.newUrl, '--folder', proxied.folder, ...more];
+  return columba(['migrate', 'replay', file, ...options], { env: { COLUMBA_LOG_KEY: 'replay' } });
+};
+
+test('recorded reads are equal at a server with the same data, in every protocol', async (t) => {
+  const proxied = await startProxied(t, sqlite, { key: migrationKey('replay', '') });
+  const file = await recordedFile(proxied, false);
+  const { code, stdout, stderr } = await replayed(proxied, file, '--json');
+  assert.equal(code, 0, stdout + stderr);
+  const report = JSON.parse(stdout);
+  assert.equal(report.sent, 12);
+  assert.deepEqual(report.differences, []);
+});
+
+test('a replay tells what differs, and ends with 1', async (t) => {
+  const proxied = await startProxied(t, sqlite, { key: migrationKey('replay', '') });
+  const file = await recordedFile(proxied, false);
+  await proxied.service.call('get', 'inbox', 'DeleteAllMessages', { user_id: ACME });
+  const { code, stdout } = await replayed(proxied, file);
+  assert.equal(code, 1);
+  assert.match(stdout, /different: inbox\.Unread soap11 .*rows/);
+  assert.match(stdout, /account\.Profile get: 1 equal/);
+});
+
+test('writes are sent only with --copy, and left out with --reads-only', async (t) => {
+  const proxied = await startProxied(t, sqlite, { key: migrationKey('replay', '') });
+  const file = await recordedFile(proxied, true);
+  const templates = async () =>
+    (await proxied.service.call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text;
+  const refused = await replayed(proxied, file);
+  assert.deepEqual([refused.code, /1 calls change data/.test(refused.stderr)], [1, true]);
+  assert.equal((await replayed(proxied, file, '--reads-only')).code, 0);
+  assert.doesNotMatch(await templates(), /Again/);
+  const dry = await replayed(proxied, file, '--copy', '--dry-run');
+  assert.match(dry.stdout, /13 exchanges, 1 of them change data/);
+  assert.equal((await replayed(proxied, file, '--copy')).code, 0);
+  assert.match(await templates(), /Again &amp; again/);
+});
+
+test('a call of an account whose user_id is not given is left out', async (t) => {
+  const proxied = await startProxied(t, sqlite, { key: Buffer.from('another key') });
+  const file = await recordedFile(proxied, false);
+  const { code, stdout } = await replayed(proxied, file);
+  assert.deepEqual([code, /Sent 0\. Left out: 12 account without a user_id/.test(stdout)], [1, true]);
+});

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, test } from 'node:test';
+import { accountIdNamed, noteTaken, readEffects } from '../../src/domain/migrated-accounts.ts';
+import { importAccounts } from '../../src/migration/import.ts';
+import { createOldServer } from '../../src/migration/old-server.ts';
+import { syncAccount } from '../../src/migration/sync.ts';
+import { takeOverSchedule } from '../../src/migration/take-over.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { sql } from '../support/opened-database.ts';
+import { type Service, startService } from '../support/service.ts';
+import { ODD_DIALECT } from './odd-dialect.ts';
+import { type OldAccount, runSchedule } from './old-server/accounts.ts';
+import { sampleData, USER_IDS } from './old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from './old-server/server.ts';
+import { ODD_WAYS } from './old-server/ways.ts';
+
+const NOW = Date.UTC(2026, 10, 15, 12);
+const [ALPHA] = USER_IDS;
+
+onEveryEngine('migrate schedule take-over and sync', (engine) => {
+  let service: Service;
+  let old: OldServerProcess;
+  let account: bigint;
+  const dependencies = async () => {
+    const client = createOldServer({ url: old.url, dialect: ODD_DIALECT });
+    const { database, archive } = service.app;
+    const effects = await readEffects(database, client.url);
+    const sendingOf = async () => ({ region: 'ZA', timeZone: null, quietHours: null });
+    const clock = { now: () => service.clock.now };
+    return { database, archive, old: client, dialect: ODD_DIALECT, effects, ...clock, sendingOf, tryForMs: 3_600_000 };
+  };
+  beforeEach(async () => {
+    service = await startService(engine, 'empty');
+    old = await startOldServer(sampleData(NOW, { messages: 12 }), ODD_WAYS);
+    await importAccounts(await dependencies(), [{ line: 1, userId: ALPHA }]);
+    account = (await accountIdNamed(service.app.database, 'alpha')) as bigint;
+  });
+  afterEach(async () => {
+    await service.stop();
+    await old.close();
+  });
+  const alpha = (): OldAccount => old.data.accounts[0] as OldAccount;
+  const takeOver = async (dryRun = false) => {
+    const { messages } = await takeOverSchedule(await dependencies(), ALPHA, { dryRun });
+    return messages.map(({ id, outcome }) => `${id} ${outcome}`);
+  };
+  const sync = async (everything = false) =>
+    syncAccount(await dependencies(), { account, username: 'alpha', userId: ALPHA }, { everything });
+  const armed = async (): Promise<number[]> => {
+    const rows = await service.app.database.all(
+      sql<{ account: bigint }, { message_id: bigint }>(
+        'select message_id from dispatch where account_id = :account order by message_id',
+      ),
+      { account },
+    );
+    return rows.map(({ message_id }) => Number(message_id));
+  };
+
+  test('each message is deleted there and armed here, once', async () => {
+    assert.deepEqual(await takeOver(true), ['9000 would-arm', '9001 would-arm', '9002 would-arm', '9003 would-arm']);
+    assert.equal(alpha().scheduled.length, 4);
+    assert.deepEqual(await armed(), []);
+    assert.deepEqual(await takeOver(), ['9000 armed', '9001 armed', '9002 armed', '9003 armed']);
+    assert.equal(alpha().scheduled.length, 0);
+    assert.deepEqual(await armed(), [9000, 9001, 9002, 9003]);
+    assert.deepEqual(await takeOver(), []);
+    await sync(true);
+    assert.deepEqual(await armed(), [9000, 9001, 9002, 9003], 'a sync took back what was taken over');
+  });
+
+  test('without an answer to the delete, a message is held and listed as unsure, and never armed', async () => {
+    let calls = 0;
+    old.onCall = (operation) => {
+      if (operation === 'compose.DeleteScheduledMessage' && ++calls === 2) old.cutsFor = 1;
+    };
+    await assert.rejects(takeOver(), /does not answer/);
+    old.onCall = () => {};
+    assert.deepEqual(await takeOver(), ['9000 armed', '9001 unsure', '9002 armed', '9003 armed']);
+    assert.deepEqual(await armed(), [9000, 9002, 9003]);
+    assert.deepEqual(await takeOver(), ['9001 unsure']);
+  });
+
+  test('after a kill between the answer and arming, the next run arms it', async () => {
+    alpha().scheduled = alpha().scheduled.filter(({ id }) => id !== 9000);
+    await noteTaken(service.app.database, account, 9000n, 'deleted', NOW);
+    assert.equal((await takeOver())[0], '9000 armed');
+    assert.deepEqual(await armed(), [9000, 9001, 9002, 9003]);
+  });
+
+  test('what the old server has sent in between is not armed', async () => {
+    runSchedule(old.data, NOW + 86_400_000);
+    assert.deepEqual(await takeOver(), ['9000 gone', '9001 armed', '9002 armed', '9003 armed']);
+    assert.deepEqual(await armed(), [9001, 9002, 9003]);
+    assert.deepEqual(
+      old.data.deliveries.filter(({ username }) => username === 'alpha').map(({ id }) => id),
+      [9000],
+    );
+  });
+
+  test('what cannot be sent from here stays at the old server', async () => {
+    (alpha().scheduled[1] as { recipient: string }).recipient = 'nobody';
+    await sync();
+    assert.deepEqual(await takeOver(), ['9000 armed', '9001 refused', '9002 armed', '9003 armed']);
+    assert.deepEqual(
+      alpha().scheduled.map(({ id }) => id),
+      [9001],
+    );
+  });
+
+  test('a sync brings over what arrived, and a second one changes nothing', async () => {
+    service.clock.now = NOW + 120_000;
+    const at = NOW + 60_000;
+    alpha().inbox.push({ id: 5_900, sender: '+27831', message: 'new', shortCode: '31222', at, read: false });
+    const times = { sentAt: at, updatedAt: at };
+    const words = { reference: 'r', recipient: '+27832', message: 'out', status: 'Queued' };
+    alpha().sent.push({ id: 7_900, ...words, ...times, marked: false });
+    runSchedule(old.data, NOW + 86_400_000);
+    const report = await sync();
+    assert.deepEqual([report.received, report.sent, report.scheduled, report.fits], [1, 2, 0, true]);
+    assert.match(
+      (await service.call('soap11', 'inbox', 'Unread', { user_id: ALPHA, max_count: '100' })).text,
+      />5900</,
+    );
+    const version = await service.app.database.version(account);
+    const second = await sync();
+    assert.deepEqual([second.received, second.sent, second.scheduled, second.fits], [0, 0, 0, true]);
+    assert.equal(await service.app.database.version(account), version);
+    assert(second.calls <= 9, `${second.calls} calls`);
+    assert.equal(old.data.writes.filter(({ by }) => by !== 'schedule').length, 0);
+  });
+
+  test('a sync brings over later statuses of old messages, and what was deleted there', async () => {
+    const first = alpha().sent[0] as { status: string; updatedAt: number; marked: boolean };
+    Object.assign(first, { status: 'Expired', updatedAt: NOW, marked: false });
+    alpha().inbox.splice(2, 1);
+    const report = await sync();
+    assert.equal(report.fits, true);
+    assert.match((await service.call('soap11', 'sent', 'FetchSentDS', { user_id: ALPHA, max: '100' })).text, /EXPIRED/);
+    const { text } = await service.call('soap11', 'inbox', 'CountRead', { user_id: ALPHA });
+    assert.match(text, new RegExp(`>${alpha().inbox.filter(({ read }) => read).length}<`));
+  });
+
+  test('a message that a client marked here stays read, though the old server lags behind', async () => {
+    const marking = await service.call('soap11', 'inbox', 'MarkMessageAsRead', { user_id: ALPHA, message_id: '5000' });
+    assert.match(marking.text, />true</);
+    assert.equal((await sync()).fits, false);
+    const { text } = await service.call('soap11', 'inbox', 'Unread', { user_id: ALPHA, max_count: '100' });
+    assert.doesNotMatch(text, />5000</);
+  });
+});

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { createMigrationFigures, DAY_MS, latencyOfStep, latencyStep } from '../../src/domain/migration-figures.ts';
+import { type VerdictInput, verdictOf } from '../../src/domain/migration-verdict.ts';
+import { migrationReport, OPERATIONS, reportDocument } from '../../src/operator/migration-report.ts';
+import { openActions } from '../support/actions.ts';
+import { columba, freshPath } from '../support/command.ts';
+import { onEveryEngine } from '../support/engines.ts';
+
+const NOW = Date.UTC(2026, 10, 15, 12);
+const [FIRST = '', ...OTHERS] = OPERATIONS;
+const counted = (name: string, total: number, operation = FIRST) => ({ operation, protocol: 'get', name, total });
+
+/** Everything as it must be. */
+const SAFE: VerdictInput = {
+  counts: [counted('equal', 1_000), counted('old ms 20', 1_000), counted('our ms 20', 1_000)],
+  examples: [],
+  acceptances: OTHERS.map((operation) => ({ operation, by: 'ann', at: NOW })),
+  check: { isEqual: true, at: NOW },
+  operations: OPERATIONS,
+  since: NOW - 7 * DAY_MS,
+};
+const SETTINGS = { days: 7, callsMin: 100 };
+const unmet = (more: Partial<VerdictInput>): string[] =>
+  verdictOf({ ...SAFE, ...more }, SETTINGS)
+    .rules.filter(({ isMet }) => !isMet)
+    .map(({ name }) => name);
+const withCounts = (...more: VerdictInput['counts']) => ({ counts: [...SAFE.counts, ...more] });
+
+/** An operation that nobody accepted. */
+const FEW = 'sent.FetchSentDS';
+const REST = SAFE.acceptances.filter(({ operation }) => operation !== FEW);
+
+describe('verdict', () => {
+  test('it is safe only where every rule is met', () => {
+    assert.equal(verdictOf(SAFE, SETTINGS).isSafe, true);
+    assert.deepEqual(unmet({}), []);
+  });
+
+  const BROKEN: Readonly<Record<string, [Partial<VerdictInput>, string]>> = {
+    'nothing was compared': [{ counts: [] }, 'calls'],
+    'an operation in use has too few calls': [{ ...withCounts(counted('equal', 99, FEW)), acceptances: REST }, 'calls'],
+    'an operation was never called and nobody accepted it': [{ acceptances: SAFE.acceptances.slice(1) }, 'unseen'],
+    'one answer of a thousand is different': [withCounts(counted('different', 1)), 'different'],
+    'Columba failed once': [withCounts(counted('failed', 1)), 'failed'],
+    'lag is half a percent': [withCounts(counted('lag', 6)), 'lag'],
+    'one call was dropped': [withCounts(counted('dropped', 1)), 'dropped'],
+    'nobody checked the contents': [{ check: null }, 'check'],
+    'the check is older than the period': [{ check: { isEqual: true, at: NOW - 8 * DAY_MS } }, 'check'],
+    'the contents differ': [{ check: { isEqual: false, at: NOW } }, 'check'],
+    'Columba is slower': [withCounts(counted('our ms 40', 1_000)), 'latency'],
+  };
+  for (const [name, [more, rule]] of Object.entries(BROKEN)) {
+    test(`it is not safe where ${name}`, () => {
+      const { isSafe } = verdictOf({ ...SAFE, ...more }, SETTINGS);
+      assert.equal(isSafe, false);
+      assert.ok(unmet(more).includes(rule));
+    });
+  }
+
+  test('an operation with few calls is safe where a person accepted it by name', () => {
+    assert.deepEqual(unmet(withCounts(counted('equal', 99, FEW))), []);
+  });
+
+  test('latencies are counted in steps of 19 percent', () => {
+    for (const ms of [0.2, 1, 3, 47, 1_234, 60_000]) {
+      const step = latencyOfStep(latencyStep(ms));
+      assert.ok(step >= ms && step <= Math.max(1, ms * 1.2), `${ms}: ${step}`);
+    }
+  });
+});
+
+onEveryEngine('figures of a migration', (engine) => {
+  test('counts of two nodes add up, and days outside of the period do not count', async (t) => {
+    const { database, clock } = await openActions(engine, t);
+    const figures = createMigrationFigures(database, () => clock.now);
+    await figures.add([counted('equal', 5)], [{ ...counted('different', 1), example: 'old', at: clock.now }]);
+    clock.now += 3 * DAY_MS;
+    await Promise.all([figures.add([counted('equal', 2)], []), figures.add([counted('equal', 3)], [])]);
+    assert.deepEqual((await figures.since(1)).counts, [counted('equal', 5)]);
+    assert.deepEqual((await figures.since(7)).counts, [counted('equal', 10)]);
+    clock.now += 100 * DAY_MS;
+    await figures.removeOld();
+    assert.deepEqual(await figures.since(200), { counts: [], examples: [] });
+  });
+
+  test('examples of one outcome are replaced, so they stay few', async (t) => {
+    const { database, clock } = await openActions(engine, t);
+    const figures = createMigrationFigures(database, () => clock.now);
+    for (let index = 0; index < 10; index++) {
+      await figures.add([], [{ ...counted('different', 1), example: `example ${index}`, at: clock.now }]);
+    }
+    const { examples } = await figures.since(1);
+    assert.equal(examples.length, 3);
+    assert.ok(examples.some(({ example }) => example === 'example 9'));
+  });
+});
+
+onEveryEngine('actions of a migration', (engine) => {
+  test('stages are set, listed and refused as the proxy needs them, and the audit has the change', async (t) => {
+    const { run, account, refusal } = await openActions(engine, t);
+    await account('acme');
+    const set = (stage: string, more = {}, query = {}) => ({
+      params: { username: 'acme' },
+      body: { stage, ...more },
+      query,
+    });
+    assert.deepEqual(await run('migrate stage', set('compare')), {
+      username: 'acme',
+      before: 'record',
+      stage: 'compare',
+    });
+    await run('migrate stage', set('alone', {}, { dry_run: 'true' }));
+    const { items } = await run('migrate stages');
+    assert.deepEqual(items, [{ username: 'acme', stage: 'compare', changedAt: new Date(NOW).toISOString() }]);
+    await run('migrate stage', set('alone'));
+    const problem = await refusal('migrate stage', set('record'));
+    assert.deepEqual([problem.kind, /no way back without loss/.test(problem.message)], ['conflict', true]);
+    await run('migrate stage', set('record', { force: true }));
+    assert.equal(
+      (await refusal('migrate stage', { ...set('lead'), params: { username: 'nobody' } })).kind,
+      'not-found',
+    );
+    const entries = (await run('audit list')).items as { action: string; target: string }[];
+    assert.deepEqual(
+      entries
+        .filter(({ action }) => action === 'migrate stage')
+        .map(({ target }) => target)
+        .sort(),
+      ['acme/alone', 'acme/compare', 'acme/record'],
+    );
+  });
+
+  test('the report has the default stage, the rules and what was accepted by name', async (t) => {
+    const { run, refusal } = await openActions(engine, t);
+    await run('migrate default-stage', { body: { stage: 'compare' } });
+    await run('migrate accept', { params: { operation: 'account.FetchGroups' } });
+    const report = await run('migrate report');
+    assert.deepEqual([report.isSafe, report.defaultStage, report.days], [false, 'compare', 7]);
+    assert.equal(report.acceptances[0].operation, 'account.FetchGroups');
+    assert.equal(report.neverSeen.length, 31);
+    assert.equal((await refusal('migrate accept', { params: { operation: 'account.Nothing' } })).kind, 'bad-argument');
+    await run('migrate withdraw', { params: { operation: 'account.FetchGroups' } });
+    const again = await refusal('migrate withdraw', { params: { operation: 'account.FetchGroups' } });
+    assert.equal(again.kind, 'not-found');
+  });
+
+  test('the page of the report escapes what it shows, and may load nothing', async (t) => {
+    const { database, clock } = await openActions(engine, t);
+    const figures = createMigrationFigures(database, () => clock.now);
+    const example = { ...counted('different', 1), example: '<script>alert(1)</script>', at: clock.now };
+    await figures.add([counted('different', 1), counted('mask header-date', 4)], [example]);
+    const page = reportDocument(await migrationReport(database, () => clock.now, SETTINGS));
+    assert.doesNotMatch(page, /<script/);
+    assert.match(page, /&#60;script&#62;/);
+    assert.match(
+      page,
+      /Content-Security-Policy" content="default-src 'none'; style-src 'sha256-[\w+/]+='; base-uri 'none'/,
+    );
+    assert.match(page, /header-date/);
+    assert.match(page, /@media print/);
+  });
+});
+
+test('columba migrate verdict ends with 1 while it is not safe, and writes the page', async () => {
+  const env = { COLUMBA_DATABASE: `sqlite:${freshPath('db')}` };
+  await columba(['account', 'add', 'acme'], { env });
+  const page = freshPath('html');
+  const { code, stdout } = await columba(['migrate', 'verdict', '--days', '14', '--html', page], { env });
+  assert.equal(code, 1);
+  assert.match(stdout, /^Not safe yet, by the last 14 days\.\nNO {3}calls {5}nothing was compared\n/);
+  assert.match(readFileSync(page, 'utf8'), /<h1>Migration report<\/h1>/);
+  const json = await columba(['migrate', 'verdict', '--json'], { env });
+  assert.deepEqual([json.code, JSON.parse(json.stdout).isSafe], [1, false]);
+});
