@@ -13,8 +13,8 @@ import { median, quantile, ratios, withSpread } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
- * The console of an account with a million messages: what a page costs beside that of an account with ten, acting on all
- * messages, and what clients of the contract notice of open tabs.
+ * The console of an account with a million messages. What does a page cost beside that of an account with ten? How long
+ * does an act on all messages take? What do clients of the contract notice of open tabs?
  */
 const MESSAGES = numberFrom('MESSAGES', 1_000_000);
 const FEW = 10;

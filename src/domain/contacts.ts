@@ -95,7 +95,7 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       return first;
     },
 
-    /** The same for the numbers of a page, by one statement. Numbers without a contact are not in it. */
+    /** The same for the numbers of a page, by one statement. What has no contact is not in it. */
     async withSameNumbers(account: AccountKey, numbers: readonly string[]): Promise<Map<string, Contact>> {
       const found = new Map<string, Contact>();
       const wanted = [...new Set(numbers)].filter(hasDigit);

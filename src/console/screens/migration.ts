@@ -46,6 +46,8 @@ const HERE = '/console/migration';
 const STAGES = Object.keys(texts.stageNames);
 const DAYS_MAX = 90;
 const CALLS_MAX = 1_000_000;
+/** The lists further down and the report to print have all of it. */
+const DETAIL_LENGTH_MAX = 120;
 
 /** The settings of the verdict in the address; what is no such number is left out. */
 function settingsOf({ query }: Visit): { days?: string; calls?: string } {
@@ -79,7 +81,7 @@ function verdict({ zone }: Visit, { isSafe, days, rules, waitingWrites: { total,
     cells: [
       html`${RULES[name]}`,
       html`<span class="${isMet ? 'good' : 'bad'}">${isMet ? texts.met : texts.unmet}</span>`,
-      html`${detail}`,
+      html`${detail.length > DETAIL_LENGTH_MAX ? `${detail.slice(0, DETAIL_LENGTH_MAX)} …` : detail}`,
     ],
   }));
   const said = isSafe ? texts.safe(days) : texts.unsafe(days);
