@@ -7,16 +7,22 @@ export interface Html {
 }
 type Content = Html | string | number | readonly Content[];
 
+/** A page of a list has some thousand pieces, so it is a loop and not a chain of arrays. */
 export function html(pieces: TemplateStringsArray, ...contents: Content[]): Html {
-  return {
-    html: pieces
-      .map((piece, index) => piece + (index < contents.length ? render(contents[index] as Content) : ''))
-      .join(''),
-  };
+  let text = pieces[0] as string;
+  for (let index = 0; index < contents.length; index += 1) {
+    text += render(contents[index] as Content) + (pieces[index + 1] as string);
+  }
+  return { html: text };
 }
 
+const SPECIAL = /[&<>"']/;
+
 function render(content: Content): string {
-  if (typeof content === 'string') return content.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  if (typeof content === 'string') {
+    if (!SPECIAL.test(content)) return content;
+    return content.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  }
   if (typeof content === 'number') return String(content);
   return 'html' in content ? content.html : content.map(render).join('');
 }

@@ -3,7 +3,7 @@ import { type Html, html } from '../html.ts';
 import type { Visit } from './visit.ts';
 import { party } from './words.ts';
 
-/** Names of numbers that the account's contacts know. Each number is looked up once. */
+/** Names of numbers that the account's contacts know. All are looked up at once. */
 export type ContactNames = (number: string | null) => string | null;
 
 export async function contactNames(
@@ -11,15 +11,20 @@ export async function contactNames(
   numbers: readonly (string | null)[],
 ): Promise<ContactNames> {
   const contacts = createContacts(services.database, domain.region);
-  const names = new Map<string, string | null>();
-  for (const number of new Set(numbers)) {
-    if (number === null || names.has(number)) continue;
-    const found = await contacts.withSameNumber(account.id, number);
-    const name = [found?.name, found?.surname].filter(Boolean).join(' ');
-    names.set(number, name === '' ? null : name);
+  const found = await contacts.withSameNumbers(
+    account.id,
+    numbers.flatMap((number) => (number === null ? [] : [number])),
+  );
+  const names = new Map<string, string>();
+  for (const [number, { name, surname }] of found) {
+    const shown = [name, surname].filter(Boolean).join(' ');
+    if (shown !== '') names.set(number, shown);
   }
   return (number) => (number === null ? null : (names.get(number) ?? null));
 }
+
+export const conversationWith = (base: string, number: string): string =>
+  `${base}/conversation?with=${encodeURIComponent(number)}`;
 
 /** A link to the conversation with a number, by its name where it has one. */
 export function withLink(base: string, number: string | null, names: ContactNames): Html {
@@ -27,5 +32,5 @@ export function withLink(base: string, number: string | null, names: ContactName
   const name = names(number);
   const shown =
     name === null ? party(number) : html`<bdi>${name}</bdi> <span class="quiet"><bdi>${number}</bdi></span>`;
-  return html`<a href="${base}/conversation?${new URLSearchParams({ with: number }).toString()}">${shown}</a>`;
+  return html`<a href="${conversationWith(base, number)}">${shown}</a>`;
 }

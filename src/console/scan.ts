@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Cursor, LAST } from '../domain/cursor.ts';
 
 /**
@@ -48,6 +49,9 @@ export async function scan<R>({
   const atOnce = isWanted ? READ_AT_ONCE : rowsMax + 1;
   let read = 0;
   for (let cursor = after; ; ) {
+    // The embedded database answers within a turn of the event loop. Calls of the contract come
+    // between two pieces of a search.
+    if (read > 0) await nextTurn();
     const found = await page(atOnce, cursor);
     for (const row of found) {
       if (isBeyond?.(row)) return { rows, next: null, read, isCut: false };

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../bounded-map.ts';
 import { type Html, html } from '../html.ts';
 
 /** How values are shown to people: times in a zone, grouped numbers, texts of strangers. */
@@ -8,30 +9,38 @@ export const grouped = (value: number | bigint | string): string => BigInt(value
 export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
   `${grouped(count)} ${BigInt(count) === 1n ? one : many}`;
 
-const formats = new Map<string, Intl.DateTimeFormat>();
-function formatOf(zone: string): Intl.DateTimeFormat {
-  const known = formats.get(zone);
-  if (known) return known;
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone: zone,
-    year: 'numeric',
-    month: 'short',
-    day: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23',
-  });
-  if (formats.size < 500) formats.set(zone, format);
-  return format;
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+/** Of zones and days on which the offset does not change. */
+const offsets = new BoundedMap<string, number>(5_000);
+
+/** By how much the clocks of a zone are ahead of UTC. Asking Intl for each row takes 15 µs. */
+function offsetOf(at: number, zone: string): number {
+  if (zone === 'UTC') return 0;
+  const day = Math.floor(at / DAY_MS);
+  const key = `${zone}/${day}`;
+  const known = offsets.get(key);
+  if (known !== undefined) return known;
+  const offset = offsetAt(day * DAY_MS, zone);
+  if (offset !== offsetAt((day + 1) * DAY_MS - 1, zone)) return offsetAt(at, zone);
+  offsets.set(key, offset);
+  return offset;
 }
+const offsetAt = (at: number, zone: string): number =>
+  Date.parse(`${localTime(at, zone)}:00Z`) - Math.floor(at / MINUTE_MS) * MINUTE_MS;
+
+const two = (value: number): string => (value < 10 ? `0${value}` : String(value));
 
 /** An instant, or its RFC 3339 form, as `16 Nov 2026, 14:05:00`. */
 export function time(at: number | string | null, zone: string): Html {
   if (at === null) return html`<span class="quiet">–</span>`;
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return html`<span class="quiet">–</span>`;
-  return html`<time datetime="${date.toISOString()}">${formatOf(zone).format(date)}</time>`;
+  const local = new Date(date.getTime() + offsetOf(date.getTime(), zone));
+  const day = `${local.getUTCDate()} ${MONTHS[local.getUTCMonth()] ?? ''} ${local.getUTCFullYear()}`;
+  const clock = `${two(local.getUTCHours())}:${two(local.getUTCMinutes())}:${two(local.getUTCSeconds())}`;
+  return html`<time datetime="${date.toISOString()}">${day}, ${clock}</time>`;
 }
 
 /** A day that is known without its time, as `16 Nov 2026`. */
@@ -48,7 +57,16 @@ export function day(at: string | null): Html {
 
 /** `2026-11-16T14:05` in a zone, as a field of the type datetime-local has it. */
 export function localTime(at: number, zone: string): string {
-  const parts = new Intl.DateTimeFormat('en-CA', {
+  const parts = formatOf(zone).formatToParts(at);
+  const of = (type: string) => parts.find((part) => part.type === type)?.value ?? '00';
+  return `${of('year').padStart(4, '0')}-${of('month')}-${of('day')}T${of('hour')}:${of('minute')}`;
+}
+
+const formats = new BoundedMap<string, Intl.DateTimeFormat>(500);
+function formatOf(zone: string): Intl.DateTimeFormat {
+  const known = formats.get(zone);
+  if (known) return known;
+  const format = new Intl.DateTimeFormat('en-CA', {
     timeZone: zone,
     year: 'numeric',
     month: '2-digit',
@@ -56,9 +74,9 @@ export function localTime(at: number, zone: string): string {
     hour: '2-digit',
     minute: '2-digit',
     hourCycle: 'h23',
-  }).formatToParts(at);
-  const of = (type: string) => parts.find((part) => part.type === type)?.value ?? '00';
-  return `${of('year').padStart(4, '0')}-${of('month')}-${of('day')}T${of('hour')}:${of('minute')}`;
+  });
+  formats.set(zone, format);
+  return format;
 }
 
 const LOCAL = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2}))?$/;
@@ -99,12 +117,18 @@ const EACH_UNSHOWN = new RegExp(`(${UNSHOWN.source})`, 'u');
 /** The text of a message. Characters that cannot be shown are marked with their number. */
 export function messageText(text: string | null, lengthMax = Number.POSITIVE_INFINITY): Html {
   if (text === null || text === '') return html`<span class="quiet">(no text)</span>`;
-  const cut = [...text].length > lengthMax ? `${[...text].slice(0, lengthMax).join('')}…` : text;
+  // No text has more characters than UTF-16 units, and most have fewer than the limit.
+  const cut = text.length > lengthMax ? shortened(text, lengthMax) : text;
   if (!UNSHOWN.test(cut)) return html`<bdi>${cut}</bdi>`;
   const pieces = cut
     .split(EACH_UNSHOWN)
     .map((piece) => (UNSHOWN.test(piece) && [...piece].length === 1 ? unshown(piece) : piece));
   return html`<bdi>${pieces}</bdi>`;
+}
+
+function shortened(text: string, lengthMax: number): string {
+  const characters = [...text];
+  return characters.length > lengthMax ? `${characters.slice(0, lengthMax).join('')}…` : text;
 }
 
 function unshown(character: string): Html {

@@ -1,6 +1,7 @@
 import { hasDigit, numberEnd, sameNumber } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/contacts.ts';
+import { recordsOf } from '../store/statements/json.ts';
 import { FIRST_ID, LAST_ID, pages } from './cursor.ts';
 
 export interface Contact {
@@ -31,6 +32,16 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       if (found) return toContact(found);
     }
     return null;
+  }
+
+  /** Reading a number takes 20 times as long as a look for its end, so most are never read. */
+  async function bestOf(account: AccountKey, number: string, rows: readonly sql.ContactRow[]): Promise<Contact | null> {
+    if (rows.length === 0) return null;
+    const { matches } = sameNumber(number, await regionOfAccount(account));
+    const [first] = rows
+      .filter(({ mobile }) => matches(mobile))
+      .sort((one, other) => (one.contact_id < other.contact_id ? -1 : 1));
+    return first ? toContact(first) : null;
   }
 
   /** Changes all of the contacts, or none if `count` does not find each of them. */
@@ -84,6 +95,23 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       return first;
     },
 
+    /** The same for the numbers of a page, by one statement. What has no contact is not in it. */
+    async withSameNumbers(account: AccountKey, numbers: readonly string[]): Promise<Map<string, Contact>> {
+      const found = new Map<string, Contact>();
+      const wanted = [...new Set(numbers)].filter(hasDigit);
+      const ends = recordsOf([...new Set(wanted.map(numberEnd))].map((end) => [end]));
+      const rows =
+        wanted.length === 0 ? [] : await database.all(sql.contactsByEnds, { account, ends, limit: NAMED_MAX });
+      const byEnd = Map.groupBy(rows, ({ mobile }) => numberEnd(mobile ?? ''));
+      for (const number of wanted) {
+        const contact = isShort(number)
+          ? await this.withSameNumber(account, number)
+          : await bestOf(account, number, byEnd.get(numberEnd(number)) ?? []);
+        if (contact) found.set(number, contact);
+      }
+      return found;
+    },
+
     /** Lists groups by id, after the group `after`. */
     async groups(account: AccountKey, limit: number, after?: ContactGroup): Promise<ContactGroup[]> {
       const from = after ? BigInt(after.id) + 1n : FIRST_ID;
@@ -121,6 +149,11 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       ),
   };
 }
+
+/** Candidates for the numbers of a page. */
+const NAMED_MAX = 1_000;
+/** The end of a short number may contain what stands before it, see sms/numbers.ts. */
+const isShort = (number: string): boolean => number.replace(/\D/g, '').length <= 8;
 
 // Of a million contacts, one or two have the same last 6 digits.
 const CANDIDATES = 100;

@@ -43,7 +43,8 @@ onEveryEngine('compose, check and send', (engine) => {
   const KEY = 'a'.repeat(32);
   const ROWS = engine.name === 'sqlite' ? 10_000 : 2_000;
   const SHOWN = ROWS.toLocaleString('en');
-  const check = (client: ConsoleClient, fields: Fields) => client.post('/console/compose/check', { key: KEY, ...fields });
+  const check = (client: ConsoleClient, fields: Fields) =>
+    client.post('/console/compose/check', { key: KEY, ...fields });
 
   test('the check names every refused number with its line, and nothing is sent yet', async (t) => {
     const { api, client } = await opened(t);
@@ -100,7 +101,10 @@ onEveryEngine('compose, check and send', (engine) => {
     };
     const cookie = (await post(link, '')).headers.getSetCookie()[0]?.split(';')[0] ?? '';
     const fields = { key: KEY, text: 'Now', to: '0825550201', recipients: '0825550201' };
-    assert.match(await (await post('/console/compose/check', cookie, fields)).text(), /<dt>To be sent<\/dt><dd>at once</);
+    assert.match(
+      await (await post('/console/compose/check', cookie, fields)).text(),
+      /<dt>To be sent<\/dt><dd>at once</,
+    );
     const sentAtOnce = await post('/console/compose/send', cookie, fields);
     assert.equal(sentAtOnce.headers.get('location'), '/console/sent?notice=accepted&count=1');
   });
@@ -147,6 +151,18 @@ onEveryEngine('compose, check and send', (engine) => {
     assert.ok(text.includes('>0825550201\n0825550202</textarea>'));
     for (const kept of ['value="2026-11-16T10:00"', 'value="r-1"', `value="${KEY}"`, `value="${group.id}" checked`])
       assert.ok(text.includes(kept), kept);
+  });
+
+  test('a template is put into the text, and nothing that was typed is lost', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'template add', { params: { username: 'acme' }, body: { text: 'Your order is ready.' } });
+    const [, template = ''] =
+      /<option value="(\d+)">Your order/.exec((await client.get('/console/compose')).text) ?? [];
+    const typed = { to: '0825550201', text: 'Hello!', reference: 'r-1' };
+    const { text } = await check(client, { ...typed, template, act: 'template' });
+    for (const kept of ['>0825550201</textarea>', '>Hello!\nYour order is ready.</textarea>', 'value="r-1"', KEY])
+      assert.ok(text.includes(kept), kept);
+    assert.match((await check(client, { ...typed, template: '', act: 'template' })).text, /1 message will go/);
   });
 
   test('what is wrong is told on the form, with everything that was typed', async (t) => {

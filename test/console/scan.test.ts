@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readCursor, SEARCHED_ROWS_MAX, scan, writeCursor } from '../../src/console/scan.ts';
-import { instantOf, localTime, messageText } from '../../src/console/words.ts';
+import { instantOf, localTime, messageText, time } from '../../src/console/words.ts';
 
 /** Rows with falling times, as a list with the newest first has them. */
 const list = (length: number) =>
@@ -57,6 +57,20 @@ describe('words', () => {
     assert.equal(localTime(Date.UTC(2026, 10, 15, 22), 'Africa/Johannesburg'), '2026-11-16T00:00');
     for (const text of ['', 'soon', '2026-13-01T00:00', '2026-02-30', '2026-01-01T25:00'])
       assert.equal(instantOf(text, 'UTC'), null);
+  });
+
+  test('times are shown in their zone, also on the days on which its clocks change', () => {
+    const shown = (iso: string, zone: string) => time(iso, zone).html.replace(/<[^>]+>/g, '');
+    assert.equal(shown('2026-11-16T12:05:09.999Z', 'UTC'), '16 Nov 2026, 12:05:09');
+    assert.equal(shown('2026-10-25T00:59:59Z', 'Europe/Berlin'), '25 Oct 2026, 02:59:59');
+    assert.equal(shown('2026-10-25T01:00:00Z', 'Europe/Berlin'), '25 Oct 2026, 02:00:00');
+    assert.equal(shown('2026-12-31T22:30:00Z', 'Africa/Johannesburg'), '1 Jan 2027, 00:30:00');
+    assert.equal(shown('2026-09-01T00:00:00Z', 'Asia/Kolkata'), '1 Sep 2026, 05:30:00');
+    for (let at = Date.UTC(2026, 2, 28); at < Date.UTC(2026, 2, 30); at += 1_000_000) {
+      const expected = new Date(at).toLocaleTimeString('en-GB', { timeZone: 'America/New_York', hourCycle: 'h23' });
+      assert.ok(shown(new Date(at).toISOString(), 'America/New_York').endsWith(expected));
+    }
+    assert.match(time('no time', 'UTC').html, /–/);
   });
 
   test('characters that cannot be shown are marked, and tags are text', () => {

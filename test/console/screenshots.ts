@@ -4,6 +4,7 @@ import { chromium as launcher } from 'playwright-core';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { engines } from '../support/engines.ts';
 import { act, linkFor } from './console-client.ts';
+import { addFigures } from './migration-figures.ts';
 
 /** Makes the pictures of docs/: `node bin/node.cjs test/console/screenshots.ts [CHROMIUM]`. */
 
@@ -17,6 +18,8 @@ mkdirSync(DOCS, { recursive: true });
 const shot = (name: string) => page.screenshot({ path: `${DOCS}console-${name}.png` });
 
 const params = { username: 'acme' };
+await addFigures(api);
+await act(api, 'connector put', { params: { name: 'carrier' }, body: { kind: 'loopback', isDefault: true } });
 await act(api, 'account change', { params, body: { timeZone: 'Africa/Johannesburg' } });
 await page.goto(api.address + (await linkFor(api, params)));
 await page.getByRole('button', { name: 'Sign in' }).click();
@@ -38,5 +41,7 @@ await page.context().clearCookies();
 await page.goto(api.address + (await linkFor(api, { operator: 'ann' })));
 await page.getByRole('button', { name: 'Sign in' }).click();
 await shot('operator');
+await page.goto(`${api.address}/console/migration`);
+await shot('migration');
 await browser.close();
 await api.stop();

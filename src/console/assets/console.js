@@ -3,6 +3,8 @@
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const one = (selector, within = document) => within.querySelector(selector);
 const live = one('#live');
+/** Texts for people are with all other texts, on the server. */
+const words = document.body.dataset;
 
 const POLL_MS = 5_000;
 const POLL_MS_MAX = 60_000;
@@ -16,12 +18,11 @@ function parsed(text) {
 
 /** For people who do not see the page: "3 new messages". */
 function say(count) {
-  const { newOne, newMany } = document.body.dataset;
-  live.textContent = count === 1 ? newOne : newMany.replace('{count}', count);
+  live.textContent = count === 1 ? words.sayNewOne : words.sayNewMany.replace('{count}', count);
 }
 
 function signedOut() {
-  live.textContent = document.body.dataset.signedOut;
+  live.textContent = words.saySignedOut;
   live.className = 'note problem';
 }
 
@@ -44,7 +45,7 @@ function poll(container) {
   });
 
   function offer(count) {
-    show.textContent = document.body.dataset.show.replace('{count}', count);
+    show.textContent = words.sayShow.replace('{count}', count);
     show.hidden = count === 0;
   }
 
@@ -155,12 +156,11 @@ window.addEventListener('pageshow', () => {
 for (const copied of navigator.clipboard ? all('[data-copy]') : []) {
   const button = document.createElement('button');
   button.type = 'button';
-  const { copy, copied: done, notCopied } = document.body.dataset;
-  button.textContent = copy;
+  button.textContent = words.sayCopy;
   button.addEventListener('click', async () => {
     button.textContent = await navigator.clipboard.writeText(copied.textContent).then(
-      () => done,
-      () => notCopied,
+      () => words.sayCopied,
+      () => words.sayNotCopied,
     );
   });
   copied.after(' ', button);

@@ -13,6 +13,8 @@ import { CHECK_BYTES_MAX, checkMessage, sendMessage } from './check.ts';
 const TEXT_LENGTH_MAX = 10_000;
 const GROUPS_MAX = 500;
 const CHARACTERS_MAX = 5;
+/** Of the numbers in an address, such as those of selected contacts. */
+const ADDRESS_NUMBERS_MAX = 2_000;
 
 /** The key of what is written here: sent twice with the same content, it is sent once. */
 const newKey = (): string => randomBytes(16).toString('hex');
@@ -30,15 +32,19 @@ interface Typed {
   readonly fileName: string;
 }
 
-async function typedInAddress({ query, domain, account }: Visit): Promise<Typed> {
-  const template = /^\d{1,19}$/.test(query.get('template') ?? '') ? BigInt(query.get('template') as string) : null;
-  const found =
-    template === null
-      ? undefined
-      : (await domain.templates.all(account.id, GROUPS_MAX)).find(({ position }) => position === template);
+/** '' where there is no such template. */
+async function templateText({ domain, account }: Visit, position: string): Promise<string> {
+  if (!/^\d{1,19}$/.test(position)) return '';
+  const all = await domain.templates.all(account.id, GROUPS_MAX);
+  return all.find((each) => each.position === BigInt(position))?.text ?? '';
+}
+
+async function typedInAddress(visit: Visit): Promise<Typed> {
+  const { query } = visit;
+  const text = await templateText(visit, query.get('template') ?? '');
   const groups = query.get('group') ? [query.get('group') as string] : [];
   const others = { when: '', notAfter: '', reference: '', fileNumbers: '', fileName: '' };
-  return { key: newKey(), to: (query.get('to') ?? '').slice(0, 1_000), groups, text: found?.text ?? '', ...others };
+  return { key: newKey(), to: (query.get('to') ?? '').slice(0, ADDRESS_NUMBERS_MAX), groups, text, ...others };
 }
 
 const typedInForm = ({ form }: Visit): Typed => ({
@@ -66,14 +72,14 @@ async function composePage(visit: Visit, typed: Typed, problem: Problem | null):
       html`<label class="choice"><input type="checkbox" name="group" value="${id}"${typed.groups.includes(String(id)) ? html` checked` : ''}> ${texts.groupSaid(name ?? String(id), total)}</label>`,
   );
   const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.credits(grouped(free))}</p>${problemNote(problem)}
-${templates.length > 0 && typed.text === '' ? templatePicker(base, templates) : ''}
 <form method="post" action="${base}/compose/check" enctype="multipart/form-data" class="fields">
 <input type="hidden" name="key" value="${typed.key}">
-<p><label for="to">${texts.to}</label><textarea id="to" name="to" rows="3" aria-describedby="to-hint">${area(typed.to)}</textarea><span class="hint" id="to-hint">${texts.toHint}</span></p>
+<p><label for="to">${texts.to}</label><textarea id="to" name="to" rows="3" aria-describedby="to-hint">${area(typed.to)}</textarea><span class="hint" id="to-hint">${texts.toHint} <a href="${base}/contacts">${texts.chooseContacts}</a></span></p>
 ${groups.length > 0 ? html`<fieldset><legend>${texts.groups}</legend>${choices}</fieldset>` : ''}
 <p><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
 ${keptFile(typed)}
 <p><label for="text">${texts.text}</label><textarea id="text" name="text" required maxlength="${TEXT_LENGTH_MAX}" data-count="${base}/compose/count" data-output="counter">${area(typed.text)}</textarea><span class="hint" id="counter" aria-live="polite">${typed.text === '' ? '' : countSaid(typed.text)}</span></p>
+${templates.length > 0 ? templatePicker(templates) : ''}
 ${field({ name: 'when', label: texts.when, type: 'datetime-local', value: typed.when, hint: texts.whenHint(zoneName(zone)) })}
 ${field({ name: 'notAfter', label: texts.notAfter, type: 'datetime-local', value: typed.notAfter, hint: texts.notAfterHint })}
 ${field({ name: 'reference', label: texts.reference, value: typed.reference, hint: texts.referenceHint, lengthMax: 200 })}
@@ -83,13 +89,11 @@ ${field({ name: 'reference', label: texts.reference, value: typed.reference, hin
   return page(texts.title, main, { current: 'compose', cacheControl, ...(problem ? { status: 400 } : {}) });
 }
 
-const templatePicker = (
-  base: string,
-  templates: readonly { readonly position: bigint; readonly text: string }[],
-): Html =>
-  html`<form method="get" action="${base}/compose" class="filters"><p><label for="template">${texts.template}</label><select id="template" name="template"><option value="">${texts.noTemplate}</option>${templates.map(
+/** Within the form, so that nothing that was typed is lost. */
+const templatePicker = (templates: readonly { readonly position: bigint; readonly text: string }[]): Html =>
+  html`<p><label for="template">${texts.template}</label><select id="template" name="template"><option value="">${texts.noTemplate}</option>${templates.map(
     ({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`,
-  )}</select></p><p><button>${texts.useTemplate}</button></p></form>`;
+  )}</select> <button name="act" value="template" formnovalidate>${texts.useTemplate}</button></p>`;
 
 function keptFile({ fileNumbers, fileName }: Typed): Html {
   if (fileNumbers === '') return html``;
@@ -120,10 +124,21 @@ const count = async ({ form }: Visit): Promise<View> => ({
 
 const again = (visit: Visit, problem: Problem | null): Promise<View> => composePage(visit, typedInForm(visit), problem);
 
-const check = (visit: Visit): Promise<View> =>
-  visit.form.text('act') === 'back'
-    ? again(visit, null)
-    : checkMessage(visit, visit.form.text('key') || newKey(), again);
+const check = async (visit: Visit): Promise<View> => {
+  const act = visit.form.text('act');
+  if (act === 'back') return again(visit, null);
+  // Enter in a field presses the first button of the form: without a choice it is the check.
+  if (act === 'template' && visit.form.text('template') !== '') return withTemplate(visit);
+  return checkMessage(visit, visit.form.text('key') || newKey(), again);
+};
+
+/** Everything as it was typed, and the template behind the text. */
+async function withTemplate(visit: Visit): Promise<View> {
+  const typed = typedInForm(visit);
+  const template = await templateText(visit, visit.form.text('template'));
+  const text = [typed.text, template].filter((each) => each.trim() !== '').join('\n');
+  return composePage(visit, { ...typed, text }, null);
+}
 
 export const composeRoutes = [
   get('/compose', async (visit) => composePage(visit, await typedInAddress(visit), null)),

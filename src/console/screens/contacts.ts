@@ -3,6 +3,7 @@ import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { isAction } from '../acting.ts';
 import { actOnRows, selectableList, selectedIds } from '../bulk.ts';
+import { conversationWith } from '../contact-names.ts';
 import {
   asking,
   download,
@@ -91,7 +92,7 @@ const rowsOf = ({ base }: Visit, items: readonly ContactOutput[], groupNames: Re
     name: texts.contact(nameOf(contact)),
     cells: [
       html`<bdi>${[contact.name, contact.surname].filter(Boolean).join(' ')}</bdi>`,
-      html`<a href="${base}/conversation?${new URLSearchParams({ with: contact.mobile ?? '' }).toString()}">${contact.mobile ?? ''}</a>`,
+      html`<a href="${conversationWith(base, contact.mobile ?? '')}">${contact.mobile ?? ''}</a>`,
       html`${contact.groupId === null ? html`<span class="quiet">${texts.noGroup}</span>` : (groupNames.get(contact.groupId) ?? contact.groupId)}`,
       html`<a href="${base}/contacts/${contact.id}">${texts.change}<span class="unseen"> ${nameOf(contact)}</span></a>${
         isAction('message send') && contact.mobile

@@ -46,6 +46,8 @@ const HERE = '/console/migration';
 const STAGES = Object.keys(texts.stageNames);
 const DAYS_MAX = 90;
 const CALLS_MAX = 1_000_000;
+/** The lists further down and the report to print have all of it. */
+const DETAIL_LENGTH_MAX = 120;
 
 /** The settings of the verdict in the address; what is no such number is left out. */
 function settingsOf({ query }: Visit): { days?: string; calls?: string } {
@@ -79,7 +81,7 @@ function verdict({ zone }: Visit, { isSafe, days, rules, waitingWrites: { total,
     cells: [
       html`${RULES[name]}`,
       html`<span class="${isMet ? 'good' : 'bad'}">${isMet ? texts.met : texts.unmet}</span>`,
-      html`${detail}`,
+      html`${detail.length > DETAIL_LENGTH_MAX ? `${detail.slice(0, DETAIL_LENGTH_MAX)} …` : detail}`,
     ],
   }));
   const said = isSafe ? texts.safe(days) : texts.unsafe(days);
@@ -88,27 +90,14 @@ function verdict({ zone }: Visit, { isSafe, days, rules, waitingWrites: { total,
 <h2>${texts.rules}</h2>${listOf({ ...texts, title: texts.rules, columns: texts.ruleColumns }, rows)}`;
 }
 
-const COUNTS = [
-  'recorded',
-  'calls',
-  'equal',
-  'order',
-  'lag',
-  'byDesign',
-  'different',
-  'failed',
-  'skipped',
-  'led',
-  'dropped',
-];
+const COUNTS = ['recorded', 'calls', 'equal', 'order', 'lag', 'byDesign', 'different', 'failed', 'dropped'];
 const BAD = ['different', 'failed', 'dropped'];
 
 function operations({ operations: all }: ReportOutput): Html {
   const rows = all.map((each) => ({
     key: `${each.operation} ${each.protocol}`,
     cells: [
-      html`<code>${each.operation}</code>`,
-      html`${each.protocol}`,
+      html`<code>${each.operation}</code> <span class="quiet">${each.protocol}</span>`,
       ...COUNTS.map((name) => {
         const count = Number(each[name] ?? 0);
         return html`<span class="${count > 0 && BAD.includes(name) ? 'bad' : ''}">${grouped(count)}</span>`;
@@ -174,8 +163,8 @@ function unseen({ neverSeen }: ReportOutput): Html {
     (operation) =>
       html`<label class="choice"><input type="checkbox" name="operation" value="${operation}"> <code>${operation}</code></label>`,
   );
-  return html`<h2>${texts.unseen}</h2><p>${texts.unseenLead}</p><form method="post" action="${HERE}/accept" class="fields">
-<fieldset><legend>${texts.unseen}</legend>${choices}</fieldset><button>${texts.accept}</button></form>`;
+  return html`<h2>${texts.unseen}</h2><p>${texts.unseenLead}</p><form method="post" action="${HERE}/accept">
+<fieldset class="columns"><legend>${texts.unseen}</legend>${choices}</fieldset><button>${texts.accept}</button></form>`;
 }
 
 function acceptances({ zone }: Visit, { acceptances: all }: ReportOutput): Html {

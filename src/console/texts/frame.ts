@@ -26,13 +26,13 @@ export const texts = {
   close: 'Close',
   /** For the script, as data attributes of the body. */
   script: {
-    'signed-out': 'You were signed out. What you have typed is still here. Sign in in another tab, then go on.',
-    show: '{count} new – show',
-    'new-one': '1 new message',
-    'new-many': '{count} new messages',
-    copy: 'Copy',
-    copied: 'Copied',
-    'not-copied': 'Not copied',
+    'say-signed-out': 'You were signed out. What you have typed is still here. Sign in in another tab, then go on.',
+    'say-show': '{count} new – show',
+    'say-new-one': '1 new message',
+    'say-new-many': '{count} new messages',
+    'say-copy': 'Copy',
+    'say-copied': 'Copied',
+    'say-not-copied': 'Not copied',
   },
   holder: {
     overview: 'Overview',

@@ -40,7 +40,6 @@ export const texts = {
   operations: 'Operations',
   columns: [
     'Operation',
-    'Protocol',
     'Recorded',
     'Compared',
     'Same',
@@ -49,8 +48,6 @@ export const texts = {
     'By design',
     'Different',
     'Failed',
-    'Skipped',
-    'Answered by Columba',
     'Left out',
     'p95 there',
     'p95 here',

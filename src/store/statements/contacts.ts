@@ -53,6 +53,13 @@ export const contactsByEnd = statement<Page & { end: string }, ContactRow>(
   `${columns} {using contact_by_number_end}
    where account_id = :account and {ending number_key} = :end and contact_id >= :from order by contact_id {limit :limit}`,
 );
+/** The same for several endings at once. `ends`: a record each. */
+export const contactsByEnds = statement<{ account: AccountKey; ends: string; limit: number }, ContactRow>(
+  'contacts.contactsByEnds',
+  `${columns} {using contact_by_number_end}
+   where account_id = :account and {ending number_key} in (select number_end from {records :ends number_end text} as given)
+   {limit :limit}`,
+);
 const groupWithTotal = `select group_id, name,
      (select count(*) from contact
       where contact.account_id = contact_group.account_id and contact.group_id = contact_group.group_id) as total
