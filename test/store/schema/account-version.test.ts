@@ -38,7 +38,7 @@ const NOT_SHOWN = [
   ...'attempt dispatch dispatch_account gateway_message held_incoming held_receipt history'.split(' '),
   ...'id_counter incoming_once ledger movement operator_token receipt_watch recovery_code route'.split(' '),
   ...'second_factor session sign_in_link tally unrouted webhook webhook_attempt webhook_delivery'.split(' '),
-  'user_id_use',
+  ...'user_id_use migration_stage migration_write'.split(' '),
 ];
 
 /** One change of acme for each table, and each kind of change. */
