@@ -38,9 +38,9 @@ const NOT_SHOWN = [
   ...'attempt dispatch dispatch_account gateway_message held_incoming held_receipt history'.split(' '),
   ...'id_counter incoming_once ledger movement operator_token receipt_watch recovery_code route'.split(' '),
   ...'second_factor session sign_in_link tally unrouted webhook webhook_attempt webhook_delivery'.split(' '),
-  ...'user_id_use migrated_account migrated_server migration_acceptance migration_count migration_example migration_stage migration_state migration_write'.split(
-    ' ',
-  ),
+  ...'user_id_use migrated_server migrated_account taken_message migration_stage'.split(' '),
+  ...'migration_state migration_count migration_example migration_acceptance'.split(' '),
+  ...'migration_write'.split(' '),
 ];
 
 /** One change of acme for each table, and each kind of change. */
