@@ -163,7 +163,7 @@ export function createLead(settings: LeadSettings): Lead {
     return delivering;
   };
 
-  /** Accounts whose writes the old server does not take. Their calls do not wait again and again. */
+  /** Accounts whose writes the old server does not take. Their calls do not wait each time. */
   const stuckUntil = new BoundedMap<bigint, number>(STUCK_ACCOUNTS_MAX);
 
   async function drained(account: bigint): Promise<void> {
