@@ -14,6 +14,8 @@ const PROGRAMS = [
   'mixture',
   'growth',
   'dispatch',
+  'proxy',
+  'console',
 ];
 
 for (const program of PROGRAMS) {

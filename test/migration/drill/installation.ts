@@ -1,7 +1,16 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Dialect } from '../../../src/contract/dialect.ts';
+import { createArchive } from '../../../src/domain/archive.ts';
+import { storeReadEffects } from '../../../src/domain/migrated-accounts.ts';
+import { createMigrationFigures } from '../../../src/domain/migration-figures.ts';
+import { createMigrationStages } from '../../../src/domain/migration-stages.ts';
+import { type CheckedAccount, checkAccounts } from '../../../src/migration/check.ts';
+import { type ImportReport, importAccounts } from '../../../src/migration/import.ts';
+import { createOldServer } from '../../../src/migration/old-server.ts';
+import { TESTED } from '../../../src/migration/read-effects.ts';
 import { columba, freshPath, launch, type Outcome } from '../../support/command.ts';
+import { openStore } from '../../support/opened-database.ts';
 import { type OldData, runSchedule } from '../old-server/accounts.ts';
 import { type OldServerProcess, startOldServer } from '../old-server/server.ts';
 import { ODD_WAYS } from '../old-server/ways.ts';
@@ -16,12 +25,25 @@ export interface Installation {
   killProxy(): Promise<void>;
   /** The old server is down for a while: connections are refused, its data stays. */
   oldDown(ms: number): Promise<void>;
+  /** In this process: a process for each command takes longer than all the rest. */
+  setStage(stage: 'compare' | 'lead' | 'alone'): Promise<void>;
+  /** Until the old server has all writes of accounts that Columba leads. */
+  delivered(): Promise<void>;
+  importAll(): Promise<ImportReport>;
+  checkAll(): Promise<CheckedAccount[]>;
   migrate(...args: string[]): Promise<Outcome>;
   /** Starts a command that the drill may kill. */
   launchMigrate(...args: string[]): ReturnType<typeof launch>;
   readonly both: readonly string[];
   stop(): Promise<void>;
 }
+
+type CheckDependencies = Parameters<typeof checkAccounts>[0];
+
+/** As a probe tells before. */
+const NOTHING_MARKS = Object.fromEntries(TESTED.map((name) => [name, 'leaves' as const]));
+/** Every process looks at the stages each second. */
+const STAGE_SEEN_MS = 1_500;
 
 export async function freePort(): Promise<number> {
   const server = createServer();
@@ -38,9 +60,9 @@ export async function createInstallation(
   dialect: Dialect,
 ): Promise<Installation> {
   const [oldPort, columbaPort, proxyPort] = [await freePort(), await freePort(), await freePort()];
-  const [dialectFile, users, folder] = [freshPath('json'), freshPath('txt'), freshPath('recordings')];
+  const [dialectFile, usersFile, folder] = [freshPath('json'), freshPath('txt'), freshPath('recordings')];
   writeFileSync(dialectFile, JSON.stringify(dialect));
-  writeFileSync(users, userIds.join('\n'), { mode: 0o600 });
+  writeFileSync(usersFile, userIds.join('\n'), { mode: 0o600 });
   const env = {
     COLUMBA_DATABASE: database,
     COLUMBA_DIALECT: dialectFile,
@@ -59,7 +81,16 @@ export async function createInstallation(
     running?.child.kill('SIGKILL');
     await running?.ended.catch(() => {});
   };
-  const both = ['--old', old.url, '--users', users, '--rate', '1000'];
+  const store = await openStore(database, Date.now());
+  const stages = createMigrationStages(store, Date.now);
+  const users = userIds.map((userId, index) => ({ line: index + 1, userId }));
+  await storeReadEffects(store, old.url, NOTHING_MARKS, Date.now());
+  const withClient = async <T>(work: (dependencies: CheckDependencies) => Promise<T>): Promise<T> => {
+    const client = createOldServer({ url: old.url, dialect });
+    const common = { database: store, archive: createArchive(store), old: client, dialect, now: Date.now };
+    return work({ ...common, effects: NOTHING_MARKS }).finally(() => client.close());
+  };
+  const both = ['--old', old.url, '--users', usersFile, '--rate', '1000'];
   return {
     url: `http://127.0.0.1:${proxyPort}`,
     get old() {
@@ -86,6 +117,16 @@ export async function createInstallation(
       old.onCall = onCall;
       isOldUp = true;
     },
+    async setStage(stage) {
+      await stages.setDefault(stage, true);
+      await new Promise((resolve) => setTimeout(resolve, STAGE_SEEN_MS));
+    },
+    async delivered() {
+      const { waitingWrites } = createMigrationFigures(store, Date.now);
+      while ((await waitingWrites()).total > 0) await new Promise((resolve) => setTimeout(resolve, 100));
+    },
+    importAll: () => withClient((dependencies) => importAccounts(dependencies, users)),
+    checkAll: () => withClient((dependencies) => checkAccounts(dependencies, users)),
     migrate: (...args) => columba(['migrate', ...args], { env }),
     launchMigrate: (...args) => launch(['migrate', ...args], { env }),
     async stop() {
@@ -93,6 +134,7 @@ export async function createInstallation(
       await killed(proxy);
       await killed(serving);
       await old.close();
+      await store.close();
     },
   };
 }
