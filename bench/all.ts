@@ -15,6 +15,7 @@ const PROGRAMS = [
   'growth',
   'dispatch',
   'proxy',
+  'console',
 ];
 
 for (const program of PROGRAMS) {

@@ -17,9 +17,9 @@ import { median, quantile, ratios, rounds, withSpread } from './rounds.ts';
 import { numberFrom } from './settings.ts';
 
 /**
- * What clients of the old server notice of the proxy: the time of a call, with it and without.
- * Columba answers, is down, or never answers meanwhile. Then the memory of a proxy that sees
- * nothing but different answers.
+ * What clients notice of the proxy: the time of a call through it, against the old server alone.
+ * Columba answers, is down, or never answers. Then the memory of a proxy that sees nothing but
+ * different answers.
  */
 const REQUESTS = numberFrom('REQUESTS', 300);
 const CALLS = numberFrom('CALLS', 1_000_000);

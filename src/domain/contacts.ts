@@ -98,15 +98,15 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
     /** The same for the numbers of a page, by one statement. What has no contact is not in it. */
     async withSameNumbers(account: AccountKey, numbers: readonly string[]): Promise<Map<string, Contact>> {
       const found = new Map<string, Contact>();
-      const wanted = [...new Set(numbers)].filter(hasDigit);
-      const ends = recordsOf([...new Set(wanted.map(numberEnd))].map((end) => [end]));
-      const rows =
-        wanted.length === 0 ? [] : await database.all(sql.contactsByEnds, { account, ends, limit: NAMED_MAX });
+      const endOf = new Map(numbers.filter(hasDigit).map((number) => [number, numberEnd(number)]));
+      if (endOf.size === 0) return found;
+      const ends = recordsOf([...new Set(endOf.values())].map((end) => [end]));
+      const rows = await database.all(sql.contactsByEnds, { account, ends, limit: NAMED_MAX });
       const byEnd = Map.groupBy(rows, ({ mobile }) => numberEnd(mobile ?? ''));
-      for (const number of wanted) {
+      for (const [number, end] of endOf) {
         const contact = isShort(number)
           ? await this.withSameNumber(account, number)
-          : await bestOf(account, number, byEnd.get(numberEnd(number)) ?? []);
+          : await bestOf(account, number, byEnd.get(end) ?? []);
         if (contact) found.set(number, contact);
       }
       return found;

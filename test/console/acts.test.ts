@@ -205,6 +205,14 @@ onEveryEngine('acts of the console', (engine) => {
     assert.equal(nothing.location, '/console/contacts?notice=nothing');
   });
 
+  test('a template is removed after a question', async (t) => {
+    const { client } = await opened(t);
+    const [, path = ''] = /action="([^"]+\/remove)"/.exec((await client.get('/console/templates')).text) ?? [];
+    assert.match((await client.post(path, { text: 'Hi' })).text, /Remove this template\?.*Hi/s);
+    assert.equal((await client.post(path, { confirmed: 'yes' })).location, '/console/templates?notice=removed');
+    assert.ok(!(await client.get('/console/templates')).text.includes(`"${path}"`));
+  });
+
   test('a filter of credits finds movements behind the first page, with the balance that each left', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'credits add', { params, body: { amount: '7', reason: 'first of all' } });

@@ -3,12 +3,14 @@ import { html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { isAction } from '../acting.ts';
-import { listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
+import { asking, hidden, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { texts } from '../texts/templates.ts';
 import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { messageText } from '../words.ts';
 
 /** Texts that are sent often. */
+
+const SHOWN_MAX = 500;
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, base, account, form } = visit;
@@ -25,7 +27,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       messageText(text),
       html`${partsOf(text)}`,
       html`<div class="buttons">${isAction('message send') ? html`<a href="${base}/compose?template=${id}">${texts.use}<span class="unseen">: ${text.slice(0, 40)}</span></a>` : ''}
-<form method="post" action="${base}/templates/${id}/remove"><button aria-label="${texts.remove}: ${text.slice(0, 40)}">${texts.remove}</button></form></div>`,
+<form method="post" action="${base}/templates/${id}/remove">${hidden({ text: text.slice(0, SHOWN_MAX) })}<button aria-label="${texts.remove}: ${text.slice(0, 40)}">${texts.remove}</button></form></div>`,
     ],
   }));
   const list = listOf(texts, rows);
@@ -48,7 +50,16 @@ const add = async (visit: Visit): Promise<View> => {
   }
 };
 
-const remove = async ({ act, account, params, base }: Visit): Promise<View> => {
+const remove = async ({ act, account, params, base, form, path }: Visit): Promise<View> => {
+  if (form.text('confirmed') !== 'yes') {
+    return asking('templates', {
+      question: texts.question,
+      details: html`<pre>${messageText(form.raw('text'), SHOWN_MAX)}</pre>`,
+      action: path,
+      submit: texts.remove,
+      back: `${base}/templates`,
+    });
+  }
   await act.run('template remove', { params: { username: account.username, id: params.id ?? '' } });
   return noticed(`${base}/templates`, 'removed');
 };

@@ -8,6 +8,7 @@ export const texts = {
   text: 'Text',
   submit: 'Save',
   remove: 'Remove',
+  question: 'Remove this template?',
   use: 'Use it',
   notices: {
     added: 'The template is saved.',
