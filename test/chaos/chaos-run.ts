@@ -162,6 +162,16 @@ async function createRun(options: ChaosOptions) {
     await tellAll({ kind: 'clock', offsetMs });
   };
 
+  async function untilNothingMoves(): Promise<void> {
+    for (let looks = 0; ; looks++) {
+      if (looks > 600) throw new Error('messages are still moving');
+      await jump(20 * 60_000);
+      await sleep(100);
+      await carrier.settled();
+      if (((await services.database.first(movingRows, {}))?.total ?? 0n) === 0n) return;
+    }
+  }
+
   return {
     messages: () => tokens,
 
@@ -188,16 +198,18 @@ async function createRun(options: ChaosOptions) {
       slots[place] = await launch();
     },
 
-    /** Lets the time pass until nothing moves any more. */
+    /**
+     * Lets the time pass until nothing moves any more. A node may still have an answer that it could
+     * not write while PostgreSQL was away. So each one is stopped, which writes it, and started.
+     */
     async settle(): Promise<void> {
       await Promise.all(underWay);
-      for (let looks = 0; ; looks++) {
-        if (looks > 600) throw new Error('messages are still moving');
-        await jump(20 * 60_000);
-        await sleep(100);
-        await carrier.settled();
-        if (((await services.database.first(movingRows, {}))?.total ?? 0n) === 0n) return;
+      await untilNothingMoves();
+      for (const [place, { node }] of slots.entries()) {
+        await node.stop();
+        slots[place] = await launch();
       }
+      await untilNothingMoves();
     },
 
     async judge(): Promise<ChaosResult> {
