@@ -2,7 +2,20 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 /** Every program that measures, one after the other: about an hour. */
-const PROGRAMS = ['xml', 'dialect', 'calls', 'profile', 'writes', 'large', 'size', 'postgres', 'mixture', 'growth', 'dispatch'];
+const PROGRAMS = [
+  'xml',
+  'dialect',
+  'calls',
+  'profile',
+  'writes',
+  'large',
+  'size',
+  'postgres',
+  'mixture',
+  'growth',
+  'dispatch',
+  'proxy',
+];
 
 for (const program of PROGRAMS) {
   const path = fileURLToPath(new URL(`${program}.ts`, import.meta.url));

@@ -30,6 +30,14 @@ const ONE_WAY =
   'The stage alone has no way back without loss: what Columba received and sent since then is not at the old server. ' +
   'Force it if you accept that.';
 
+export interface StageOfUserId {
+  readonly account: bigint;
+  /** Null for the default one. */
+  readonly stage: Stage | null;
+  /** The old server is still to get writes of the account. */
+  readonly hasWaiting: boolean;
+}
+
 export interface StagesState {
   readonly version: string;
   readonly defaultStage: Stage;
@@ -76,9 +84,12 @@ export function createMigrationStages(database: Database, now: () => number) {
     },
 
     /** Which account a user_id names, and its stage. Undefined for a user_id that nobody has. */
-    async ofUserId(hash: string): Promise<{ account: bigint; stage: Stage | null } | undefined> {
+    async ofUserId(hash: string): Promise<StageOfUserId | undefined> {
       const row = await database.first(sql.stageOfUserId, { hash });
-      return row && { account: row.account_id, stage: row.stage === null ? null : toStage(row.stage) };
+      if (!row) return undefined;
+      const { account_id: account, stage } = row;
+      const waiting = (await database.first(sql.countWritesOf, { account }))?.total ?? 0n;
+      return { account, stage: stage === null ? null : toStage(stage), hasWaiting: waiting > 0n };
     },
 
     async of(username: string): Promise<AccountStage & { readonly isDefault: boolean }> {
@@ -105,7 +116,9 @@ export function createMigrationStages(database: Database, now: () => number) {
       return database.transaction(account, async (queries) => {
         const before = await ownStage(queries, account);
         checkWay(before, stage, force);
-        if (!force) await checkWaiting(queries, account, before, stage);
+        if (!force && isBack(before, stage)) {
+          checkTaken(await queries.first(sql.countWritesOf, { account }), now());
+        }
         await queries.run(sql.setStage, { account, stage, at: now() });
         await renew(queries);
         return before;
@@ -117,12 +130,15 @@ export function createMigrationStages(database: Database, now: () => number) {
       const { account_id: account } = await accountNamed(database, username);
       const before = await ownStage(database, account);
       checkWay(before, stage, force);
-      if (!force) await checkWaiting(database, account, before, stage);
+      if (!force && isBack(before, stage)) {
+        checkTaken(await database.first(sql.countWritesOf, { account }), now());
+      }
       return before;
     },
     async tryDefault(stage: Stage, force: boolean): Promise<Stage> {
       const { stage: before } = await defaultStage();
       checkWay(before, stage, force);
+      if (!force && isBack(before, stage)) checkTaken(await database.first(sql.countWrites, {}), now());
       return before;
     },
 
@@ -130,6 +146,7 @@ export function createMigrationStages(database: Database, now: () => number) {
     async setDefault(stage: Stage, force: boolean): Promise<Stage> {
       const { stage: before } = await defaultStage();
       checkWay(before, stage, force);
+      if (!force && isBack(before, stage)) checkTaken(await database.first(sql.countWrites, {}), now());
       await database.run(sql.setState, { name: DEFAULT_STAGE, value: stage, at: now() });
       await renew(database);
       return before;
@@ -154,12 +171,17 @@ export function createMigrationStages(database: Database, now: () => number) {
   };
 }
 
+const isBack = (from: Stage, to: Stage): boolean => from === 'lead' && (to === 'record' || to === 'compare');
+
+/** Newer writes are on their way: the proxy gives them to the old server before the next call. */
+const STUCK_MS = 30_000;
+
 /** The old server answers again only when it has every write that Columba acknowledged. */
-async function checkWaiting(queries: Queries, account: AccountKey, from: Stage, to: Stage): Promise<void> {
-  if (from !== 'lead' || to === 'lead' || to === 'alone') return;
-  const waiting = (await queries.first(sql.countWritesOf, { account }))?.total ?? 0n;
-  if (waiting === 0n) return;
-  throw conflict(`The old server is still to get ${waiting} writes of this account. Try again when it has them.`);
+function checkTaken(waiting: { total: bigint; oldest: bigint | null } | undefined, now: number): void {
+  if (waiting?.oldest == null || now - Number(waiting.oldest) < STUCK_MS) return;
+  throw conflict(
+    `The old server does not take ${waiting.total} writes that Columba acknowledged. Try again when it has them.`,
+  );
 }
 
 /** A word of a later version is taken as the one that changes least. */

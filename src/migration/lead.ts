@@ -1,3 +1,4 @@
+import { BoundedMap } from '../bounded-map.ts';
 import type { MigrationWrites, WaitingWrite } from '../domain/migration-writes.ts';
 import type { SeenCall } from './call-reader.ts';
 import { booleanResult } from './compare.ts';
@@ -17,6 +18,8 @@ export interface Lead {
   write(account: bigint, call: SeenCall, request: RawRequest): Promise<RawAnswer>;
   /** Gives the old server what is due. */
   deliver(): Promise<void>;
+  /** Before the old server answers an account again: it gets what waits, if it takes it soon. */
+  drained(account: bigint): Promise<void>;
   start(): void;
   stop(): Promise<void>;
 }
@@ -61,6 +64,10 @@ const LOOK_EVERY_MS = 500;
 const ACCOUNTS_AT_ONCE = 20;
 const WRITES_AT_ONCE = 100;
 const PAUSE_MS_MAX = 300_000;
+const DRAIN_MS_MAX = 5_000;
+const DRAIN_LOOK_MS = 20;
+const STUCK_MS = 60_000;
+const STUCK_ACCOUNTS_MAX = 10_000;
 
 export function createLead(settings: LeadSettings): Lead {
   const { writes, seal, columba, compare, tally } = settings;
@@ -156,9 +163,26 @@ export function createLead(settings: LeadSettings): Lead {
     return delivering;
   };
 
+  /** Accounts whose writes the old server does not take. Their calls do not wait again and again. */
+  const stuckUntil = new BoundedMap<bigint, number>(STUCK_ACCOUNTS_MAX);
+
+  async function drained(account: bigint): Promise<void> {
+    const until = performance.now() + DRAIN_MS_MAX;
+    if ((stuckUntil.get(account) ?? 0) > performance.now()) return;
+    while ((await writes.count(account)) > 0) {
+      if (performance.now() > until) {
+        stuckUntil.set(account, performance.now() + STUCK_MS);
+        return;
+      }
+      await deliver();
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
+    }
+  }
+
   return {
     write,
     deliver,
+    drained: (account) => drained(account).catch(settings.failed),
     start() {
       timer ??= setInterval(() => deliver().catch(settings.failed), LOOK_EVERY_MS).unref();
     },

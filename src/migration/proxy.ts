@@ -19,7 +19,7 @@ export interface ProxySettings {
   readonly columba: Upstream;
   readonly stages: Pick<StageCache, 'of' | 'defaultStage'>;
   readonly shadow: Pick<Shadow, 'observe'>;
-  readonly lead: Pick<Lead, 'write'>;
+  readonly lead: Pick<Lead, 'write' | 'drained'>;
   /** Undefined: nothing is brought over. */
   readonly syncs: Pick<Syncs, 'touch' | 'freshen'> | undefined;
   readonly tally: Tally;
@@ -141,6 +141,7 @@ class ProxyExchange {
       return;
     }
     if (stage === 'record' || stage === 'compare') {
+      if (known.hasWaiting && account !== null) await lead.drained(account);
       if (stage === 'compare' && call?.userId) syncs?.touch(call.userId);
       const answer = await this.#forward(old, request.body);
       if (answer) shadow.observe({ at: this.#at, stage, call, request, old: answer });

@@ -20,20 +20,24 @@ export interface AccountOfCall {
   /** Null for a user_id that nobody has here. */
   readonly account: bigint | null;
   readonly stage: Stage;
+  /** The old server is still to get writes of the account. */
+  readonly hasWaiting?: boolean;
   /** The database did not answer, and an account may be led by Columba. */
   readonly isUnsure?: boolean;
 }
 
 const REFRESH_MS = 500;
 const USERS_MAX = 10_000;
-/** A user_id may be added here later. */
+/** A user_id may be added here later, and what waits is delivered soon. */
 const UNKNOWN_MS_MAX = 5_000;
+const WAITING_MS_MAX = 500;
 /** How long the first call of a user_id waits for the database. */
 const FIRST_WAIT_MS = 1_000;
 
 interface Known {
   readonly account: bigint | null;
   readonly stage: Stage | null;
+  readonly hasWaiting: boolean;
   readonly at: number;
 }
 
@@ -66,17 +70,22 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
     return refreshing;
   };
 
+  const shown = ({ account, stage, hasWaiting }: Known): AccountOfCall => ({
+    account,
+    stage: stage ?? defaultStage,
+    hasWaiting,
+  });
+
   async function ask(hash: string): Promise<AccountOfCall> {
-    const found = stages
-      .ofUserId(hash)
-      .then((row): Known => ({ account: row?.account ?? null, stage: row?.stage ?? null, at: now() }));
-    const answered = found.then((known) => {
+    const answered = stages.ofUserId(hash).then((row): Known => {
+      const { account = null, stage = null, hasWaiting = false } = row ?? {};
+      const known = { account, stage, hasWaiting, at: now() };
       users.set(hash, known);
       return known;
     });
     answered.catch(failed);
     const known = await Promise.race([answered.catch(() => null), waited(FIRST_WAIT_MS)]);
-    if (known) return { account: known.account, stage: known.stage ?? defaultStage };
+    if (known) return shown(known);
     return { account: null, stage: defaultStage, isUnsure: isLeading };
   }
 
@@ -90,8 +99,8 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
       }
       const hash = hashUserId(userId);
       const known = users.get(hash);
-      if (!known || (known.account === null && now() - known.at > UNKNOWN_MS_MAX)) return ask(hash);
-      return { account: known.account, stage: known.stage ?? defaultStage };
+      if (!known || now() - known.at > validMs(known)) return ask(hash);
+      return shown(known);
     },
     refresh,
     start() {
@@ -99,6 +108,11 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
     },
     stop: () => clearInterval(timer),
   };
+}
+
+function validMs({ account, hasWaiting }: Known): number {
+  if (account === null) return UNKNOWN_MS_MAX;
+  return hasWaiting ? WAITING_MS_MAX : Number.POSITIVE_INFINITY;
 }
 
 const waited = (ms: number): Promise<null> => new Promise((resolve) => setTimeout(() => resolve(null), ms).unref());

@@ -200,9 +200,9 @@ export const lastWrite = statement<{ account: AccountKey }, { write_id: bigint |
   'migrationTraffic.lastWrite',
   'select max(write_id) as write_id from migration_write where account_id = :account',
 );
-export const countWritesOf = statement<{ account: AccountKey }, { total: bigint }>(
+export const countWritesOf = statement<{ account: AccountKey }, { total: bigint; oldest: bigint | null }>(
   'migrationTraffic.countWritesOf',
-  'select count(*) as total from migration_write where account_id = :account',
+  'select count(*) as total, min(created_at) as oldest from migration_write where account_id = :account',
 );
 export const countWrites = statement<Nothing, { total: bigint; oldest: bigint | null }>(
   'migrationTraffic.countWrites',
