@@ -90,7 +90,7 @@ function unreachable(thrown: Error): OldServerUnreachable {
   if (thrown instanceof OldServerUnreachable) return thrown;
   const code = (thrown as NodeJS.ErrnoException).code ?? thrown.name;
   if (CERTIFICATE.test(code)) {
-    const advice = 'Name its authority with --old-ca FILE, or take any certificate with --old-insecure.';
+    const advice = 'Name its authority with --old-ca FILE, or take any certificate with --old-insecure-certificate.';
     return new OldServerUnreachable(
       `The certificate of the old server is not trusted (${code}). ${advice}`,
       false,

@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
 import type { Dialect } from '../../src/contract/dialect.ts';
 import type { Contract } from '../../src/contract/types.ts';
 import { OldServerUnreachable } from '../../src/migration/old-exchange.ts';
-import { baseOf, createOldServer, isReading, OldServerBusy, retryAfter } from '../../src/migration/old-server.ts';
+import {
+  baseOf,
+  createOldServer,
+  isReading,
+  OldServerBusy,
+  type OldServerTls,
+  retryAfter,
+} from '../../src/migration/old-server.ts';
 import { ODD_DIALECT } from './odd-dialect.ts';
 import { sampleData, USER_IDS } from './old-server/sample.ts';
 import { type OldServerProcess, startOldServer } from './old-server/server.ts';
@@ -125,6 +135,28 @@ describe('client of the old server', () => {
     assert.equal(clock.now, 1_000);
     assert.equal(client.requests, 5);
     client.close();
+  });
+
+  test('a certificate must be trusted, be named by --old-ca, or be taken explicitly', async () => {
+    const folder = new URL('./tls/', import.meta.url);
+    const [cert, key] = ['certificate.pem', 'key.pem'].map((name) => readFileSync(new URL(name, folder), 'utf8'));
+    const answer = `<long xmlns="${PLAIN_WAYS.namespace}">7</long>`;
+    const server = createServer({ cert, key }, (_, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/xml; charset=utf-8' });
+      response.end(answer);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const count = async (tls: OldServerTls) => {
+      const client = createOldServer({ url, protocol: 'get', tls });
+      const { result } = await client.call('inbox', 'CountRead', { user_id: ALPHA }).finally(() => client.close());
+      return result.kind === 'value' ? result.value : result;
+    };
+    await assert.rejects(count({}), /certificate of the old server is not trusted .*--old-ca FILE/);
+    assert.equal(await count({ ca: cert as string }), 7n);
+    assert.equal(await count({ insecure: true }), 7n);
+    server.close();
+    server.closeAllConnections();
   });
 
   test('the address of one service or of all of them leads to the same base', () => {
