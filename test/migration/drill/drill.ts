@@ -110,7 +110,7 @@ function startArrivals(data: OldData, seed: number): { stop(): void } {
       });
     }
     next += 1;
-  }, 120);
+  }, 200);
   return { stop: () => clearInterval(timer) };
 }
 
