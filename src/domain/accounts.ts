@@ -48,8 +48,6 @@ export interface CallOrigin {
 export type Accounts = ReturnType<typeof createAccounts>;
 
 export function createAccounts(database: Database, now: () => number, defaultRegion: string | null) {
-  const named = (username: string) => accountNamed(database, username);
-
   function identify(userId: string | null, { client, pollId }: CallOrigin): Caller | Promise<Caller> {
     const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
     const hash = hashUserId(plausible ? userId : '-');
@@ -126,54 +124,6 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     /** Lists the wanted accounts by username, page by page. */
     async *list(isWanted: (id: bigint) => boolean = () => true): AsyncGenerator<Account> {
       for await (const row of allAccounts(database)) if (isWanted(row.account_id)) yield toAccount(row);
-    },
-
-    async show(username: string): Promise<{ account: Account; credentials: Credential[] }> {
-      const row = await named(username);
-      const credentials = await database.all(sql.credentials, { account: row.account_id });
-      return { account: toAccount(row), credentials: credentials.map(toCredential) };
-    },
-
-    async setEnabled(username: string, enabled: boolean): Promise<void> {
-      const { account_id: account } = await named(username);
-      await database.run(sql.setDisabled, { account, disabledAt: enabled ? null : now() });
-    },
-
-    /** Sets the networks from which the account may be used. An empty list allows all. */
-    async allow(username: string, networks: readonly string[]): Promise<void> {
-      const { account_id: account } = await named(username);
-      await database.run(sql.setAllowedNetworks, { account, networks: networks.join() || null });
-    },
-
-    /** Adds a user_id. The earlier ones stay valid, unless they are to be revoked. */
-    async rotateUserId(username: string, revokeOthers: boolean): Promise<{ userId: string; revoked: number }> {
-      const { account_id: account } = await named(username);
-      const userId = newUserId();
-      const hash = hashUserId(userId);
-      const revoked = await database.transaction(account, async (queries) => {
-        await queries.run(sql.addCredential, { account, hash, createdAt: now(), revokedAt: null });
-        if (!revokeOthers) return 0;
-        return queries.run(sql.revokeCredentials, { account, prefix: '', keep: hash, revokedAt: now() });
-      });
-      return { userId, revoked };
-    },
-
-    /**
-     * Revokes the user_id whose hash starts with the prefix. The prefix has at least 8 digits, so
-     * that it cannot match another one by accident.
-     */
-    async revokeUserId(username: string, hashPrefix: string): Promise<void> {
-      if (!/^[0-9a-f]{8,64}$/.test(hashPrefix)) {
-        throw new Problem('bad-argument', 'Name the user_id by at least 8 hexadecimal digits of its hash.');
-      }
-      const { account_id: account } = await named(username);
-      const change = { account, prefix: hashPrefix, keep: '', revokedAt: now() };
-      if ((await database.run(sql.revokeCredentials, change)) === 0) {
-        throw new Problem(
-          'bad-argument',
-          `The account ${username} has no valid user_id whose hash starts with ${hashPrefix}.`,
-        );
-      }
     },
   };
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accountChanges } from '../support/account-changes.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
 import { type Arguments, PROTOCOLS } from '../support/protocols.ts';
@@ -10,8 +11,8 @@ onEveryEngine('user_id', (engine) => {
     test(`denied in ${protocol}: unknown, missing, empty, too long, revoked and disabled ones get the very same bytes`, async () => {
       const service = await startService(engine);
       try {
-        await service.app.accounts.rotateUserId('globex', true);
-        await service.app.accounts.setEnabled('acme', false);
+        await accountChanges(service.app).rotateUserId('globex', true);
+        await accountChanges(service.app).setEnabled('acme', false);
         const rows: readonly (readonly [string, string | null])[] = [
           ['unknown', '00000000-0000-4000-8000-000000000000'],
           ['missing', null],

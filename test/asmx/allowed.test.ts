@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
 import { CALLS, changes } from '../durability/service.ts';
+import { accountChanges } from '../support/account-changes.ts';
 import { exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
@@ -17,7 +18,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
   async function withService(work: (service: Service) => Promise<void>, settings: Partial<Config> = {}) {
     const service = await startService(engine, 'sample', settings);
     try {
-      await service.app.accounts.allow('acme', NETWORKS);
+      await accountChanges(service.app).allow('acme', NETWORKS);
       await work(service);
     } finally {
       await service.stop();
@@ -117,7 +118,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
   test('a list holds from the moment on at which it is set, also for answers that were given before', () =>
     withService(
       async (service) => {
-        const { accounts } = service.app;
+        const accounts = accountChanges(service.app);
         const both = async () => [await count(service, INSIDE), await count(service, OUTSIDE)];
         for (const _ of [1, 2]) {
           await accounts.allow('acme', []);
@@ -136,7 +137,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
 
   test('a further user_id is restricted as the first one, and failures outside are held back as any', () =>
     withService(async (service) => {
-      const { userId } = await service.app.accounts.rotateUserId('acme', false);
+      const { userId } = await accountChanges(service.app).rotateUserId('acme', false);
       assert.deepEqual([await count(service, INSIDE, userId), await count(service, OUTSIDE, userId)], [200, 403]);
       assert.deepEqual(service.slept, []);
       for (let failure = 0; failure < 10; failure++) await count(service, OUTSIDE);

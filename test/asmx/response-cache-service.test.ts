@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { hashUserId } from '../../src/domain/credentials.ts';
 import { CALLS, changes, type Serving, serve } from '../durability/service.ts';
+import { accountChanges } from '../support/account-changes.ts';
 import { adopt, protocolsFor } from '../support/contract-client.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
@@ -25,13 +26,14 @@ const DENIED = 403;
 
 /** What an operator does about acme, and whether its user_id is valid then. */
 const OPERATOR: Record<string, readonly [valid: boolean, (app: Serving['app']) => Promise<unknown>]> = {
-  'is disabled': [false, ({ accounts }) => accounts.setEnabled('acme', false)],
-  'has its user_id revoked': [false, ({ accounts }) => accounts.revokeUserId('acme', hashUserId(ACME).slice(0, 8))],
-  'gets another user_id in place of the one it has': [false, ({ accounts }) => accounts.rotateUserId('acme', true)],
-  'gets a further user_id': [true, ({ accounts }) => accounts.rotateUserId('acme', false)],
+  'is disabled': [false, (app) => accountChanges(app).setEnabled('acme', false)],
+  'has its user_id revoked': [false, (app) => accountChanges(app).revokeUserId('acme', hashUserId(ACME).slice(0, 8))],
+  'gets another user_id in place of the one it has': [false, (app) => accountChanges(app).rotateUserId('acme', true)],
+  'gets a further user_id': [true, (app) => accountChanges(app).rotateUserId('acme', false)],
   'is disabled and enabled again': [
     true,
-    async ({ accounts }) => {
+    async (app) => {
+      const accounts = accountChanges(app);
       await accounts.setEnabled('acme', false);
       await accounts.setEnabled('acme', true);
     },

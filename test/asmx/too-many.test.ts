@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
+import { accountChanges } from '../support/account-changes.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
@@ -48,7 +49,7 @@ onEveryEngine('too many calls', (engine) => {
 
   test('calls count together in whatever protocol, operation and user_id, and whether they succeed or not', () =>
     withService({ accountRate: 1, accountBurst: 8 }, async (service) => {
-      const { userId } = await service.app.accounts.rotateUserId('acme', false);
+      const { userId } = await accountChanges(service.app).rotateUserId('acme', false);
       const send = sender(service);
       for (const protocol of PROTOCOLS) assert.equal((await send(protocol, ACME)).status, 200);
       assert.equal((await send('get', userId)).status, 200);
@@ -128,7 +129,7 @@ onEveryEngine('too many calls', (engine) => {
 
   test('whoever is not known spends nothing of an account, and is denied however often', () =>
     withService({ accountRate: 1, accountBurst: 3 }, async (service) => {
-      await service.app.accounts.allow('acme', ['192.0.2.1']);
+      await accountChanges(service.app).allow('acme', ['192.0.2.1']);
       const send = sender(service);
       for (let call = 0; call < 20; call++) {
         assertProblem('get', await send('get', 'nobody'), 'denied', /./);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { readAccount } from '../../src/transfer/account-json.ts';
+import { accountChanges } from '../support/account-changes.ts';
 import { accountIn, columba, freshPath, serving } from '../support/command.ts';
 import { adopt, exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -76,7 +77,7 @@ onEveryEngine('columba account allow', (engine) => {
   test('what is not understood is refused with a sentence that says what is right, and the list stays as it is', async () => {
     const service = await startService(engine);
     try {
-      await service.app.accounts.allow('acme', ['10.0.0.0/8']);
+      await accountChanges(service.app).allow('acme', ['10.0.0.0/8']);
       const before = await exportOf(service.app);
       for (const [args, message] of REFUSALS) {
         const work = accountIn(service.app, args, () => assert.fail('printed'));
@@ -92,7 +93,7 @@ onEveryEngine('columba account allow', (engine) => {
     const service = await startService(engine);
     const other = await startService(engine, 'empty');
     try {
-      await service.app.accounts.allow('acme', ['10.0.0.0/8', '2001:db8::1']);
+      await accountChanges(service.app).allow('acme', ['10.0.0.0/8', '2001:db8::1']);
       const text = await exportOf(service.app);
       for (const line of text.trimEnd().split('\n'))
         await other.app.archive.load(await readAccount(JSON.parse(line), 0));
@@ -120,7 +121,7 @@ onEveryEngine('columba account allow', (engine) => {
       for (const client of ['10.0.0.1', '192.0.2.7']) assert.equal(await from('blanks', client), 200);
       assert.equal(await from('blanks', '192.0.2.8'), 403);
       assert.equal(await from('null', '192.0.2.8'), 200);
-      const { account: shown } = await service.app.accounts.show('blanks');
+      const { account: shown } = await accountChanges(service.app).show('blanks');
       assert.equal(shown.allowedNetworks, '10.0.0.0/8,192.0.2.7');
 
       for (const wrong of ['', ' ', ',', '10.0.0.0/33', 'any', '10.0.0.1;10.0.0.2']) {

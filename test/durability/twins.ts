@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { hashUserId } from '../../src/domain/credentials.ts';
 import type { Request } from '../../src/exchange.ts';
+import { accountChanges } from '../support/account-changes.ts';
 import { columba } from '../support/command.ts';
 import { adopt, exportOf } from '../support/contract-client.ts';
 import { type Engine, SAMPLE } from '../support/engines.ts';
@@ -102,17 +103,20 @@ export async function openTwins(engine: Engine, told: string): Promise<Twins> {
       assert.ok(sides[1].last?.call || sides[1].last?.kind !== 'ok', 'the one that keeps nothing kept something');
       return sides[0].last as Exchange;
     },
-    setEnabled: (username, enabled) => both((_, app) => app.accounts.setEnabled(username, enabled)),
-    allow: (username, networks) => both((_, app) => app.accounts.allow(username, networks)),
+    setEnabled: (username, enabled) => both((_, app) => accountChanges(app).setEnabled(username, enabled)),
+    allow: (username, networks) => both((_, app) => accountChanges(app).allow(username, networks)),
     async rotate(username, revokeOthers, name) {
       await both(async (side, app) => {
-        side.userIds.set(name, (await app.accounts.rotateUserId(username, revokeOthers)).userId);
+        side.userIds.set(name, (await accountChanges(app).rotateUserId(username, revokeOthers)).userId);
       });
     },
     async revoke(username, name) {
       const done: boolean[] = [];
       await both(async ({ userIds }, app) => {
-        const revoking = app.accounts.revokeUserId(username, hashUserId(userIds.get(name) as string).slice(0, 12));
+        const revoking = accountChanges(app).revokeUserId(
+          username,
+          hashUserId(userIds.get(name) as string).slice(0, 12),
+        );
         done.push(
           await revoking.then(
             () => true,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { auditEntries } from '../../src/domain/audit.ts';
+import { accountChanges } from '../support/account-changes.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import type { Arguments } from '../support/protocols.ts';
 import { ACME, GLOBEX, type Service, startService } from '../support/service.ts';
@@ -84,7 +85,7 @@ onEveryEngine('the audit of deletes through the contract', (engine) => {
   });
 
   test('a user_id that is restricted to networks deletes with one entry', async () => {
-    await service.app.accounts.allow('acme', ['192.0.2.0/24']);
+    await accountChanges(service.app).allow('acme', ['192.0.2.0/24']);
     assert.deepEqual(await addedBy('sent', 'DeleteSentMessage', { message_id: '2004' }), [
       'sent.DeleteSentMessage 2004',
     ]);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
+import { accountChanges } from '../support/account-changes.ts';
 import { adopt, exportOf, inEveryProtocol } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { requestOf } from '../support/protocols.ts';
@@ -38,7 +39,7 @@ onEveryEngine('identity', (engine) => {
   );
 
   inEveryProtocol(engine, 'user_id: an account can have several, each revocable', async (client) => {
-    const { accounts } = client.service.app;
+    const accounts = accountChanges(client.service.app);
     const { userId: second } = await accounts.rotateUserId('acme', false);
     const { userId: third } = await accounts.rotateUserId('acme', false);
     for (const userId of [ACME, second, third]) assert.ok(await client.as(userId).ask('account', 'Profile'));
@@ -59,8 +60,8 @@ onEveryEngine('identity', (engine) => {
   });
 
   inEveryProtocol(engine, 'user_id: a new one is random, a UUID v4', async (client) => {
-    const { userId } = await client.service.app.accounts.rotateUserId('acme', false);
-    const { userId: other } = await client.service.app.accounts.rotateUserId('acme', false);
+    const { userId } = await accountChanges(client.service.app).rotateUserId('acme', false);
+    const { userId: other } = await accountChanges(client.service.app).rotateUserId('acme', false);
     for (const text of [userId, other]) {
       assert.match(text, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     }
@@ -71,7 +72,7 @@ onEveryEngine('identity', (engine) => {
     engine,
     'unknown, missing, empty, too long or revoked user_id, and a disabled account: the same answer, byte by byte',
     async (client) => {
-      const { accounts } = client.service.app;
+      const accounts = accountChanges(client.service.app);
       await accounts.setEnabled('globex', false);
       const { userId: revoked } = await accounts.rotateUserId('acme', false);
       await accounts.revokeUserId('acme', (await accounts.show('acme')).credentials.at(-1)?.hash as string);
@@ -125,7 +126,7 @@ onEveryEngine('identity', (engine) => {
   });
 
   inEveryProtocol(engine, 'AccountDetail.userID is the user_id that the call presented', async (client) => {
-    const { userId } = await client.service.app.accounts.rotateUserId('acme', false);
+    const { userId } = await accountChanges(client.service.app).rotateUserId('acme', false);
     for (const presented of [ACME, userId]) {
       assert.equal((await client.as(presented).ask('account', 'Profile'))?.userID, presented);
     }

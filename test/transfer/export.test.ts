@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { exportAccounts } from '../../src/transfer/export.ts';
+import { accountChanges } from '../support/account-changes.ts';
 import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import {
@@ -132,9 +133,9 @@ onEveryEngine('export', (engine) => {
   test('a user_id still works after moving, and a revoked or disabled one still does not', () =>
     withService(engine, async (service) => {
       await importText(service.app, document(account('one'), account('off', { datetimeDisabled: TIME })));
-      const { userId: second } = await service.app.accounts.rotateUserId('one', false);
-      const hash = (await service.app.accounts.show('one')).credentials.at(-1)?.hash as string;
-      await service.app.accounts.revokeUserId('one', hash);
+      const { userId: second } = await accountChanges(service.app).rotateUserId('one', false);
+      const hash = (await accountChanges(service.app).show('one')).credentials.at(-1)?.hash as string;
+      await accountChanges(service.app).revokeUserId('one', hash);
       const text = await exportText(service.app, false);
       await moved(engine, text, async (other, { mistakes }) => {
         assert.deepEqual(mistakes, []);
@@ -143,9 +144,9 @@ onEveryEngine('export', (engine) => {
         for (const user_id of [second, 'user_id of off']) {
           assert.equal((await client.refused('account', 'Profile', { user_id })).kind, 'denied');
         }
-        const { credentials } = await other.app.accounts.show('one');
-        assert.deepEqual(credentials, (await service.app.accounts.show('one')).credentials);
-        await other.app.accounts.setEnabled('off', true);
+        const { credentials } = await accountChanges(other.app).show('one');
+        assert.deepEqual(credentials, (await accountChanges(service.app).show('one')).credentials);
+        await accountChanges(other.app).setEnabled('off', true);
         assert.ok(await clientOf(other, 'get', 'user_id of off').ask('account', 'Profile'));
       });
     }));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { accountChanges } from '../support/account-changes.ts';
 import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { account, document, exportText, importText, lines, TIME } from '../support/import-files.ts';
@@ -95,10 +96,12 @@ onEveryEngine('refused imports', (engine) => {
   });
   after(() => service.stop());
   const exists = (username: string) =>
-    service.app.accounts.show(username).then(
-      () => true,
-      () => false,
-    );
+    accountChanges(service.app)
+      .show(username)
+      .then(
+        () => true,
+        () => false,
+      );
 
   for (const [index, [fields, message]] of MISTAKES.entries()) {
     test(`an account with ${JSON.stringify(fields).slice(0, 100)} is told of, nothing of it is kept, and the others are imported`, async () => {

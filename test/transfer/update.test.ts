@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { accountChanges } from '../support/account-changes.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -229,7 +230,7 @@ onEveryEngine('import --update', (engine) => {
   test(
     'details that are given replace the old ones; credits, state, networks and user_ids stay',
     started(async (service) => {
-      const { accounts } = service.app;
+      const accounts = accountChanges(service.app);
       await accounts.allow('one', ['192.0.2.0/24']);
       const { userId } = await accounts.rotateUserId('one', true);
       const fields = { company: 'New', credits: 1, usedCredits: 5, allowedNetworks: '198.51.100.7', region: 'ZA' };

@@ -55,14 +55,6 @@ export const addAccount = statement<{ account: bigint } & AccountValues>(
   'accounts.addAccount',
   `insert into account (${columns}) values (:account, ${accountColumns.parameters})`,
 );
-export const setDisabled = statement<{ account: bigint; disabledAt: number | null }>(
-  'accounts.setDisabled',
-  'update account set disabled_at = :disabledAt where account_id = :account',
-);
-export const setAllowedNetworks = statement<{ account: bigint; networks: string | null }>(
-  'accounts.setAllowedNetworks',
-  'update account set allowed_networks = :networks where account_id = :account',
-);
 /** Replaces the given details. Null leaves a column as it is. */
 export const setDetails = statement<{ account: AccountKey } & AccountDetails>(
   'accounts.setDetails',

@@ -10,6 +10,7 @@ import { type App, createApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/settings.ts';
 import type { Reply } from '../../../src/exchange.ts';
 import type { Database } from '../../../src/store/database.ts';
+import { accountChanges } from '../../support/account-changes.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { account, document, importText } from '../../support/import-files.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../../support/protocols.ts';
@@ -92,8 +93,8 @@ onEveryEngine('a user_id that is not valid', (engine) => {
       ...{ now: Date.now, sleep: async () => {}, log: pino({ level: 'silent' }) },
       database: (opened) => counted(opened, counts),
     });
-    await app.accounts.rotateUserId('globex', true);
-    await app.accounts.setEnabled('acme', false);
+    await accountChanges(app).rotateUserId('globex', true);
+    await accountChanges(app).setEnabled('acme', false);
     for (const [what, userID] of Object.entries(RESTRICTED)) {
       const restricted = account(what, { userID, allowedNetworks: NETWORK });
       assert.deepEqual((await importText(app, document(restricted))).mistakes, []);

@@ -3,6 +3,7 @@ import { before, test } from 'node:test';
 import type { Database } from '../../../src/store/database.ts';
 import { next } from '../../../src/store/statements/purge.ts';
 import { CALLS, changes, serve } from '../../durability/service.ts';
+import { accountChanges } from '../../support/account-changes.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
@@ -64,10 +65,10 @@ onPostgres('callers', () => {
     const { app, call } = await serve(setting);
     const outside = await openOutside(setting);
     t.after(() => Promise.all([app.stop(), outside.close()]));
-    await app.accounts.rotateUserId('globex', true);
-    await app.accounts.setEnabled('acme', false);
+    await accountChanges(app).rotateUserId('globex', true);
+    await accountChanges(app).setEnabled('acme', false);
     await adopt(app, RESTRICTED);
-    await app.accounts.allow('restricted', ['198.51.100.0/24']);
+    await accountChanges(app).allow('restricted', ['198.51.100.0/24']);
     const content = await outside.content();
     assert.equal(CALLS.length, 32);
     for (const [group, operation, args] of CALLS) {
@@ -108,11 +109,11 @@ onPostgres('callers', () => {
       return [...new Set((await Promise.all(answers)).map(({ status }) => status))];
     };
     assert.deepEqual([await statuses(ACME), await statuses(GLOBEX)], [[200], [200]]);
-    await app.accounts.setEnabled('acme', false);
-    const { userId } = await app.accounts.rotateUserId('globex', true);
+    await accountChanges(app).setEnabled('acme', false);
+    const { userId } = await accountChanges(app).rotateUserId('globex', true);
     assert.deepEqual([await statuses(ACME), await statuses(GLOBEX)], [[403], [403]]);
     assert.deepEqual(await statuses(userId), [200]);
-    await app.accounts.setEnabled('acme', true);
+    await accountChanges(app).setEnabled('acme', true);
     assert.deepEqual(await statuses(ACME), [200]);
   });
 

@@ -5,6 +5,7 @@ import type { Problem } from '../../../src/problem.ts';
 import { type AccountKey, Caller } from '../../../src/store/caller.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 import { serve } from '../../durability/service.ts';
+import { accountChanges } from '../../support/account-changes.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
@@ -108,9 +109,9 @@ onPostgres('writes of one turn', () => {
 
   test('who is unknown, revoked, disabled or elsewhere is denied, and the others are served', async (t) => {
     const { app, store, tags } = await open(t);
-    await app.accounts.setEnabled('account 1', false);
-    await app.accounts.rotateUserId('account 2', true);
-    await app.accounts.allow('account 3', ['198.51.100.0/24']);
+    await accountChanges(app).setEnabled('account 1', false);
+    await accountChanges(app).rotateUserId('account 2', true);
+    await accountChanges(app).allow('account 3', ['198.51.100.0/24']);
     const userIds = [...all.map(userOf), 'nobody'];
     const outcomes = await Promise.allSettled(
       userIds.map((userId) => store.run(addTag, { account: callerOf(userId), by: 1 })),
@@ -142,7 +143,7 @@ onPostgres('writes of one turn', () => {
     const userIds = await Promise.all(
       all.map(async (account) => [
         userOf(account),
-        (await app.accounts.rotateUserId(`account ${account}`, false)).userId,
+        (await accountChanges(app).rotateUserId(`account ${account}`, false)).userId,
       ]),
     );
     const stores = [store, await openStore(setting), await openStore(setting)];

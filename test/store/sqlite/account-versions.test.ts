@@ -5,6 +5,7 @@ import { hashUserId } from '../../../src/domain/credentials.ts';
 import type { AccountKey, Caller, Database } from '../../../src/store/database.ts';
 import { openSqlite } from '../../../src/store/sqlite/database.ts';
 import { CALLS, changes, serve } from '../../durability/service.ts';
+import { accountChanges } from '../../support/account-changes.ts';
 import { columba, freshPath } from '../../support/command.ts';
 import { adopt, exportOf } from '../../support/contract-client.ts';
 import { engines } from '../../support/engines.ts';
@@ -69,7 +70,7 @@ describe('the version of an account in the embedded database', () => {
 
   test('an action of the operator changes the version of the account', async (t) => {
     const { serving, areNew } = await open(t);
-    const { accounts } = serving.app;
+    const accounts = accountChanges(serving.app);
     const works: readonly (() => Promise<unknown>)[] = [
       () => accounts.rotateUserId('acme', false),
       () => accounts.setEnabled('acme', false),
