@@ -4,10 +4,12 @@ import { readFileSync } from 'node:fs';
 /** What pages of all faces share: their look and their icon. */
 const asset = (name: string): string => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8').trim();
 
-/** Of every page. */
-export const baseStyle = asset('base.css');
-/** Of pages to read, on top of the base. */
-export const documentStyle = `${baseStyle}\n${asset('document.css')}`;
+/** Of pages to read. */
+export const documentStyle = asset('document.css');
+
+const [base, print] = [asset('base.css'), asset('print.css')];
+/** What every page has, then its own. The rules for paper come last, so that they win. */
+export const styleOf = (...own: readonly string[]): string => [base, ...own, print].join('\n');
 export const icon = `data:image/svg+xml,${encodeURIComponent(asset('icon.svg'))}`;
 
 /** A source of a Content-Security-Policy that allows exactly this text. */

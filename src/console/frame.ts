@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Html, html } from '../html.ts';
-import { baseStyle, icon } from '../page-assets.ts';
+import { icon, styleOf } from '../page-assets.ts';
 import { isAction } from './acting.ts';
 import { texts } from './texts/frame.ts';
 
@@ -18,7 +18,7 @@ function assetOf(name: string, type: string, text: string): Asset {
   const [stem, extension] = name.split('.') as [string, string];
   return { path: `/console/assets/${stem}-${hash('sha256', text).slice(0, 16)}.${extension}`, type, text };
 }
-const style = assetOf('console.css', 'text/css; charset=utf-8', `${baseStyle}\n${asset('console.css')}`);
+const style = assetOf('console.css', 'text/css; charset=utf-8', styleOf(asset('console.css')));
 const script = assetOf('console.js', 'text/javascript; charset=utf-8', asset('console.js'));
 /** By path; the name changes with the content, so browsers keep them for ever. */
 export const assets: ReadonlyMap<string, Asset> = new Map([style, script].map((each) => [each.path, each]));

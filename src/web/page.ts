@@ -1,5 +1,7 @@
 import { type Html, html } from '../html.ts';
-import { icon, policyHash, documentStyle as style } from '../page-assets.ts';
+import { documentStyle, icon, policyHash, styleOf } from '../page-assets.ts';
+
+const style = styleOf(documentStyle);
 
 /** A page of the web listener: no script, its own style, and nothing from elsewhere. */
 

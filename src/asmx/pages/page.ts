@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Reply } from '../../exchange.ts';
 import { type Html, html } from '../../html.ts';
-import { documentStyle, icon, policyHash } from '../../page-assets.ts';
+import { documentStyle, icon, policyHash, styleOf } from '../../page-assets.ts';
 
 const asset = (name: string) => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8').trim();
-const style = `${documentStyle}\n${asset('page.css')}`;
+const style = styleOf(documentStyle, asset('page.css'));
 const script = asset('page.js');
 
 /** Allows the page's own style and script, and requests to this server. Nothing else. */
