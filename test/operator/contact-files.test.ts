@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ActionBench, type Output, openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { countTurns } from '../support/turns.ts';
 
 const acme = { params: { username: 'acme' } };
 
@@ -151,17 +152,3 @@ onEveryEngine('contacts from files', (engine) => {
     assert.ok(turns() > 20, `${turns()} turns of the event loop`);
   });
 });
-
-/** How often others had their turn. */
-function countTurns(t: TestContext): () => number {
-  let [count, isOver] = [0, false];
-  const next = () => {
-    count += 1;
-    if (!isOver) setImmediate(next);
-  };
-  setImmediate(next);
-  t.after(() => {
-    isOver = true;
-  });
-  return () => count;
-}

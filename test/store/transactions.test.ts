@@ -7,6 +7,7 @@ import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { openStore, sql } from '../support/opened-database.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
 import { startService } from '../support/service.ts';
+import { countTurns } from '../support/turns.ts';
 
 const add = sql<{ id: number }>('insert into thing (id) values (:id)');
 const things = sql<Record<string, never>, { id: bigint }>('select id from thing order by id');
@@ -37,6 +38,24 @@ onEveryEngine('transactions', (engine) => {
       });
       await assert.rejects(work, failure);
       assert.deepEqual(await idsIn(database), []);
+    }));
+
+  test('a transaction of 20,000 rows lets others read meanwhile, and they see the state before it', (t) =>
+    withThings(engine, async (database) => {
+      const turns = countTurns(t);
+      const rows = Array.from({ length: 20_000 }, (_, id) => ({ id }));
+      let isDone = false;
+      const writing = database
+        .transaction(null, (queries) => queries.runAll(add, rows))
+        .then(() => {
+          isDone = true;
+        });
+      const before = turns();
+      while (turns() < before + 5) await nextTurn();
+      assert.equal(isDone, false);
+      assert.deepEqual(await idsIn(database), []);
+      await writing;
+      assert.equal((await idsIn(database)).length, 20_000);
     }));
 
   test('a transaction whose statement fails leaves nothing, and the next one works', () =>

@@ -63,6 +63,8 @@ export class Connection implements Migratable, Writing, Transactional {
   #dataVersion: StatementSync | undefined;
   /** Called after each write, with how many rows it changed or with the rows that it returned. */
   onWrite: (statement: Statement<never>, parameters: object, rows: readonly unknown[] | number) => void = () => {};
+  /** Awaited before each statement of a transaction, so that it holds the event loop shortly. */
+  pause: (() => Promise<void> | undefined) | undefined;
   /** The disk refused a write. Whoever has written successfully since resets it. */
   wasRefusedByDisk = false;
   /** Since the connection was opened. */
@@ -75,14 +77,17 @@ export class Connection implements Migratable, Writing, Transactional {
   }
 
   async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
+    await this.pause?.();
     return this.allSync(statement, parameters);
   }
 
   async first<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R | undefined> {
+    await this.pause?.();
     return this.getSync(statement, parameters);
   }
 
   async run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number> {
+    await this.pause?.();
     return this.runSync(statement, parameters);
   }
 
@@ -123,7 +128,10 @@ export class Connection implements Migratable, Writing, Transactional {
   }
 
   async runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void> {
-    for (const each of parameters) this.runSync(statement, each);
+    for (const each of parameters) {
+      await this.pause?.();
+      this.runSync(statement, each);
+    }
   }
 
   async within<T>(begin: string, work: (queries: Writing) => Promise<T>): Promise<T> {

@@ -35,6 +35,8 @@ export interface Transactional {
   lockedOut(): Problem;
   exec(sql: string): void;
   readonly inTransaction: boolean;
+  /** Awaited before each statement, except those that are run synchronously. */
+  pause?: (() => Promise<void> | undefined) | undefined;
 }
 
 interface Job<C> {
@@ -86,6 +88,7 @@ export function createWriteQueue<C extends Transactional>(
       // The settlement of 60 messages takes 4 ms. Calls that read are answered meanwhile, from the
       // state before this transaction.
       const pause = createPauses(PAUSE_AFTER_MS);
+      connection.pause = pause;
       for (const job of jobs) {
         await pause();
         answers.push(job.options.single ? runSingle(connection, job, isShared) : await run(connection, job, isShared));
@@ -96,6 +99,7 @@ export function createWriteQueue<C extends Transactional>(
       answers.length = 0;
       for (const { reject } of jobs) answers.push(() => reject(thrown));
     }
+    connection.pause = undefined;
     onSettled();
     for (const answer of answers) answer();
     onAnswered();
