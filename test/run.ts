@@ -13,7 +13,8 @@ const postgres = process.env.TEST_POSTGRES ? undefined : await startPostgres();
 
 const reporters = ['spec', new URL('support/slowest-files.ts', import.meta.url).href];
 const options = [
-  ...['--disable-warning=ExperimentalWarning', '--test', '--test-concurrency=2'],
+  // A test that waits for ever must not take the whole run with it.
+  ...['--disable-warning=ExperimentalWarning', '--test', '--test-concurrency=2', '--test-timeout=900000'],
   ...reporters.flatMap((each) => [`--test-reporter=${each}`, '--test-reporter-destination=stdout']),
 ];
 const environment = { ...process.env, TEST_COVERAGE: folder, ...(postgres && { TEST_POSTGRES: postgres.url() }) };

@@ -79,19 +79,21 @@ async function runProxy(session: Session, command: Command): Promise<number> {
   const created = await createProxyOf(session, command, log);
   if (options.dryRun) return dryRun(created, options);
   await offerStages(session, options);
-  await created.start();
-  const port = await created.proxy.listen(options.port, options.host);
-  const address = `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`;
-  print(options.json ? JSON.stringify({ address }) : `The proxy answers at ${address}. Old server: ${options.old}`);
+  // Before the address is told: a signal without a handler would end the proxy.
   const toggle = (): void => {
     created.proxy.isPassThrough = !created.proxy.isPassThrough;
     log.warn({ passThrough: created.proxy.isPassThrough }, 'SIGUSR2');
   };
   process.on('SIGUSR2', toggle);
-  const timer = setInterval(() => log.info(Object.fromEntries(created.tally.totals), 'calls so far'), 60_000).unref();
-  const signal = await new Promise<string>((resolve) => {
+  const ending = new Promise<string>((resolve) => {
     for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => resolve(name));
   });
+  await created.start();
+  const port = await created.proxy.listen(options.port, options.host);
+  const address = `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`;
+  print(options.json ? JSON.stringify({ address }) : `The proxy answers at ${address}. Old server: ${options.old}`);
+  const timer = setInterval(() => log.info(Object.fromEntries(created.tally.totals), 'calls so far'), 60_000).unref();
+  const signal = await ending;
   log.info({ signal }, 'stopping');
   clearInterval(timer);
   await created.stop();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { test } from 'node:test';
 import { listRecordings } from '../../src/migration/recorder.ts';
+import { until } from '../durability/program.ts';
 import { columba, freshPath, launch, type Outcome, serving } from '../support/command.ts';
 import { engines, SAMPLE } from '../support/engines.ts';
 import { ACME, startService } from '../support/service.ts';
@@ -33,10 +34,6 @@ async function startProxy(env: Record<string, string>, args: readonly string[]):
   return { address: await Promise.race([address, early]), child, output, ended };
 }
 
-const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
-};
-
 test('a write that Columba acknowledged reaches the old server once, though the proxy is killed', async (t) => {
   const database = `sqlite:${freshPath('db')}`;
   const env = { COLUMBA_DATABASE: database, COLUMBA_LOG_KEY: 'a key', COLUMBA_WEB_PORT: 'off' };
@@ -60,14 +57,14 @@ test('a write that Columba acknowledged reaches the old server once, though the 
   assert.doesNotMatch(await templates(), /Once/);
 
   const second = await startProxy(env, ['--old', oldUrl, ...options]);
-  await until(async () => /Once and only once/.test(await templates()));
+  await until('the old server has it', async () => /Once and only once/.test(await templates()));
   assert.equal((await templates()).match(/Once and only once/g)?.length, 1);
   const report = async () => JSON.parse((await columba(['migrate', 'report', '--json'], { env })).stdout);
-  await until(async () => (await report()).waitingWrites.total === 0);
+  await until('no write waits', async () => (await report()).waitingWrites.total === 0);
 
   const changed = await columba(['migrate', 'stage', 'acme', 'record'], { env });
   assert.match(changed.stdout, /acme: lead → record/);
-  await until(async () => {
+  await until('a call is recorded', async () => {
     await send(second.address, 'get', 'inbox', 'CountUnread', { user_id: ACME });
     return (await report()).operations.some(({ recorded }: { recorded: number }) => recorded > 0);
   });
@@ -90,7 +87,7 @@ test('SIGUSR2 makes the proxy a plain pass-through, and the next one ends that',
   const call = () => send(proxy.address, 'get', 'inbox', 'CountUnread', { user_id: ACME });
   for (const isPassing of [true, false]) {
     proxy.child.kill('SIGUSR2');
-    await until(() => proxy.output.stderr.includes(`"passThrough":${isPassing}`));
+    await until('the proxy tells it', () => proxy.output.stderr.includes(`"passThrough":${isPassing}`));
     assert.equal((await call()).status, 200);
   }
   proxy.child.kill('SIGTERM');
