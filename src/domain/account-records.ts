@@ -157,7 +157,9 @@ export async function changeRecord(
     const row = await queries.first(sql.recordByName, { username });
     if (row?.account_id !== account) throw notFound(`account with the username ${username}`);
     const record = { ...toRecord(row), ...change };
-    await queries.run(sql.changeRecord, { ...settingsOf(record), account });
+    // A policy that was never set stays so: an export would tell it otherwise.
+    const unsurePolicy = change.unsurePolicy ?? row.unsure_policy;
+    await queries.run(sql.changeRecord, { ...settingsOf(record), unsurePolicy, account });
     return record;
   });
 }
