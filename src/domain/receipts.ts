@@ -1,3 +1,4 @@
+import { nextTurn } from '../event-loop.ts';
 import { isUnavailable } from '../problem.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
@@ -38,7 +39,7 @@ export function createReceipts(database: Database, now: () => number) {
   async function runAll(): Promise<void> {
     isRunning = true;
     while (waiting.length > 0) {
-      await new Promise(setImmediate);
+      await nextTurn();
       const batch = waiting.splice(0, BATCH_MAX);
       const failures = await applySafely(batch.map(({ receipt }) => receipt));
       for (const [index, { resolve, reject }] of batch.entries()) {

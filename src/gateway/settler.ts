@@ -1,4 +1,5 @@
 import type { Settlement, Settling } from '../domain/settling.ts';
+import { nextTurn } from '../event-loop.ts';
 import { isUnavailable } from '../problem.ts';
 
 /**
@@ -41,7 +42,7 @@ export function createSettler(
 
   async function settleAll(): Promise<void> {
     while (waiting.length > 0) {
-      await new Promise(setImmediate); // results of this turn come along
+      await nextTurn(); // results of this turn come along
       const batch = waiting.splice(0, BATCH_MAX);
       const thrown = await attempted(() => settling.settle(settlementsOf(batch)));
       if (thrown === undefined) for (const { resolve } of batch) resolve();

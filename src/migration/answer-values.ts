@@ -1,5 +1,5 @@
 import type { XmlElement } from '../asmx/xml/reader.ts';
-import { type DateForm, type Dialect, statusOfWord } from '../contract/dialect.ts';
+import { type DateForm, type Dialect, GROUP_FIELD, STATUS_FIELD, statusOfWord } from '../contract/dialect.ts';
 import { scalarText } from '../contract/scalars.ts';
 import type { Fields, Scalar, ScalarValue } from '../contract/types.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
@@ -15,8 +15,6 @@ export class Unreadable extends Error {}
 
 // There are 10 statuses. A server with more words than this has a text in their place.
 const WORDS_MAX = 100;
-const STATUS_FIELD = 'delivery_status';
-const GROUP_FIELD = 'groupid';
 
 /** Texts of an answer as values of the contract, with the words and dates of the dialect. */
 export class AnswerValues {

@@ -1,4 +1,4 @@
-import { type Dialect, statusOfWord } from '../contract/dialect.ts';
+import { type Dialect, STATUS_FIELD, statusOfWord } from '../contract/dialect.ts';
 import { scalarText } from '../contract/scalars.ts';
 import type { Fields, ResultType, Scalar } from '../contract/types.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
@@ -67,7 +67,7 @@ function fieldsOf(result: ResultType, operation: string, { dialect }: Settings):
   const types = columns.flatMap(({ name, from }) => {
     const type = from === undefined ? undefined : result.columns[from];
     // A column keeps its own name in messages, and the status is found by it.
-    return type ? [[name, from === 'delivery_status' ? STATUS : type] as const] : [];
+    return type ? [[name, from === STATUS_FIELD ? STATUS : type] as const] : [];
   });
   return Object.fromEntries(types);
 }
@@ -207,7 +207,6 @@ class FieldComparison {
 }
 
 const SHOWN_LENGTH_MAX = 60;
-const STATUS_FIELD = 'delivery_status';
 const STRING: Scalar = { kind: 'scalar', name: 'string' };
 const isScalar = (item: Fields | Scalar): item is Scalar => item.kind === 'scalar';
 const presence = (row: Row): string | null => (row === null ? null : 'a record');

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPauses } from '../../event-loop.ts';
+import { createPauses, nextTurn } from '../../event-loop.ts';
 import type { Problem } from '../../problem.ts';
 
 /**
@@ -113,7 +113,7 @@ async function gather(waiting: readonly unknown[]): Promise<void> {
   const end = performance.now() + GATHER_MS_MAX;
   for (let turn = 0, before = 0; turn < GATHER_TURNS_MAX && waiting.length > before; turn++) {
     before = waiting.length;
-    await new Promise(setImmediate);
+    await nextTurn();
     if (performance.now() > end) return;
   }
 }
