@@ -48,7 +48,7 @@ onEveryEngine('a container', (engine) => {
     assert.deepEqual(subcommand, ['serve']);
     const before = image.contents();
     const ofVolume = image.env.COLUMBA_DATABASE?.replace(/^sqlite:/, '') ?? '';
-    const database = engine.name === 'sqlite' ? `sqlite:${image.at(ofVolume)}` : await engine.fresh('empty');
+    const database = engine.name === 'sqlite' ? `sqlite:${image.at(ofVolume)}` : await engine.fresh('none');
     const volume = readdirSync(dirname(image.at(ofVolume)));
     const port = await freePort();
     const env = { COLUMBA_DATABASE: database, COLUMBA_PORT: port, COLUMBA_DRAIN_TIMEOUT_MS: '0' };

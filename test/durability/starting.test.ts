@@ -48,7 +48,7 @@ async function startHanging(database: string) {
 
 onEveryEngine('processes that are still starting', (engine) => {
   test('SIGTERM to the primary process ends all of them, without waiting until they serve', async () => {
-    const { child, ended, pid } = await startHanging(await engine.fresh('empty'));
+    const { child, ended, pid } = await startHanging(await engine.fresh('none'));
     child.kill('SIGTERM');
     const { code, stderr } = await within('the end of all processes', ended);
     assert.equal(code, 0, stderr);
@@ -56,7 +56,7 @@ onEveryEngine('processes that are still starting', (engine) => {
   });
 
   test('starting workers end by themselves when the primary process is killed', async () => {
-    const { child, ended } = await startHanging(await engine.fresh('empty'));
+    const { child, ended } = await startHanging(await engine.fresh('none'));
     child.kill('SIGKILL');
     await within('the end of all processes', ended); // each of them holds the standard error
   });
@@ -64,7 +64,7 @@ onEveryEngine('processes that are still starting', (engine) => {
   for (const number of [1, 2]) {
     test(`worker ${number} is replaced when it is killed, and all of them serve in the end`, async () => {
       const env = hanging(`cluster.worker.id === ${number}`);
-      const { child, ended, output } = launch(startArgs(await engine.fresh('empty')), { env });
+      const { child, ended, output } = launch(startArgs(await engine.fresh('none')), { env });
       const serving = () => output.stderr.match(/"msg":"serving"/g)?.length ?? 0;
       const started = () => [...output.stderr.matchAll(new RegExp(`${STARTING} (\\d+)`, 'g'))].map(([, pid]) => pid);
       // The others serve by then, so the one that is left is the one that hangs.
@@ -83,7 +83,7 @@ onEveryEngine('processes that are still starting', (engine) => {
 
   test('where every worker is killed before it serves, all of it ends after 5 of them, and says so', async () => {
     const env = inWorkers("process.kill(process.pid, 'SIGKILL');");
-    const { code, stderr } = await columba(startArgs(await engine.fresh('empty')), { env });
+    const { code, stderr } = await columba(startArgs(await engine.fresh('none')), { env });
     assert.equal(code, 1);
     assert.equal(stderr.match(new RegExp(STARTING, 'g'))?.length, 5);
     assert.match(stderr, /^columba: A worker ended with SIGKILL before it served\.\n$/m);
@@ -94,7 +94,7 @@ onEveryEngine('processes that are still starting', (engine) => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const args = ['serve', '--port', String(port), '--workers', String(WORKERS)];
-    const { code, stderr } = await columba([...args, '--database', await engine.fresh('empty')]);
+    const { code, stderr } = await columba([...args, '--database', await engine.fresh('none')]);
     assert.deepEqual(stderr.split('\n'), [
       `columba: Port ${port} is taken. Choose another with --port or COLUMBA_PORT.`,
       'columba: A worker ended with code 1 before it served.',
@@ -116,7 +116,7 @@ onEveryEngine('a primary process that cannot serve metrics', (engine) => {
     t.after(() => server.close());
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const environment = { COLUMBA_DATABASE: await engine.fresh('empty'), COLUMBA_WORKERS: '2' };
+    const environment = { COLUMBA_DATABASE: await engine.fresh('none'), COLUMBA_WORKERS: '2' };
     const config = readConfig({ ...environment, COLUMBA_METRICS_PORT: String(port) });
     let closed = 0;
     const database = (opened: Database): Database => ({

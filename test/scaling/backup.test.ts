@@ -151,7 +151,7 @@ onPostgres('a backup of PostgreSQL', () => {
   test('columba backup of PostgreSQL names the tools of PostgreSQL', async () => {
     const postgres = engines.find(({ name }) => name === 'postgres') as Engine;
     const path = freshPath('db');
-    const { code, stdout, stderr } = await columba(['backup', path, '--database', await postgres.fresh('empty')]);
+    const { code, stdout, stderr } = await columba(['backup', path, '--database', await postgres.fresh('none')]);
     assert.deepEqual([code, stdout], [1, '']);
     assert.equal(stderr, 'columba: A PostgreSQL database is backed up with its own tools: pg_dump or pg_basebackup.\n');
     assert.ok(!existsSync(path));

@@ -34,7 +34,7 @@ onPostgres('moving from SQLite to PostgreSQL', () => {
     t.diagnostic(`${MESSAGES.toLocaleString('en')} messages in ${SIZE.accounts} accounts, ${size} MB`);
     assert.ok(size > 3 * HEAP_MB, 'the file is several times larger than the memory');
 
-    const [from, to] = [freshDatabase(), await postgres.fresh('empty')];
+    const [from, to] = [freshDatabase(), await postgres.fresh('none')];
     const run = async (name: string, ...args: string[]) => {
       const outcome = await measured(args, HEAP_MB);
       t.diagnostic(told(name, outcome));
@@ -64,7 +64,7 @@ onEveryEngine('the progress of an import', (engine) => {
   };
 
   testWith(script(), 'is shown on a terminal, on one line, and then what was done', async (command) => {
-    const line = `'${COLUMBA}' import '${file()}' --database '${await engine.fresh('empty')}'`;
+    const line = `'${COLUMBA}' import '${file()}' --database '${await engine.fresh('none')}'`;
     const { status, stdout } = spawnSync(command, ['-qec', line, '/dev/null'], { encoding: 'utf8' });
     assert.equal(status, 0, stdout);
     assert.match(stdout, PROGRESS);
@@ -75,7 +75,7 @@ onEveryEngine('the progress of an import', (engine) => {
   });
 
   test('an import writes no progress where its output is no terminal', async () => {
-    const outcome = await columba(['import', file(), '--database', await engine.fresh('empty')]);
+    const outcome = await columba(['import', file(), '--database', await engine.fresh('none')]);
     assert.deepEqual(outcome, { code: 0, stdout: 'Imported 2 accounts with 1,234 messages.\n', stderr: '' });
   });
 });

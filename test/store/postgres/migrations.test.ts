@@ -101,7 +101,7 @@ onPostgres('migrations of PostgreSQL', () => {
   });
 
   test('eight programs that start at once on an empty database all come up, and each migration is done once', async () => {
-    const url = await engine.fresh('empty');
+    const url = await engine.fresh('none');
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => columba(['check', '--database', url])));
     for (const { code, stderr } of outcomes) assert.deepEqual([code, stderr], [0, '']);
     assert.deepEqual(
@@ -139,7 +139,7 @@ onPostgres('migrations of PostgreSQL', () => {
   });
 
   test('a program that is older than the schema does not start, says why in one sentence, and changes nothing', async () => {
-    const url = await engine.fresh('empty');
+    const url = await engine.fresh('none');
     await upgrade(url, [ADDITION]);
     const before = await contentOf(url);
     await assert.rejects(
@@ -184,7 +184,7 @@ onPostgres('migrations of PostgreSQL', () => {
   test('a program that starts while another one migrates waits for it, longer than a call would', {
     timeout: 30_000,
   }, async () => {
-    const url = await engine.fresh('empty');
+    const url = await engine.fresh('none');
     const opening = await withClient(url, async (client) => {
       await client.query(`begin; select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
       const opening = openPostgres({ url, connectionsMax: 1, timeoutMs: 300 }, () => 0);
@@ -198,7 +198,7 @@ onPostgres('migrations of PostgreSQL', () => {
   });
 
   test('a migration may take longer than a call: an index of a large table does', { timeout: 30_000 }, async () => {
-    const url = await engine.fresh('empty');
+    const url = await engine.fresh('none');
     await rows(
       url,
       `create function slow() returns event_trigger language plpgsql as

@@ -198,7 +198,7 @@ onPostgres('a database that does not answer', () => {
   }
 
   test('a service that is asked to stop while its database is frozen ends', PATIENCE, async (t) => {
-    const database = await engineOn(server).fresh('empty');
+    const database = await engineOn(server).fresh('none');
     const service = await serving(['--database', database, '--database-timeout-ms', '800']);
     t.after(() => {
       service.child.kill('SIGKILL');

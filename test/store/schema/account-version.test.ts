@@ -161,7 +161,7 @@ onEveryEngine('the version of an account', (engine) => {
   });
 
   test('accounts that were there before the migration get one each', async (t) => {
-    const setting = await engine.fresh('empty');
+    const setting = await engine.fresh('none');
     const outside = await openOutside(setting);
     t.after(() => outside.close());
     const step = migrations.findIndex(({ name }) => name === 'versions of accounts');

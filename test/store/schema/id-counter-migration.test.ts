@@ -18,7 +18,7 @@ const message = (id: bigint) => ({ account_id: 1, message_id: id });
 
 onEveryEngine('the migration to id counters', (engine) => {
   test('each counter starts at the highest id of its account, and ids beyond its range are left out', async (t) => {
-    const setting = await engine.fresh('empty');
+    const setting = await engine.fresh('none');
     const outside = await openOutside(setting);
     t.after(() => outside.close());
     await outside.migrate(migrations.slice(0, 5));

@@ -23,7 +23,7 @@ onEveryEngine('migrations', (engine) => {
   });
 
   test('a start on an empty database applies all migrations and records each with its time', async () => {
-    const database = await openStore(await engine.fresh('empty'), 1_700_000_000_123);
+    const database = await openStore(await engine.fresh('none'), 1_700_000_000_123);
     const rows = await database.all(versions, {});
     assert.deepEqual(
       rows.map((row) => ({ ...row })),
@@ -34,7 +34,7 @@ onEveryEngine('migrations', (engine) => {
   });
 
   test('a second start applies nothing', async () => {
-    const setting = await engine.fresh('empty');
+    const setting = await engine.fresh('none');
     const first = await openStore(setting, 1_000);
     const before = await first.all(versions, {});
     await first.close();
@@ -56,7 +56,7 @@ onEveryEngine('migrations', (engine) => {
   });
 
   test('a migration that fails leaves nothing half done', async () => {
-    const setting = await engine.fresh('empty');
+    const setting = await engine.fresh('none');
     const database = await openStore(setting);
     for (const table of TABLES) await database.run(sql(`drop table ${table}`), {});
     await database.run(sql('delete from schema_version'), {});

@@ -19,7 +19,7 @@ const NUMBERS = [
 ] as const;
 
 async function fourthVersion(engine: Engine): Promise<string> {
-  const setting = await engine.fresh('empty');
+  const setting = await engine.fresh('none');
   const outside = await openOutside(setting);
   try {
     await outside.migrate(migrations.slice(0, 4));

@@ -12,7 +12,7 @@ const FIRST_TABLES = [...(migrations[0]?.sql ?? '').matchAll(/create table (\w+)
 
 /** The sample data in a database of version 1, as the program of that time had written it. */
 async function firstVersion(engine: Engine): Promise<string> {
-  const [source, setting] = [await engine.fresh('sample'), await engine.fresh('empty')];
+  const [source, setting] = [await engine.fresh('sample'), await engine.fresh('none')];
   const [sample, outside] = [await openOutside(source), await openOutside(setting)];
   try {
     const content = await sample.content();

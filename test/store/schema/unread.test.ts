@@ -22,7 +22,7 @@ const VERSION_3 = `
 `;
 
 async function fromVersion3(engine: Engine, t: TestContext) {
-  const setting = await engine.fresh('empty');
+  const setting = await engine.fresh('none');
   const outside = await openOutside(setting);
   t.after(() => outside.close());
   await outside.migrate(migrations.slice(0, 3));
