@@ -48,11 +48,9 @@ const DOWN_FIRST_MS = 1_000;
 const DOWN_LAST_MS = 30_000;
 
 export function createDispatcher(parts: DispatcherParts): Dispatcher {
-  const { connector, claiming, connectors, now, settings, failed } = parts;
+  const { connectors, now, settings, failed } = parts;
   let { record } = parts;
   let stopping = false;
-  /** Submissions that were under way when none was answered for a whole wait. */
-  let hanging = 0;
   const idle = createIdle();
   const outage = createOutage(parts, () => record);
   const counts = createCounts(parts);
@@ -63,51 +61,20 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     },
     onSettled: idle.wake,
   });
-
-  /** How many messages may be claimed now, or for how long nothing may. */
-  async function roomNow(): Promise<{ room: number; waitMs: number }> {
-    const free = record.submissionsMax - submitting.count();
-    const wanted = Math.min(free, CLAIM_MAX, outage.isDown() ? 1 : CLAIM_MAX);
-    // A claim of a few messages costs as much as one of many. Those that hang are not waited for.
-    hanging = Math.min(hanging, submitting.count());
-    const most = Math.min(CLAIM_MAX, record.submissionsMax - hanging);
-    const isWorthwhile = wanted > 0 && (wanted >= most / 2 || outage.isDown());
-    if (record.pausedAt !== null || !isWorthwhile) return { room: 0, waitMs: settings.pollMs };
-    const outageMs = outage.remainingMs();
-    if (outageMs > 0) return { room: 0, waitMs: Math.min(outageMs, settings.pollMs) };
-    if (record.ratePerSecond === null) return { room: wanted, waitMs: 0 };
-    const slots = await connectors.takeSlots(connector.name, record.ratePerSecond, wanted);
-    return { room: slots, waitMs: slots > 0 ? 0 : Math.ceil(1_000 / record.ratePerSecond) };
-  }
-
-  async function claimSome(room: number): Promise<number> {
-    const share = { connector: connector.name, isDefault: record.isDefault };
-    const claimed = await claiming.claim(share, room);
-    if (claimed.length > 0) outage.onTry();
-    submitting.submit(claimed); // before all that may fail: a claimed message that is not submitted is undecided
-    if (record.ratePerSecond !== null) {
-      const used = claimed.reduce((sum, message) => sum + message.parts.length, 0);
-      await connectors.moveSlots(connector.name, record.ratePerSecond, used - room);
-    }
-    if (claimed.length > 0) return 0;
-    const nextAt = await claiming.nextDueAt(share);
-    if (nextAt === null) return settings.pollMs;
-    return Math.min(Math.max(nextAt - now(), AGAIN_MS), settings.pollMs);
-  }
+  const claims = createClaims(parts, { record: () => record, outage, submitting });
 
   async function run(): Promise<void> {
     while (!stopping) {
       let waitMs: number;
       idle.reset();
       try {
-        const { room, waitMs: untilRoom } = await roomNow();
-        waitMs = room > 0 ? await claimSome(room) : untilRoom;
+        waitMs = await claims.claim();
         await counts.write(connectors);
       } catch (thrown) {
         failed(thrown);
         waitMs = settings.pollMs;
       }
-      if (waitMs > 0 && !stopping && !(await idle.wait(waitMs))) hanging = submitting.count();
+      if (waitMs > 0 && !stopping && !(await idle.wait(waitMs))) claims.onNoAnswer();
     }
   }
   const running = run();
@@ -127,6 +94,64 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     },
     get underWay() {
       return submitting.count();
+    },
+  };
+}
+
+interface ClaimsState {
+  readonly record: () => ConnectorRecord;
+  readonly outage: ReturnType<typeof createOutage>;
+  readonly submitting: ReturnType<typeof createSubmitting>;
+}
+
+/** Claims as many messages as the connector may have now. */
+function createClaims(parts: DispatcherParts, { record, outage, submitting }: ClaimsState) {
+  const { connector, claiming, connectors, now, settings } = parts;
+  /** Submissions that were under way when none was answered for a whole wait. */
+  let hanging = 0;
+
+  /** How many messages may be claimed now, or for how long nothing may. */
+  async function roomNow(): Promise<{ room: number; waitMs: number }> {
+    const { submissionsMax, pausedAt, ratePerSecond } = record();
+    const free = submissionsMax - submitting.count();
+    const wanted = Math.min(free, CLAIM_MAX, outage.isDown() ? 1 : CLAIM_MAX);
+    // A claim of a few messages costs as much as one of many. Those that hang are not waited for.
+    hanging = Math.min(hanging, submitting.count());
+    const most = Math.min(CLAIM_MAX, submissionsMax - hanging);
+    const isWorthwhile = wanted > 0 && (wanted >= most / 2 || outage.isDown());
+    if (pausedAt !== null || !isWorthwhile) return { room: 0, waitMs: settings.pollMs };
+    const outageMs = outage.remainingMs();
+    if (outageMs > 0) return { room: 0, waitMs: Math.min(outageMs, settings.pollMs) };
+    if (ratePerSecond === null) return { room: wanted, waitMs: 0 };
+    const slots = await connectors.takeSlots(connector.name, ratePerSecond, wanted);
+    return { room: slots, waitMs: slots > 0 ? 0 : Math.ceil(1_000 / ratePerSecond) };
+  }
+
+  async function claimSome(room: number): Promise<number> {
+    const share = { connector: connector.name, isDefault: record().isDefault };
+    const claimed = await claiming.claim(share, room);
+    if (claimed.length > 0) outage.onTry();
+    submitting.submit(claimed); // before all that may fail: a claimed message that is not submitted is undecided
+    const { ratePerSecond } = record();
+    if (ratePerSecond !== null) {
+      const used = claimed.reduce((sum, message) => sum + message.parts.length, 0);
+      await connectors.moveSlots(connector.name, ratePerSecond, used - room);
+    }
+    if (claimed.length > 0) return 0;
+    const nextAt = await claiming.nextDueAt(share);
+    if (nextAt === null) return settings.pollMs;
+    return Math.min(Math.max(nextAt - now(), AGAIN_MS), settings.pollMs);
+  }
+
+  return {
+    /** Resolves with the time to wait before the next claim. */
+    async claim(): Promise<number> {
+      const { room, waitMs } = await roomNow();
+      return room > 0 ? claimSome(room) : waitMs;
+    },
+    /** A whole wait has passed without an answer. */
+    onNoAnswer(): void {
+      hanging = submitting.count();
     },
   };
 }
