@@ -57,49 +57,21 @@ const CLEAN_EVERY_MS = HOUR;
 /** At a stop, attempts under way have so long. Then they are given up, and tried again later. */
 const STOP_MS = 2 * SECOND;
 
-export function createEventDeliverer({ database, now, random, send, failed }: DelivererSettings): EventDeliverer {
-  const underWay = new Map<bigint, number>();
-  const running = new Set<Promise<void>>();
+export function createEventDeliverer(settings: DelivererSettings): EventDeliverer {
+  const { database, now, failed } = settings;
+  const attempts = createAttempts(settings);
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<number> | undefined;
   let cleanedAt = -Infinity;
-  const stopping = new AbortController();
-
-  async function attempt(delivery: Delivery): Promise<void> {
-    const startedAt = now();
-    const fields = {
-      'Content-Type': 'application/json',
-      'User-Agent': 'Columba',
-      ...signedFields(delivery.secrets, { id: `evt_${delivery.eventId}`, at: startedAt, body: delivery.body }),
-    };
-    const sent = await send(delivery.url, fields, delivery.body, stopping.signal);
-    if (stopping.signal.aborted && sent.status === null) return;
-    await settleDelivery(database, delivery, resultOf(sent, delivery.attempts, startedAt, now(), random()));
-  }
-
-  function begin(delivery: Delivery): Promise<void> {
-    const { webhookId } = delivery;
-    underWay.set(webhookId, (underWay.get(webhookId) ?? 0) + 1);
-    const done = attempt(delivery)
-      .catch(failed) // the lease ends, and it is tried again
-      .finally(() => {
-        const left = (underWay.get(webhookId) ?? 1) - 1;
-        if (left > 0) underWay.set(webhookId, left);
-        else underWay.delete(webhookId);
-        running.delete(done);
-      });
-    running.add(done);
-    return done;
-  }
 
   async function look(): Promise<Promise<void>[]> {
     if (now() - cleanedAt >= CLEAN_EVERY_MS) {
       while ((await removeOldEvents(database, now())) > 0 && timer);
       cleanedAt = now();
     }
-    const perWebhook = (webhook: bigint) => PER_WEBHOOK - (underWay.get(webhook) ?? 0);
+    const perWebhook = (webhook: bigint) => PER_WEBHOOK - attempts.countOf(webhook);
     const claimed = await claimDeliveries(database, { now: now(), leaseMs: LEASE_MS, perWebhook });
-    return claimed.map(begin);
+    return claimed.map(attempts.begin);
   }
 
   async function deliverDue(): Promise<number> {
@@ -133,11 +105,50 @@ export function createEventDeliverer({ database, now, random, send, failed }: De
     async stop() {
       clearInterval(timer);
       timer = undefined;
-      const late = setTimeout(() => stopping.abort(), STOP_MS);
+      const late = setTimeout(attempts.giveUp, STOP_MS);
       await looking;
-      await Promise.all(running);
+      await attempts.ended();
       clearTimeout(late);
     },
+  };
+}
+
+/** Attempts under way, counted by webhook. */
+function createAttempts({ database, now, random, send, failed }: DelivererSettings) {
+  const counts = new Map<bigint, number>();
+  const running = new Set<Promise<void>>();
+  const stopping = new AbortController();
+
+  async function attempt(delivery: Delivery): Promise<void> {
+    const startedAt = now();
+    const fields = {
+      'Content-Type': 'application/json',
+      'User-Agent': 'Columba',
+      ...signedFields(delivery.secrets, { id: `evt_${delivery.eventId}`, at: startedAt, body: delivery.body }),
+    };
+    const sent = await send(delivery.url, fields, delivery.body, stopping.signal);
+    if (stopping.signal.aborted && sent.status === null) return;
+    await settleDelivery(database, delivery, resultOf(sent, delivery.attempts, startedAt, now(), random()));
+  }
+
+  return {
+    countOf: (webhook: bigint): number => counts.get(webhook) ?? 0,
+    begin(delivery: Delivery): Promise<void> {
+      const { webhookId } = delivery;
+      counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
+      const done = attempt(delivery)
+        .catch(failed) // the lease ends, and it is tried again
+        .finally(() => {
+          const left = (counts.get(webhookId) ?? 1) - 1;
+          if (left > 0) counts.set(webhookId, left);
+          else counts.delete(webhookId);
+          running.delete(done);
+        });
+      running.add(done);
+      return done;
+    },
+    giveUp: (): void => stopping.abort(),
+    ended: () => Promise.all(running),
   };
 }
 
