@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { createClaiming } from '../domain/claiming.ts';
-import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/connectors.ts';
+import { type ConnectorRecord, type Connectors, createConnectors, type NewConnector } from '../domain/connectors.ts';
 import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
 import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
 import { type ConnectorDependencies, createConnector } from './kinds.ts';
-import { createSettler } from './settler.ts';
+import { createSettler, type Settler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 
 /**
@@ -73,45 +73,15 @@ interface Running {
 
 export function createGateway(parts: GatewayParts): Gateway {
   const { database, now, sleep, failed, ofFile } = parts;
-  const deps = parts.log ? { now, log: parts.log } : { now };
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
-  const { leaseMs, unsureMs } = settings;
-  const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
-  const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs, failed });
   const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed);
-  const running = new Map<string, Running>();
-  const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
+  const running = createRunningConnectors(parts, settings, connectors, settler);
   let timer: NodeJS.Timeout | undefined;
   let following: Promise<void> = Promise.resolve();
   let stopping = false;
   let isPrepared = false;
   let isTold = false;
-
-  async function launch(record: ConnectorRecord): Promise<void> {
-    const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
-    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
-    await connector.start(parts.events);
-    const dispatcher = createDispatcher({
-      connector,
-      record,
-      claiming,
-      settler,
-      connectors,
-      now,
-      random: parts.random ?? Math.random,
-      settings,
-      failed,
-      connectorChanged: parts.connectorChanged ?? (() => {}),
-    });
-    running.set(record.name, { record, connector, dispatcher });
-  }
-
-  async function end({ record, connector, dispatcher }: Running): Promise<void> {
-    running.delete(record.name);
-    await dispatcher.stop();
-    await connector.stop();
-  }
 
   /** Where the database does not answer at the start, it is tried again. */
   async function prepare(): Promise<void> {
@@ -127,14 +97,14 @@ export function createGateway(parts: GatewayParts): Gateway {
     if (!isTold && records.every(({ origin }) => origin === 'builtin')) parts.builtinUsed?.();
     isTold = true;
     const names = new Set(records.map(({ name }) => name));
-    for (const each of [...running.values()]) if (!names.has(each.record.name)) await end(each);
+    for (const each of running.all()) if (!names.has(each.record.name)) await running.end(each);
     for (const record of records) {
       if (stopping) return;
-      const known = running.get(record.name);
+      const known = running.find(record.name);
       if (known && known.record.updatedAt === record.updatedAt) known.dispatcher.configure(record);
       else {
-        if (known) await end(known);
-        await launch(record).catch(failed); // the others go on
+        if (known) await running.end(known);
+        await running.launch(record).catch(failed); // the others go on
       }
     }
   }
@@ -153,18 +123,62 @@ export function createGateway(parts: GatewayParts): Gateway {
       followLater();
     },
     wake() {
-      for (const { dispatcher } of running.values()) dispatcher.wake();
+      for (const { dispatcher } of running.all()) dispatcher.wake();
     },
     runningOf(name) {
-      const found = running.get(name);
+      const found = running.find(name);
       return found && { updatedAt: found.record.updatedAt, connector: found.connector };
     },
     async stop() {
       stopping = true;
       clearTimeout(timer);
       await following;
-      await Promise.all([...running.values()].map(end));
+      await Promise.all(running.all().map(running.end));
       await settler.empty();
+    },
+  };
+}
+
+/** Connectors of this process that are started, each with its dispatcher. */
+function createRunningConnectors(
+  parts: GatewayParts,
+  settings: GatewaySettings,
+  connectors: Connectors,
+  settler: Settler,
+) {
+  const { database, now, failed } = parts;
+  const { leaseMs, unsureMs } = settings;
+  const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
+  const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs, failed });
+  const deps = parts.log ? { now, log: parts.log } : { now };
+  const configs = new Map(parts.ofFile.map(({ name, config }) => [name, config]));
+  const running = new Map<string, Running>();
+
+  return {
+    all: (): Running[] => [...running.values()],
+    find: (name: string): Running | undefined => running.get(name),
+    async launch(record: ConnectorRecord): Promise<void> {
+      const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
+      const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
+      await connector.start(parts.events);
+      const dispatcher = createDispatcher({
+        connector,
+        record,
+        claiming,
+        settler,
+        connectors,
+        now,
+        random: parts.random ?? Math.random,
+        settings,
+        failed,
+        connectorChanged: parts.connectorChanged ?? (() => {}),
+      });
+      running.set(record.name, { record, connector, dispatcher });
+    },
+    async end({ record, connector, dispatcher }: Running): Promise<void> {
+      running.delete(record.name);
+      await dispatcher.stop();
+      await connector.stop();
     },
   };
 }
