@@ -1,0 +1,149 @@
+import type { CarrierEvents } from '../connector.ts';
+import { receiveSms } from './box-events.ts';
+import { type BoxLink, openBoxLink } from './box-link.ts';
+import { ACK, ADMIN, type BoxFrame, type BoxSms, textOf } from './box-protocol.ts';
+import type { BoxAnswer, Unanswered } from './box-unanswered.ts';
+import type { KannelBoxConfig, KannelDependencies } from './config.ts';
+import type { Refusals } from './refusals.ts';
+
+/** The connection to bearerbox, which is opened again whenever it ends. */
+export interface BoxConnection {
+  /** Opens it again and again. Resolves when the box is stopped. */
+  keepConnected(events: CarrierEvents, firstTried: () => void): Promise<void>;
+  /** The link on which submissions are sent now, or the reason why there is none. */
+  linkOrReason(): BoxLink | string;
+  /** The link as long as it is open, also while bearerbox shuts down. */
+  readonly link: BoxLink | null;
+  /** A bearerbox that has answered understands us. Until then one message at a time is risked. */
+  readonly isProved: boolean;
+  /** Resolves when what is being stored is acknowledged. */
+  stored(): Promise<unknown>;
+}
+
+export interface BoxParts {
+  readonly name: string;
+  readonly config: KannelBoxConfig;
+  readonly deps: KannelDependencies;
+  readonly refusals: Refusals;
+  readonly unanswered: Unanswered;
+  readonly stopping: AbortSignal;
+  readonly onProved: () => void;
+}
+
+const BACK_OFF_MIN_MS = 250;
+const BACK_OFF_MAX_MS = 15_000;
+
+export function createBoxConnection(parts: BoxParts): BoxConnection {
+  const { name, config, deps, unanswered, stopping, onProved } = parts;
+  const receiver = createReceiver(parts);
+  let link: BoxLink | null = null;
+  let linkFault = 'not connected yet';
+  let isProved = false;
+  let isShuttingDown = false;
+
+  function received(from: BoxLink, frame: BoxFrame, events: CarrierEvents): void {
+    if (!isProved && frame.type !== 'heartbeat') {
+      isProved = true;
+      onProved();
+    }
+    if (frame.type === 'ack') unanswered.settle((textOf(frame.id) ?? '').toLowerCase(), answerOf(frame.nack));
+    // The connection ends by itself soon. Until then bearerbox takes nothing new.
+    else if (frame.type === 'admin') isShuttingDown ||= endsBearerbox(frame.command);
+    else if (frame.type === 'sms') receiver.receive(from, frame, events);
+  }
+
+  /** Resolves with its reason when the connection has ended. */
+  async function connection(events: CarrierEvents, opened: () => void): Promise<string> {
+    let own: BoxLink | null = null;
+    const early: BoxFrame[] = [];
+    const take = (frame: BoxFrame) => {
+      if (own) received(own, frame, events);
+      else early.push(frame);
+    };
+    try {
+      own = await openBoxLink(config, config.boxId, take, deps.sleep);
+    } catch (error) {
+      return error instanceof Error ? error.message : 'unknown';
+    }
+    link = own;
+    isShuttingDown = false;
+    for (const frame of early) received(own, frame, events);
+    if (stopping.aborted) own.close();
+    else deps.log.info({ connector: name }, 'kannel: connected to bearerbox');
+    opened();
+    const reason = await own.ended;
+    link = null;
+    unanswered.settleAll({ kind: 'unsure', reason: `the connection ended (${reason})` });
+    return reason;
+  }
+
+  return {
+    async keepConnected(events, firstTried) {
+      for (let waitMs = BACK_OFF_MIN_MS; !stopping.aborted; ) {
+        const reason = await connection(events, firstTried);
+        firstTried();
+        if (stopping.aborted) return;
+        if (isProved) waitMs = BACK_OFF_MIN_MS;
+        linkFault = `bearerbox is not connected (${reason})`;
+        deps.log.warn({ connector: name, reason, waitMs }, 'kannel: bearerbox is not connected');
+        isProved = false;
+        await deps.sleep(waitMs * (0.5 + Math.random() / 2), stopping);
+        waitMs = Math.min(waitMs * 2, BACK_OFF_MAX_MS);
+      }
+    },
+    linkOrReason: () => (isShuttingDown ? 'bearerbox is shutting down' : (link ?? linkFault)),
+    get link() {
+      return link;
+    },
+    get isProved() {
+      return isProved;
+    },
+    stored: receiver.stored,
+  };
+}
+
+/** bearerbox hands over 100 without an acknowledgement (smsbox-max-pending), unless told else. */
+const EVENTS_MAX = 1_000;
+/** bearerbox repeats what we refuse for the moment at once. So the refusal comes late. */
+const REFUSAL_DELAY_MS = 1_000;
+
+/** Stores receipts and messages from phones, and acknowledges them. */
+function createReceiver({ name, deps, refusals, stopping }: BoxParts) {
+  const underWay = new Set<Promise<void>>();
+
+  /** Acknowledges only what is on disk. */
+  async function store(from: BoxLink, frame: BoxSms, events: CarrierEvents): Promise<void> {
+    let nack: number = ACK.success;
+    try {
+      const isKnown = await receiveSms(name, frame, events, refusals, deps.now());
+      if (!isKnown) deps.log.warn({ connector: name, type: frame.smsType }, 'kannel: a message that is not for a box');
+    } catch (error) {
+      deps.log.warn({ connector: name, err: error }, 'kannel: a message was not stored; bearerbox repeats it');
+      await deps.sleep(REFUSAL_DELAY_MS, stopping);
+      nack = ACK.failedTemporarily;
+    }
+    if (frame.id) from.send({ type: 'ack', nack, time: frame.time, id: frame.id });
+  }
+
+  return {
+    receive(from: BoxLink, frame: BoxSms, events: CarrierEvents): void {
+      const work = store(from, frame, events).finally(() => {
+        underWay.delete(work);
+        if (underWay.size < EVENTS_MAX) from.hold(false);
+      });
+      underWay.add(work);
+      if (underWay.size >= EVENTS_MAX) from.hold(true);
+    },
+    stored: () => Promise.allSettled(underWay),
+  };
+}
+
+const endsBearerbox = (command: number | null): boolean => command === ADMIN.shutdown || command === ADMIN.restart;
+
+function answerOf(nack: number | null): BoxAnswer {
+  if (nack === ACK.success || nack === ACK.buffered) return { kind: 'accepted', gatewayId: null };
+  if (nack === ACK.failedTemporarily) {
+    return { kind: 'temporary', reason: 'the queue of Kannel is full', retryAfterMs: 5_000 };
+  }
+  return 'no route';
+}

@@ -1,0 +1,55 @@
+import type { SubmitResult } from '../connector.ts';
+
+/** `no route` stands for a refusal whose reason a receipt tells. */
+export type BoxAnswer = SubmitResult | 'no route';
+
+/** Submissions that were sent to bearerbox and that it has not acknowledged yet. */
+export interface Unanswered {
+  /** Resolves with the answer to a submission. An abort makes it unsure. */
+  answerTo(id: string, signal: AbortSignal): Promise<BoxAnswer>;
+  settle(id: string, answer: BoxAnswer): void;
+  settleAll(answer: BoxAnswer): void;
+  /** Makes all one tick older, and returns the age of the oldest in ticks. */
+  tick(): number;
+}
+
+interface Waiting {
+  readonly settle: (answer: BoxAnswer) => void;
+  /** In ticks: jumps of the wall clock do not count. */
+  age: number;
+}
+
+export function createUnanswered(): Unanswered {
+  const waiting = new Map<string, Waiting>();
+
+  function settle(id: string, answer: BoxAnswer): void {
+    const entry = waiting.get(id);
+    waiting.delete(id);
+    entry?.settle(answer);
+  }
+
+  return {
+    answerTo(id, signal) {
+      const { promise, resolve } = Promise.withResolvers<BoxAnswer>();
+      const aborted = () => settle(id, { kind: 'unsure', reason: 'aborted after it was sent' });
+      signal.addEventListener('abort', aborted, { once: true });
+      waiting.set(id, {
+        age: 0,
+        settle(answer) {
+          signal.removeEventListener('abort', aborted);
+          resolve(answer);
+        },
+      });
+      return promise;
+    },
+    settle,
+    settleAll(answer) {
+      for (const id of [...waiting.keys()]) settle(id, answer);
+    },
+    tick() {
+      let oldest = 0;
+      for (const entry of waiting.values()) oldest = Math.max(oldest, ++entry.age);
+      return oldest;
+    },
+  };
+}
