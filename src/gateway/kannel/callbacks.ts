@@ -36,61 +36,13 @@ export function createCallbacks(parts: CallbackParts): (request: Request) => Pro
     const query = readQuery(search);
     if (action === 'probe') return reply(200, probes.has(textOf(query, 'id')) ? 'seen' : 'not seen');
     const events = parts.events();
-    if (action === 'dlr') return receipt(query, events);
-    if (action === 'mo') return incoming(request, query, events);
+    if (action === 'dlr' && isProbe(query)) {
+      probes.set(textOf(query, 'id'), true);
+      return reply(200, '');
+    }
+    if (action === 'dlr') return receipt(parts, query, events);
+    if (action === 'mo') return incoming(parts, request, query, events);
     return reply(404, 'There is nothing here.');
-  }
-
-  async function receipt(query: Query, events: CarrierEvents | null): Promise<Response> {
-    const id = textOf(query, 'id');
-    if (id.startsWith(PROBE_PREFIX)) {
-      probes.set(id, true);
-      return reply(200, '');
-    }
-    const read = readReceipt(Number(textOf(query, 'd')), textOf(query, 'a'));
-    if (read === null || id === '') {
-      // A refusal would be repeated for as long as smsbox is told to, and never get better.
-      parts.log.warn({ connector: parts.name }, 'kannel: a receipt without id or kind');
-      return reply(200, '');
-    }
-    if (await parts.explainsRefusal(id, read)) return reply(200, '');
-    if (events === null) return reply(503, 'The connector is not started.');
-    await events.receipt({
-      connector: parts.name,
-      attemptId: id,
-      gatewayId: textOf(query, 'f').slice(0, 65) || null,
-      status: read.status,
-      at: readUnixTime(textOf(query, 't'), parts.now()),
-      detail: read.detail,
-    });
-    return reply(200, '');
-  }
-
-  async function incoming(request: Request, query: Query, events: CarrierEvents | null): Promise<Response> {
-    const sender = readAddress(textOf(query, 'from'));
-    const destination = readAddress(textOf(query, 'to'));
-    if (sender === null || destination === null) {
-      parts.log.warn({ connector: parts.name }, 'kannel: a message without from or to; see the post-url');
-      return reply(400, 'The parameters from and to are missing.');
-    }
-    const body = request.method === 'GET' ? (query.get('text') ?? Buffer.alloc(0)) : await bodyOf(request);
-    if (body === null) return reply(413, `A message has at most ${BODY_BYTES_MAX} octets.`);
-    if (events === null) return reply(503, 'The connector is not started.');
-    const coding = textOf(query, 'coding');
-    await events.incoming({
-      connector: parts.name,
-      gatewayId: textOf(query, 'id').slice(0, 65) || null,
-      sender,
-      destination,
-      text: readText({
-        coding: coding === '' ? null : Number(coding),
-        charset: textOf(query, 'charset') || null,
-        body,
-      }),
-      receivedAt: readUnixTime(textOf(query, 'at'), parts.now()),
-      part: readPart(query.get('udh') ?? null),
-    });
-    return reply(200, '');
   }
 
   return async (request) => {
@@ -104,7 +56,61 @@ export function createCallbacks(parts: CallbackParts): (request: Request) => Pro
   };
 }
 
+async function receipt(parts: CallbackParts, query: Query, events: CarrierEvents | null): Promise<Response> {
+  const id = textOf(query, 'id');
+  const read = readReceipt(Number(textOf(query, 'd')), textOf(query, 'a'));
+  if (read === null || id === '') {
+    // A refusal would be repeated for as long as smsbox is told to, and never get better.
+    parts.log.warn({ connector: parts.name }, 'kannel: a receipt without id or kind');
+    return reply(200, '');
+  }
+  if (await parts.explainsRefusal(id, read)) return reply(200, '');
+  if (events === null) return reply(503, 'The connector is not started.');
+  await events.receipt({
+    connector: parts.name,
+    attemptId: id,
+    gatewayId: textOf(query, 'f').slice(0, 65) || null,
+    status: read.status,
+    at: readUnixTime(textOf(query, 't'), parts.now()),
+    detail: read.detail,
+  });
+  return reply(200, '');
+}
+
+async function incoming(
+  parts: CallbackParts,
+  request: Request,
+  query: Query,
+  events: CarrierEvents | null,
+): Promise<Response> {
+  const sender = readAddress(textOf(query, 'from'));
+  const destination = readAddress(textOf(query, 'to'));
+  if (sender === null || destination === null) {
+    parts.log.warn({ connector: parts.name }, 'kannel: a message without from or to; see the post-url');
+    return reply(400, 'The parameters from and to are missing.');
+  }
+  const body = request.method === 'GET' ? (query.get('text') ?? Buffer.alloc(0)) : await bodyOf(request);
+  if (body === null) return reply(413, `A message has at most ${BODY_BYTES_MAX} octets.`);
+  if (events === null) return reply(503, 'The connector is not started.');
+  const coding = textOf(query, 'coding');
+  await events.incoming({
+    connector: parts.name,
+    gatewayId: textOf(query, 'id').slice(0, 65) || null,
+    sender,
+    destination,
+    text: readText({
+      coding: coding === '' ? null : Number(coding),
+      charset: textOf(query, 'charset') || null,
+      body,
+    }),
+    receivedAt: readUnixTime(textOf(query, 'at'), parts.now()),
+    part: readPart(query.get('udh') ?? null),
+  });
+  return reply(200, '');
+}
+
 export const probeId = (random: string): string => `${PROBE_PREFIX}${random}`;
+const isProbe = (query: Query): boolean => textOf(query, 'id').startsWith(PROBE_PREFIX);
 
 const reply = (status: number, text: string): Response =>
   new Response(text, { status, headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' } });
