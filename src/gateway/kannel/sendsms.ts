@@ -25,10 +25,9 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
   const agent = config.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
   const window = createWindow(() => config.window);
   const refusals = createRefusals(config, deps);
-  const admin = adminOf(config);
   const stopping = new AbortController();
+  const smsbox = createAvailability(config, deps, stopping.signal);
   let events: CarrierEvents | null = null;
-  let away: 'no' | 'resting' | 'to be looked at' = 'no';
 
   async function submitOne(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
     const prepared = prepare(part, config, deps.now());
@@ -36,7 +35,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
     const leave = await window.enter(signal);
     if (leave === null) return { kind: 'temporary', reason: 'aborted before it was sent' };
     try {
-      if (!(await smsboxMayBeAsked())) return awayResult('smsbox does not answer');
+      if (!(await smsbox.mayBeAsked())) return awayResult('smsbox does not answer');
       return await refusals.during(part.attemptId, signal, () => posted(part, prepared, signal));
     } finally {
       leave();
@@ -44,57 +43,11 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
   }
 
   async function posted(part: Submission, prepared: Prepared, signal: AbortSignal): Promise<SubmitResult | 'no route'> {
-    const outcome = await callHttp(config, { ...requestOf(part, prepared), agent, signal });
+    const outcome = await callHttp(config, { ...requestOf(config, part, prepared, deps.now()), agent, signal });
     if (outcome.kind === 'answered') return readAnswer(outcome.status, outcome.body.toString('utf8'));
     if (outcome.kind === 'unanswered') return { kind: 'unsure', reason: outcome.reason };
-    rest();
+    smsbox.rest();
     return awayResult(outcome.reason);
-  }
-
-  async function smsboxMayBeAsked(): Promise<boolean> {
-    if (away === 'no') return true;
-    if (away === 'resting') return false;
-    if (admin) {
-      const status = await askStatus(admin);
-      if (typeof status === 'string' || status.boxes.length === 0) {
-        rest();
-        return false;
-      }
-    }
-    away = 'no';
-    return true;
-  }
-
-  function rest(): void {
-    if (away === 'resting') return;
-    away = 'resting';
-    deps.sleep(AWAY_MS, stopping.signal).then(() => {
-      away = 'to be looked at';
-    });
-  }
-
-  function requestOf(part: Submission, { sender, coding, validUntil }: Prepared) {
-    return {
-      method: 'POST' as const,
-      path: config.path,
-      headers: {
-        'Content-Type': 'text/plain; charset=UTF-8',
-        'X-Kannel-Username': config.username,
-        'X-Kannel-Password': config.password,
-        ...(config.smscId !== undefined && { 'X-Kannel-SMSC': config.smscId }),
-        'X-Kannel-From': sender,
-        'X-Kannel-To': part.recipient,
-        'X-Kannel-Coding': String(coding),
-        'X-Kannel-DLR-Mask': String(RECEIPT_MASK),
-        'X-Kannel-DLR-URL': receiptUrl(config, part.attemptId),
-        'X-Kannel-Priority': String(part.priority),
-        'X-Kannel-Validity': String(minutesUntil(validUntil, deps.now())),
-        ...(part.udh && { 'X-Kannel-UDH': Buffer.from(part.udh).toString('hex').toUpperCase() }),
-      },
-      body: Buffer.from(part.text, 'utf8'),
-      timeoutMs: config.answerTimeoutMs,
-      answerBytesMax: ANSWER_BYTES_MAX,
-    };
   }
 
   return {
@@ -118,6 +71,66 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
       explainsRefusal: refusals.explains,
     }),
     probe: () => probeSendsms(config, deps),
+  };
+}
+
+/** A port that refused is left alone for a moment. Then the admin port, if known, is asked first. */
+function createAvailability(config: KannelSendsmsConfig, deps: KannelDependencies, stopping: AbortSignal) {
+  const admin = adminOf(config);
+  let away: 'no' | 'resting' | 'to be looked at' = 'no';
+
+  function rest(): void {
+    if (away === 'resting') return;
+    away = 'resting';
+    deps.sleep(AWAY_MS, stopping).then(() => {
+      away = 'to be looked at';
+    });
+  }
+
+  return {
+    rest,
+    async mayBeAsked(): Promise<boolean> {
+      if (away === 'no') return true;
+      if (away === 'resting') return false;
+      if (admin) {
+        const status = await askStatus(admin);
+        if (typeof status === 'string' || status.boxes.length === 0) {
+          rest();
+          return false;
+        }
+      }
+      away = 'no';
+      return true;
+    },
+  };
+}
+
+function requestOf(
+  config: KannelSendsmsConfig,
+  part: Submission,
+  { sender, coding, validUntil }: Prepared,
+  now: number,
+) {
+  return {
+    method: 'POST' as const,
+    path: config.path,
+    headers: {
+      'Content-Type': 'text/plain; charset=UTF-8',
+      'X-Kannel-Username': config.username,
+      'X-Kannel-Password': config.password,
+      ...(config.smscId !== undefined && { 'X-Kannel-SMSC': config.smscId }),
+      'X-Kannel-From': sender,
+      'X-Kannel-To': part.recipient,
+      'X-Kannel-Coding': String(coding),
+      'X-Kannel-DLR-Mask': String(RECEIPT_MASK),
+      'X-Kannel-DLR-URL': receiptUrl(config, part.attemptId),
+      'X-Kannel-Priority': String(part.priority),
+      'X-Kannel-Validity': String(minutesUntil(validUntil, now)),
+      ...(part.udh && { 'X-Kannel-UDH': Buffer.from(part.udh).toString('hex').toUpperCase() }),
+    },
+    body: Buffer.from(part.text, 'utf8'),
+    timeoutMs: config.answerTimeoutMs,
+    answerBytesMax: ANSWER_BYTES_MAX,
   };
 }
 
