@@ -88,35 +88,17 @@ export function createLoopback(
   let events: CarrierEvents | undefined;
   let submitted = 0;
   const throttled = new Set<string>();
-  const waiting = new Map<number, (() => void)[]>();
-
-  /** Receipts of one moment share a timer. */
-  function later(ms: number, work: () => void): void {
-    const at = deps.now() + ms;
-    const others = waiting.get(at);
-    if (others) {
-      others.push(work);
-      return;
-    }
-    const all = [work];
-    waiting.set(at, all);
-    deps
-      .setTimer(() => {
-        waiting.delete(at);
-        for (const each of all) each();
-      }, ms)
-      .unref?.();
-  }
+  const timers = createSharedTimers(deps);
 
   function tell(submission: Submission, gatewayId: string, fate: Fate): void {
     for (const [moments, status] of fate.receipts) {
       const told = { connector: name, attemptId: submission.attemptId, gatewayId, status, detail: null };
       const work = () => void events?.receipt({ ...told, at: deps.now() }).catch(() => {});
       if (moments === 0) work();
-      else later(moments * receiptAfterMs, work);
+      else timers.after(moments * receiptAfterMs, work);
     }
     if (!submission.text.startsWith(REPLY)) return;
-    later(receiptAfterMs, () => {
+    timers.after(receiptAfterMs, () => {
       const { recipient, sender, text } = submission;
       const reply = { sender: recipient, destination: sender ?? name, text: text.slice(REPLY.length) };
       void events
@@ -149,7 +131,29 @@ export function createLoopback(
     submit: async (parts) => parts.map(submitOne),
     async stop() {
       events = undefined;
-      waiting.clear();
+      timers.clear();
     },
+  };
+}
+
+/** Receipts of one moment share a timer. */
+function createSharedTimers({ now, setTimer }: LoopbackDependencies) {
+  const waiting = new Map<number, (() => void)[]>();
+  return {
+    after(ms: number, work: () => void): void {
+      const at = now() + ms;
+      const others = waiting.get(at);
+      if (others) {
+        others.push(work);
+        return;
+      }
+      const all = [work];
+      waiting.set(at, all);
+      setTimer(() => {
+        waiting.delete(at);
+        for (const each of all) each();
+      }, ms).unref?.();
+    },
+    clear: (): void => waiting.clear(),
   };
 }
