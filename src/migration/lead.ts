@@ -70,24 +70,13 @@ const STUCK_MS = 60_000;
 const STUCK_ACCOUNTS_MAX = 10_000;
 
 export function createLead(settings: LeadSettings): Lead {
-  const { writes, seal, columba, compare, tally } = settings;
+  const { writes, seal, columba, compare } = settings;
+  const delivery = createDelivery(settings);
   let timer: NodeJS.Timeout | undefined;
-  let delivering: Promise<void> | undefined;
-  let isStopped = false;
-
-  async function idsOf(call: SeenCall): Promise<string[] | undefined> {
-    const all = ALL[`${call.group}.${call.operation}`];
-    if (!all || call.userId === null) return undefined;
-    const args = { user_id: call.userId, [all.limit]: compare.listLimit };
-    const { result } = await settings.columbaCalls.call(call.group, all.list, args);
-    if (result.kind !== 'value') return undefined;
-    const rows = result.value as readonly { readonly id: bigint }[];
-    return rows.length >= compare.listLimit ? undefined : rows.map(({ id }) => String(id));
-  }
 
   async function write(account: bigint, call: SeenCall, request: RawRequest): Promise<RawAnswer> {
     const operation = `${call.group}.${call.operation}`;
-    const ids = await idsOf(call);
+    const ids = await idsOf(settings, call);
     const id = await writes.begin(account, operation, seal.seal(account, JSON.stringify(sealedOf(call, request, ids))));
     let answer: RawAnswer;
     try {
@@ -102,6 +91,53 @@ export function createLead(settings: LeadSettings): Lead {
     return answer;
   }
 
+  /** Accounts whose writes the old server does not take. Their calls do not wait each time. */
+  const stuckUntil = new BoundedMap<bigint, number>(STUCK_ACCOUNTS_MAX);
+
+  async function drained(account: bigint): Promise<void> {
+    const until = performance.now() + DRAIN_MS_MAX;
+    if ((stuckUntil.get(account) ?? 0) > performance.now()) return;
+    while ((await writes.count(account)) > 0) {
+      if (performance.now() > until) {
+        stuckUntil.set(account, performance.now() + STUCK_MS);
+        return;
+      }
+      await delivery.deliver();
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
+    }
+  }
+
+  return {
+    write,
+    deliver: delivery.deliver,
+    drained: (account) => drained(account).catch(settings.failed),
+    start() {
+      timer ??= setInterval(() => delivery.deliver().catch(settings.failed), LOOK_EVERY_MS).unref();
+    },
+    async stop() {
+      clearInterval(timer);
+      await delivery.stop();
+    },
+  };
+}
+
+/** For a write of all: the ids that Columba has. Undefined where they are more than a list shows. */
+async function idsOf({ columbaCalls, compare }: LeadSettings, call: SeenCall): Promise<string[] | undefined> {
+  const all = ALL[`${call.group}.${call.operation}`];
+  if (!all || call.userId === null) return undefined;
+  const args = { user_id: call.userId, [all.limit]: compare.listLimit };
+  const { result } = await columbaCalls.call(call.group, all.list, args);
+  if (result.kind !== 'value') return undefined;
+  const rows = result.value as readonly { readonly id: bigint }[];
+  return rows.length >= compare.listLimit ? undefined : rows.map(({ id }) => String(id));
+}
+
+/** Gives waiting writes to the old server, those of one account in their order. */
+function createDelivery(settings: LeadSettings) {
+  const { writes, seal, tally } = settings;
+  let delivering: Promise<void> | undefined;
+  let isStopped = false;
+
   /** Whether the account's next write can follow. */
   async function deliverOne(waiting: WaitingWrite): Promise<boolean> {
     const { account, id, attempts } = waiting;
@@ -109,12 +145,12 @@ export function createLead(settings: LeadSettings): Lead {
     const key = { operation: waiting.operation, protocol: sealed.protocol };
     if (waiting.state === 'begun') {
       if (settings.now() - waiting.createdAt < 60_000) return false;
-      if (!(await isDoneHere(sealed))) {
+      if (!(await isDoneHere(settings, sealed))) {
         await writes.remove(account, id);
         return true;
       }
     }
-    const isTaken = await giveToOld(sealed).catch((thrown) => {
+    const isTaken = await giveToOld(settings, sealed).catch((thrown) => {
       settings.failed(thrown);
       return undefined;
     });
@@ -128,27 +164,6 @@ export function createLead(settings: LeadSettings): Lead {
     return true;
   }
 
-  /** The process ended before it knew. Asked again, which changes nothing more, but for all. */
-  async function isDoneHere(sealed: SealedWrite): Promise<boolean> {
-    if (ALL[`${sealed.group}.${sealed.operation}`]) return false;
-    const answer = await columba.exchange(sealed, Buffer.from(sealed.body, 'base64'));
-    return booleanResult(sealed, answer, compare) === true;
-  }
-
-  /** True and false are answers; undefined is none. */
-  async function giveToOld(sealed: SealedWrite): Promise<boolean | undefined> {
-    const { group, operation, ids, userId } = sealed;
-    const all = ALL[`${group}.${operation}`];
-    if (!all || ids === undefined) {
-      return booleanResult(sealed, await settings.old.exchange(sealed, Buffer.from(sealed.body, 'base64')), compare);
-    }
-    for (const id of ids) {
-      const { result } = await settings.oldCalls.call(group, all.each, { user_id: userId, message_id: id });
-      if (result.kind !== 'value') return undefined;
-    }
-    return true;
-  }
-
   async function deliverAll(): Promise<void> {
     for (const account of await writes.dueAccounts(ACCOUNTS_AT_ONCE)) {
       for (const waiting of await writes.of(account, WRITES_AT_ONCE)) {
@@ -156,42 +171,40 @@ export function createLead(settings: LeadSettings): Lead {
       }
     }
   }
-  const deliver = (): Promise<void> => {
-    delivering ??= deliverAll().finally(() => {
-      delivering = undefined;
-    });
-    return delivering;
-  };
-
-  /** Accounts whose writes the old server does not take. Their calls do not wait each time. */
-  const stuckUntil = new BoundedMap<bigint, number>(STUCK_ACCOUNTS_MAX);
-
-  async function drained(account: bigint): Promise<void> {
-    const until = performance.now() + DRAIN_MS_MAX;
-    if ((stuckUntil.get(account) ?? 0) > performance.now()) return;
-    while ((await writes.count(account)) > 0) {
-      if (performance.now() > until) {
-        stuckUntil.set(account, performance.now() + STUCK_MS);
-        return;
-      }
-      await deliver();
-      await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
-    }
-  }
 
   return {
-    write,
-    deliver,
-    drained: (account) => drained(account).catch(settings.failed),
-    start() {
-      timer ??= setInterval(() => deliver().catch(settings.failed), LOOK_EVERY_MS).unref();
+    deliver(): Promise<void> {
+      delivering ??= deliverAll().finally(() => {
+        delivering = undefined;
+      });
+      return delivering;
     },
-    async stop() {
+    async stop(): Promise<void> {
       isStopped = true;
-      clearInterval(timer);
       await delivering?.catch(() => {});
     },
   };
+}
+
+/** The process ended before it knew. Asked again, which changes nothing more, but for all. */
+async function isDoneHere({ columba, compare }: LeadSettings, sealed: SealedWrite): Promise<boolean> {
+  if (ALL[`${sealed.group}.${sealed.operation}`]) return false;
+  const answer = await columba.exchange(sealed, Buffer.from(sealed.body, 'base64'));
+  return booleanResult(sealed, answer, compare) === true;
+}
+
+/** True and false are answers; undefined is none. */
+async function giveToOld({ old, oldCalls, compare }: LeadSettings, sealed: SealedWrite): Promise<boolean | undefined> {
+  const { group, operation, ids, userId } = sealed;
+  const all = ALL[`${group}.${operation}`];
+  if (!all || ids === undefined) {
+    return booleanResult(sealed, await old.exchange(sealed, Buffer.from(sealed.body, 'base64')), compare);
+  }
+  for (const id of ids) {
+    const { result } = await oldCalls.call(group, all.each, { user_id: userId, message_id: id });
+    if (result.kind !== 'value') return undefined;
+  }
+  return true;
 }
 
 function sealedOf(call: SeenCall, request: RawRequest, ids: string[] | undefined): SealedWrite {
