@@ -61,10 +61,61 @@ interface Decided {
 }
 
 export function createShadow(settings: ShadowSettings): Shadow {
-  const { lanes, tally, recorder, columba, comparing, sync, sleep } = settings;
-  const undecided = new Map<Answered, Decided>();
+  const { lanes, tally, comparing, sync } = settings;
+  const decide = createDeciding(settings);
+  const undecided = createUndecided(settings, decide);
 
-  function decide(answered: Answered, { outcome, ours, comparison, example }: Decided): void {
+  /** A read: both answers, side by side. */
+  async function compareRead(answered: Answered, call: SeenCall): Promise<void> {
+    const ours = await askOurs(settings, answered.request).catch(settings.failed);
+    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not answer' });
+    const comparison = await comparing.compare(call, answered.old, ours);
+    if (comparison.outcome !== 'different' || !sync || undecided.count() >= UNDECIDED_MAX) {
+      return decide(answered, { outcome: comparison.outcome, ours, comparison });
+    }
+    undecided.add(answered, call, { outcome: 'different', ours, comparison });
+  }
+
+  /** A write: what the old server has done is done here, and must have the same result. */
+  async function applyWrite(answered: Answered, call: SeenCall): Promise<void> {
+    const { old, request } = answered;
+    if (booleanResult(call, old, comparing.settings) !== true)
+      return decide(answered, { outcome: 'skipped', ours: null });
+    const ours = await applied(settings, request);
+    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not take a write' });
+    const comparison = await comparing.compare(call, old, ours);
+    decide(answered, { outcome: comparison.outcome, ours, comparison });
+    // What arrived between the two deletes is deleted here only.
+    if (DELETES_ALL.test(call.operation) && call.userId !== null) await sync?.(call.userId);
+  }
+
+  return {
+    get undecided() {
+      return undecided.count();
+    },
+    stop: undecided.decideAll,
+    observe(answered) {
+      const { call, stage, request, old } = answered;
+      const key = keyOf(call);
+      const bytes = (request.body?.length ?? 0) + (old.body?.length ?? 0);
+      const isCompared = stage === 'compare' && call !== null && request.body !== undefined;
+      const work = async (): Promise<void> => {
+        if (!isCompared) return decide(answered, { outcome: 'recorded', ours: null });
+        return call.changes ? applyWrite(answered, call) : compareRead(answered, call);
+      };
+      const isTooLong = stage === 'compare' && call !== null && request.body === undefined;
+      const isTaken = !isTooLong && lanes.offer(laneOf(call), bytes, work);
+      if (!isTaken && key) tally.add(key, 'dropped');
+    },
+  };
+}
+
+type Decide = (answered: Answered, decided: Decided) => void;
+
+/** Counts what became of an exchange, and records it. */
+const createDeciding =
+  ({ tally, recorder }: ShadowSettings): Decide =>
+  (answered, { outcome, ours, comparison, example }) => {
     const { call, request, old, at } = answered;
     const key = keyOf(call);
     if (key) {
@@ -85,24 +136,13 @@ export function createShadow(settings: ShadowSettings): Shadow {
       outcome,
       masks: [...(comparison?.masks.keys() ?? [])],
     });
-  }
+  };
 
-  const askOurs = (request: RawRequest): Promise<RawAnswer> =>
-    columba.exchange(request, request.body ?? new Uint8Array());
+/** Differences that are looked at again: they may be lag, where what arrived there is not here yet. */
+function createUndecided(settings: ShadowSettings, decide: Decide) {
+  const { lanes, comparing, sync, sleep } = settings;
+  const undecided = new Map<Answered, Decided>();
 
-  /** A read: both answers, side by side. */
-  async function compareRead(answered: Answered, call: SeenCall): Promise<void> {
-    const ours = await askOurs(answered.request).catch(settings.failed);
-    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not answer' });
-    const comparison = await comparing.compare(call, answered.old, ours);
-    if (comparison.outcome !== 'different' || !sync || undecided.size >= UNDECIDED_MAX) {
-      return decide(answered, { outcome: comparison.outcome, ours, comparison });
-    }
-    undecided.set(answered, { outcome: 'different', ours, comparison });
-    lookAgain(answered, call).catch(settings.failed);
-  }
-
-  /** A difference may be lag: what arrived there is not here yet. */
   async function lookAgain(answered: Answered, call: SeenCall): Promise<void> {
     let waited = 0;
     for (const after of AGAIN_AFTER_MS) {
@@ -126,12 +166,12 @@ export function createShadow(settings: ShadowSettings): Shadow {
   async function compareAgain(answered: Answered, call: SeenCall) {
     if (call.userId !== null) await sync?.(call.userId);
     const { request } = answered;
-    const ours = await askOurs(request);
+    const ours = await askOurs(settings, request);
     const comparison = await comparing.compare(call, answered.old, ours);
     if (comparison.outcome !== 'different' || !mayAskOld(call)) return { ours, comparison };
     // More may have arrived since: both are asked at one time.
     const old = await settings.old.exchange(request, request.body ?? new Uint8Array());
-    const again = await askOurs(request);
+    const again = await askOurs(settings, request);
     return { ours: again, comparison: await comparing.compare(call, old, again) };
   }
 
@@ -139,50 +179,29 @@ export function createShadow(settings: ShadowSettings): Shadow {
   const mayAskOld = ({ group, operation }: SeenCall): boolean =>
     group === 'account' || operation.startsWith('Count') || settings.leavesMarks(`${group}.${operation}`);
 
-  /** A write: what the old server has done is done here, and must have the same result. */
-  async function applyWrite(answered: Answered, call: SeenCall): Promise<void> {
-    const { old, request } = answered;
-    if (booleanResult(call, old, comparing.settings) !== true)
-      return decide(answered, { outcome: 'skipped', ours: null });
-    const ours = await applied(request);
-    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not take a write' });
-    const comparison = await comparing.compare(call, old, ours);
-    decide(answered, { outcome: comparison.outcome, ours, comparison });
-    // What arrived between the two deletes is deleted here only.
-    if (DELETES_ALL.test(call.operation) && call.userId !== null) await sync?.(call.userId);
-  }
-
-  async function applied(request: RawRequest): Promise<RawAnswer | undefined> {
-    let ours: RawAnswer | undefined;
-    for (const pause of [0, ...WRITE_AGAIN_AFTER_MS]) {
-      if (pause > 0) await sleep(pause);
-      ours = (await askOurs(request).catch(settings.failed)) ?? undefined;
-      if (ours && !isTemporary(ours.status)) return ours;
-    }
-    return ours;
-  }
-
   return {
-    get undecided() {
-      return undecided.size;
+    count: (): number => undecided.size,
+    add(answered: Answered, call: SeenCall, decided: Decided): void {
+      undecided.set(answered, decided);
+      lookAgain(answered, call).catch(settings.failed);
     },
-    stop() {
+    decideAll(): void {
       for (const answered of [...undecided.keys()]) decideNow(answered);
     },
-    observe(answered) {
-      const { call, stage, request, old } = answered;
-      const key = keyOf(call);
-      const bytes = (request.body?.length ?? 0) + (old.body?.length ?? 0);
-      const isCompared = stage === 'compare' && call !== null && request.body !== undefined;
-      const work = async (): Promise<void> => {
-        if (!isCompared) return decide(answered, { outcome: 'recorded', ours: null });
-        return call.changes ? applyWrite(answered, call) : compareRead(answered, call);
-      };
-      const isTooLong = stage === 'compare' && call !== null && request.body === undefined;
-      const isTaken = !isTooLong && lanes.offer(laneOf(call), bytes, work);
-      if (!isTaken && key) tally.add(key, 'dropped');
-    },
   };
+}
+
+const askOurs = ({ columba }: ShadowSettings, request: RawRequest): Promise<RawAnswer> =>
+  columba.exchange(request, request.body ?? new Uint8Array());
+
+async function applied(settings: ShadowSettings, request: RawRequest): Promise<RawAnswer | undefined> {
+  let ours: RawAnswer | undefined;
+  for (const pause of [0, ...WRITE_AGAIN_AFTER_MS]) {
+    if (pause > 0) await settings.sleep(pause);
+    ours = (await askOurs(settings, request).catch(settings.failed)) ?? undefined;
+    if (ours && !isTemporary(ours.status)) return ours;
+  }
+  return ours;
 }
 
 export const DELETES_ALL = /^DeleteAll/;
