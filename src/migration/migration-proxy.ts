@@ -72,20 +72,10 @@ const FLUSH_EVERY_MS = 1_000;
 const REMOVE_OLD_EVERY_MS = 3_600_000;
 
 export function createMigrationProxy(settings: MigrationProxySettings): MigrationProxy {
-  const { database, now, sleep, key, failed, dialect, zone, namespace } = settings;
-  const old = createUpstream({ url: settings.oldUrl, tls: settings.oldTls, timeoutMs: settings.oldTimeoutMs });
-  const columba = createUpstream({ url: settings.newUrl, timeoutMs: settings.newTimeoutMs });
-  const calls = { dialect, zone, namespace, now };
-  const oldCalls = createOldServer({ ...calls, url: settings.oldUrl, tls: settings.oldTls });
-  const columbaCalls = createOldServer({ ...calls, url: settings.newUrl });
-  const comparing = createComparing({
-    dialect,
-    zone,
-    disabled: [...settings.disabledMasks],
-    key,
-    listLimit: settings.listLimit,
-    pseudonyms: settings.pseudonyms,
-  });
+  const { database, now, sleep, key, failed, dialect } = settings;
+  const servers = serversOf(settings);
+  const { old, columba, oldCalls, columbaCalls } = servers;
+  const comparing = comparingOf(settings);
   const compare = comparing.settings;
   const figures = createMigrationFigures(database, now);
   const tally = createTally((counts, examples) => figures.add(counts, examples), now);
@@ -115,10 +105,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const lead = createLead({ writes, seal, columba, old, columbaCalls, oldCalls, compare, tally, now, failed });
   const stages = createStageCache({ stages: stageTable, now, failed });
   const proxy = createProxy({ old, columba, stages, shadow, lead, syncs, tally, now, failed });
-  const timers: NodeJS.Timeout[] = [];
-  const every = (ms: number, work: () => Promise<void>): void => {
-    timers.push(setInterval(() => work().catch(failed), ms).unref());
-  };
+  const timers = createTimers(failed);
 
   return {
     proxy,
@@ -130,8 +117,8 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       stages.start();
       syncs?.start();
       lead.start();
-      every(FLUSH_EVERY_MS, () => tally.flush());
-      every(REMOVE_OLD_EVERY_MS, () => figures.removeOld());
+      timers.every(FLUSH_EVERY_MS, () => tally.flush());
+      timers.every(REMOVE_OLD_EVERY_MS, () => figures.removeOld());
     },
     refreshStages: () => stages.refresh(),
     deliver: () => lead.deliver(),
@@ -145,12 +132,36 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       await lead.stop();
       await lanes.idle();
       shadow.stop();
-      for (const timer of timers) clearInterval(timer);
+      timers.clear();
       await tally.flush().catch(failed);
       await recorder?.close();
       await comparing.close();
-      for (const each of [old, columba, oldCalls, columbaCalls]) each.close();
+      for (const server of Object.values(servers)) server.close();
     },
+  };
+}
+
+function createTimers(failed: (thrown: unknown) => void) {
+  const timers: NodeJS.Timeout[] = [];
+  return {
+    every(ms: number, work: () => Promise<void>): void {
+      timers.push(setInterval(() => work().catch(failed), ms).unref());
+    },
+    clear(): void {
+      for (const timer of timers) clearInterval(timer);
+    },
+  };
+}
+
+/** Each server twice: for bytes as they came, and for calls by the contract. */
+function serversOf(settings: MigrationProxySettings) {
+  const { oldUrl, newUrl, oldTls, dialect, zone, namespace, now } = settings;
+  const calls = { dialect, zone, namespace, now };
+  return {
+    old: createUpstream({ url: oldUrl, tls: oldTls, timeoutMs: settings.oldTimeoutMs }),
+    columba: createUpstream({ url: newUrl, timeoutMs: settings.newTimeoutMs }),
+    oldCalls: createOldServer({ ...calls, url: oldUrl, tls: oldTls }),
+    columbaCalls: createOldServer({ ...calls, url: newUrl }),
   };
 }
 
@@ -161,6 +172,9 @@ const probed = (server: Upstream): Promise<string> =>
     ({ status }) => `answers ${status}`,
     (thrown: NodeJS.ErrnoException) => `does not answer: ${thrown.code ?? thrown.message}`,
   );
+
+const comparingOf = ({ dialect, zone, key, disabledMasks, listLimit, pseudonyms }: MigrationProxySettings): Comparing =>
+  createComparing({ dialect, zone, disabled: [...disabledMasks], key, listLimit, pseudonyms });
 
 const recorderOf = ({ now, failed }: MigrationProxySettings, folder: string, { line }: Comparing): Recorder =>
   createRecorder({ ...RECORDER_LIMITS, folder, line, now, failed });
