@@ -71,78 +71,24 @@ export function createAccepting(
   now: () => number,
   { tryForMs }: AcceptingOptions = { tryForMs: DEFAULT_TRY_FOR_MS },
 ) {
-  async function plan(queries: Queries, account: AccountKey, settings: SendingAccount, given: NewMessages) {
-    const at = now();
-    const wanted = Math.max(given.sendAt ?? at, at);
-    const dueAt = afterQuietHours(wanted, settings.quietHours, settings.timeZone);
-    if (given.notAfter !== null && given.notAfter <= dueAt) {
-      throw badField('notAfter', 'the messages are due later than that');
-    }
-    const { planned, refused } = await readRecipients(queries, account, settings.region, given.recipients);
-    const parts = planned.reduce((sum, message) => sum + message.parts, 0);
-    return { at, dueAt, planned, refused, parts, isShifted: dueAt !== wanted };
-  }
-  type Plan = Awaited<ReturnType<typeof plan>>;
-
   return {
     /** What would happen. Nothing changes. */
     async dryRun(account: AccountKey, settings: SendingAccount, given: NewMessages): Promise<Acceptance> {
-      const planned = await plan(database, account, settings, given);
+      const planned = await planOf(database, account, settings, given, now());
       const { free } = await balancesOf(database, account);
       return acceptanceOf(planned, free, null);
     },
 
     accept: (account: AccountKey, settings: SendingAccount, given: NewMessages): Promise<Acceptance> =>
       database.transaction(account, async (queries) => {
-        const planned = await plan(queries, account, settings, given);
+        const planned = await planOf(queries, account, settings, given, now());
         const balances = await balancesOf(queries, account);
         const credits = BigInt(planned.parts);
         if (planned.parts > 0 && balances.free < credits) throw notEnough(credits, balances.free);
-        const first = planned.planned.length > 0 ? await hold(queries, account, given, planned) : null;
+        const first = planned.planned.length > 0 ? await hold(queries, account, given, planned, tryForMs) : null;
         return acceptanceOf(planned, balances.free, first);
       }),
   };
-
-  /** Writes the messages and holds their credits. Returns the first of their ids. */
-  async function hold(queries: Writing, account: AccountKey, given: NewMessages, { at, dueAt, planned }: Plan) {
-    const first = await takeIds(queries, account, 'message', planned.length);
-    const isScheduled = dueAt > at;
-    const messages = planned.map((message, index) => ({ ...message, id: first + BigInt(index) }));
-    const { reference, sender, notAfter } = given;
-    if (isScheduled) {
-      const rows = messages.map(({ id, recipient, text, parts }) => {
-        const key = writtenKey(recipient);
-        return { account, id, reference, recipient, text, key, heldParts: parts, scheduledAt: dueAt, createdAt: at };
-      });
-      await queries.runAll(outboxSql.addScheduled, rows);
-    } else {
-      const state = { status: 'QUEUED', sentAt: at, updatedAt: at, isMarked: 0 };
-      await queries.runAll(
-        outboxSql.addSent,
-        messages.map(({ id, recipient, text }) => ({ account, id, reference, recipient, text, ...state })),
-      );
-      const entry = { position: 1n, status: 'QUEUED', at, detail: null };
-      await queries.runAll(
-        addHistory,
-        messages.map(({ id }) => ({ account, id, ...entry })),
-      );
-    }
-    const expiresAt = notAfter ?? dueAt + tryForMs;
-    const times = { dueAt, isScheduled: isScheduled ? 1 : 0, sender, notAfter, expiresAt };
-    await queries.runAll(
-      sql.add,
-      messages.map(({ id, parts }) => ({ account, id, held: BigInt(parts), parts, ...times })),
-    );
-    await queries.run(sql.raiseWork, { account, dueAt });
-    const sides = { kind: 'hold', from: 'free', to: 'held' } as const;
-    await move(
-      queries,
-      account,
-      at,
-      messages.map(({ id, parts }) => ({ ...sides, amount: BigInt(parts), messageId: id })),
-    );
-    return first;
-  }
 }
 
 export type Accepting = ReturnType<typeof createAccepting>;
@@ -151,6 +97,79 @@ interface PlannedMessage {
   readonly recipient: string;
   readonly text: string;
   readonly parts: number;
+}
+interface Plan {
+  readonly at: number;
+  readonly dueAt: number;
+  readonly isShifted: boolean;
+  readonly planned: readonly PlannedMessage[];
+  readonly refused: readonly RefusedRecipient[];
+  readonly parts: number;
+}
+
+/** What a request comes to, before anything is written. */
+async function planOf(
+  queries: Queries,
+  account: AccountKey,
+  settings: SendingAccount,
+  given: NewMessages,
+  at: number,
+): Promise<Plan> {
+  const wanted = Math.max(given.sendAt ?? at, at);
+  const dueAt = afterQuietHours(wanted, settings.quietHours, settings.timeZone);
+  if (given.notAfter !== null && given.notAfter <= dueAt) {
+    throw badField('notAfter', 'the messages are due later than that');
+  }
+  const { planned, refused } = await readRecipients(queries, account, settings.region, given.recipients);
+  const parts = planned.reduce((sum, message) => sum + message.parts, 0);
+  return { at, dueAt, planned, refused, parts, isShifted: dueAt !== wanted };
+}
+
+/** Writes the messages and holds their credits. Returns the first of their ids. */
+async function hold(
+  queries: Writing,
+  account: AccountKey,
+  given: NewMessages,
+  { at, dueAt, planned }: Plan,
+  tryForMs: number,
+): Promise<bigint> {
+  const first = await takeIds(queries, account, 'message', planned.length);
+  const isScheduled = dueAt > at;
+  const messages = planned.map((message, index) => ({ ...message, id: first + BigInt(index) }));
+  const { reference, sender, notAfter } = given;
+  if (isScheduled) {
+    const rows = messages.map(({ id, recipient, text, parts }) => {
+      const key = writtenKey(recipient);
+      return { account, id, reference, recipient, text, key, heldParts: parts, scheduledAt: dueAt, createdAt: at };
+    });
+    await queries.runAll(outboxSql.addScheduled, rows);
+  } else {
+    const state = { status: 'QUEUED', sentAt: at, updatedAt: at, isMarked: 0 };
+    await queries.runAll(
+      outboxSql.addSent,
+      messages.map(({ id, recipient, text }) => ({ account, id, reference, recipient, text, ...state })),
+    );
+    const entry = { position: 1n, status: 'QUEUED', at, detail: null };
+    await queries.runAll(
+      addHistory,
+      messages.map(({ id }) => ({ account, id, ...entry })),
+    );
+  }
+  const expiresAt = notAfter ?? dueAt + tryForMs;
+  const times = { dueAt, isScheduled: isScheduled ? 1 : 0, sender, notAfter, expiresAt };
+  await queries.runAll(
+    sql.add,
+    messages.map(({ id, parts }) => ({ account, id, held: BigInt(parts), parts, ...times })),
+  );
+  await queries.run(sql.raiseWork, { account, dueAt });
+  const sides = { kind: 'hold', from: 'free', to: 'held' } as const;
+  await move(
+    queries,
+    account,
+    at,
+    messages.map(({ id, parts }) => ({ ...sides, amount: BigInt(parts), messageId: id })),
+  );
+  return first;
 }
 
 /** Each recipient once. What cannot get a message is refused, and the others go. */
@@ -189,19 +208,7 @@ const notEnough = (needed: bigint, free: bigint) =>
   );
 
 function acceptanceOf(
-  {
-    planned,
-    refused,
-    parts,
-    dueAt,
-    isShifted,
-  }: {
-    readonly planned: readonly PlannedMessage[];
-    readonly refused: readonly RefusedRecipient[];
-    readonly parts: number;
-    readonly dueAt: number;
-    readonly isShifted: boolean;
-  },
+  { planned, refused, parts, dueAt, isShifted }: Plan,
   free: bigint,
   firstId: bigint | null,
 ): Acceptance {
