@@ -71,14 +71,6 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     }
   }
 
-  /** The client has deleted these messages, and their wait for receipts is over. */
-  async function forgetDeleted(rows: readonly sql.SilentRow[]): Promise<void> {
-    for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
-      const ids = elementsOf([...new Set(own.map(({ message_id }) => message_id))]);
-      await database.run(removeUseless, { account, ids });
-    }
-  }
-
   /** Looks at each attempt once, in the order of their times, when its wait is over. */
   async function expireSilent(lookedTo: string): Promise<number> {
     const before = timeOfAttempts(now() - receiptWaitMs);
@@ -89,7 +81,7 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
       if (!last) return silent;
       const without = rows.filter(({ state, status }) => state === 'accepted' && status === null);
       await silenceAll(without);
-      await forgetDeleted(rows);
+      await forgetDeleted(database, rows);
       silent += without.length;
       after = last.attempt_id;
       await database.run(sql.moveWatch, { to: after });
@@ -124,6 +116,14 @@ async function silence(database: Database, rows: readonly sql.SilentRow[], now: 
     const parts = own.map(({ message_id: messageId, attempt, part }) => ({ messageId, attempt, part }));
     return applySilence(queries, account, parts, now);
   });
+}
+
+/** The client has deleted these messages, and their wait for receipts is over. */
+async function forgetDeleted(database: Database, rows: readonly sql.SilentRow[]): Promise<void> {
+  for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
+    const ids = elementsOf([...new Set(own.map(({ message_id }) => message_id))]);
+    await database.run(removeUseless, { account, ids });
+  }
 }
 
 /** Does the upkeep while a server runs. */
