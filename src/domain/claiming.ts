@@ -79,14 +79,7 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
           await nextTurn(); // calls are answered before the next account
         }
       }
-      const attempts = claimed.flatMap(({ account, id, attempt, parts }) =>
-        parts.map(({ number: part, attemptId }) => ({ account, id, attempt, part, attemptId })),
-      );
-      const more = { connector, submittedAt: at };
-      await queries.runAll(
-        attemptSql.add,
-        attempts.map((each) => ({ ...each, ...more })),
-      );
+      await queries.runAll(attemptSql.add, attemptsOf(claimed, connector, at));
       return claimed;
     });
 
@@ -129,6 +122,11 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
     },
   };
 }
+
+const attemptsOf = (claimed: readonly ClaimedMessage[], connector: string, submittedAt: number) =>
+  claimed.flatMap(({ account, id, attempt, parts }) =>
+    parts.map(({ number: part, attemptId }) => ({ account, id, attempt, part, attemptId, connector, submittedAt })),
+  );
 
 async function claimOf(
   queries: Writing,
