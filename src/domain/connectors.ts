@@ -101,6 +101,13 @@ export function createConnectors(database: Database, now: () => number) {
       if ((await list()).length === 0) await put(database, builtin, 'builtin');
     },
 
+    ...createConnectorState(database, now),
+  };
+}
+
+/** What dispatchers write: outages, counts, and slots of the rate. */
+function createConnectorState(database: Database, now: () => number) {
+  return {
     /** The process that first notices the outage writes the event; so does the first one after. */
     setDown: (name: string, reason: string): Promise<void> =>
       database.transaction(null, async (queries) => {
