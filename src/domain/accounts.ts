@@ -48,6 +48,39 @@ export interface CallOrigin {
 export type Accounts = ReturnType<typeof createAccounts>;
 
 export function createAccounts(database: Database, now: () => number, defaultRegion: string | null) {
+  return {
+    ...createCallers(database, now),
+
+    async profile(account: AccountKey): Promise<Account> {
+      const row = await database.first(sql.account, { account });
+      if (!row) throw denied(); // deleted after it was identified
+      return toAccount(row);
+    },
+
+    /**
+     * The region for local numbers: the account's own, else that of its numbers, else the setting.
+     */
+    async region(account: AccountKey): Promise<string | null> {
+      return effectiveRegion(await this.profile(account), defaultRegion);
+    },
+
+    async add(account: Account): Promise<{ userId: string }> {
+      const userId = newUserId();
+      await database.transaction(null, (queries) =>
+        addAccount(queries, account, [{ hash: hashUserId(userId), createdAt: now(), revokedAt: null }]),
+      );
+      return { userId };
+    },
+
+    /** Lists the wanted accounts by username, page by page. */
+    async *list(isWanted: (id: bigint) => boolean = () => true): AsyncGenerator<Account> {
+      for await (const row of allAccounts(database)) if (isWanted(row.account_id)) yield toAccount(row);
+    },
+  };
+}
+
+/** Who calls, by user_id: identified, confirmed, and whether the account is still the same. */
+function createCallers(database: Database, now: () => number) {
   function identify(userId: string | null, { client, pollId }: CallOrigin): Caller | Promise<Caller> {
     const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
     const hash = hashUserId(plausible ? userId : '-');
@@ -98,32 +131,6 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       if (id === undefined || version === undefined) return false;
       const current = database.version(id, pollOthers, pollId);
       return current instanceof Promise ? current.then((answer) => answer === version) : current === version;
-    },
-
-    async profile(account: AccountKey): Promise<Account> {
-      const row = await database.first(sql.account, { account });
-      if (!row) throw denied(); // deleted after it was identified
-      return toAccount(row);
-    },
-
-    /**
-     * The region for local numbers: the account's own, else that of its numbers, else the setting.
-     */
-    async region(account: AccountKey): Promise<string | null> {
-      return effectiveRegion(await this.profile(account), defaultRegion);
-    },
-
-    async add(account: Account): Promise<{ userId: string }> {
-      const userId = newUserId();
-      await database.transaction(null, (queries) =>
-        addAccount(queries, account, [{ hash: hashUserId(userId), createdAt: now(), revokedAt: null }]),
-      );
-      return { userId };
-    },
-
-    /** Lists the wanted accounts by username, page by page. */
-    async *list(isWanted: (id: bigint) => boolean = () => true): AsyncGenerator<Account> {
-      for await (const row of allAccounts(database)) if (isWanted(row.account_id)) yield toAccount(row);
     },
   };
 }
