@@ -38,7 +38,7 @@ export function createContactRecords(database: Database, region: (account: Accou
   /** Lists contacts by id, after the id `after`. `next` is null on the last page. */
   async function list(account: AccountKey, filter: ContactFilter, limit: number, after: bigint | null) {
     const items: Contact[] = [];
-    const isWanted = await filterOf(account, filter);
+    const isWanted = await filterOf(filter, () => region(account));
     let from = after === null ? FIRST_ID : after + 1n;
     if (after === LAST_ID) return { items, next: null };
     for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
@@ -63,17 +63,6 @@ export function createContactRecords(database: Database, region: (account: Accou
         ? await database.all(listSql.contacts, { account, from, limit })
         : await database.all(listSql.contactsOfGroup, { account, group, from, limit });
     return rows.map(toContact);
-  }
-
-  async function filterOf(account: AccountKey, { q, mobile }: ContactFilter): Promise<(contact: Contact) => boolean> {
-    const part = q?.toLowerCase();
-    const holds = ({ name, surname, mobile: number }: Contact) =>
-      part === undefined || [name, surname, number].some((text) => text?.toLowerCase().includes(part));
-    if (mobile === undefined) return holds;
-    const { ends, matches } = sameNumber(mobile, await region(account));
-    // Parsing a number takes 20 times as long as comparing its last digits.
-    return (contact) =>
-      contact.mobile !== null && ends.includes(numberEnd(contact.mobile)) && matches(contact.mobile) && holds(contact);
   }
 
   return {
@@ -110,6 +99,20 @@ export function createContactRecords(database: Database, region: (account: Accou
 
     ...createGroupRecords(database),
   };
+}
+
+async function filterOf(
+  { q, mobile }: ContactFilter,
+  region: () => Promise<string | null>,
+): Promise<(contact: Contact) => boolean> {
+  const part = q?.toLowerCase();
+  const holds = ({ name, surname, mobile: number }: Contact) =>
+    part === undefined || [name, surname, number].some((text) => text?.toLowerCase().includes(part));
+  if (mobile === undefined) return holds;
+  const { ends, matches } = sameNumber(mobile, await region());
+  // Parsing a number takes 20 times as long as comparing its last digits.
+  return (contact) =>
+    contact.mobile !== null && ends.includes(numberEnd(contact.mobile)) && matches(contact.mobile) && holds(contact);
 }
 
 /** The groups of contacts. */
