@@ -19,7 +19,36 @@ export interface ContactGroup {
 
 export type Contacts = ReturnType<typeof createContacts>;
 
-export function createContacts(database: Database, regionOfAccount: (account: AccountKey) => Promise<string | null>) {
+type RegionOfAccount = (account: AccountKey) => Promise<string | null>;
+
+export function createContacts(database: Database, regionOfAccount: RegionOfAccount) {
+  return {
+    /** Lists contacts by id. Both lists start after the contact `after`. */
+    async all(account: AccountKey, limit: number, after?: Contact): Promise<Contact[]> {
+      if (after?.id === LAST_ID) return [];
+      return (await database.all(sql.contacts, { account, from: fromOf(after), limit })).map(toContact);
+    },
+
+    async ofGroup(account: AccountKey, group: bigint, limit: number, after?: Contact): Promise<Contact[]> {
+      if (after?.id === LAST_ID) return [];
+      const rows = await database.all(sql.contactsOfGroup, { account, group, from: fromOf(after), limit });
+      return rows.map(toContact);
+    },
+
+    /** Lists groups by id, after the group `after`. */
+    async groups(account: AccountKey, limit: number, after?: ContactGroup): Promise<ContactGroup[]> {
+      const from = after ? BigInt(after.id) + 1n : FIRST_ID;
+      const rows = await database.all(sql.groups, { account, from, limit });
+      return rows.map(toGroup);
+    },
+
+    ...createNumberSearch(database, regionOfAccount),
+    ...createContactChanges(database),
+  };
+}
+
+/** Contacts by their number. */
+function createNumberSearch(database: Database, regionOfAccount: RegionOfAccount) {
   /** The matching contact with the lowest id, among those whose number has this ending. */
   async function firstMatch(
     account: AccountKey,
@@ -44,36 +73,7 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
     return first ? toContact(first) : null;
   }
 
-  /** Changes all of the contacts, or none if `count` does not find each of them. */
-  async function changeAll(
-    account: AccountKey,
-    given: readonly bigint[],
-    count: (queries: Queries, ids: string) => Promise<{ total: bigint } | undefined>,
-    change: (queries: Queries, ids: string) => Promise<unknown>,
-  ): Promise<boolean> {
-    const ids = [...new Set(given)];
-    const text = `[${ids.join()}]`;
-    return database.transaction(account, async (queries) => {
-      const found = await count(queries, text);
-      if (found?.total !== BigInt(ids.length)) return false;
-      await change(queries, text);
-      return true;
-    });
-  }
-
   return {
-    /** Lists contacts by id. Both lists start after the contact `after`. */
-    async all(account: AccountKey, limit: number, after?: Contact): Promise<Contact[]> {
-      if (after?.id === LAST_ID) return [];
-      return (await database.all(sql.contacts, { account, from: fromOf(after), limit })).map(toContact);
-    },
-
-    async ofGroup(account: AccountKey, group: bigint, limit: number, after?: Contact): Promise<Contact[]> {
-      if (after?.id === LAST_ID) return [];
-      const rows = await database.all(sql.contactsOfGroup, { account, group, from: fromOf(after), limit });
-      return rows.map(toContact);
-    },
-
     /** The contact whose trimmed number is exactly this. The lowest id wins. */
     async withExactNumber(account: AccountKey, number: string): Promise<Contact | null> {
       const exact = number.trim();
@@ -111,14 +111,29 @@ export function createContacts(database: Database, regionOfAccount: (account: Ac
       }
       return found;
     },
+  };
+}
 
-    /** Lists groups by id, after the group `after`. */
-    async groups(account: AccountKey, limit: number, after?: ContactGroup): Promise<ContactGroup[]> {
-      const from = after ? BigInt(after.id) + 1n : FIRST_ID;
-      const rows = await database.all(sql.groups, { account, from, limit });
-      return rows.map(toGroup);
-    },
+/** Changes of several contacts at once. */
+function createContactChanges(database: Database) {
+  /** Changes all of the contacts, or none if `count` does not find each of them. */
+  async function changeAll(
+    account: AccountKey,
+    given: readonly bigint[],
+    count: (queries: Queries, ids: string) => Promise<{ total: bigint } | undefined>,
+    change: (queries: Queries, ids: string) => Promise<unknown>,
+  ): Promise<boolean> {
+    const ids = [...new Set(given)];
+    const text = `[${ids.join()}]`;
+    return database.transaction(account, async (queries) => {
+      const found = await count(queries, text);
+      if (found?.total !== BigInt(ids.length)) return false;
+      await change(queries, text);
+      return true;
+    });
+  }
 
+  return {
     /**
      * Removes the contacts from the group and keeps them. Returns false, and changes nothing,
      * unless all of them are in it.
