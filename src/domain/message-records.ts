@@ -94,17 +94,7 @@ export function createMessageRecords(database: Database, now: () => number) {
 
     /** The present status again changes nothing. A final status stays. */
     recordStatus: (account: AccountKey, id: bigint, change: StatusChange): Promise<SentRecord> =>
-      database.transaction(account, async (queries) => {
-        const message = await sentOf(queries, account, id);
-        if (message.status === change.status) return message;
-        if (FINAL_STATUSES.includes(message.status)) {
-          throw conflict(`The status ${message.status} is final: no later one changes it.`);
-        }
-        await addStatus(queries, account, message, change);
-        const { status } = change;
-        await emitEvent(queries, { type: 'message.status', account, at: now(), messageId: id, status });
-        return sentOf(queries, account, id);
-      }),
+      database.transaction(account, (queries) => recordStatus(queries, account, id, change, now())),
 
     async scheduled(account: AccountKey, id: bigint): Promise<ScheduledRecord> {
       const row = await database.first(sql.scheduled, { account, id });
@@ -160,6 +150,24 @@ async function sentOf(queries: Queries, account: AccountKey, id: bigint): Promis
   // An import sets a status without a row of history.
   const imported = { status: message.status, at: message.updatedAt, detail: null };
   return { ...message, history: history.at(-1)?.status === message.status ? history : [...history, imported] };
+}
+
+async function recordStatus(
+  queries: Writing,
+  account: AccountKey,
+  id: bigint,
+  change: StatusChange,
+  at: number,
+): Promise<SentRecord> {
+  const message = await sentOf(queries, account, id);
+  const { status } = change;
+  if (message.status === status) return message;
+  if (FINAL_STATUSES.includes(message.status)) {
+    throw conflict(`The status ${message.status} is final: no later one changes it.`);
+  }
+  await addStatus(queries, account, message, change);
+  await emitEvent(queries, { type: 'message.status', account, at, messageId: id, status });
+  return sentOf(queries, account, id);
 }
 
 /** Adds a status. `updatedAt` never goes back: an older report gets the time of the last one. */
