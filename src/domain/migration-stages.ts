@@ -48,33 +48,14 @@ export interface StagesState {
 export type MigrationStages = ReturnType<typeof createMigrationStages>;
 
 export function createMigrationStages(database: Database, now: () => number) {
-  async function defaultStage(queries: Queries = database): Promise<{ stage: Stage; changedAt: number | null }> {
-    const row = await queries.first(sql.stateOf, { name: DEFAULT_STAGE });
-    return row
-      ? { stage: toStage(row.value), changedAt: Number(row.changed_at) }
-      : { stage: FIRST_STAGE, changedAt: null };
-  }
-
-  const ownStage = async (queries: Queries, account: AccountKey): Promise<Stage> => {
-    const row = await queries.first(sql.stageOf, { account });
-    return row ? toStage(row.stage) : (await defaultStage(queries)).stage;
-  };
-
-  function checkWay(from: Stage, to: Stage, force: boolean): void {
-    if (from === 'alone' && to !== 'alone' && !force) throw conflict(ONE_WAY);
-  }
-
-  const renew = (queries: Queries): Promise<number> =>
-    queries.run(sql.setState, { name: VERSION, value: randomUUID(), at: now() });
-
   return {
-    defaultStage,
+    defaultStage: () => defaultStage(database),
 
     /** Null where nothing has changed since that version. */
     async state(known: string | undefined): Promise<StagesState | null> {
       const version = (await database.first(sql.stateOf, { name: VERSION }))?.value ?? 'none';
       if (version === known) return null;
-      const { stage } = await defaultStage();
+      const { stage } = await defaultStage(database);
       const leading = await database.first(sql.anyLeading, {});
       return {
         version,
@@ -96,7 +77,7 @@ export function createMigrationStages(database: Database, now: () => number) {
       const { account_id: account } = await accountNamed(database, username);
       const row = await database.first(sql.stageOf, { account });
       if (row) return { username, stage: toStage(row.stage), changedAt: Number(row.changed_at), isDefault: false };
-      const { stage, changedAt } = await defaultStage();
+      const { stage, changedAt } = await defaultStage(database);
       return { username, stage, changedAt: changedAt ?? 0, isDefault: true };
     },
 
@@ -110,43 +91,50 @@ export function createMigrationStages(database: Database, now: () => number) {
       }));
     },
 
-    /** Every proxy sees it within a second. Returns the stage before. */
+    ...createStageChanges(database, now),
+  };
+}
+
+/** Changes of stages. Every proxy sees one within a second. */
+function createStageChanges(database: Database, now: () => number) {
+  const renew = (queries: Queries): Promise<number> =>
+    queries.run(sql.setState, { name: VERSION, value: randomUUID(), at: now() });
+
+  /** The stage now. Throws where the change would be refused. */
+  async function tryChange(queries: Queries, account: AccountKey, stage: Stage, force: boolean): Promise<Stage> {
+    const before = await stageOf(queries, account);
+    checkWay(before, stage, force);
+    if (!force && isBack(before, stage)) checkTaken(await queries.first(sql.countWritesOf, { account }), now());
+    return before;
+  }
+  async function tryDefault(stage: Stage, force: boolean): Promise<Stage> {
+    const { stage: before } = await defaultStage(database);
+    checkWay(before, stage, force);
+    if (!force && isBack(before, stage)) checkTaken(await database.first(sql.countWrites, {}), now());
+    return before;
+  }
+
+  return {
+    async tryStage(username: string, stage: Stage, force: boolean): Promise<Stage> {
+      const { account_id: account } = await accountNamed(database, username);
+      return tryChange(database, account, stage, force);
+    },
+    tryDefault,
+
+    /** Returns the stage before. */
     async set(username: string, stage: Stage, force: boolean): Promise<Stage> {
       const { account_id: account } = await accountNamed(database, username);
       return database.transaction(account, async (queries) => {
-        const before = await ownStage(queries, account);
-        checkWay(before, stage, force);
-        if (!force && isBack(before, stage)) {
-          checkTaken(await queries.first(sql.countWritesOf, { account }), now());
-        }
+        const before = await tryChange(queries, account, stage, force);
         await queries.run(sql.setStage, { account, stage, at: now() });
         await renew(queries);
         return before;
       });
     },
 
-    /** The stage now. Throws where the change would be refused. */
-    async tryStage(username: string, stage: Stage, force: boolean): Promise<Stage> {
-      const { account_id: account } = await accountNamed(database, username);
-      const before = await ownStage(database, account);
-      checkWay(before, stage, force);
-      if (!force && isBack(before, stage)) {
-        checkTaken(await database.first(sql.countWritesOf, { account }), now());
-      }
-      return before;
-    },
-    async tryDefault(stage: Stage, force: boolean): Promise<Stage> {
-      const { stage: before } = await defaultStage();
-      checkWay(before, stage, force);
-      if (!force && isBack(before, stage)) checkTaken(await database.first(sql.countWrites, {}), now());
-      return before;
-    },
-
     /** The stage of all accounts that have none of their own. */
     async setDefault(stage: Stage, force: boolean): Promise<Stage> {
-      const { stage: before } = await defaultStage();
-      checkWay(before, stage, force);
-      if (!force && isBack(before, stage)) checkTaken(await database.first(sql.countWrites, {}), now());
+      const before = await tryDefault(stage, force);
       await database.run(sql.setState, { name: DEFAULT_STAGE, value: stage, at: now() });
       await renew(database);
       return before;
@@ -156,7 +144,7 @@ export function createMigrationStages(database: Database, now: () => number) {
     async offerDefault(stage: Stage): Promise<Stage> {
       await database.run(sql.addState, { name: DEFAULT_STAGE, value: stage, at: now() });
       await renew(database);
-      return (await defaultStage()).stage;
+      return (await defaultStage(database)).stage;
     },
     async offer(username: string, stage: Stage): Promise<Stage> {
       const { account_id: account } = await accountNamed(database, username);
@@ -169,6 +157,23 @@ export function createMigrationStages(database: Database, now: () => number) {
       });
     },
   };
+}
+
+async function defaultStage(queries: Queries): Promise<{ stage: Stage; changedAt: number | null }> {
+  const row = await queries.first(sql.stateOf, { name: DEFAULT_STAGE });
+  return row
+    ? { stage: toStage(row.value), changedAt: Number(row.changed_at) }
+    : { stage: FIRST_STAGE, changedAt: null };
+}
+
+/** The account's own stage, or the default one. */
+async function stageOf(queries: Queries, account: AccountKey): Promise<Stage> {
+  const row = await queries.first(sql.stageOf, { account });
+  return row ? toStage(row.stage) : (await defaultStage(queries)).stage;
+}
+
+function checkWay(from: Stage, to: Stage, force: boolean): void {
+  if (from === 'alone' && to !== 'alone' && !force) throw conflict(ONE_WAY);
 }
 
 const isBack = (from: Stage, to: Stage): boolean => from === 'lead' && (to === 'record' || to === 'compare');
