@@ -34,16 +34,6 @@ export type Retention = ReturnType<typeof createRetention>;
 export function createRetention(database: Database, now: () => number) {
   const cutoff = (days: number): number => now() - days * DAY_MS;
 
-  async function days(): Promise<RetentionDays> {
-    const rows = await database.all(sql.settings, {});
-    const of = (kind: RetentionKind) => {
-      const row = rows.find((each) => each.kind === kind);
-      return row ? Number(row.days) : null;
-    };
-    const messages = { inbox: of('inbox'), sent: of('sent'), unrouted: of('unrouted') };
-    return { ...messages, audit: of('audit'), ledger: of('ledger') };
-  }
-
   /** A time of application with which it is due again after LOOK_EVERY_MS. */
   const claimed = (): number => now() - APPLY_EVERY_MS + LOOK_EVERY_MS;
 
@@ -72,7 +62,7 @@ export function createRetention(database: Database, now: () => number) {
   }
 
   return {
-    days,
+    days: () => daysOf(database),
 
     /** Counts the rows that a setting would delete now. */
     async preview(wanted: RetentionDays): Promise<RetentionCounts> {
@@ -98,7 +88,7 @@ export function createRetention(database: Database, now: () => number) {
      */
     async applyDue(sleep: (ms: number) => Promise<void>, isStopping: () => boolean): Promise<number> {
       let removed = 0;
-      for (const [kind, limit] of Object.entries(await days()) as [RetentionKind, number | null][]) {
+      for (const [kind, limit] of Object.entries(await daysOf(database)) as [RetentionKind, number | null][]) {
         if (limit === null || isStopping()) continue;
         const taken = { kind, at: claimed(), due: now() - APPLY_EVERY_MS + 1 };
         if ((await database.run(sql.take, taken)) === 0) continue;
@@ -150,6 +140,21 @@ export function createRetentionRuns(
       clearInterval(timer);
       await running;
     },
+  };
+}
+
+async function daysOf(database: Database): Promise<RetentionDays> {
+  const rows = await database.all(sql.settings, {});
+  const of = (kind: RetentionKind) => {
+    const row = rows.find((each) => each.kind === kind);
+    return row ? Number(row.days) : null;
+  };
+  return {
+    inbox: of('inbox'),
+    sent: of('sent'),
+    unrouted: of('unrouted'),
+    audit: of('audit'),
+    ledger: of('ledger'),
   };
 }
 
