@@ -82,6 +82,8 @@ export async function clearAttempts(database: Database, attempt: Attempt): Promi
 const HASHES_AT_ONCE = 4;
 const WAITING_PER_NETWORK = 8;
 
+export type HashSlots = ReturnType<typeof createHashSlots>;
+
 /**
  * At most 4 computations of a hash at a time in a process. Networks take turns, so that one with
  * many attempts does not keep others waiting.

@@ -23,6 +23,7 @@ import {
   createHashSlots,
   delayOf,
   FREE_FAILURES,
+  type HashSlots,
 } from './sign-in-limits.ts';
 import { type Database, joined } from './transactions.ts';
 
@@ -94,42 +95,11 @@ export type SignIn = ReturnType<typeof createSignIn>;
 
 export function createSignIn(database: Database, { now, sleep }: SignInDependencies) {
   const withSlot = createHashSlots();
-  const atomically = <T>(work: (inside: Database) => Promise<T>): Promise<T> =>
-    database.transaction(null, (queries) => work(joined(database, queries)));
-
-  /** A session; where the second factor is on, one that still needs a code. */
-  async function begin(inside: Database, owner: Owner, origin: Origin): Promise<SignedIn> {
-    const { isOn } = await factorState(inside, owner);
-    const signedIn = await addSession(inside, owner, origin, now(), isOn);
-    if (!isOn) await noteSignIn(inside, owner, origin, now());
-    return signedIn;
-  }
-
-  /** Checks a password within the limits. Throws `too-many` or `denied`. */
-  async function check(attempt: Attempt, owner: FoundOwner | null, password: string): Promise<void> {
-    await checkPause(database, attempt, now());
-    const delayMs = await delayOf(database, attempt, now());
-    if (delayMs > 0) await sleep(delayMs);
-    await withSlot(attempt.address, async () => {
-      await checkPause(database, attempt, now()); // others may have failed meanwhile
-      const failed = await countAttempt(database, attempt, now());
-      const isUsable = owner !== null && !owner.isDisabled && isAllowed(owner, attempt.address);
-      const stored = (isUsable && owner.passwordHash) || (await unusedHash());
-      const matches = password.length <= PASSWORD_LENGTH_MAX && (await passwordMatches(password, stored));
-      if (!matches || stored === (await unusedHash())) {
-        if (failed === FREE_FAILURES && owner) await noteBlocked(database, owner, attempt.address, now());
-        throw wrongPassword();
-      }
-      await clearAttempts(database, attempt);
-    });
-  }
+  const check = createPasswordCheck(database, { now, sleep }, withSlot);
+  const atomically = createAtomically(database);
 
   return {
-    sessionOf: (secret: string, address: string): Promise<Session | null> =>
-      sessionOf(database, secret, address, now()),
-    sessionsOf: (owner: Owner): Promise<Session[]> => sessionsOf(database, owner, now()),
-    endSession: (owner: Owner, id: bigint): Promise<boolean> => endSession(database, owner, id),
-    endOtherSessions: (owner: Owner, keep: Session): Promise<number> => endSessions(database, owner, keep),
+    ...createSessionChanges(database, now),
     factorState: (owner: Owner) => factorState(database, owner),
     ownerOfLink: (token: string) => ownerOfLink(database, token, now()),
 
@@ -139,14 +109,14 @@ export function createSignIn(database: Database, { now, sleep }: SignInDependenc
         const owner = await ownerOfLink(inside, token, now());
         if (!owner || !isAllowed(owner, origin.address)) throw wrongLink();
         if ((await inside.run(sql.deleteLink, { hash: linkHash(token) })) === 0) throw wrongLink();
-        return begin(inside, owner, origin);
+        return beginSession(inside, owner, origin, now());
       }),
 
     /** By name and password. A session that awaits a code opens nothing but `giveCode`. */
     async withPassword(kind: Owner['kind'], name: string, password: string, origin: Origin): Promise<SignedIn> {
       const owner = await ownerNamed(database, kind, name);
       await check({ subject: `password ${kind} ${name}`, address: origin.address }, owner, password);
-      return atomically((inside) => begin(inside, owner as FoundOwner, origin));
+      return atomically((inside) => beginSession(inside, owner as FoundOwner, origin, now()));
     },
 
     /** The session that follows has another secret: what was known before is worth nothing. */
@@ -186,6 +156,66 @@ export function createSignIn(database: Database, { now, sleep }: SignInDependenc
       });
     },
 
+    ...createFactorChanges(database, now),
+  };
+}
+
+const createAtomically =
+  (database: Database) =>
+  <T>(work: (inside: Database) => Promise<T>): Promise<T> =>
+    database.transaction(null, (queries) => work(joined(database, queries)));
+
+/** Checks a password within the limits. Throws `too-many` or `denied`. */
+const createPasswordCheck =
+  (database: Database, { now, sleep }: SignInDependencies, withSlot: HashSlots) =>
+  async (attempt: Attempt, owner: FoundOwner | null, password: string): Promise<void> => {
+    await checkPause(database, attempt, now());
+    const delayMs = await delayOf(database, attempt, now());
+    if (delayMs > 0) await sleep(delayMs);
+    await withSlot(attempt.address, async () => {
+      await checkPause(database, attempt, now()); // others may have failed meanwhile
+      const failed = await countAttempt(database, attempt, now());
+      const isUsable = owner !== null && !owner.isDisabled && isAllowed(owner, attempt.address);
+      const stored = (isUsable && owner.passwordHash) || (await unusedHash());
+      const matches = password.length <= PASSWORD_LENGTH_MAX && (await passwordMatches(password, stored));
+      if (!matches || stored === (await unusedHash())) {
+        if (failed === FREE_FAILURES && owner) await noteBlocked(database, owner, attempt.address, now());
+        throw wrongPassword();
+      }
+      await clearAttempts(database, attempt);
+    });
+  };
+
+/** A session; where the second factor is on, one that still needs a code. */
+async function beginSession(inside: Database, owner: Owner, origin: Origin, now: number): Promise<SignedIn> {
+  const { isOn } = await factorState(inside, owner);
+  const signedIn = await addSession(inside, owner, origin, now, isOn);
+  if (!isOn) await noteSignIn(inside, owner, origin, now);
+  return signedIn;
+}
+
+/** Sessions of somebody who is signed in. */
+function createSessionChanges(database: Database, now: () => number) {
+  const atomically = createAtomically(database);
+  return {
+    sessionOf: (secret: string, address: string): Promise<Session | null> =>
+      sessionOf(database, secret, address, now()),
+    sessionsOf: (owner: Owner): Promise<Session[]> => sessionsOf(database, owner, now()),
+    endSession: (owner: Owner, id: bigint): Promise<boolean> => endSession(database, owner, id),
+    endOtherSessions: (owner: Owner, keep: Session): Promise<number> => endSessions(database, owner, keep),
+
+    signOut: (session: Session): Promise<void> =>
+      atomically(async (inside) => {
+        if (!(await endSession(inside, session.owner, session.id))) return;
+        await note(inside, session.owner, 'sign out', session.address, now());
+      }),
+  };
+}
+
+/** The second factor of somebody who is signed in. */
+function createFactorChanges(database: Database, now: () => number) {
+  const atomically = createAtomically(database);
+  return {
     /** The secret for the authenticator program; it counts only once a code has confirmed it. */
     beginFactor: (owner: Owner) => beginFactor(database, owner),
 
@@ -209,12 +239,6 @@ export function createSignIn(database: Database, { now, sleep }: SignInDependenc
       atomically(async (inside) => {
         await removeFactor(inside, owner);
         await note(inside, owner, 'second factor off', origin.address, now());
-      }),
-
-    signOut: (session: Session): Promise<void> =>
-      atomically(async (inside) => {
-        if (!(await endSession(inside, session.owner, session.id))) return;
-        await note(inside, session.owner, 'sign out', session.address, now());
       }),
   };
 }
