@@ -77,86 +77,51 @@ interface QueuedRequest {
 
 export function createLoadShedder(settings: LoadSheddingSettings, time: Time = REAL_TIME): LoadShedder {
   const { turnMaxMs, waitingMax } = settings;
-  const queued = createQueue<QueuedRequest>();
+  const slice = new Slice();
   const delayRejection = createRejectionDelay(time);
-  let queuedBytes = 0;
-  let isScheduled = false;
-  let sliceStartedAt = Number.NaN;
-  let slice = 0;
-  let isAccepting = false;
   let waiting = 0;
   let rejected = 0;
-  const endTurn = () => {
-    sliceStartedAt = Number.NaN;
-    if (queued.size === 0) isAccepting = false;
-  };
-  const isSliceOver = (now: number) => now - sliceStartedAt >= (isAccepting ? SLICE_ACCEPTING_MS : SLICE_MS);
 
   function countRejection(): 'reject' {
     rejected += 1;
     return 'reject';
   }
-
-  function handleSlice(): void {
-    sliceStartedAt = time.now();
-    slice += 1;
-    handleNext();
-  }
-
-  /** In a microtask each, so that the continuations of a call count as a part of the slice. */
-  function handleNext(): void {
-    const next = queued.shift();
-    if (next) {
-      const now = time.now();
-      queuedBytes -= next.bytes;
-      if (now - next.since > turnMaxMs || waiting >= waitingMax) {
-        countRejection();
-        next.reject();
-      } else next.handle(slice);
-    }
-    if (queued.size === 0) isScheduled = false;
-    else if (isSliceOver(time.now())) time.afterPoll(handleSlice);
-    else {
-      queueMicrotask(handleNext);
-      return;
-    }
-    sliceStartedAt = Number.NaN;
-    isAccepting = false;
-  }
+  const queued = createRequestQueue(time, slice, (since, now) => {
+    if (now - since <= turnMaxMs && waiting < waitingMax) return false;
+    countRejection();
+    return true;
+  });
+  const endTurn = () => {
+    slice.end();
+    if (!queued.first) slice.isAccepting = false;
+  };
 
   return {
     decide() {
       if (waiting >= waitingMax) return countRejection();
       const now = time.now();
-      const first = queued.first;
+      const { first } = queued;
       // At half of the limit: a request that is queued now waits as long again.
       if (first) return 2 * (now - first.since) > turnMaxMs ? countRejection() : 'later';
-      if (Number.isNaN(sliceStartedAt)) {
-        sliceStartedAt = now;
+      if (!slice.hasStarted) {
+        slice.start(now);
         time.afterPoll(endTurn);
       }
-      return isSliceOver(now) ? 'later' : 'now';
+      return slice.isOver(now) ? 'later' : 'now';
     },
     queue(bytes, handle, reject) {
-      if (bytes > SMALL_BYTES && queuedBytes + bytes > QUEUE_BYTES_MAX) {
-        countRejection();
-        reject();
-        return;
-      }
-      queuedBytes += bytes;
-      queued.push({ since: time.now(), bytes, handle, reject });
-      if (isScheduled) return;
-      isScheduled = true;
-      time.afterPoll(handleSlice);
+      if (queued.add({ since: time.now(), bytes, handle, reject })) return;
+      countRejection();
+      reject();
     },
     begin: () => void waiting++,
     end: () => void waiting--,
     accepted() {
-      isAccepting = true;
+      slice.isAccepting = true;
     },
     delayRejection,
     get load() {
-      const first = queued.first;
+      const { first } = queued;
       // The same limits as in decide().
       if (waiting >= waitingMax || (first && 2 * (time.now() - first.since) > turnMaxMs)) return 'overloaded';
       return first || 2 * waiting >= waitingMax ? 'behind' : 'free';
@@ -166,6 +131,76 @@ export function createLoadShedder(settings: LoadSheddingSettings, time: Time = R
     },
     get rejected() {
       return rejected;
+    },
+  };
+}
+
+/** The time of an event-loop turn in which requests are handled. */
+class Slice {
+  isAccepting = false;
+  #startedAt = Number.NaN;
+
+  get hasStarted(): boolean {
+    return !Number.isNaN(this.#startedAt);
+  }
+
+  start(now: number): void {
+    this.#startedAt = now;
+  }
+
+  end(): void {
+    this.#startedAt = Number.NaN;
+  }
+
+  isOver(now: number): boolean {
+    return now - this.#startedAt >= (this.isAccepting ? SLICE_ACCEPTING_MS : SLICE_MS);
+  }
+}
+
+/** Requests that wait for their slice. `isRejected` judges each one when its turn has come. */
+function createRequestQueue(time: Time, slice: Slice, isRejected: (since: number, now: number) => boolean) {
+  const queued = createQueue<QueuedRequest>();
+  let bytes = 0;
+  let isScheduled = false;
+  let sliceNumber = 0;
+
+  function handleSlice(): void {
+    slice.start(time.now());
+    sliceNumber += 1;
+    handleNext();
+  }
+
+  /** In a microtask each, so that the continuations of a call count as a part of the slice. */
+  function handleNext(): void {
+    const next = queued.shift();
+    if (next) {
+      bytes -= next.bytes;
+      if (isRejected(next.since, time.now())) next.reject();
+      else next.handle(sliceNumber);
+    }
+    if (queued.size === 0) isScheduled = false;
+    else if (slice.isOver(time.now())) time.afterPoll(handleSlice);
+    else {
+      queueMicrotask(handleNext);
+      return;
+    }
+    slice.end();
+    slice.isAccepting = false;
+  }
+
+  return {
+    get first(): QueuedRequest | undefined {
+      return queued.first;
+    },
+    /** False where bodies take too much memory. */
+    add(request: QueuedRequest): boolean {
+      if (request.bytes > SMALL_BYTES && bytes + request.bytes > QUEUE_BYTES_MAX) return false;
+      bytes += request.bytes;
+      queued.push(request);
+      if (isScheduled) return true;
+      isScheduled = true;
+      time.afterPoll(handleSlice);
+      return true;
     },
   };
 }
