@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Handler, Traffic } from '../../exchange.ts';
 import { type BodyLimits, createBodyReceiver } from './body-receiver.ts';
-import { type AddressRules, createAddresses } from './client-address.ts';
+import { type Addresses, type AddressRules, createAddresses } from './client-address.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
-import { createSlots, type SlotSettings } from './connection-slots.ts';
+import { createSlots, type SlotSettings, type Slots } from './connection-slots.ts';
 import { tooManyConnections } from './error-response.ts';
 import { createLoadShedder, type Load, type LoadSheddingSettings, RETRY_AFTER_MS } from './load-shedding.ts';
 import { createOpenBodies } from './open-bodies.ts';
@@ -12,7 +12,7 @@ import { createRequests, type RequestLimits } from './request.ts';
 import { createResponseCollector } from './response-collector.ts';
 import { createConnectionFields } from './response-writer.ts';
 import { createTimeouts, type TimeoutSettings } from './timeouts.ts';
-import { createUnsent } from './unsent-bytes.ts';
+import { createUnsent, type Unsent } from './unsent-bytes.ts';
 
 /** HTTP/1.1 on sockets, with all its limits. It knows nothing of what the handler answers. */
 export interface HttpSettings
@@ -50,70 +50,32 @@ export interface HttpServer {
 }
 
 export async function listen(settings: HttpSettings, handle: Handler): Promise<HttpServer> {
-  let isStopping = false;
-  let isDrained = false;
-  let bytesSent = 0;
-  const loadShedder = createLoadShedder(settings);
+  const state: ServerState = { isStopping: false, isDrained: false, bytesSent: 0 };
   const unsent = createUnsent(settings.unsentBytesMax);
-  const addresses = createAddresses(settings);
-  const pollBatches = createPollBatches();
-  const timeouts = createTimeouts(settings, RETRY_AFTER_MS);
+  const context = createContext(settings, handle, unsent, state);
+  const { loadShedder, openBodies, timeouts } = context;
   const slots = createSlots<Connection>(settings);
-  const bodies = createBodyReceiver(settings);
-  const openBodies = createOpenBodies();
-  const context: ConnectionContext = {
-    handle,
-    requests: createRequests(settings, addresses, bodies, () => loadShedder.decide() === 'reject'),
-    bodies,
-    loadShedder,
-    pollBatches,
-    openBodies,
-    timeouts,
-    headerBytesMax: settings.headerBytesMax,
-    requestsPerConnectionMax: settings.requestsPerConnectionMax,
-    isStopping: () => isStopping,
-    collector: createResponseCollector(unsent),
-    connectionFields: createConnectionFields(settings.idleTimeoutMs),
-    onBytesSent: (bytes) => {
-      bytesSent += bytes;
-    },
-  };
 
   function closeIdle(): void {
     for (const connection of slots.all) connection.closeIfIdle();
   }
 
-  function accept(socket: Socket): void {
-    pollBatches.opened();
-    socket.once('close', pollBatches.closed);
-    const peer = addresses.peer(socket);
-    const client = addresses.countedAs(peer);
-    loadShedder.accepted();
-    if (!slots.makeRoom(client)) {
-      socket.on('error', () => {}); // the client may have closed already
-      socket.write(tooManyConnections());
-      socket.destroySoon();
-      return;
-    }
-    const connection = new Connection(peer, context);
-    slots.add(client, connection);
-    socket.once('close', () => slots.remove(client, connection));
-  }
-
   // A client that ends its side still waits for its responses.
+  const accept = (socket: Socket): void => acceptConnection(socket, context, slots);
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(settings.port, settings.host, resolve);
   });
   timeouts.start(() => {
-    if (isDrained) closeIdle();
+    if (state.isDrained) closeIdle();
     for (const connection of slots.all) connection.onTick();
   });
   return {
     address: addressOf(server),
     get traffic() {
       const { bytes: unsentBytes, refused: unsentRefused } = unsent;
+      const { bytesSent } = state;
       return { connectionsOpen: slots.size, bytesSent, refused: loadShedder.rejected, unsentBytes, unsentRefused };
     },
     get load() {
@@ -126,9 +88,9 @@ export async function listen(settings: HttpSettings, handle: Handler): Promise<H
     },
     close: () =>
       new Promise((resolve) => {
-        isStopping = true;
+        state.isStopping = true;
         const timer = setTimeout(() => {
-          isDrained = true; // from now on no connection may stay idle
+          state.isDrained = true; // from now on no connection may stay idle
           closeIdle();
         }, settings.drainTimeoutMs);
         server.close(() => {
@@ -138,6 +100,58 @@ export async function listen(settings: HttpSettings, handle: Handler): Promise<H
         });
       }),
   };
+}
+
+interface ServerState {
+  isStopping: boolean;
+  isDrained: boolean;
+  bytesSent: number;
+}
+
+interface ServerContext extends ConnectionContext {
+  readonly addresses: Addresses;
+}
+
+function createContext(settings: HttpSettings, handle: Handler, unsent: Unsent, state: ServerState): ServerContext {
+  const loadShedder = createLoadShedder(settings);
+  const addresses = createAddresses(settings);
+  const bodies = createBodyReceiver(settings);
+  return {
+    handle,
+    addresses,
+    requests: createRequests(settings, addresses, bodies, () => loadShedder.decide() === 'reject'),
+    bodies,
+    loadShedder,
+    pollBatches: createPollBatches(),
+    openBodies: createOpenBodies(),
+    timeouts: createTimeouts(settings, RETRY_AFTER_MS),
+    headerBytesMax: settings.headerBytesMax,
+    requestsPerConnectionMax: settings.requestsPerConnectionMax,
+    isStopping: () => state.isStopping,
+    collector: createResponseCollector(unsent),
+    connectionFields: createConnectionFields(settings.idleTimeoutMs),
+    onBytesSent: (bytes) => {
+      state.bytesSent += bytes;
+    },
+  };
+}
+
+function acceptConnection(socket: Socket, context: ServerContext, slots: Slots<Connection>): void {
+  const { addresses, loadShedder, pollBatches } = context;
+  pollBatches.opened();
+  socket.once('close', pollBatches.closed);
+  const peer = addresses.peer(socket);
+  const client = addresses.countedAs(peer);
+  loadShedder.accepted();
+  if (!slots.makeRoom(client)) {
+    socket.on('error', () => {}); // the client may have closed already
+    socket.write(tooManyConnections());
+    socket.destroySoon();
+    return;
+  }
+  const connection = new Connection(peer, context);
+  slots.add(client, connection);
+  socket.once('close', () => slots.remove(client, connection));
 }
 
 function addressOf(server: Server): string {
