@@ -31,14 +31,58 @@ export function createCluster(
   now: () => number,
   answer: (question: unknown) => unknown,
 ): Cluster {
+  const workers = createWorkers(log, now, answer);
+  let restarts: Promise<void> = Promise.resolve();
+
+  /**
+   * Replaces a worker that was killed. A worker that ended by itself has logged why, and another
+   * would end too.
+   */
+  async function launchAnew(): Promise<void> {
+    for (let starts = 1; !workers.isStopping(); starts++) {
+      try {
+        return await workers.launch();
+      } catch (err) {
+        const { signal } = ((err as Partial<Problem>).details?.cause ?? {}) as { signal?: string | null };
+        if (!signal || workers.isStopping() || starts === STARTS_MAX) throw err;
+        log.error({ err }, 'a worker was killed before it served and is replaced');
+        await sleep(BACKOFF_FIRST_MS);
+      }
+    }
+  }
+
+  async function restartOnce(): Promise<void> {
+    for (const worker of workers.serving()) {
+      if (workers.isStopping()) return;
+      if (!workers.isServing(worker)) continue; // died meanwhile, and is replaced by a new one anyway
+      await launchAnew();
+      await workers.retire(worker);
+    }
+  }
+
+  return {
+    async start() {
+      await launchAnew(); // what keeps one from serving is told once
+      if (!workers.isStopping()) await Promise.all(Array.from({ length: count - 1 }, launchAnew));
+    },
+    restart() {
+      restarts = restarts.then(restartOnce, restartOnce);
+      return restarts;
+    },
+    stop: workers.stop,
+  };
+}
+
+/** The worker processes. One that served and died is replaced after a delay. */
+function createWorkers(log: Log, now: () => number, answer: (question: unknown) => unknown) {
   /** All running workers, and those of them that serve and are not to be stopped. */
   const running = new Set<Worker>();
   const expected = new Set<Worker>();
   const replacements = new Set<NodeJS.Timeout>();
   let stopping = false;
   let backoffMs = BACKOFF_FIRST_MS;
-  let restarts: Promise<void> = Promise.resolve();
 
+  /** Resolves when the worker serves. */
   function launch(): Promise<void> {
     const worker = cluster.fork();
     const startedAt = now();
@@ -59,23 +103,6 @@ export function createCluster(
         replaceLater();
       });
     });
-  }
-
-  /**
-   * Replaces a worker that was killed. A worker that ended by itself has logged why, and another
-   * would end too.
-   */
-  async function launchAnew(): Promise<void> {
-    for (let starts = 1; !stopping; starts++) {
-      try {
-        return await launch();
-      } catch (err) {
-        const { signal } = ((err as Partial<Problem>).details?.cause ?? {}) as { signal?: string | null };
-        if (!signal || stopping || starts === STARTS_MAX) throw err;
-        log.error({ err }, 'a worker was killed before it served and is replaced');
-        await sleep(BACKOFF_FIRST_MS);
-      }
-    }
   }
 
   function replaceLater(): void {
@@ -99,25 +126,13 @@ export function createCluster(
     await ended;
   }
 
-  async function restartOnce(): Promise<void> {
-    for (const worker of [...expected]) {
-      if (stopping) return;
-      if (!expected.has(worker)) continue; // died meanwhile, and is replaced by a new one anyway
-      await launchAnew();
-      await retire(worker);
-    }
-  }
-
   return {
-    async start() {
-      await launchAnew(); // what keeps one from serving is told once
-      if (!stopping) await Promise.all(Array.from({ length: count - 1 }, launchAnew));
-    },
-    restart() {
-      restarts = restarts.then(restartOnce, restartOnce);
-      return restarts;
-    },
-    async stop() {
+    launch,
+    retire,
+    serving: (): Worker[] => [...expected],
+    isServing: (worker: Worker): boolean => expected.has(worker),
+    isStopping: (): boolean => stopping,
+    async stop(): Promise<void> {
       stopping = true;
       for (const timer of replacements) clearTimeout(timer);
       await Promise.all([...running].map(retire));
