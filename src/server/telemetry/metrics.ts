@@ -51,44 +51,11 @@ export function createMetrics(sources: Sources, version: string): Metrics {
       { name: 'columba_credential_failures_total', help: 'Calls with a user_id that is not valid.' },
       () => [denials],
     ),
-    total(
-      'columba_response_bytes_total',
-      'Bytes of answers, as they were sent.',
-      () => sources.traffic()?.bytesSent ?? 0,
-    ),
-    total(
-      'columba_refused_requests_total',
-      'Requests that got 503 for overload.',
-      () => sources.traffic()?.refused ?? 0,
-    ),
-    total(
-      'columba_unsent_refused_total',
-      'Long answers that got 429 because too much was unsent.',
-      () => sources.traffic()?.unsentRefused ?? 0,
-    ),
-    total('columba_kept_hits_total', 'Calls that got a kept answer.', () => sources.kept().hits),
-    total('columba_kept_misses_total', 'Calls whose answer was made anew.', () => sources.kept().misses),
-    total('columba_log_lines_lost_total', 'Log lines that standard error did not take.', sources.linesLost),
+    ...totalsOf(sources),
   ]) {
     registry.registerMetric(metric);
   }
-  gauge(
-    registry,
-    'columba_connections_open',
-    'Open connections of clients.',
-    () => sources.traffic()?.connectionsOpen ?? 0,
-  );
-  gauge(
-    registry,
-    'columba_unsent_bytes',
-    'Memory for long answers that clients have not taken yet.',
-    () => sources.traffic()?.unsentBytes ?? 0,
-  );
-  gauge(registry, 'columba_kept_bytes', 'Memory that kept answers take.', () => sources.kept().bytes);
-  new Gauge({
-    ...{ name: 'columba_build_info', help: 'Always 1.', registers: [registry], aggregator: 'first' },
-    labelNames: ['version', 'node'],
-  }).set({ version, node: process.version }, 1);
+  addGauges(registry, sources, version);
   watchEventLoop(registry);
 
   return {
@@ -106,6 +73,47 @@ export function createMetrics(sources: Sources, version: string): Metrics {
       histogram.observe(seconds);
     },
   };
+}
+
+/** What other parts of the process have counted since its start. */
+const totalsOf = (sources: Sources) => [
+  total(
+    'columba_response_bytes_total',
+    'Bytes of answers, as they were sent.',
+    () => sources.traffic()?.bytesSent ?? 0,
+  ),
+  total('columba_refused_requests_total', 'Requests that got 503 for overload.', () => sources.traffic()?.refused ?? 0),
+  total(
+    'columba_unsent_refused_total',
+    'Long answers that got 429 because too much was unsent.',
+    () => sources.traffic()?.unsentRefused ?? 0,
+  ),
+  total('columba_kept_hits_total', 'Calls that got a kept answer.', () => sources.kept().hits),
+  total('columba_kept_misses_total', 'Calls whose answer was made anew.', () => sources.kept().misses),
+  total('columba_log_lines_lost_total', 'Log lines that standard error did not take.', sources.linesLost),
+];
+
+function addGauges(registry: Registry, sources: Sources, version: string): void {
+  gauge(
+    registry,
+    'columba_connections_open',
+    'Open connections of clients.',
+    () => sources.traffic()?.connectionsOpen ?? 0,
+  );
+  gauge(
+    registry,
+    'columba_unsent_bytes',
+    'Memory for long answers that clients have not taken yet.',
+    () => sources.traffic()?.unsentBytes ?? 0,
+  );
+  gauge(registry, 'columba_kept_bytes', 'Memory that kept answers take.', () => sources.kept().bytes);
+  new Gauge({
+    name: 'columba_build_info',
+    help: 'Always 1.',
+    registers: [registry],
+    aggregator: 'first',
+    labelNames: ['version', 'node'],
+  }).set({ version, node: process.version }, 1);
 }
 
 const total = (name: string, help: string, value: () => number) =>
