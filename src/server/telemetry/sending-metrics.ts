@@ -30,6 +30,20 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
       else this.remove();
     },
   });
+  new Gauge({
+    name: 'columba_unrouted_messages',
+    help: 'Messages from phones that no route takes.',
+    registers,
+    async collect() {
+      const now = await known();
+      if (now) this.set(now.unrouted);
+      else this.remove();
+    },
+  });
+  addConnectorMetrics(registers, async () => (await known())?.connectors ?? []);
+}
+
+function addConnectorMetrics(registers: Registry[], known: () => Promise<readonly ConnectorTotals[]>): void {
   new Counter({
     name: 'columba_connector_submissions_total',
     help: 'Submitted parts by connector and result: accepted, temporary, permanent, unsure.',
@@ -37,7 +51,7 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
     labelNames: ['connector', 'result'],
     async collect() {
       this.reset();
-      for (const { name: connector, counts } of (await known())?.connectors ?? []) {
+      for (const { name: connector, counts } of await known()) {
         for (const result of ['accepted', 'temporary', 'permanent', 'unsure'] as const) {
           this.inc({ connector, result }, counts[result]);
         }
@@ -52,7 +66,7 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
       labelNames: ['connector'],
       async collect() {
         this.reset();
-        for (const connector of (await known())?.connectors ?? []) {
+        for (const connector of await known()) {
           this.set({ connector: connector.name }, value(connector));
         }
       },
@@ -68,23 +82,13 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
     ({ receiptLagMs }) => (receiptLagMs ?? 0) / 1_000,
   );
   new Gauge({
-    name: 'columba_unrouted_messages',
-    help: 'Messages from phones that no route takes.',
-    registers,
-    async collect() {
-      const now = await known();
-      if (now) this.set(now.unrouted);
-      else this.remove();
-    },
-  });
-  new Gauge({
     name: 'columba_connector_stopped',
     help: 'Whether a connector does not send, by reason: down, paused.',
     registers,
     labelNames: ['connector', 'reason'],
     async collect() {
       this.reset();
-      for (const { name: connector, downSince, pausedAt } of (await known())?.connectors ?? []) {
+      for (const { name: connector, downSince, pausedAt } of await known()) {
         this.set({ connector, reason: 'down' }, downSince === null ? 0 : 1);
         this.set({ connector, reason: 'paused' }, pausedAt === null ? 0 : 1);
       }
