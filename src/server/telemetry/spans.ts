@@ -72,31 +72,9 @@ export function createSpans({ engine, version, onFailed }: SpanSettings): Spans 
         return reply;
       });
     },
-    observe({ request, reply, kind, protocol, group, operation }, account) {
+    observe(call, account) {
       const span = current.getStore();
-      if (!span?.isRecording()) return;
-      span.updateName(operation ? `${group}.${operation}` : (group ?? 'page'));
-      const names = {
-        'rpc.service': group,
-        'rpc.method': operation,
-        'columba.form': protocol,
-        'columba.account': account,
-      };
-      const route =
-        group && `/api/${group}.asmx${operation && protocol?.startsWith('soap') === false ? `/${operation}` : ''}`;
-      for (const [name, value] of Object.entries({ ...names, 'http.route': route, 'columba.request_id': request.id })) {
-        if (value !== undefined) span.setAttribute(name, detached(value)); // spans wait to be sent
-      }
-      span.setAttributes({
-        'http.request.method': METHODS.has(request.method) ? request.method : '_OTHER',
-        'http.response.status_code': reply.status,
-        'client.address': detached(request.client),
-        'columba.kind': kind,
-      });
-      if (kind === 'ok') return;
-      span.setAttribute('error.type', kind);
-      // By OpenTelemetry's conventions, a client's mistake is no error of a server span.
-      if (SERVER_ERRORS.has(kind)) span.setStatus({ code: SpanStatusCode.ERROR, message: kind });
+      if (span?.isRecording()) describe(span, call, account);
     },
     traceId: () => current.getStore()?.spanContext().traceId,
     observeStatement: (name) => startStatement(name, current.getStore()),
@@ -106,6 +84,33 @@ export function createSpans({ engine, version, onFailed }: SpanSettings): Spans 
         new Promise<void>((resolve) => setTimeout(resolve, LAST_EXPORT_MS).unref()),
       ]),
   };
+}
+
+/** What is known of a request when it is answered. */
+function describe(span: Span, call: CompletedCall, account: string | undefined): void {
+  const { request, reply, kind, protocol, group, operation } = call;
+  span.updateName(operation ? `${group}.${operation}` : (group ?? 'page'));
+  const names = {
+    'rpc.service': group,
+    'rpc.method': operation,
+    'columba.form': protocol,
+    'columba.account': account,
+  };
+  const route =
+    group && `/api/${group}.asmx${operation && protocol?.startsWith('soap') === false ? `/${operation}` : ''}`;
+  for (const [name, value] of Object.entries({ ...names, 'http.route': route, 'columba.request_id': request.id })) {
+    if (value !== undefined) span.setAttribute(name, detached(value)); // spans wait to be sent
+  }
+  span.setAttributes({
+    'http.request.method': METHODS.has(request.method) ? request.method : '_OTHER',
+    'http.response.status_code': reply.status,
+    'client.address': detached(request.client),
+    'columba.kind': kind,
+  });
+  if (kind === 'ok') return;
+  span.setAttribute('error.type', kind);
+  // By OpenTelemetry's conventions, a client's mistake is no error of a server span.
+  if (SERVER_ERRORS.has(kind)) span.setStatus({ code: SpanStatusCode.ERROR, message: kind });
 }
 
 const NO_SPAN: StatementSpan = { ended() {} };
