@@ -35,7 +35,10 @@ export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresS
       this.once('end', () => clients.delete(this));
     }
   }
-  const pools = urls.map((connectionString) => createPool(connectionString));
+  const servers = urls.length;
+  const pools = urls.map((connectionString) =>
+    createPool(connectionString, { connectionsMax, timeoutMs, servers, writable, Client: TrackedClient }),
+  );
   let active = 0;
 
   return {
@@ -67,33 +70,44 @@ export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresS
   function destroySockets(): void {
     for (const client of clients) (client as unknown as WithStream).connection.stream.destroy();
   }
+}
 
-  function createPool(connectionString: string): pg.Pool {
-    const options: pg.PoolConfig & { pipeline: boolean; verify?: Verify; Client: typeof pg.Client } = {
-      connectionString,
-      max: connectionsMax,
-      // All servers together take at most the time-out.
-      connectionTimeoutMillis: Math.ceil(timeoutMs / urls.length),
-      statement_timeout: timeoutMs,
-      lock_timeout: timeoutMs,
-      idle_in_transaction_session_timeout: timeoutMs,
-      // Where the network loses everything, the server's own time-out does not arrive.
-      query_timeout: timeoutMs + 1_000,
-      keepAlive: true,
-      application_name: 'columba',
-      types: { getTypeParser: typeParser },
-      pipeline: true,
-      Client: TrackedClient,
-    };
-    if (writable) options.verify = refuseStandby;
-    const pool = new pg.Pool(options);
-    pool.on('error', () => {}); // an idle connection broke, and the pool has dropped it
-    pool.on('connect', (client) => {
-      client.on('error', () => {}); // its query fails; without a listener the process would end
-      client.query(PLANNING).catch(() => {}); // sent together with the first statement
-    });
-    return pool;
-  }
+interface PoolSettings {
+  readonly connectionsMax: number;
+  readonly timeoutMs: number;
+  /** How many servers share the time-out. */
+  readonly servers: number;
+  /** A standby is refused. */
+  readonly writable: boolean;
+  readonly Client: typeof pg.Client;
+}
+
+function createPool(connectionString: string, settings: PoolSettings): pg.Pool {
+  const { connectionsMax, timeoutMs, servers, writable, Client } = settings;
+  const options: pg.PoolConfig & { pipeline: boolean; verify?: Verify; Client: typeof pg.Client } = {
+    connectionString,
+    max: connectionsMax,
+    // All servers together take at most the time-out.
+    connectionTimeoutMillis: Math.ceil(timeoutMs / servers),
+    statement_timeout: timeoutMs,
+    lock_timeout: timeoutMs,
+    idle_in_transaction_session_timeout: timeoutMs,
+    // Where the network loses everything, the server's own time-out does not arrive.
+    query_timeout: timeoutMs + 1_000,
+    keepAlive: true,
+    application_name: 'columba',
+    types: { getTypeParser: typeParser },
+    pipeline: true,
+    Client,
+  };
+  if (writable) options.verify = refuseStandby;
+  const pool = new pg.Pool(options);
+  pool.on('error', () => {}); // an idle connection broke, and the pool has dropped it
+  pool.on('connect', (client) => {
+    client.on('error', () => {}); // its query fails; without a listener the process would end
+    client.query(PLANNING).catch(() => {}); // sent together with the first statement
+  });
+  return pool;
 }
 
 /**
