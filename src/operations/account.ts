@@ -1,59 +1,19 @@
-import type { AccountKey } from '../domain/accounts.ts';
+import type { Account, AccountKey } from '../domain/accounts.ts';
 import type { Contact, ContactGroup } from '../domain/contacts.ts';
 import type { Template } from '../domain/templates.ts';
 import { about, idOf, idsOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';
 
-export function accountHandlers({
-  accounts,
-  contacts,
-  templates,
-  blacklist,
-  orderedLists,
-  lists: { orders, caps },
-  listItemsMax,
-}: OperationServices): Handlers<'account'> {
-  const contactLists = { id: contacts.all, '-id': orderedLists.contactsDown };
-  const groupLists = { id: contacts.ofGroup, '-id': orderedLists.contactsOfGroupDown };
-  const all = (operation: 'account.FetchContacts' | 'account.FetchContactsDS') => {
-    const list = contactLists[orders[operation]];
-    return (account: AccountKey) =>
-      paged(caps[operation] ?? Infinity, (limit, after?: Contact) => list(account, limit, after), toContact);
-  };
-  const ofGroup = (operation: 'account.FetchContactsByGroupId' | 'account.FetchContactsByGroupIdDS') => {
-    const list = groupLists[orders[operation]];
-    return (account: AccountKey, { groupid }: { readonly groupid: number }) =>
-      paged(
-        caps[operation] ?? Infinity,
-        (limit, after?: Contact) => list(account, BigInt(groupid), limit, after),
-        toContact,
-      );
-  };
+export function accountHandlers(services: OperationServices): Handlers<'account'> {
+  const { accounts, contacts, templates, blacklist, orderedLists, listItemsMax } = services;
+  const { orders, caps } = services.lists;
+  const { all, ofGroup } = contactLists(services);
   const groups = { id: contacts.groups, '-id': orderedLists.groupsDown }[orders['account.FetchGroups']];
   const saved = { saved: templates.all, '-saved': orderedLists.templatesDown }[orders['account.FetchSavedMessages']];
   return {
     async Profile(account, { user_id }) {
-      const profile = await accounts.profile(account);
-      return {
-        datetimeCreated: profile.createdAt,
-        datetimeLastLoggedIn: profile.lastLoginAt ?? profile.createdAt,
-        userID: user_id,
-        username: profile.username,
-        password: '', // only its hash is stored
-        contactName: profile.contactName,
-        contactSurname: profile.contactSurname,
-        company: profile.company,
-        email: profile.email,
-        tel: profile.tel,
-        fax: profile.fax,
-        mobile: profile.mobile,
-        address: profile.address,
-        credits: profile.credits,
-        usedCredits: profile.usedCredits,
-        transmissionPriority: profile.priority,
-        tag: profile.tag,
-      };
+      return toProfile(await accounts.profile(account), user_id);
     },
 
     FetchContacts: all('account.FetchContacts'),
@@ -110,6 +70,48 @@ export function accountHandlers({
     },
   };
 }
+
+/** Lists of contacts, in the order and up to the length of the dialect. */
+function contactLists({ contacts, orderedLists, lists: { orders, caps } }: OperationServices) {
+  const allLists = { id: contacts.all, '-id': orderedLists.contactsDown };
+  const groupLists = { id: contacts.ofGroup, '-id': orderedLists.contactsOfGroupDown };
+  return {
+    all(operation: 'account.FetchContacts' | 'account.FetchContactsDS') {
+      const list = allLists[orders[operation]];
+      return (account: AccountKey) =>
+        paged(caps[operation] ?? Infinity, (limit, after?: Contact) => list(account, limit, after), toContact);
+    },
+    ofGroup(operation: 'account.FetchContactsByGroupId' | 'account.FetchContactsByGroupIdDS') {
+      const list = groupLists[orders[operation]];
+      return (account: AccountKey, { groupid }: { readonly groupid: number }) =>
+        paged(
+          caps[operation] ?? Infinity,
+          (limit, after?: Contact) => list(account, BigInt(groupid), limit, after),
+          toContact,
+        );
+    },
+  };
+}
+
+const toProfile = (profile: Account, userId: string | null) => ({
+  datetimeCreated: profile.createdAt,
+  datetimeLastLoggedIn: profile.lastLoginAt ?? profile.createdAt,
+  userID: userId,
+  username: profile.username,
+  password: '', // only its hash is stored
+  contactName: profile.contactName,
+  contactSurname: profile.contactSurname,
+  company: profile.company,
+  email: profile.email,
+  tel: profile.tel,
+  fax: profile.fax,
+  mobile: profile.mobile,
+  address: profile.address,
+  credits: profile.credits,
+  usedCredits: profile.usedCredits,
+  transmissionPriority: profile.priority,
+  tag: profile.tag,
+});
 
 const toContact = ({ id, name, surname, mobile, groupId }: Contact) => ({
   name,
