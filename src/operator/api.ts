@@ -60,7 +60,11 @@ export function createApi(settings: ApiSettings): Api {
     const key = action.method === 'POST' ? readKey(request.header('idempotency-key')) : null;
     if (key === null) return replyOf(action, request, await perform(services, action, raw, actor));
     const name = keyName(bearer.id, request.path, key);
-    return performOnce(action, raw, actor, request, { name, secret, fingerprint: fingerprintOf(request.query, bytes) });
+    return performOnce(services, action, raw, actor, request, {
+      name,
+      secret,
+      fingerprint: fingerprintOf(request.query, bytes),
+    });
   }
 
   /** Read from the database each time: a revocation counts from the next request on. */
@@ -75,37 +79,6 @@ export function createApi(settings: ApiSettings): Api {
     }
     await tokenUsed(database, bearer, now());
     return { bearer, secret };
-  }
-
-  async function performOnce(
-    action: Action,
-    raw: RawInput,
-    actor: Actor,
-    request: ApiRequest,
-    { name, secret, fingerprint }: { name: string; secret: string; fingerprint: string },
-  ): Promise<ApiReply> {
-    const { database, now } = services;
-    const claimed = await claimKey(database, name, fingerprint, now());
-    if (!('claim' in claimed)) return replay(claimed, secret, name);
-    const sealed = (status: number, headers: object, body: string): KeptAnswer => ({
-      status,
-      answer: seal(JSON.stringify({ headers, body }), secret, name),
-    });
-    const finish: Finish = async (inside, performed) => {
-      const { status, headers, body } = replyOf(action, request, performed);
-      await keepAnswer(inside, claimed, sealed(status, headers, body as string));
-    };
-    try {
-      return replyOf(action, request, await perform(services, action, raw, actor, finish));
-    } catch (thrown) {
-      const problem = toProblem(thrown, request.id);
-      const { status, headers, body } = problemJson(problem);
-      // Neither what may go better next time nor a field that was wrong is kept: the client may
-      // correct it.
-      if (status >= 500 || status === 429 || problem.details.errors) await releaseKey(database, claimed);
-      else await keepAnswer(database, claimed, sealed(status, headers, body));
-      throw problem;
-    }
   }
 
   return async (request) => {
@@ -123,6 +96,39 @@ export function createApi(settings: ApiSettings): Api {
       };
     }
   };
+}
+
+/** With an Idempotency-Key: the stored answer, or the first one, stored with the change. */
+async function performOnce(
+  services: Services,
+  action: Action,
+  raw: RawInput,
+  actor: Actor,
+  request: ApiRequest,
+  { name, secret, fingerprint }: { name: string; secret: string; fingerprint: string },
+): Promise<ApiReply> {
+  const { database, now } = services;
+  const claimed = await claimKey(database, name, fingerprint, now());
+  if (!('claim' in claimed)) return replay(claimed, secret, name);
+  const sealed = (status: number, headers: object, body: string): KeptAnswer => ({
+    status,
+    answer: seal(JSON.stringify({ headers, body }), secret, name),
+  });
+  const finish: Finish = async (inside, performed) => {
+    const { status, headers, body } = replyOf(action, request, performed);
+    await keepAnswer(inside, claimed, sealed(status, headers, body as string));
+  };
+  try {
+    return replyOf(action, request, await perform(services, action, raw, actor, finish));
+  } catch (thrown) {
+    const problem = toProblem(thrown, request.id);
+    const { status, headers, body } = problemJson(problem);
+    // Neither what may go better next time nor a field that was wrong is kept: the client may
+    // correct it.
+    if (status >= 500 || status === 429 || problem.details.errors) await releaseKey(database, claimed);
+    else await keepAnswer(database, claimed, sealed(status, headers, body));
+    throw problem;
+  }
 }
 
 /** The networks of an account hold for its tokens too. */
