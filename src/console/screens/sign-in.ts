@@ -41,7 +41,7 @@ export function createSignInPages(signIn: SignIn): SignInPages {
     const [, token] = /^\/console\/sign-in\/([\w-]{1,100})$/.exec(path) ?? [];
     if (token !== undefined) {
       if (!place.isUsable) return tlsPage();
-      return isPost ? redeem(guest, token) : linkPage(token);
+      return isPost ? redeem(guest, token) : linkPage(signIn, token);
     }
     if (session && !session.awaitsCode) return null;
     if (guest.query.has('part')) throw new Problem('denied', 'You are signed out.');
@@ -65,27 +65,16 @@ export function createSignInPages(signIn: SignIn): SignInPages {
         form.raw('password'),
         guest.origin,
       );
-      return await entered(guest, signedIn, form);
+      return await entered(signIn, guest, signedIn, form);
     } catch (thrown) {
       if (!(thrown instanceof Problem)) throw thrown;
       return passwordPage(guest, form, thrown);
     }
   }
 
-  async function linkPage(token: string): Promise<View> {
-    const owner = await signIn.ownerOfLink(token);
-    if (!owner) return invalidLink();
-    const { title, lead, once, submit } = texts.link;
-    return page(
-      title,
-      html`<h1>${title}</h1><p class="lead">${lead(owner.name)}</p><p>${once}</p>
-<form method="post"><button class="main">${submit}</button></form>`,
-    );
-  }
-
   async function redeem(guest: Guest, token: string): Promise<View> {
     try {
-      return await entered(guest, await signIn.redeemLink(token, guest.origin), null);
+      return await entered(signIn, guest, await signIn.redeemLink(token, guest.origin), null);
     } catch (thrown) {
       if (thrown instanceof Problem && thrown.kind === 'denied') return invalidLink();
       throw thrown;
@@ -95,21 +84,42 @@ export function createSignInPages(signIn: SignIn): SignInPages {
   async function giveCode(guest: Guest, pending: Session): Promise<View> {
     const form = await readForm(guest.request, FORM_BYTES_MAX);
     try {
-      return await entered(guest, await signIn.giveCode(pending, form.text('code').slice(0, 100), guest.origin), null);
+      return await entered(
+        signIn,
+        guest,
+        await signIn.giveCode(pending, form.text('code').slice(0, 100), guest.origin),
+        null,
+      );
     } catch (thrown) {
       if (!(thrown instanceof Problem)) throw thrown;
       return codePage(thrown);
     }
   }
+}
 
-  /** A session that was there before ends: a cookie that somebody planted opens nothing. */
-  async function entered({ place, session: before }: Guest, { session, secret }: SignedIn, form: Form | null) {
-    if (before) await signIn.endSession(before.owner, before.id);
-    const cookie = sessionCookie(place, secret, session);
-    if (session.awaitsCode) return redirect(CODE, cookie);
-    if (form?.has('resume')) return resumePage(form, cookie);
-    return redirect(localPath(form?.text('next') ?? ''), cookie);
-  }
+/** A session that was there before ends: a cookie that somebody planted opens nothing. */
+async function entered(
+  signIn: SignIn,
+  { place, session: before }: Guest,
+  { session, secret }: SignedIn,
+  form: Form | null,
+): Promise<View> {
+  if (before) await signIn.endSession(before.owner, before.id);
+  const cookie = sessionCookie(place, secret, session);
+  if (session.awaitsCode) return redirect(CODE, cookie);
+  if (form?.has('resume')) return resumePage(form, cookie);
+  return redirect(localPath(form?.text('next') ?? ''), cookie);
+}
+
+async function linkPage(signIn: SignIn, token: string): Promise<View> {
+  const owner = await signIn.ownerOfLink(token);
+  if (!owner) return invalidLink();
+  const { title, lead, once, submit } = texts.link;
+  return page(
+    title,
+    html`<h1>${title}</h1><p class="lead">${lead(owner.name)}</p><p>${once}</p>
+<form method="post"><button class="main">${submit}</button></form>`,
+  );
 }
 
 const searchOf = (request: Request): string => new URL(request.url).search;
