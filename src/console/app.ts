@@ -47,16 +47,10 @@ const NOT_FOUND = () => new Problem('not-found', texts.problems.notFound);
 
 const waited = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-export function createConsole({
-  services,
-  admitClient,
-  report,
-  contractLoad = () => 'free',
-  sleep = waited,
-}: ConsoleSettings): Console {
+export function createConsole(settings: ConsoleSettings): Console {
+  const { services, admitClient, report, contractLoad = () => 'free', sleep = waited } = settings;
   const signIn = createSignIn(services.database, { now: services.now, sleep });
-  const ofHolder = createRouteTable(holderRoutes);
-  const ofOperator = createRouteTable(operatorRoutes);
+  const routeOf = createScreenRoutes();
   const guestPages = createSignInPages(signIn);
   const inSlot = createSlots({ contractLoad });
 
@@ -85,7 +79,7 @@ export function createConsole({
   async function visited({ request, client }: ConsoleRequest, session: Session, url: URL, path: string, place: Place) {
     const { route, params, base, username } = routeOf(request.method, path.slice(ROOT.length), session);
     const isOperator = session.owner.kind === 'operator';
-    const account = username === null ? null : await accountOf(username);
+    const account = username === null ? null : await accountOf(services, username);
     const form = request.method === 'POST' ? await readForm(request, route.bytesMax ?? FORM_BYTES_MAX) : NO_FORM;
     const visit: Visit = {
       session,
@@ -109,16 +103,25 @@ export function createConsole({
     if (isOperator && account && !url.searchParams.has('part')) await noteView(visit, route.path);
     const viewed = isOperator && account ? { username: account.username, base } : null;
     const viewer: Viewer = { name: session.owner.name, isOperator, viewed };
-    const view = await route.show(visit).catch((thrown) => {
-      const problem = toProblem(thrown, '');
-      if (isReported(problem) || url.searchParams.has('part')) throw thrown;
-      return problemView(problem);
-    });
-    return responseOf(view, viewer, request);
+    return responseOf(await shown(route, visit), viewer, request);
   }
 
-  /** Holders see their own account; operators see the service, and accounts by their name. */
-  function routeOf(method: string, path: string, { owner }: Session) {
+  return async (given) => {
+    try {
+      return await answer(given);
+    } catch (thrown) {
+      const problem = toProblem(thrown, given.id);
+      if (isReported(problem)) report(problem, given.id);
+      return responseOf(problemView(problem), null, given.request);
+    }
+  };
+}
+
+/** Holders see their own account; operators see the service, and accounts by their name. */
+function createScreenRoutes() {
+  const ofHolder = createRouteTable(holderRoutes);
+  const ofOperator = createRouteTable(operatorRoutes);
+  return (method: string, path: string, { owner }: Session) => {
     const chosen = (found: FoundRoute | 'no-path' | 'no-method', base: string, username: string | null) => {
       if (found === 'no-path') throw NOT_FOUND();
       if (found === 'no-method') throw new Problem('method', 'This page takes another method.');
@@ -131,37 +134,35 @@ export function createConsole({
       return chosen(ofHolder(method, rest), `${ROOT}/accounts/${encodeURIComponent(decode(name))}`, decode(name));
     }
     return chosen(own, ROOT, null);
-  }
-
-  async function accountOf(username: string) {
-    const { timeZone } = await accountRecord(services.database, username);
-    return { id: await accountId(services.database, username), username, zone: timeZone ?? 'UTC' };
-  }
-
-  /** That an operator has looked at an account is audited, as its changes are. */
-  const noteView = ({ session, account, origin, services: { database, now } }: Visit, screen: string) =>
-    addAuditEntry(database, {
-      at: now(),
-      actorKind: 'console operator',
-      actorName: session.owner.name,
-      tokenId: null,
-      address: origin.address,
-      action: 'account view',
-      account: account.username,
-      target: `${account.username}${screen}`,
-      fields: [],
-    });
-
-  return async (given) => {
-    try {
-      return await answer(given);
-    } catch (thrown) {
-      const problem = toProblem(thrown, given.id);
-      if (isReported(problem)) report(problem, given.id);
-      return responseOf(problemView(problem), null, given.request);
-    }
   };
 }
+
+async function accountOf({ database }: Services, username: string) {
+  const { timeZone } = await accountRecord(database, username);
+  return { id: await accountId(database, username), username, zone: timeZone ?? 'UTC' };
+}
+
+/** What the visitor did wrong is shown inside the frame. */
+const shown = (route: FoundRoute['route'], visit: Visit): Promise<View> =>
+  route.show(visit).catch((thrown) => {
+    const problem = toProblem(thrown, '');
+    if (isReported(problem) || visit.query.has('part')) throw thrown;
+    return problemView(problem);
+  });
+
+/** That an operator has looked at an account is audited, as its changes are. */
+const noteView = ({ session, account, origin, services: { database, now } }: Visit, screen: string) =>
+  addAuditEntry(database, {
+    at: now(),
+    actorKind: 'console operator',
+    actorName: session.owner.name,
+    tokenId: null,
+    address: origin.address,
+    action: 'account view',
+    account: account.username,
+    target: `${account.username}${screen}`,
+    fields: [],
+  });
 
 const isReported = ({ kind }: Problem): boolean => kind === 'internal' || kind === 'unavailable';
 
