@@ -23,21 +23,8 @@ const revokeUserId = named(userIdActions, 'user-id revoke');
 type Json = Readonly<Record<string, unknown>>;
 
 export function accountCommands(dependencies: CommandDependencies): Command[] {
-  const { withServices, print, actor } = dependencies;
-  const done = (
-    command: Command,
-    action: Action,
-    username: string,
-    given: { params?: Json; query?: Json; body?: Json },
-  ) => {
-    const params = { username, ...given.params } as Record<string, string>;
-    const raw = { params, query: given.query ?? {}, body: given.body, upload: new Uint8Array() };
-    return new Promise<Json>((resolve, reject) => {
-      withServices(command, { creates: false }, async (services) => {
-        resolve((await performForPeople(services, action, raw, actor)).output as Json);
-      }).catch(reject);
-    });
-  };
+  const { print } = dependencies;
+  const done = createPerforming(dependencies);
   return [
     ...accountActions.filter((action) => action !== show).map((action) => actionCommand(action, dependencies)),
     new Command('show')
@@ -95,6 +82,19 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
       }),
   ];
 }
+
+/** Performs an action on one account, and resolves with its output. */
+const createPerforming =
+  ({ withServices, actor }: CommandDependencies) =>
+  (command: Command, action: Action, username: string, given: { params?: Json; query?: Json; body?: Json }) => {
+    const params = { username, ...given.params } as Record<string, string>;
+    const raw = { params, query: given.query ?? {}, body: given.body, upload: new Uint8Array() };
+    return new Promise<Json>((resolve, reject) => {
+      withServices(command, { creates: false }, async (services) => {
+        resolve((await performForPeople(services, action, raw, actor)).output as Json);
+      }).catch(reject);
+    });
+  };
 
 function networksOf(list: string): string[] {
   try {
