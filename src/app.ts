@@ -49,54 +49,28 @@ export type App = Awaited<ReturnType<typeof createApp>>;
  * answered.
  */
 export async function createApp(config: Config, deps: AppDependencies) {
-  const { now, log } = deps;
   const dialect = await readDialect(config);
   let server: HttpServer | undefined;
   let telemetry: Telemetry | undefined;
   const services: Services = await createServices(config, deps, async (database, engine) => {
-    telemetry =
-      deps.telemetry &&
-      (await createTelemetry(config, {
-        ...deps.telemetry,
-        log,
-        isWorker: cluster.isWorker,
-        totals: () => services.totals(),
-        sendingTotals: () => services.sendingTotals(),
-        sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
-      }));
+    telemetry = await createAppTelemetry(config, deps, {
+      totals: () => services.totals(),
+      sendingTotals: () => services.sendingTotals(),
+      sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
+    });
     const observer = telemetry?.observeStatement;
     return observer ? createObserved(database, engine, observer) : database;
   });
   const recording = createRecording(deps);
-  const userIdUse = createUserIdUse(services.database, now, (err) =>
-    log.warn({ err }, 'the use of a user_id could not be written'),
-  );
-  const responseCache = new ResponseCache({
-    contract,
-    bytesMax: config.keptBytesMax,
-    isUnchanged: (account, pollOthers, pollId) => services.accounts.isUnchanged(account as Caller, pollOthers, pollId),
-    isBypassed: () => recording.recorder !== undefined, // a cached response has no user_id to mask
-  });
-  const admission = createAdmission({
-    rateLimiter: deps.rateLimiter ?? createRateLimiter(now),
-    now,
-    sleep: deps.sleep,
-    accountRate: { perSecond: config.accountRate, burst: config.accountBurst },
-    addressRate: { perSecond: config.addressRate, burst: config.addressBurst },
-    unlimited: config.addressUnlimited,
-  });
-  const observe: Observe = (exchange) => {
-    recording.observe(exchange);
-    if (exchange.kind === 'ok') userIdUse.note(exchange.account);
-    deps.observe?.(exchange);
-    telemetry?.observe?.(exchange, accountIdOf(exchange.account));
-  };
+  const responseCache = createResponseCache(config, services, recording);
+  const admission = createAppAdmission(config, deps);
+  const background = createBackground(config, deps, services);
   const endpointSettings = createEndpointSettings(config, deps, services, admission, dialect);
   const untraced = createEndpoint({
     ...endpointSettings,
     admitPieces: (owner) => server?.admitPieces(owner),
     responseCache,
-    observe,
+    observe: observeAll(recording, background, deps, telemetry),
   });
   const endpoint = telemetry?.wrap(untraced) ?? untraced;
   const health = createHealth(
@@ -104,7 +78,6 @@ export async function createApp(config: Config, deps: AppDependencies) {
     (wait) => server?.holdBack(wait) ?? wait(),
   );
   const healthPort = createHealthReporting(config, health, deps);
-  const deliverer = createDeliverer(config, deps, services);
   const handle = createRouter({
     paths: health.paths,
     prefixes: webRedirects(config.webUrl, deps.webAddress, endpoint),
@@ -121,11 +94,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     /** Starts to serve and returns the URL. With a file, it records every exchange. */
     async start(recordFile?: string): Promise<string> {
       const handler = recording.start(recordFile, handle);
-      services.purge.wake(); // an earlier process may have left emptied inboxes
-      services.retentionRuns.start();
-      deliverer.start();
-      userIdUse.start();
-      services.upkeepRuns.start();
+      background.start();
       await telemetry?.start();
       server = await listen(config, handler);
       if (config.healthPort > 0) await healthPort.start();
@@ -139,7 +108,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       await healthPort.close();
       await recording.recorder?.close();
       await telemetry?.stop();
-      await Promise.all([deliverer.stop(), userIdUse.stop(), services.stopBackground()]);
+      await background.stop();
       await services.stop();
     },
   };
@@ -149,6 +118,61 @@ export async function createApp(config: Config, deps: AppDependencies) {
 async function readDialect({ dialect, timeZone }: Config): Promise<Dialect> {
   if (dialect === '') return NO_DIALECT;
   return (await import('./migration/dialect-file.ts')).readDialectFile(dialect, timeZone);
+}
+
+const createAppTelemetry = async (
+  config: Config,
+  { telemetry, log }: AppDependencies,
+  sources: Pick<TelemetryParts, 'totals' | 'sendingTotals' | 'sources'>,
+): Promise<Telemetry | undefined> =>
+  telemetry && createTelemetry(config, { ...telemetry, ...sources, log, isWorker: cluster.isWorker });
+
+const createResponseCache = (config: Config, { accounts }: Services, recording: Recording): ResponseCache =>
+  new ResponseCache({
+    contract,
+    bytesMax: config.keptBytesMax,
+    isUnchanged: (account, pollOthers, pollId) => accounts.isUnchanged(account as Caller, pollOthers, pollId),
+    isBypassed: () => recording.recorder !== undefined, // a cached response has no user_id to mask
+  });
+
+const observeAll =
+  (recording: Recording, background: Background, deps: AppDependencies, telemetry: Telemetry | undefined): Observe =>
+  (exchange) => {
+    recording.observe(exchange);
+    if (exchange.kind === 'ok') background.noteUse(exchange.account);
+    deps.observe?.(exchange);
+    telemetry?.observe?.(exchange, accountIdOf(exchange.account));
+  };
+
+const createAppAdmission = (config: Config, { now, sleep, rateLimiter }: AppDependencies): Admission =>
+  createAdmission({
+    rateLimiter: rateLimiter ?? createRateLimiter(now),
+    now,
+    sleep,
+    accountRate: { perSecond: config.accountRate, burst: config.accountBurst },
+    addressRate: { perSecond: config.addressRate, burst: config.addressBurst },
+    unlimited: config.addressUnlimited,
+  });
+
+type Background = ReturnType<typeof createBackground>;
+
+/** What a serving process does besides answering. */
+function createBackground(config: Config, deps: AppDependencies, services: Services) {
+  const deliverer = createDeliverer(config, deps, services);
+  const userIdUse = createUserIdUse(services.database, deps.now, (err) =>
+    deps.log.warn({ err }, 'the use of a user_id could not be written'),
+  );
+  return {
+    noteUse: userIdUse.note,
+    start(): void {
+      services.purge.wake(); // an earlier process may have left emptied inboxes
+      services.retentionRuns.start();
+      deliverer.start();
+      userIdUse.start();
+      services.upkeepRuns.start();
+    },
+    stop: () => Promise.all([deliverer.stop(), userIdUse.stop(), services.stopBackground()]),
+  };
 }
 
 /** Delivers events to webhooks. */
@@ -211,6 +235,8 @@ function webRedirects(
 }
 
 const hostOf = (base: string): string => URL.parse(base)?.hostname ?? 'localhost';
+
+type Recording = ReturnType<typeof createRecording>;
 
 /** Records exchanges to a file if one is given. */
 function createRecording({ now, log }: AppDependencies) {
