@@ -121,7 +121,7 @@ export function createLead(settings: LeadSettings): Lead {
   };
 }
 
-/** For a write of all: the ids that Columba has. Undefined where they are more than a list shows. */
+/** For a write of all: the ids that Columba has. Undefined where a list does not show all. */
 async function idsOf({ columbaCalls, compare }: LeadSettings, call: SeenCall): Promise<string[] | undefined> {
   const all = ALL[`${call.group}.${call.operation}`];
   if (!all || call.userId === null) return undefined;

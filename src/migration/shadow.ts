@@ -138,7 +138,7 @@ const createDeciding =
     });
   };
 
-/** Differences that are looked at again: they may be lag, where what arrived there is not here yet. */
+/** Differences that are looked at again. They may be lag: what arrived there is not here yet. */
 function createUndecided(settings: ShadowSettings, decide: Decide) {
   const { lanes, comparing, sync, sleep } = settings;
   const undecided = new Map<Answered, Decided>();

@@ -74,7 +74,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
   };
 }
 
-/** A port that refused is left alone for a moment. Then the admin port, if known, is asked first. */
+/** A port that refused is left alone for a moment. Then a known admin port is asked first. */
 function createAvailability(config: KannelSendsmsConfig, deps: KannelDependencies, stopping: AbortSignal) {
   const admin = adminOf(config);
   let away: 'no' | 'resting' | 'to be looked at' = 'no';
