@@ -130,7 +130,7 @@ describe('the README', () => {
       .map((match) => match[1] as string)
       .find((content) => content.includes(holding)) ?? assert.fail(`no ${language} with ${holding}`);
 
-  test('its curl is the one that the demo shows, and its answer is the one that the demo gives, byte by byte', async () => {
+  test('the curl of the README is the one that the demo shows, and its answer is the one that the demo gives', async () => {
     const [, flags = ''] = /npm start -- (.*)$/.exec(block('sh', 'npm start')) ?? [];
     const demo = spawn(join(ROOT, 'columba'), ['serve', ...flags.split(' '), '--port', '0'], {
       cwd: ROOT,

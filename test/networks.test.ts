@@ -65,7 +65,7 @@ describe('the customer network of an address: /24 of IPv4, /64 of IPv6', () => {
 });
 
 describe('lists of networks', () => {
-  test('are read with blanks and without, and what is between two commas may be nothing', () => {
+  test('lists of networks are read with blanks and without, and what is between two commas may be nothing', () => {
     assert.deepEqual(readNetworks(' 10.0.0.0/8 ,192.0.2.7,, 2001:db8::/32 , '), [
       '10.0.0.0/8',
       '192.0.2.7',
@@ -125,7 +125,7 @@ describe('lists of networks', () => {
     });
   }
 
-  test('an empty one has nobody', () => {
+  test('an empty list of networks contains no address', () => {
     assert.equal(networkList([])('127.0.0.1'), false);
   });
 });

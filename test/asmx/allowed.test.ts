@@ -92,7 +92,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
       }));
   }
 
-  test('are denied outside however often they were answered inside: an answer is never kept for others', () =>
+  test('accounts that are restricted to networks are denied outside however often they were answered inside: an answer is never kept for others', () =>
     withService(
       async (service) => {
         const reads = CALLS.filter(([, operation]) => !changes(operation));

@@ -52,7 +52,7 @@ describe('a DataSet of a dialect', () => {
     },
   };
 
-  test('has its names, columns, types, constants and words', async () => {
+  test('a DataSet of a dialect has its names, columns, types, constants and words', async () => {
     assert.equal(
       await answer(dialect, 'sent', 'FetchSentDS', [SENT]),
       `<?xml version="1.0" encoding="utf-8"?>
@@ -97,24 +97,24 @@ describe('a DataSet of a dialect', () => {
     );
   });
 
-  test('without rows has an empty diffgram', async () => {
+  test('a DataSet of a dialect without rows has an empty diffgram', async () => {
     const text = await answer(dialect, 'sent', 'FetchSentDS', []);
     assert.match(text, /<diffgr:diffgram [^>]*\/>\n<\/DataSet>$/);
   });
 
-  test('leaves out a text that is no number from a column of numbers', async () => {
+  test('a DataSet of a dialect leaves out a text that is no number from a column of numbers', async () => {
     const numbered = await answer(dialect, 'sent', 'FetchSentDS', [{ ...SENT, user_message_id: '77' }]);
     assert.match(numbered, /<Reference>77<\/Reference>/);
     assert.doesNotMatch(await answer(dialect, 'sent', 'FetchSentDS', [SENT]), /<Reference>/);
   });
 
-  test('of one operation may have names of its own', async () => {
+  test('a DataSet of one operation may have names of its own in a dialect', async () => {
     const names = { ...dialect, dataSets: { 'compose.FetchScheduledDS': { table: 'Scheduled' } } };
     const text = await answer(names, 'compose', 'FetchScheduledDS', []);
     assert.match(text, /<xs:element name="Messages" [\s\S]*<xs:element name="Scheduled">/);
   });
 
-  test('declares the DateTimeMode that .NET needs to read its dates', async () => {
+  test('a DataSet of a dialect declares the DateTimeMode that .NET needs to read its dates', async () => {
     const mode = async (zone: 'Z' | 'offset' | 'none') =>
       /msdata:DateTimeMode="(\w+)"/.exec(await answer({ dates: { zone } }, 'sent', 'FetchSentDS', []))?.[1];
     assert.deepEqual([await mode('Z'), await mode('none'), await mode('offset')], ['Utc', 'Unspecified', undefined]);
@@ -122,7 +122,7 @@ describe('a DataSet of a dialect', () => {
 });
 
 describe('records of a dialect', () => {
-  test('have its dates and its words', async () => {
+  test('records of a dialect have its dates and its words', async () => {
     const dialect: Dialect = {
       dates: { zone: 'none', timeZone: 'Europe/Berlin', fractionDigits: 0 },
       statusWords: { UNDELIVERABLE: 'Failed' },
@@ -174,7 +174,7 @@ describe('records of a dialect', () => {
 
 describe('the namespace of a dialect', () => {
   const dialect: Dialect = { namespace: 'urn:old:sms' };
-  test('is that of answers, faults and the WSDL, and requests need it', async () => {
+  test('the namespace of a dialect is that of answers, faults and the WSDL, and requests need it', async () => {
     const endpoint = createTestEndpoint(async () => 3n, 'UTC', dialect);
     const request = requestOf('soap11', 'inbox', 'CountRead', { user_id: 'u' });
     const { soapaction: _, ...headers } = request.headers;

@@ -149,7 +149,7 @@ describe('memory of the response cache', () => {
     );
   });
 
-  test('find returns what store stored', () => {
+  test('ResponseCache.find returns the response that store stored', () => {
     const cache = cacheOf(2 ** 20);
     storeIn(cache, 1, 10);
     const found = findIn(cache, 1);

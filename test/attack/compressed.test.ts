@@ -44,7 +44,7 @@ const PROXIED: Partial<Config> = { trustedProxies: ['127.0.0.1'] };
 const from = (address: string) => `X-Forwarded-For: ${address}`;
 
 describe('compressed requests of an address that proves to be nobody', () => {
-  test('are read up to 8 MiB and then refused, while others and short calls of the same address are served', () =>
+  test('compressed requests of an address that proves to be nobody are read up to 8 MiB and then refused, while others and short calls of the same address are served', () =>
     serving(PROXIED, async (address) => {
       const status = async (bytes: Buffer) => statusOf(await exchangeMessage(address, bytes));
       const attacks = await Promise.all(Array.from({ length: 60 }, () => status(packed(LARGE, from('203.0.113.5')))));

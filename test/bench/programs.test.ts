@@ -44,7 +44,7 @@ function run(look: (progress: string, interrupt: () => void) => void = () => {})
 }
 
 describe('calls.ts', () => {
-  test('prints what every server took for every operation, and each target with whether it was met', async () => {
+  test('calls.ts prints what every server took for every operation, and each target with whether it was met', async () => {
     const { code, stdout, stderr } = await run();
     assert.equal(code, 0, stderr);
     const lines = stdout.split('\n');
@@ -96,7 +96,7 @@ describe('the calls that are measured', () => {
     assert.equal(JSON.stringify(callOf('MarkMessageAsRead', 3 * 40).args), named[0]);
   });
 
-  test('are answered by npm soap with the same values as by Columba', async () => {
+  test('the calls that are measured are answered by npm soap with the same values as by Columba', async () => {
     const service = await startService(engines[0] as Engine, 'empty');
     const server = await startServer('npm-soap.ts');
     try {

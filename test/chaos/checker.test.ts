@@ -28,7 +28,7 @@ const found = (faults: readonly string[], pattern: RegExp) => {
 };
 
 describe('the checker finds each planted fault', () => {
-  test('a right history has none', () => assert.deepEqual(checked(RIGHT), []));
+  test('the checker finds no fault in a right history', () => assert.deepEqual(checked(RIGHT), []));
 
   test('an accepted message that is lost', () =>
     found(

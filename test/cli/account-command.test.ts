@@ -100,7 +100,7 @@ const REFUSALS: readonly [args: string[], message: RegExp][] = [
 ];
 
 onEveryEngine('columba account', (engine) => {
-  test('what is not understood is refused with a sentence that says what is right, and nothing is changed', async () => {
+  test('columba account refuses what it does not understand, says what is right, and changes nothing', async () => {
     const service = await startService(engine);
     try {
       const before = await exportOf(service.app);

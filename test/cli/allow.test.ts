@@ -31,7 +31,7 @@ const REFUSALS: readonly (readonly [args: string[], message: RegExp])[] = [
 ];
 
 onEveryEngine('columba account allow', (engine) => {
-  test('in another process, while the service runs: it holds for the next call, also where the answer was kept', async (t) => {
+  test('columba account allow holds for the next call of a running service, also where the answer was cached', async (t) => {
     const database = await engine.fresh('sample');
     t.after(() => engine.release(database));
     const server = await serving(['--database', database]);
@@ -74,7 +74,7 @@ onEveryEngine('columba account allow', (engine) => {
     assert.equal((await server.ended).code, 0);
   });
 
-  test('what is not understood is refused with a sentence that says what is right, and the list stays as it is', async () => {
+  test('columba account allow refuses what it does not understand, says what is right, and leaves the list as it is', async () => {
     const service = await startService(engine);
     try {
       await accountChanges(service.app).allow('acme', ['10.0.0.0/8']);

@@ -24,7 +24,7 @@ onEveryEngine('columba check --ledger', (engine) => {
     ]);
   });
 
-  test('the sample data adds up', async () => {
+  test('columba check --ledger finds that the sample data adds up', async () => {
     const { code, stderr } = await check(await engine.fresh('sample'));
     assert.deepEqual([code, stderr], [0, '']);
   });

@@ -86,7 +86,7 @@ describe('columba import and export', () => {
 });
 
 onEveryEngine('columba export', (engine) => {
-  test('to a file that cannot be written is told of in one sentence', async () => {
+  test('columba export to a file that cannot be written is told of in one sentence', async () => {
     const output = join(folder, 'missing', 'file.json');
     const { code, stdout, stderr } = await columba([
       ...['export', '--output', output, '--database', await engine.fresh('sample')],
@@ -147,7 +147,7 @@ describe('columba check, help and version', () => {
     }
   });
 
-  test('version is that of the package, also through a symbolic link from elsewhere', async () => {
+  test('columba --version is the version of the package, also through a symbolic link from elsewhere', async () => {
     assert.deepEqual(await columba(['version']), { code: 0, stdout: `${PACKAGE.version}\n`, stderr: '' });
     const link = join(folder, 'linked');
     symlinkSync(new URL('../../columba', import.meta.url).pathname, link);
@@ -156,7 +156,7 @@ describe('columba check, help and version', () => {
 });
 
 describe('columba refuses', () => {
-  test('what it does not understand, in one line with the nearest right word, and exit code 2', async () => {
+  test('columba refuses what it does not understand, in one line with the nearest right word, and exit code 2', async () => {
     const database = freshDatabase();
     const refusals: [args: string[], stderr: string][] = [
       [['frobnicate'], "unknown command 'frobnicate'. Try: columba --help"],
@@ -176,7 +176,7 @@ describe('columba refuses', () => {
     assert.match(stderr, /^columba: expected one of list, add, [^\n]*\. Try: columba account --help\n$/);
   });
 
-  test('wrong settings, all of them at once, each with what would be right', async () => {
+  test('columba refuses wrong settings, all of them at once, each with what would be right', async () => {
     const { code, stdout, stderr } = await columba(['serve', '--port', '70000', '--list-limit=0'], {
       env: {
         ...{ COLUMBA_DATABASE: 'mysql://root:SECRET@host/db', COLUMBA_REGION: 'za', COLUMBA_TIME_ZONE: 'Mars/Phobos' },

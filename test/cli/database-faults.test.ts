@@ -34,7 +34,7 @@ describe('the operator is told which database file cannot be used, and why:', ()
     assert.ok((await told(SAMPLE)).includes(`The file ${SAMPLE} is not an SQLite database.`));
   });
 
-  test('a folder', async () => {
+  test('the operator is told that the database file is a folder', async () => {
     assert.ok((await told(folder)).includes(`The database ${folder} is a folder.`));
   });
 
@@ -53,7 +53,7 @@ describe('the operator is told which database file cannot be used, and why:', ()
     assert.ok((await told('relative.db')).includes(`The file ${join(folder, 'relative.db')} is not`));
   });
 
-  test('a damaged file', async () => {
+  test('the operator is told that the database file is damaged', async () => {
     const path = await made();
     const bytes = readFileSync(path);
     bytes.fill(0xff, 100, 4_096); // the first page, after the header of the file

@@ -82,14 +82,14 @@ describe('a file of settings', () => {
     }
   });
 
-  test('one that COLUMBA_CONFIG names and that is not there is a mistake', async () => {
+  test('a file that COLUMBA_CONFIG names and that is not there is a mistake', async () => {
     const cwd = freshFolder();
     const { code, stderr } = await columba(['check'], { cwd, env: { COLUMBA_CONFIG: 'missing.conf' } });
     assert.equal(code, 1);
     assert.equal(stderr, `columba: COLUMBA_CONFIG: there is no file ${join(cwd, 'missing.conf')}\n`);
   });
 
-  test('with a secret that others may read is told of, and one without a secret is not', async () => {
+  test('a file of settings with a secret that others may read is told of, and one without a secret is not', async () => {
     const cwd = await installation('COLUMBA_LOG_KEY=secret\n');
     const path = join(cwd, 'columba.conf');
     chmodSync(path, 0o644);
@@ -103,7 +103,7 @@ describe('a file of settings', () => {
 });
 
 onEveryEngine('columba check', (engine) => {
-  test('shows where the database is, its size, schema and accounts, and the free disk', async () => {
+  test('columba check shows where the database is, its size, schema and accounts, and the free disk', async () => {
     const database = await engine.fresh('sample');
     const { code, stdout, stderr } = await columba(['check', '--database', database]);
     assert.deepEqual([code, stderr], [0, '']);

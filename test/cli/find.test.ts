@@ -5,7 +5,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 
 onEveryEngine('columba account find --log-name', (engine) => {
-  test('goes from the account of a log line to its username, with the key of the log and not without', async (t) => {
+  test('columba account find --log-name finds the username of an account in a log line, with the key of the log and not without', async (t) => {
     const database = await engine.fresh('sample');
     t.after(() => engine.release(database));
     const env = { COLUMBA_DATABASE: database, COLUMBA_LOG_KEY: 'marzipan' };

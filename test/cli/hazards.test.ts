@@ -29,7 +29,7 @@ function freshFolder(): string {
 
 describe('a database is not replaced by a copy of itself', () => {
   for (const command of [['backup'], ['export', '--output']]) {
-    test(`by ${command[0]} --force, directly or through a link`, async () => {
+    test(`a database is not replaced by a copy of itself by ${command[0]} --force, directly or through a link`, async () => {
       const path = await made();
       const link = freshPath('link');
       symlinkSync(path, link);

@@ -15,7 +15,7 @@ import { account, lines } from '../support/import-files.ts';
 const freshFolder = () => mkdtempSync(join(folder, 'out-'));
 
 onEveryEngine('columba export --output', (engine) => {
-  test('of an account that is not there leaves the file as it was, and nothing beside it', async () => {
+  test('columba export --output of an account that is not there leaves the file as it was, and nothing beside it', async () => {
     const database = await engine.fresh('sample');
     const place = freshFolder();
     const path = join(place, 'good.json');
@@ -33,7 +33,7 @@ onEveryEngine('columba export --output', (engine) => {
     assert.deepEqual(readdirSync(place), ['good.json']);
   });
 
-  test('replaces a file only with --force, and behind a symbolic link the file that it leads to', async () => {
+  test('columba export --output replaces a file only with --force, and behind a symbolic link the file that it leads to', async () => {
     const database = await engine.fresh('sample');
     const place = freshFolder();
     const path = join(place, 'accounts.json');

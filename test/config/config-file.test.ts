@@ -8,7 +8,7 @@ const parse = (text: string) => parseConfigFile(PATH, Buffer.from(text));
 const valuesOf = (text: string) => Object.fromEntries([...parse(text).lines].map(([key, { value }]) => [key, value]));
 
 describe('a file of settings', () => {
-  test('is read as systemd reads an EnvironmentFile: comments, quotes, and no # inside of a value', () => {
+  test('a file of settings is read as systemd reads an EnvironmentFile: comments, quotes, and no # inside of a value', () => {
     const text = [
       '\uFEFF# a comment',
       '; another',

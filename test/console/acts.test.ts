@@ -74,7 +74,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.doesNotMatch((await client.get('/console/inbox?state=unread&q=red')).text, /red one/);
   });
 
-  test('many are handled in batches with progress', async (t) => {
+  test('an act on many messages runs in batches and shows its progress', async (t) => {
     const { api, client } = await opened(t);
     await receiveMany(api, 600);
     const total = (await act<{ items: unknown[] }>(api, 'inbox list', { params, query: { limit: '500' } })).items

@@ -101,7 +101,7 @@ onEveryEngine('cost of pages', (engine) => {
 });
 
 describe('acting on all that match', () => {
-  test('stops with the batch under way when its page is left', async (t) => {
+  test('acting on all that match stops with the batch under way when its page is left', async (t) => {
     const api = await startOperatorApi(engines[0] as (typeof engines)[number], 'empty');
     t.after(() => api.stop());
     await act(api, 'account add', { body: { username: 'acme' } });
@@ -136,7 +136,7 @@ async function unreadOf({ services: { database } }: OperatorApi): Promise<{ unre
 }
 
 describe('pages at a time', () => {
-  test('are bounded; those beyond the queue are refused, and every slot comes back', async () => {
+  test('pages at a time are bounded; those beyond the queue are refused, and every slot comes back', async () => {
     const inSlot = createSlots({ atOnce: 2, waitingMax: 3 });
     let [running, most] = [0, 0];
     const work = async () => {
@@ -155,7 +155,7 @@ describe('pages at a time', () => {
 });
 
 describe('pages beside calls of the contract', () => {
-  test('wait while calls wait, and are refused when calls would be', async () => {
+  test('pages beside calls of the contract wait while calls wait, and are refused when calls would be', async () => {
     const loads: ('free' | 'behind' | 'overloaded')[] = ['behind', 'behind', 'free'];
     let slept = 0;
     const sleep = async () => {
@@ -178,7 +178,7 @@ describe('pages beside calls of the contract', () => {
     assert.equal(slept, 400);
   });
 
-  test('are refused with Retry-After while the contract sheds load, and answered afterwards', async (t) => {
+  test('pages beside calls of the contract are refused with Retry-After while the contract sheds load, and answered afterwards', async (t) => {
     const api = await startOperatorApi(engines[0] as (typeof engines)[number], 'empty');
     t.after(() => api.stop());
     let load: 'free' | 'overloaded' = 'overloaded';

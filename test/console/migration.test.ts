@@ -21,7 +21,7 @@ onEveryEngine('the screen of a migration', (engine) => {
       (each) => each.username === username,
     )?.stage;
 
-  test('shows the verdict by its rules, the counts of each operation, differences and masks', async (t) => {
+  test('the screen of a migration shows the verdict by its rules, the counts of each operation, differences and masks', async (t) => {
     const { api, client } = await opened(t);
     assert.match((await client.get(HERE)).text, /Not safe yet.*No call was seen yet.*No answer differs/s);
     await addFigures(api);
@@ -80,7 +80,7 @@ onEveryEngine('the screen of a migration', (engine) => {
     assert.match((await client.get(HERE)).text, /name="operation" value="account\.FetchGroups"> <code>/);
   });
 
-  test('is for operators only', async (t) => {
+  test('the screen of a migration is for operators only', async (t) => {
     const { api } = await opened(t);
     const holder = await signedIn(api, { username: 'acme' });
     for (const path of [HERE, `${HERE}/report`]) assert.equal((await holder.get(path)).status, 404);

@@ -34,7 +34,7 @@ describe('scan', () => {
     assert.deepEqual([more.rows.length, more.isCut, more.next], [1, false, null]);
   });
 
-  test('a range ends the search', async () => {
+  test('a search of the console ends where its range ends', async () => {
     const { asked, ...pages } = pagesOf(list(5_000));
     const found = await scan({ ...pages, isWanted: () => true, isBeyond: ({ at }) => at < 4_990, after: undefined });
     assert.deepEqual([found.rows.length, found.next, asked.length], [11, null, 1]);

@@ -16,7 +16,7 @@ const OF_GLOBEX = 'seven yellow mountains';
  * fifth one: 50 of the 1,000 are compared with the hash, and 950 are refused before.
  */
 describe('1,000 wrong passwords', () => {
-  test('leave others signing in: by another name from there, by the same name from elsewhere', async (t) => {
+  test('1,000 wrong passwords leave others signing in: by another name from there, by the same name from elsewhere', async (t) => {
     const api = await startOperatorApi(sqlite);
     t.after(() => api.stop());
     const holder = await signedIn(api, { username: 'globex' });

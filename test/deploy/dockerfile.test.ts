@@ -57,7 +57,7 @@ for (const file of FILES) {
       }
     });
 
-    test('it runs as somebody who is not root, given as a number, and nothing is built after that', () => {
+    test('the image runs as a user who is not root, given as a number, and nothing is built after that', () => {
       const [uid, gid] = last(final, 'USER').split(':').map(Number);
       assert.ok(Number(uid) >= 10_000 && Number(gid) >= 10_000);
       const after = final.slice(final.findLastIndex(({ name }) => name === 'USER') + 1).map(({ name }) => name);
@@ -80,7 +80,7 @@ for (const file of FILES) {
       }
     });
 
-    test('it stops by SIGTERM, and its command is a program and not a line of a shell', () => {
+    test('the image stops by SIGTERM, and its command is a program and not a line of a shell', () => {
       assert.equal(last(final, 'STOPSIGNAL'), 'SIGTERM');
       assert.ok(Array.isArray(JSON.parse(last(final, 'CMD'))));
     });

@@ -25,7 +25,7 @@ for (const [file, names] of Object.entries(GROUPS)) {
   describe(file, () => {
     const groups = readKannel(file);
 
-    test('has each group once, with what it needs', () => {
+    test(`${file} has each group of Kannel once, with what it needs`, () => {
       assert.deepEqual(
         groups.map(({ group }) => group),
         names,
@@ -55,7 +55,7 @@ for (const [file, names] of Object.entries(GROUPS)) {
       assert.deepEqual([core?.['store-type'], core?.['dlr-storage']], ['spool', 'spool']);
     });
 
-    test('its logs have neither passwords nor texts', () => {
+    test(`${file} keeps passwords and texts out of the logs of Kannel`, () => {
       for (const { group, 'log-level': level } of groups.filter((each) => each['log-file'])) {
         assert.ok(Number(level) >= (group === 'smsbox' ? 2 : 1), group);
       }

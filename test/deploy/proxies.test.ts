@@ -271,7 +271,7 @@ async function oldTls(port: string, tls: 'TLSv1' | 'TLSv1.1', address: string): 
 
 describe('docs/DEPLOYMENT.md', () => {
   for (const file of ['nginx.conf', 'nginx-old-tls.conf', 'haproxy.cfg', 'haproxy-old-tls.cfg', 'stunnel.conf']) {
-    test(`shows examples/deploy/${file} as it is`, () => {
+    test(`docs/DEPLOYMENT.md shows examples/deploy/${file} as it is`, () => {
       assert.ok(read('docs/DEPLOYMENT.md').includes(`\n${read(`examples/deploy/${file}`)}\`\`\`\n`));
     });
   }

@@ -89,7 +89,7 @@ describe(UNIT, () => {
     assert.deepEqual(values('MemoryDenyWriteExecute'), []);
   });
 
-  test('what it starts is in the checkout, and the database is in the folder that systemd makes', () => {
+  test('the systemd unit starts a file of the checkout, and its database is in the folder that systemd makes', () => {
     const [program = '', command] = value('ExecStart').split(' ');
     accessSync(program.replace(HOME, ROOT), constants.X_OK);
     assert.equal(command, 'serve');

@@ -7,7 +7,7 @@ import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 
 onEveryEngine('the last use of a user_id', (engine) => {
-  test('is exact to a day: one write a day, after the call, and no cached answer becomes void', async (t) => {
+  test('the last use of a user_id is exact to a day: one write a day, after the call, and no cached answer becomes void', async (t) => {
     const { database, clock, of, account } = await openActions(engine, t);
     const id = await account('acme');
     const [{ hash }] = (await of('acme', 'user-id list')).items;

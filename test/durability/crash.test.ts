@@ -101,7 +101,7 @@ onEveryEngine('a crash', (engine) => {
   const told = (t: TestContext, kills: number, writers: Writer[]) =>
     t.diagnostic(`SEED=${SEED}: ${kills} kills, ${acknowledged(writers)} acknowledged writes`);
 
-  test('of the program loses no write that was acknowledged, and leaves none half done', async (t) => {
+  test('a crash of the program loses no write that was acknowledged, and leaves none half done', async (t) => {
     const database = await freshOne();
     const writers = newWriters();
     await importInto(database, JSON.stringify({ accounts: [accountFor(WRITERS, 'writers', USER_ID)] }));
@@ -119,7 +119,7 @@ onEveryEngine('a crash', (engine) => {
   });
 
   if (engine.name === 'postgres') {
-    test('of the database loses no write that was acknowledged either, and the program goes on when it is back', async (t) => {
+    test('a crash of the database loses no write that was acknowledged either, and the program goes on when it is back', async (t) => {
       const server = postgres as PostgresServer;
       const database = await freshOne();
       const writers = newWriters();

@@ -53,7 +53,7 @@ describe('the judge of histories', () => {
     test(`the checker refuses ${name}`, () => assert.match(explain(history, '0') ?? '', /no order explains call/));
   }
 
-  test('is quick with long histories of six clients, and sees one wrong answer among a thousand', () => {
+  test('the judge of histories is quick with long histories of six clients, and sees one wrong answer among a thousand', () => {
     const random = createRandom('history');
     // Each has its effect at a whole number, and its client waits for it less than three before and after.
     const around = (moment: number) => [moment - random.below(300) / 100, moment + random.below(300) / 100] as const;

@@ -107,7 +107,7 @@ function callerOf({ app }: Serving, userId: string): Pick<Caller, 'ask'> {
 }
 
 onEveryEngine('kept answers while others write', (engine) => {
-  test('in two that have one database open, each answer is right at some moment while it was made', async (t) => {
+  test('two processes with one open database give answers that are right at some moment while they were made', async (t) => {
     const database = await engine.fresh('empty');
     let kept = 0;
     const observe = ({ kind, call }: Exchange) => {
@@ -132,7 +132,7 @@ onEveryEngine('kept answers while others write', (engine) => {
     assert.ok(kept > calls / 20, 'too few to tell');
   });
 
-  test('in two nodes with two workers each, each answer is right at some moment while it was made', async (t) => {
+  test('two nodes with two workers each give answers that are right at some moment while they were made', async (t) => {
     const database = await engine.fresh('empty');
     const names = Array.from({ length: engine.name === 'sqlite' ? 6 : 4 }, (_, number) => `round-${number}`);
     const file = freshPath('json');

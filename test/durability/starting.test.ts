@@ -106,7 +106,7 @@ onEveryEngine('processes that are still starting', (engine) => {
 });
 
 onEveryEngine('a primary process that cannot serve metrics', (engine) => {
-  test('has closed its database when it says so: connections would keep the process alive', async (t) => {
+  test('a primary process that cannot serve metrics has closed its database when it says so: connections would keep the process alive', async (t) => {
     const before = process.listeners('uncaughtException');
     t.after(() => {
       process.removeAllListeners('uncaughtException');

@@ -121,7 +121,7 @@ describe('answers', () => {
     right.replace('200', '20'),
     `${right}\r\n`,
   ]) {
-    test(`that are none are findings: ${JSON.stringify(wrong.slice(0, 60))}`, () => {
+    test(`answers that are none are findings: ${JSON.stringify(wrong.slice(0, 60))}`, () => {
       assert.throws(() => answersIn(wrong, ['GET']), Finding);
     });
   }
@@ -193,7 +193,7 @@ describe('npm run fuzz', () => {
     return spawnSync(process.execPath, options, { encoding: 'utf8', timeout: 60_000 });
   };
 
-  test('ends with 0 after the inputs that were asked for, and tells how many they were', () => {
+  test('npm run fuzz ends with 0 after the inputs that were asked for, and tells how many they were', () => {
     const { status, stdout, stderr } = run('--target', 'forms', '--seed', '5', '--inputs', '40');
     assert.equal(status, 0, stderr + stdout);
     assert.match(stdout, /^seed 5, sqlite, forms\nforms 40 inputs, \d+\/s, slowest .* findings 0; /);

@@ -17,7 +17,7 @@ const sender = (allowedNetworks: readonly string[], names: Record<string, string
   });
 
 describe('the sender of events', () => {
-  test('sends a POST with its fields to an allowed address', async (t) => {
+  test('the sender of events sends a POST with its fields to an allowed address', async (t) => {
     const receiver = await startReceiver(t);
     const sent = await sender(LOOPBACK)(receiver.url, { 'webhook-id': 'evt_1' }, '{"ü":1}', NEVER);
     assert.deepEqual(sent, { status: 204, error: null, retryAfter: null });
@@ -25,7 +25,7 @@ describe('the sender of events', () => {
     assert.equal(receiver.received[0]?.body, '{"ü":1}');
   });
 
-  test('refuses private and loopback addresses, however they are written', async (t) => {
+  test('the sender of events refuses private and loopback addresses, however they are written', async (t) => {
     const receiver = await startReceiver(t);
     const { port } = new URL(receiver.url);
     for (const host of [
@@ -44,7 +44,7 @@ describe('the sender of events', () => {
     assert.deepEqual(receiver.received, []);
   });
 
-  test('checks the addresses that a name has at connect time, all of them', async (t) => {
+  test('the sender of events checks the addresses that a name has at connect time, all of them', async (t) => {
     const receiver = await startReceiver(t);
     const { port } = new URL(receiver.url);
     const names = {
@@ -61,19 +61,19 @@ describe('the sender of events', () => {
     assert.equal(receiver.received.length, 1);
   });
 
-  test('refuses plain http to a public address', async () => {
+  test('the sender of events refuses plain http to a public address', async () => {
     const { error } = await sender([], { 'shop.example': ['93.184.216.34'] })('http://shop.example/', {}, '', NEVER);
     assert.match(error ?? '', /plain http/);
   });
 
-  test('does not follow a redirect', async (t) => {
+  test('the sender of events does not follow a redirect', async (t) => {
     const receiver = await startReceiver(t);
     receiver.answer = { status: 307, headers: { Location: receiver.url } };
     assert.equal((await sender(LOOPBACK)(receiver.url, {}, '', NEVER)).status, 307);
     assert.equal(receiver.received.length, 1);
   });
 
-  test('gives up on a receiver that does not answer, and names no secret of the URL', async (t) => {
+  test('the sender of events gives up on a receiver that does not answer, and names no secret of the URL', async (t) => {
     const silent = createServer(() => {});
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');

@@ -31,14 +31,14 @@ const groupsOf = (path: string): Map<string, Map<string, string>> =>
   );
 
 describe('docs/GATEWAYS.md', () => {
-  test('names every kind of connector, and every fate of the loopback with its meaning', () => {
+  test('docs/GATEWAYS.md names every kind of connector, and every fate of the loopback with its meaning', () => {
     for (const kind of kindNames) assert.ok(document.includes(`| \`${kind}\` |`), kind);
     for (const [digits, { meaning }] of Object.entries(FATES)) {
       assert.ok(document.includes(`| ${digits} | ${meaning} |\n`), digits);
     }
   });
 
-  test('names every field of both configurations of Kannel, and every default', () => {
+  test('docs/GATEWAYS.md names every field of both configurations of Kannel, and every default', () => {
     for (const config of [kannelBoxConfig, kannelSendsmsConfig]) {
       for (const field of Object.keys(config.shape))
         assert.match(document, new RegExp(`\\| .*\`${field}\`.* \\|`), field);

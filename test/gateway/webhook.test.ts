@@ -116,7 +116,7 @@ describe('the webhook connector out', () => {
     assert.equal((await submitTo(url))?.kind, 'unsure');
   });
 
-  test('no answer in time is unsure', async (t) => {
+  test('a submission that a webhook does not answer in time is unsure', async (t) => {
     const { url } = await carrier(t, () => {});
     assert.deepEqual(await submitTo(url, { timeoutMs: 100 }), { kind: 'unsure', reason: 'no answer in time' });
   });

@@ -44,7 +44,7 @@ const namesIn = (source: string): string[] =>
   [...source.matchAll(/(?:\b(?:test|describes)\(\s*|\bname: )'([^']+)'/g)].map((match) => match[1] as string);
 
 describe('docs/CONFORMANCE.md', () => {
-  test('both tables are there: messages, HTTP, description, and the SOAP 1.2 collection', () => {
+  test('docs/CONFORMANCE.md has both tables: messages, HTTP, description, and the SOAP 1.2 collection', () => {
     assert.deepEqual([...new Set(rows.map(({ file }) => file))], files);
     assert.ok(rows.length > 90, `${rows.length} rows`);
   });
@@ -59,7 +59,7 @@ describe('docs/CONFORMANCE.md', () => {
     assert.deepEqual(wrong, []);
   });
 
-  test('every test has one row', () => {
+  test('docs/CONFORMANCE.md has one row for every test', () => {
     for (const file of files) {
       const cited = rows.filter((row) => row.file === file).map((row) => row.test);
       assert.deepEqual(cited.toSorted(), namesIn(read(file)).toSorted(), file);

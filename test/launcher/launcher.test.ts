@@ -24,7 +24,7 @@ function olderNode(): string[] {
 }
 
 describe('the launcher', () => {
-  test('runs the command on the Node of the platform package when npm left no node_modules/.bin/node', async () => {
+  test('the launcher runs the command on the Node of the platform package when npm left no node_modules/.bin/node', async () => {
     const project = checkout();
     const { ended } = start(otherNode(), ['bin/columba.cjs', 'version'], project);
     assert.deepEqual(await ended, { code: 0, signal: null, stdout: `${version}\n`, stderr: '' });
@@ -33,7 +33,7 @@ describe('the launcher', () => {
     assert.match(stdout, /node_modules.node-[^/\\]+.bin.node/);
   });
 
-  test('lets no process leave a core dump, which would hold secrets, whatever the shell before it allows', async () => {
+  test('the launcher lets no process leave a core dump, which would hold secrets, whatever the shell before it allows', async () => {
     const told = program(`import { execSync } from 'node:child_process';
       process.stderr.write('core dumps: ' + execSync('ulimit -c', { shell: '/bin/sh' }));`);
     const line = `ulimit -S -c "$(ulimit -H -c)"; NODE_OPTIONS='--import file://${told}' exec ./columba version`;
@@ -48,12 +48,12 @@ describe('the launcher', () => {
     }
   });
 
-  test('runs the command on its own Node when that is new enough and npm installed none', async () => {
+  test('the launcher runs the command on its own Node when that is new enough and npm installed none', async () => {
     const { ended } = start(process.execPath, ['bin/columba.cjs', 'version'], checkout(false));
     assert.deepEqual(await ended, { code: 0, signal: null, stdout: `${version}\n`, stderr: '' });
   });
 
-  test('says in one sentence what to do when its Node is too old and npm installed none', async () => {
+  test('the launcher says in one sentence what to do when its Node is too old and npm installed none', async () => {
     const project = checkout(false);
     const { ended } = start(process.execPath, [...olderNode(), 'bin/columba.cjs', 'version'], project);
     const { code, stdout, stderr } = await ended;

@@ -22,7 +22,7 @@ before(async () => {
 });
 
 describe('the npm package', () => {
-  test('runs below node_modules, where Node refuses TypeScript', async () => {
+  test('the npm package runs below node_modules, where Node refuses TypeScript', async () => {
     const { ended } = start(otherNode(), [join(installed, 'bin/columba.cjs'), 'version'], host);
     assert.deepEqual(await ended, { code: 0, signal: null, stdout: `${version}\n`, stderr: '' });
   });

@@ -55,7 +55,7 @@ describe('what is never masked', () => {
     'a namespace': ['inbox.CountUnread', long('4'), long('4').replace('sms.example', 'other.example')],
   };
   for (const [name, [operation, old, ours]] of Object.entries(DIFFERENT)) {
-    test(`${name} is different`, () => {
+    test(`two answers that differ by ${name} are different, and no mask hides it`, () => {
       const { outcome, differences } = compared(operation, answer(old), answer(ours));
       assert.equal(outcome, 'different');
       assert.ok(differences.length > 0);
@@ -63,7 +63,7 @@ describe('what is never masked', () => {
     });
   }
 
-  test('another media type is different', () => {
+  test('two answers of different media types are different, and no mask hides it', () => {
     const { outcome } = compared('inbox.CountUnread', answer(long('4')), answer(long('4'), { type: 'text/html' }));
     assert.equal(outcome, 'different');
   });
@@ -230,7 +230,7 @@ describe('masks', () => {
     });
   }
 
-  test('equal bytes need no mask', () => {
+  test('two answers of equal bytes are equal without a mask', () => {
     const { outcome, masks } = compared(
       'inbox.Unread',
       answer(messages(message(1, 'a'))),

@@ -27,7 +27,7 @@ function mistakeIn(content: unknown): string {
 const sent = (...columns: unknown[]) => ({ columns: { 'sent.FetchSentDS': columns } });
 
 describe('the file of a dialect', () => {
-  test('every entry is read', () => {
+  test('every entry of the file of a dialect is read', () => {
     const dialect = {
       namespace: 'http://old.example/sms/',
       dataSet: {

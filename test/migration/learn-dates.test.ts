@@ -15,7 +15,7 @@ function learn(form: DateForm, instants: readonly number[]) {
 }
 
 describe('dates that were seen', () => {
-  test('with Z and trimmed digits are those of Columba, so the dialect says nothing', () => {
+  test('dates with Z and trimmed digits are those of Columba, so the dialect says nothing', () => {
     const { form, uncertain } = learn(
       { zone: 'Z' },
       YEAR.flatMap((at) => [at, at + 3, at + 880]),
@@ -24,7 +24,7 @@ describe('dates that were seen', () => {
   });
 
   for (const timeZone of ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe']) {
-    test(`with the offsets of a year find a time zone like ${timeZone}`, () => {
+    test(`dates with the offsets of a year find a time zone like ${timeZone}`, () => {
       const { form, uncertain } = learn({ zone: 'offset', timeZone, fractionDigits: 7 }, YEAR);
       assert.equal(form?.zone, 'offset');
       assert.equal(form?.fractionDigits, 7);
@@ -35,25 +35,25 @@ describe('dates that were seen', () => {
     });
   }
 
-  test('with one offset all year have that offset', () => {
+  test('dates with one offset all year have that offset in the dialect', () => {
     const { form, uncertain } = learn({ zone: 'offset', timeZone: 'Africa/Johannesburg', fractionDigits: 3 }, YEAR);
     assert.deepEqual(form, { zone: 'offset', timeZone: '+02:00', fractionDigits: 3 });
     assert.deepEqual(uncertain, []);
   });
 
-  test('with one offset of a single month leave the rest of the year uncertain', () => {
+  test('dates with one offset of a single month leave the rest of the year uncertain', () => {
     const { uncertain } = learn({ zone: 'offset', timeZone: 'Europe/Berlin' }, YEAR.slice(0, 20));
     assert.match(uncertain.map(({ reason }) => reason).join(), /only \+01:00 was seen/);
   });
 
-  test('without a fraction have none, which is certain only after many', () => {
+  test('dates without a fraction have none in the dialect, which is certain only after many', () => {
     const whole = YEAR.map((at) => at - (at % 1_000));
     assert.deepEqual(learn({ zone: 'Z' }, whole).form, { zone: 'Z', fractionDigits: 0 });
     assert.deepEqual(learn({ zone: 'Z' }, whole).uncertain, []);
     assert.equal(learn({ zone: 'Z' }, whole.slice(0, 5)).uncertain[0]?.entry, 'dates.fractionDigits');
   });
 
-  test('of two forms are told with their counts', () => {
+  test('dates of two forms are told with their counts', () => {
     const learner = new DatesLearner();
     for (const at of YEAR) learner.see(dateFormat({ zone: 'Z', fractionDigits: 0 })(at));
     learner.see('2026-01-01T00:00:00+02:00');

@@ -50,7 +50,7 @@ const CALLS: readonly (readonly [group: string, operation: string, args: Argumen
 ];
 
 describe('the dialect of a service', () => {
-  test('is learned from its answers', async () => {
+  test('the dialect of a service is learned from its answers', async () => {
     const path = join(folder, 'dialect.json');
     writeFileSync(path, JSON.stringify(DIALECT));
     const service = await startService(engines[0] as (typeof engines)[0], 'sample', { dialect: path });
@@ -93,19 +93,19 @@ describe('orders that were seen', () => {
   };
   const row = (id: number, timestamp_sent: number) => ({ id: BigInt(id), timestamp_sent });
 
-  test('that are Columba’s own need no entry, also where the order by id holds too', () => {
+  test('an order of rows that is Columba’s own needs no entry, also where the order by id holds too', () => {
     assert.deepEqual(learn([row(3, 30), row(2, 20), row(1, 10)]).dialect, {});
   });
-  test('by id are told from those by time where both differ', () => {
+  test('an order of rows by id is told from one by time where both differ', () => {
     assert.deepEqual(learn([row(1, 30), row(2, 10), row(3, 20)]).dialect.orders, { 'sent.FetchSentDS': 'id' });
     assert.deepEqual(learn([row(3, 30), row(2, 10), row(1, 20)]).dialect.orders, { 'sent.FetchSentDS': '-id' });
   });
-  test('of no kind are uncertain', () => {
+  test('rows in no known order leave the order uncertain', () => {
     const { dialect, uncertain } = learn([row(3, 30), row(1, 10), row(2, 20)]);
     assert.deepEqual(dialect, {});
     assert.match(uncertain[0]?.reason ?? '', /in none of the orders -timestamp_sent, timestamp_sent, id, -id/);
   });
-  test('of rows that are all alike tell nothing', () => {
+  test('rows that are all alike tell nothing of their order', () => {
     assert.deepEqual(learn([row(1, 10), row(1, 10)]), { dialect: {}, findings: [], uncertain: [] });
   });
 });
@@ -119,20 +119,20 @@ describe('caps that were seen', () => {
     }) as unknown as Observation;
   const rows = (count: number) => Array.from({ length: count }, () => ({}));
 
-  test('are proven by a count of more', () => {
+  test('a cap of a list is proven by a count of more', () => {
     const learner = new CapsLearner();
     learner.see(call('inbox.CountUnread', 'a'), 80n);
     learner.see(call('inbox.Unread', 'a', 100), rows(33));
     const { dialect, uncertain } = learner.learned();
     assert.deepEqual([dialect.caps, uncertain], [{ 'inbox.Unread': 33 }, []]);
   });
-  test('are no caps where a client asked for no more, or had no more', () => {
+  test('a short list is no cap where a client asked for no more, or had no more', () => {
     const learner = new CapsLearner();
     for (let time = 0; time < 9; time++) learner.see(call('inbox.InboxDS', 'a', 20), rows(20));
     for (let time = 0; time < 9; time++) learner.see(call('inbox.Unread', 'a', 100), rows(20));
     assert.deepEqual(learner.learned(), { dialect: {}, findings: [], uncertain: [] });
   });
-  test('are likely where several accounts have the same round number', () => {
+  test('a cap of a list is likely where several accounts have the same round number', () => {
     const learner = new CapsLearner();
     for (const account of ['a', 'b', 'c']) learner.see(call('inbox.Unread', account, 1_000), rows(50));
     const { dialect, uncertain } = learner.learned();

@@ -99,7 +99,7 @@ describe('a dialect learned from an old server with other ways', () => {
   });
   after(() => old.close());
 
-  test('has its namespace, names, columns, constants, words, dates, groups and caps', () => {
+  test('a dialect learned from an old server with other ways has its namespace, names, columns, constants, words, dates, groups and caps', () => {
     const { evidence: _, ...dialect } = learned.dialect;
     const words = Object.fromEntries(
       Object.entries(WORDS)
@@ -130,13 +130,13 @@ describe('a dialect learned from an old server with other ways', () => {
     assert.deepEqual(learned.unreadable, { count: 0, reasons: [] });
   });
 
-  test('says what it could not see: words of other statuses, and the zone behind times without one', () => {
+  test('a dialect learned from an old server with other ways says what it could not see: words of other statuses, and the zone behind times without one', () => {
     const entries = learned.uncertain.map(({ entry, reason }) => `${entry}: ${reason}`).join('\n');
     assert.match(entries, /^statusWords: no word was seen for QUEUED, ENROUTE, EXPIRED/m);
     assert.match(entries, /^dates\.timeZone: guessed from the newest message/m);
   });
 
-  test('shows no number, text or name of a person', () => {
+  test('a dialect learned from an old server with other ways shows no number, text or name of a person', () => {
     const shown = JSON.stringify(learned);
     for (const secret of [ALPHA, BETA, '+2783', 'ünïcode', 'Öberg', 'ref-1', 'Later'])
       assert.ok(!shown.includes(secret), secret);
@@ -154,7 +154,7 @@ describe('columba migrate learn', () => {
   });
   after(() => old.close());
 
-  test('prints what was seen, what is uncertain, and the dialect', async () => {
+  test('columba migrate learn prints what was seen, what is uncertain, and the dialect', async () => {
     const { code, stdout } = await columba(['migrate', 'learn', path]);
     assert.equal(code, 0);
     assert.match(stdout, /^Exchanges: 13\. Answers: 13, of them faults: 1, not readable: 0\.$/m);
@@ -172,7 +172,7 @@ describe('columba migrate learn', () => {
     assert.equal((await columba(['migrate', 'learn', path, '--out', out, '--force'])).code, 0);
   });
 
-  test('has everything as JSON, and exit code 1 where it must be certain and is not', async () => {
+  test('columba migrate learn has everything as JSON, and exit code 1 where it must be certain and is not', async () => {
     const { code, stdout } = await columba(['migrate', 'learn', path, '--json', '--strict']);
     assert.equal(code, 1);
     const told = JSON.parse(stdout);
@@ -187,7 +187,7 @@ describe('columba migrate learn', () => {
     ]);
   });
 
-  test('names the line of a recording that it cannot read', async () => {
+  test('columba migrate learn names the line of a recording that it cannot read', async () => {
     const wrong = freshPath('ndjson');
     writeFileSync(wrong, '{"version":1}\n\n');
     const { code, stderr } = await columba(['migrate', 'learn', wrong]);
@@ -207,7 +207,7 @@ describe('what is learned', () => {
     }
   };
 
-  test('of a server like Columba is nothing but its namespace and what no recording can show', async () => {
+  test('what is learned of a server like Columba is nothing but its namespace and what no recording can show', async () => {
     const { dialect } = await learnFrom({}, week);
     const { evidence: _, statusWords: __, ...rest } = dialect;
     assert.deepEqual(rest, {

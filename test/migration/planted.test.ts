@@ -107,7 +107,7 @@ describe('the verdict is safe only after every planted difference is in the dial
     });
   }
   for (const entry of ['dataSet', 'columns', 'statusWords', 'dates', 'groupId'] as const) {
-    test(`without the entry ${entry} it is not`, async () => {
+    test(`the verdict is not safe without the entry ${entry} of the dialect`, async () => {
       const { [entry]: _, ...dialect } = ODD_DIALECT;
       const unmet = await unmetRules(engines[0] as Engine, dialect);
       assert(

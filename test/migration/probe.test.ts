@@ -18,7 +18,7 @@ describe('migrate probe', () => {
   const run = (testsMarks = true) =>
     probe({ url: old.url, userId: ALPHA, timeZone: '+02:00', testsMarks, now: () => NOW });
 
-  test('finds the namespace, the protocols, the columns, the form of dates and the caps', async () => {
+  test('migrate probe finds the namespace, the protocols, the columns, the form of dates and the caps', async () => {
     const { namespace, protocols, learned, effects } = await run();
     assert.equal(namespace, ODD_WAYS.namespace);
     assert.deepEqual(protocols, ['soap11', 'soap12', 'post']);

@@ -56,7 +56,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     return rows.map(({ message_id }) => Number(message_id));
   };
 
-  test('each message is deleted there and armed here, once', async () => {
+  test('the take-over deletes each scheduled message at the old server and arms it here, once', async () => {
     assert.deepEqual(await takeOver(true), ['9000 would-arm', '9001 would-arm', '9002 would-arm', '9003 would-arm']);
     assert.equal(alpha().scheduled.length, 4);
     assert.deepEqual(await armed(), []);

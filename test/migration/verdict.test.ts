@@ -33,7 +33,7 @@ const FEW = 'sent.FetchSentDS';
 const REST = SAFE.acceptances.filter(({ operation }) => operation !== FEW);
 
 describe('verdict', () => {
-  test('it is safe only where every rule is met', () => {
+  test('the verdict is safe only where every rule is met', () => {
     assert.equal(verdictOf(SAFE, SETTINGS).isSafe, true);
     assert.deepEqual(unmet({}), []);
   });
@@ -52,7 +52,7 @@ describe('verdict', () => {
     'Columba is slower': [withCounts(counted('our ms 40', 1_000)), 'latency'],
   };
   for (const [name, [more, rule]] of Object.entries(BROKEN)) {
-    test(`it is not safe where ${name}`, () => {
+    test(`the verdict is not safe where ${name}`, () => {
       const { isSafe } = verdictOf({ ...SAFE, ...more }, SETTINGS);
       assert.equal(isSafe, false);
       assert.ok(unmet(more).includes(rule));

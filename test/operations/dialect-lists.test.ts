@@ -147,7 +147,7 @@ onEveryEngine('a service with a dialect', (engine) => {
   });
   after(() => service.stop());
 
-  test('applies its orders, caps, words and dates', async () => {
+  test('a service with a dialect applies its orders, caps, words and dates', async () => {
     const client = clientOf(service, 'get');
     const unread = await client.ask('inbox', 'Unread', { max_count: 10 });
     assert.deepEqual(

@@ -34,7 +34,7 @@ async function askAtOnce(times: number, limit: number, pageMs: number): Promise<
   return turns.filter((count) => count > 0);
 }
 
-test('many that ask for much at the same moment are not all served in one turn of the event loop', async () => {
+test('many callers who ask for long lists at one moment are not all served in one turn of the event loop', async () => {
   const turns = await askAtOnce(20, 150, 3);
   assert.equal(
     turns.reduce((sum, count) => sum + count, 0),
@@ -43,12 +43,12 @@ test('many that ask for much at the same moment are not all served in one turn o
   assert.ok(Math.max(...turns) <= 2, `${turns} pages a turn`);
 });
 
-test('those that ask for little do not wait, and neither do many whose lists take no time', async () => {
+test('callers of short lists do not wait, and neither do many whose lists take no time', async () => {
   assert.deepEqual(await askAtOnce(20, 50, 3), [20]);
   assert.ok((await askAtOnce(20, 150, 0)).length <= 2);
 });
 
-test('of a long list nothing is held that was sent, while the client takes its time', async () => {
+test('nothing that was sent of a long list is held while the client takes its time', async () => {
   const read: number[][] = [];
   const list = await paged(
     1_000,
@@ -88,7 +88,7 @@ for (const [limit, what] of [
   [Number.POSITIVE_INFINITY, 'without a cap'],
   [150, 'with a cap below a page'],
 ] as const) {
-  test(`of long texts no more than 32,768 characters are held at a time, and each comes once (${what})`, async () => {
+  test(`at most 32,768 characters of long texts are held at a time, and each text comes once (${what})`, async () => {
     const { asked, read } = createTexts(1_000, 2_000);
     const list = await paged(limit, read, ({ id, text }) => ({ id, text }));
     assert.ok(isPaged(list));

@@ -202,7 +202,7 @@ onEveryEngine("any request to the operator's API", (engine) => {
 });
 
 onEveryEngine('pages of a list', (engine) => {
-  test('never skip or repeat an item, whatever the sizes of pages are and while others arrive', async () => {
+  test('pages of a list never skip or repeat an item, whatever the sizes of pages are and while others arrive', async () => {
     const api = await startOperatorApi(engine, 'empty');
     try {
       let count = 0;

@@ -52,7 +52,7 @@ onEveryEngine("the operator's API", (engine) => {
     assert.equal((await api.call('GET', '/accounts/initech')).status, 404);
   });
 
-  test('lists accounts by part of a name and by state', async () => {
+  test("the operator's API lists accounts by part of a name and by state", async () => {
     const names = async (query: string) =>
       (await api.call('GET', `/accounts${query}`)).json.items.map(({ username }: { username: string }) => username);
     assert.deepEqual(await names(''), ['acme', 'globex']);

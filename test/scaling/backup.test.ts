@@ -73,7 +73,7 @@ interface Exported {
 }
 
 describe('a backup of the embedded database', () => {
-  test('while it serves and is written to: whole, of one moment, and served again by opening it', {
+  test('a backup of a database that is written to is whole, of one moment, and served again by opening it', {
     timeout: 90_000,
   }, async (t) => {
     const database = freshDatabase();

@@ -36,7 +36,7 @@ describe('what npm audit wrote', () => {
     'unknown-host-npm-11.json': 'not offered',
   };
 
-  test('each recorded output has its case', () => {
+  test('each recorded output of npm audit has its case', () => {
     assert.deepEqual(readdirSync(RECORDED).sort(), Object.keys(kinds));
   });
 

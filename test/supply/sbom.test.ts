@@ -166,7 +166,7 @@ describe('the bill of another lockfile', () => {
     });
   });
 
-  test('has a licence that is an expression as one, and escapes what a package URL cannot carry', () => {
+  test('the bill of another lockfile has a licence that is an expression as one, and escapes what a package URL cannot carry', () => {
     assert.deepEqual(made.components[0]?.licenses, [{ expression: 'MIT OR ISC' }]);
     assert.equal(made.components[2]?.purl, 'pkg:npm/c@1.0.0%2Bbuild');
   });

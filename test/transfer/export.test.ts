@@ -121,7 +121,7 @@ onEveryEngine('export', (engine) => {
       assert.deepEqual(JSON.parse(await exportText(app, false)), { accounts });
     }));
 
-  test('one account alone, none at all, and an account that does not exist', () =>
+  test('export writes one account alone, none at all, and refuses an account that does not exist', () =>
     withService(engine, async ({ app }) => {
       assert.deepEqual(JSON.parse(await exportText(app, false)), { accounts: [] });
       assert.equal(await exportText(app, true), '');

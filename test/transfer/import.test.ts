@@ -34,7 +34,7 @@ onEveryEngine('import', (engine) => {
     }));
 
   for (const [how, text] of Object.entries(WRITTEN)) {
-    test(`${how} is read`, () =>
+    test(`import reads ${how}`, () =>
       withService(engine, async (service) => {
         assert.deepEqual(await importText(service.app, text), { accounts: 2, messages: 0, ...NONE_REFUSED });
         const profile = await clientOf(service, 'soap12', 'user_id of one').ask('account', 'Profile');

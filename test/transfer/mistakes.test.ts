@@ -33,7 +33,7 @@ describe('the place where a text is no JSON', () => {
   ];
   for (const [text, at] of CASES) test(JSON.stringify(text), () => assert.equal(jsonErrorAt(text), at));
 
-  test('is behind everything that JSON.parse takes, and before the end where it does not', () => {
+  test('the place of a JSON syntax error is behind everything that JSON.parse takes, and before the end where it does not', () => {
     const damaged = fc
       .tuple(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', ']', '"', ':', 'x', '\\', '\n', '0', '-'))
       .map(([text, at, piece]) => {
@@ -81,7 +81,7 @@ test('the place of the first byte that is not UTF-8 is right whatever stands bef
 });
 
 onEveryEngine('an import with mistakes', (engine) => {
-  test('tells all mistakes of an account, not only the first, and one for an object that is none', () =>
+  test('an import with mistakes tells all mistakes of an account, not only the first, and one for an object that is none', () =>
     withService(engine, async ({ app }) => {
       const wrong = account('bad', {
         credits: 'many',
@@ -127,7 +127,7 @@ onEveryEngine('an import with mistakes', (engine) => {
       }
     }));
 
-  test('what it tells is one line of bounded length, whatever the names of fields are', () =>
+  test('a mistake of an import is told in one line of bounded length, whatever the names of fields are', () =>
     withService(engine, async ({ app }) => {
       const { mistakes } = await importText(app, lines(account('a', { [`\u001b[2J\n${'x'.repeat(10_000)}`]: 1 })));
       assert.match(mistakes.join(), /^line 1 \(a\): …\[2J…x+$/);

@@ -85,7 +85,7 @@ test('a text that cannot be read as a number has its digits for a key, and witho
   assert.equal(numberKey('', 'ZA'), '');
 });
 
-test('letters are no digits', () => {
+test('letters in a phone number are no digits', () => {
   assert.equal(hasDigit('STOP'), false);
   assert.equal(hasDigit('+'), false);
   assert.equal(hasDigit('a1'), true);

@@ -52,7 +52,7 @@ for (const [model, args] of [
       });
     });
 
-    test('for all interfaces they lead to the host by which the client came', async () => {
+    test('redirects of a web listener on all interfaces lead to the host by which the client came', async () => {
       await withServer([...args, '--web-host', '0.0.0.0'], async ({ address: url }) => {
         const { port } = new URL(url);
         const [, location] = await locationOf(`http://localhost:${port}/operator/`);

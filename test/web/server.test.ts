@@ -84,7 +84,7 @@ describe('the port of the web listener', () => {
     assert.equal((await ended).code, 0);
   });
 
-  test('that nobody chose and that is taken keeps no service from serving its calls', async () => {
+  test('a taken port of the web listener that nobody chose keeps no service from serving its calls', async () => {
     const blocker = createServer()
       .listen(8081, '127.0.0.1')
       .on('error', () => {}); // or somebody else has it

@@ -89,7 +89,7 @@ onEveryEngine('long lists', (engine) => {
   for (const max of isFirst
     ? [0, 1, 199, 200, 201, 400, 499, 500, 501, 700, 701, 1_001, 2_500, 2_501, 2 ** 31 - 1]
     : [500, 501, 1_001]) {
-    test(`of 2,500 at most ${max} come`, async () => {
+    test(`a list of 2,500 items returns at most ${max} where the call asks for ${max}`, async () => {
       for (const [index, question] of QUESTIONS.filter(({ cap }) => cap).entries()) {
         await agree(service, PROTOCOLS[index % PROTOCOLS.length] as Protocol, question, longest, max);
       }

@@ -17,7 +17,7 @@ function assertUnchanged(documents: readonly string[]): void {
 const LONG = 'x'.repeat(2_000);
 
 describe('start tags that were read before', () => {
-  test('they mean what they mean where they are: the same text under other prefixes is another element', () => {
+  test('a repeated start tag is another element where its prefixes mean other namespaces', () => {
     const inside = '<p:b q:c="1" c="2"><d/></p:b><p:b q:c="1" c="2"/>';
     assertUnchanged([
       `<a xmlns:p="urn:1" xmlns:q="urn:2">${inside}</a>`,
@@ -31,7 +31,7 @@ describe('start tags that were read before', () => {
     assert.throws(() => readXml('<p:b/>', own), { kind: 'malformed' });
   });
 
-  test('whichever they are: empty, with blanks, references and signs in their attributes, long, in any script', () => {
+  test('repeated start tags are read as at first: empty, with blanks, references and signs, long, in any script', () => {
     assertUnchanged([
       ...['<a/>', '<a />', '<a></a>', '<a ></a >', '<a\n/>', '<a b="&lt;&#65;"/>', '<a b="1"/>', "<a b='1'/>"],
       ...['<a b=">"/>', '<a b=">">c</a>', '<a b="/>"/>', `<a b='">' c=">"/>`, '<a b="1>2" c="3"/>'],
@@ -59,7 +59,7 @@ describe('start tags that were read before', () => {
     for (const _ of [1, 2]) assert.throws(() => readXml(text, few), { kind: 'too-large' });
   });
 
-  test('very many of them take little, and none keeps its document', () => {
+  test('very many different start tags take little memory, and none keeps its document', () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const own = { ...LIMITS, textLengthMax: 20_000 };

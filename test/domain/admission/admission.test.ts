@@ -66,7 +66,7 @@ describe('questions to the primary process', () => {
     return { channel, sent, answer, ask: createAskPrimary(channel as unknown as NodeJS.Process) };
   }
 
-  test('each gets its own answer, in whatever order they come, and other messages are none', async () => {
+  test('each question to the primary process gets its own answer, in any order, and other messages are ignored', async () => {
     const { channel, sent, answer, ask } = createChannel();
     const answers = Promise.all([ask('one'), ask('two'), ask('three')]);
     channel.emit('message', { cmd: 'something else' });
@@ -75,7 +75,7 @@ describe('questions to the primary process', () => {
     answer(sent[0], 'too late, and nobody listens');
   });
 
-  test('without an answer, or without a primary process, there is none: the caller goes on by itself', async () => {
+  test('a worker goes on by itself without a primary process, or without its answer', async () => {
     const { channel, ask } = createChannel();
     assert.equal(await ask('never answered'), undefined);
     channel.connected = false;

@@ -63,7 +63,7 @@ describe('a limit of calls', () => {
     });
   }
 
-  test('in any time, whatever the pace: at most what was there at once and what has come in since', (t) => {
+  test('a token bucket admits in any time at most its burst and what has come in since', (t) => {
     t.diagnostic(`SEED=${SEED}`);
     const random = createRandom('rates');
     for (let round = 0; round < 200; round++) {
@@ -193,7 +193,7 @@ describe('what is remembered', () => {
   const spend = (rateLimiter: ReturnType<typeof createRateLimiter>, key: string) =>
     rateLimiter.take(key, rate, 2).granted;
 
-  test('at most 100,000 buckets, and at least those of the last 50,000: who is seen all the time is not forgotten', () => {
+  test('the rate limiter keeps at most 100,000 buckets, and at least the 50,000 that were used last', () => {
     const { rateLimiter } = counting();
     assert.equal(spend(rateLimiter, 'seen once'), 2);
     assert.equal(spend(rateLimiter, 'seen again and again'), 2);

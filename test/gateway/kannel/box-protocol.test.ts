@@ -78,7 +78,7 @@ const octets = fc.option(fc.uint8Array({ maxLength: 300 }));
 const integer = fc.option(fc.integer().filter((value) => value !== -1));
 
 describe('frames of any content', () => {
-  test('are read as they were written', () => {
+  test('frames of any content are read as they were written', () => {
     const sms = fc.record({
       sender: octets,
       receiver: octets,

@@ -83,14 +83,14 @@ const recorded = (index: number): Buffer =>
   Buffer.from(readCapture('box-session')[index]?.text.split('\n')[0] ?? '', 'hex');
 
 describe('a box at bearerbox', () => {
-  test('identifies itself first, with the octets that were recorded', async () => {
+  test('a box at bearerbox identifies itself first, with the octets that were recorded', async () => {
     const peer = await bearerbox();
     await boxAt(peer.port);
     await until('a frame', () => peer.frames.length === 1);
     assert.deepEqual(encodeFrame(peer.frames[0] ?? assert.fail()), recorded(0));
   });
 
-  test('submits the fields of the recorded message, and the attempt as id and as address of receipts', async () => {
+  test('a box at bearerbox submits the fields of the recorded message, and the attempt as id and as address of receipts', async () => {
     const peer = await bearerbox();
     acknowledging(peer, ACK.buffered);
     const { connector } = await boxAt(peer.port, { validityMinutes: 60 });
@@ -290,7 +290,7 @@ describe('a box at bearerbox', () => {
     assert.equal(recording.logged.filter((line) => line.includes('not for a box')).length, 2);
   });
 
-  test('a heartbeat is sent', async () => {
+  test('a box sends heartbeats to bearerbox', async () => {
     const peer = await bearerbox();
     await boxAt(peer.port, { heartbeatSeconds: 1 });
     await until('a heartbeat', () => peer.frames.some(({ type }) => type === 'heartbeat'));

@@ -74,7 +74,8 @@ describe('recorded receipts', () => {
     unknown: ['ENROUTE', 'UNKNOWN'],
   };
 
-  test('each has its case', () => assert.deepEqual(namesIn('receipt'), Object.keys(expected).sort()));
+  test('each recorded receipt of Kannel has its case', () =>
+    assert.deepEqual(namesIn('receipt'), Object.keys(expected).sort()));
 
   for (const [name, statuses] of Object.entries(expected)) {
     test(`${name}: ${statuses.join(', ')}`, async () => {
@@ -172,7 +173,7 @@ describe('callbacks', () => {
   const dlr = (query: string, secret = SECRET) =>
     new Request(`http://127.0.0.1:8081/carriers/kannel/${secret}/dlr?${query}`);
 
-  test('are refused without the secret, and nothing is told', async () => {
+  test('callbacks are refused without the secret, and nothing is told', async () => {
     const { recording, connector } = await started();
     for (const secret of ['', 'wrong', `${SECRET}x`, SECRET.slice(1)]) {
       assert.equal((await call(connector, dlr('id=m1&d=1&a=', secret))).status, 403);
@@ -180,7 +181,7 @@ describe('callbacks', () => {
     assert.deepEqual(recording.receipts, []);
   });
 
-  test('are answered 503 where they cannot be stored, so that smsbox repeats them', async () => {
+  test('callbacks are answered 503 where they cannot be stored, so that smsbox repeats them', async () => {
     const { recording, connector } = await started();
     recording.fault = new Error('the database is away');
     assert.equal((await call(connector, dlr('id=m1&d=1&a='))).status, 503);

@@ -95,7 +95,8 @@ describe('recorded refusals of sendsms', () => {
     'wrong-user': notAuthorised,
   };
 
-  test('each has its case', () => assert.deepEqual(namesIn('refuse'), Object.keys(expected).sort()));
+  test('each recorded refusal of sendsms has its case', () =>
+    assert.deepEqual(namesIn('refuse'), Object.keys(expected).sort()));
 
   for (const [name, result] of Object.entries(expected)) {
     test(`${name} is ${result.kind}${'connectorDown' in result ? ', and the connector is down' : ''}`, async () => {
@@ -121,7 +122,7 @@ describe('recorded refusals of sendsms', () => {
 });
 
 describe('a request to sendsms', () => {
-  test('has the fields of the recorded one, with the text in its body', async () => {
+  test('a request to sendsms has the fields of the recorded one, with the text in its body', async () => {
     for (const [name, part] of [
       ['post-plain', submissionOf('Hello åäö €', { priority: 1 })],
       ['own-1-of-2', submissionOf(`${'x'.repeat(152)}å`, { udh: Buffer.from('050003ab0201', 'hex') })],
@@ -160,7 +161,7 @@ describe('a request to sendsms', () => {
     );
   });
 
-  test('a connection is used again', async () => {
+  test('a second request to sendsms uses the connection of the first', async () => {
     const { port, requests } = await smsboxThat(sectionsOf('submit/keep-alive', 'response')[0] ?? '');
     const { connector } = connectorAt(port);
     const before = sockets.size;
@@ -205,7 +206,7 @@ describe('a request to sendsms', () => {
     await connector.stop();
   });
 
-  test('what Kannel would spoil never leaves', async () => {
+  test('a text or sender that Kannel would change is refused before it is sent', async () => {
     const { port, requests } = await smsboxThat(null);
     const { connector } = connectorAt(port);
     const results = await connector.submit(
@@ -243,7 +244,7 @@ describe('the configuration', () => {
     callbackUrl: 'http://h/carriers/k',
     callbackSecret: SECRET,
   };
-  test('needs where Kannel is and how it calls back; all else has a value', () => {
+  test('the configuration of sendsms needs where Kannel is and how it calls back; all else has a default', () => {
     assert.equal(kannelSendsmsConfig.parse(least).port, 13_013);
     for (const missing of Object.keys(least)) {
       const { [missing as 'host']: _, ...rest } = least;
@@ -251,7 +252,7 @@ describe('the configuration', () => {
     }
   });
 
-  test('refuses unknown fields, a percent sign in the callback address, and what breaks header fields', () => {
+  test('the configuration of sendsms refuses unknown fields, a percent sign in the callback address, and what breaks header fields', () => {
     for (const wrong of [
       { hots: 'h' },
       { callbackUrl: 'http://h/%d' },

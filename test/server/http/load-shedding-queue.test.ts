@@ -101,7 +101,7 @@ describe('the signs of overload', () => {
     );
   });
 
-  test('it is time that counts: in a turn that asks the system again and again requests are refused as in several', () => {
+  test('load shedding counts time: a turn that reads again and again rejects as several turns do', () => {
     const { come, loop, refused } = fakeLoop({ turnMaxMs: 100 });
     for (let request = 0; request < 10; request++) assert.equal(come(1), 'now');
     assert.equal(come(1), 'later');
@@ -112,7 +112,7 @@ describe('the signs of overload', () => {
     assert.equal(refused.length, 48);
   });
 
-  test('what has waited too long is refused in its turn, and what comes after it is served again', async () => {
+  test('a request that has waited too long is rejected in its turn, and those after it are served again', async () => {
     const { come, endTurn, loop, begun, refused, loadShedder } = fakeLoop({ turnMaxMs: 100 });
     for (let request = 0; request < 20; request++) come(1);
     loop.now += 101; // somebody else had the processor
@@ -191,7 +191,7 @@ describe('the signs of overload', () => {
     assert.deepEqual(refused, [33]);
   });
 
-  test('as many as may wait for their answer: more are refused, in whichever turn, until one is answered', async () => {
+  test('at most waitingMax requests wait for their answer; more are rejected until one is answered', async () => {
     const { come, endTurn, loadShedder } = fakeLoop({ turnMaxMs: 60_000, waitingMax: 3 });
     for (let request = 0; request < 3; request++) {
       assert.equal(come(0), 'now');
@@ -206,7 +206,7 @@ describe('the signs of overload', () => {
     assert.equal(come(0), 'now');
   });
 
-  test('tells other work of the process how far behind it is', async () => {
+  test('the load of the process is free, behind or overloaded for other work', async () => {
     const { loadShedder, come, endTurn, loop } = fakeLoop({ turnMaxMs: 100, waitingMax: 4 });
     assert.equal(loadShedder.load, 'free');
     come(20);

@@ -56,7 +56,7 @@ const SERVED = TURN_MAX_MS / WORK_MS;
 const LOAD_MS = 1_500;
 
 onEveryEngine('a service with more load than it can serve', (engine) => {
-  test('stays up, refuses some with 503 and Retry-After, answers the others rightly, and is back at once', async (t) => {
+  test('a service with more load than it can serve stays up, refuses some with 503 and Retry-After, answers the others rightly, and is back at once', async (t) => {
     const slow = (opened: Database): Database => ({
       ...opened,
       identify(...who) {

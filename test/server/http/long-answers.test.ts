@@ -111,7 +111,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
     client.leave();
   });
 
-  test('others are answered while it is under way', async () => {
+  test('other calls are answered while a long answer is under way', async () => {
     const [client, other] = [openReceiver(address), openReceiver(address)];
     other.send(get('/health/live'));
     await other.answers(1);

@@ -73,7 +73,7 @@ async function alone(
 }
 
 onEveryEngine('crowds', (engine) => {
-  test('as many connections as connectionsMax says; more get 503 and are closed, and a place that is left is free again', () =>
+  test('at most connectionsMax connections are open; more get 503, and a closed one makes room', () =>
     alone(engine, { connectionsMax: 4 }, async (address) => {
       const guests = [await busy(address), await busy(address), await busy(address), await busy(address)];
       for (let time = 0; time < 20; time += 1) await refused(address);
@@ -84,7 +84,7 @@ onEveryEngine('crowds', (engine) => {
       for (const guest of guests) guest.close();
     }));
 
-  test('one client address has as many as connectionsPerClientMax says, whatever others have', () =>
+  test('one client address has at most connectionsPerClientMax connections, whatever others have', () =>
     alone(engine, { host: '::', connectionsPerClientMax: 2 }, async (address) => {
       const [four, six] = [atLoopback(address, '127.0.0.1'), atLoopback(address, '[::1]')];
       const guests = [await busy(four), await busy(four)];

@@ -7,7 +7,7 @@ import { get, start } from '../../support/byte-pieces.ts';
 
 describe('a stop while a body in pieces reads its source', () => {
   for (const fields of [[], ['Accept-Encoding: gzip']]) {
-    test(`waits until the read under way has ended, though the client is gone (${fields[0] ?? 'not compressed'})`, async (t) => {
+    test(`a stop waits until a body in pieces has ended its read under way, though the client is gone (${fields[0] ?? 'not compressed'})`, async (t) => {
       const page = Promise.withResolvers<void>();
       let isReading = false;
       let isEnded = false;

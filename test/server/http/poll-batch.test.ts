@@ -71,7 +71,7 @@ async function start(t: TestContext) {
 }
 
 describe('Request.pollId', () => {
-  test('is that of the poll that delivered the end of the request, whole or in parts', async (t) => {
+  test('Request.pollId is that of the poll that delivered the end of the request, whole or in parts', async (t) => {
     const { seen, client, get } = await start(t);
     await client.send(get('/first'));
     await client.receive();
@@ -82,7 +82,7 @@ describe('Request.pollId', () => {
     assert.ok((seen['/parts'] as number) > (seen['/first'] as number));
   });
 
-  test('is undefined behind a pipelined request or a line end: it may have been sent after the poll', async (t) => {
+  test('Request.pollId is undefined behind a pipelined request or a line end: it may have been sent after the poll', async (t) => {
     const { seen, client, get } = await start(t);
     await client.send(get('/first') + get('/second'));
     for (const _ of [1, 2]) await client.receive();
@@ -92,7 +92,7 @@ describe('Request.pollId', () => {
     assert.deepEqual([seen['/second'], seen['/third']], [undefined, undefined]);
   });
 
-  test('is undefined in a second chunk of one turn: libuv may have read it after the poll', async (t) => {
+  test('Request.pollId is undefined in a second chunk of one turn: libuv may have read it after the poll', async (t) => {
     const { seen, socket, client, get } = await start(t);
     await client.send(get('/first')); // from then on there is a socket
     await client.receive();

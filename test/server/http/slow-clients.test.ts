@@ -39,7 +39,7 @@ const SENDERS: Record<string, readonly [start: string, dribbled: string]> = {
 
 onEveryEngine('slow clients', (engine) => {
   for (const [name, [start, dribbled]] of Object.entries(SENDERS)) {
-    test(`one that ${name} is told so with 408, and closed; others are served meanwhile`, () =>
+    test(`a slow client that ${name} gets 408 and is closed; others are served meanwhile`, () =>
       scene(engine, TIMES, async ({ address, neighbour }) => {
         const slow = stranger(address, start);
         await neighbour.call();
@@ -90,7 +90,7 @@ onEveryEngine('slow clients', (engine) => {
       assertRefusal((await client.told)[0], 408, LATE);
     }));
 
-  test('one that never said anything is closed after the time for a head, however long idle ones are kept', () =>
+  test('a client that never sent anything is closed after the time for a head, however long idle ones are kept', () =>
     scene(engine, { ...TIMES, idleTimeoutMs: 3_600_000 }, async ({ address }) => {
       const answers = await stranger(address, '').told;
       assertRefusal(answers[0], 408, LATE);
@@ -145,7 +145,7 @@ onEveryEngine('slow clients', (engine) => {
       await closed;
     }));
 
-  test('one that does not take a long list, which is sent piece by piece, is closed in the end', () =>
+  test('a client that does not read a long list, sent piece by piece, is closed in the end', () =>
     scene(engine, { sendTimeoutMs: 200 }, async ({ service, address, neighbour }) => {
       const contacts = Array.from({ length: 1_500 }, (_, id) => ({ id: id + 1, name: 'x'.repeat(100) }));
       const account = { username: 'many', userID: 'many', credits: 0, usedCredits: 0, datetimeCreated: '2026-01-01' };

@@ -169,7 +169,7 @@ onEveryEngine('requests in doubt', (engine) => {
     await assertNothingSaved();
   });
 
-  test('behind a request that asks to close nothing is read', async () => {
+  test('nothing is read behind a request that asks to close', async () => {
     const answers = await said(address, `${COUNT}Connection: close\r\n\r\n${HIDDEN}`);
     assert.equal(answers.length, 1);
     assert.match(textOf(answers[0] as never), />4<\/long>/);

@@ -32,7 +32,7 @@ function heldChecks() {
 }
 
 onEveryEngine('many health probes', (engine) => {
-  test('do not count as waiting: while the database answers none of them, calls are served', async (t) => {
+  test('many health probes do not count as waiting: while the database answers none of them, calls are served', async (t) => {
     const { ends, check } = heldChecks();
     const holding = (opened: Database): Database => ({ ...opened, check });
     const database = await engine.fresh('sample');
@@ -64,7 +64,7 @@ onEveryEngine('many health probes', (engine) => {
     assert.equal(await callStatus(address), 200);
   });
 
-  test('share one check of the database at a time', async (t) => {
+  test('many health probes share one check of the database at a time', async (t) => {
     let underWay = 0;
     let most = 0;
     let checks = 0;

@@ -99,7 +99,7 @@ describe('traceparent', () => {
     ['that is empty', '', false],
   ];
   for (const [what, field, isValid] of CASES) {
-    test(`one ${what} ${isValid ? 'counts' : 'is not taken for one'}`, () =>
+    test(`a traceparent ${what} ${isValid ? 'counts' : 'is not taken for one'}`, () =>
       assert.equal(traceparentOf(field), isValid ? field : undefined));
   }
 });
@@ -114,7 +114,7 @@ async function logged(engine: Engine, work: (address: string) => Promise<void>):
 }
 
 onEveryEngine('the line of a call', (engine) => {
-  test('says what was called, how it ended, how long it took, who asked and from where', async () => {
+  test('the line of a call says what was called, how it ended, how long it took, who asked and from where', async () => {
     const lines = await logged(engine, async (address) => {
       await ask(address, COUNT, { traceparent: TRACEPARENT });
       await ask(address, COUNT);
@@ -158,7 +158,7 @@ onEveryEngine('the line of a call', (engine) => {
     assert.notEqual(acme, globex);
   });
 
-  test('names an account by 12 digits of the HMAC of its number, under the key of the settings', async () => {
+  test('the line of a call names an account by 12 digits of the HMAC of its number, under the key of the settings', async () => {
     let number: bigint | undefined;
     const { calls } = await withObservedServer(engine, { env: KEY }, async ({ address, database }) => {
       await ask(address, COUNT);
@@ -170,7 +170,7 @@ onEveryEngine('the line of a call', (engine) => {
     assert.equal(calls()[0]?.account, hmac.slice(0, 12));
   });
 
-  test('names it otherwise after every start where the settings have no key, and the same in all workers', async () => {
+  test('the line of a call names an account otherwise after every start where the settings have no key, and the same in all workers', async () => {
     const accounts: unknown[][] = [];
     for (const _ of [1, 2]) {
       const { calls } = await withObservedServer(engine, { args: ['--workers', '2'] }, async ({ address, lines }) => {

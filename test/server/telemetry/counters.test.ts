@@ -52,7 +52,7 @@ describe('figures that are counted in plain numbers', () => {
 });
 
 describe('how much there is in the database', () => {
-  test('is left out while the database does not answer, and the rest is there', async () => {
+  test('totals of the database are left out of metrics while it does not answer, and the rest is there', async () => {
     const registry = new Registry();
     let totals = async () => ({ unread: 1, read: 2, scheduled: 3, toPurge: 4 });
     addTotals(registry, () => totals());

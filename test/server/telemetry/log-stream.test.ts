@@ -49,13 +49,13 @@ function throwing(): string {
 }
 
 onEveryEngine('log lines', (engine) => {
-  test('none is lost when the service is asked to stop under load', async () => {
+  test('no log line is lost when the service is asked to stop under load', async () => {
     const program = await startObserved(await engine.fresh('sample'));
     await endUnderLoad(program, 'SIGTERM');
     assert.equal(program.lines().filter(({ msg }) => msg === 'stopping').length, 1);
   });
 
-  test('none is lost when an error ends the process, which says so itself and ends with 1', async () => {
+  test('no log line is lost when an error ends the process, which says so itself and ends with 1', async () => {
     const program = await startObserved(await engine.fresh('sample'), { env: { NODE_OPTIONS: throwing() } });
     await endUnderLoad(program, 'SIGUSR2');
     const { level, err } = program.lines().at(-1) as LogLine & { err: { message: string } };
@@ -63,7 +63,7 @@ onEveryEngine('log lines', (engine) => {
     assert.equal((await program.ended).code, 1);
   });
 
-  test('none is lost or mixed with another where several processes write, and one of them ends by an error', async () => {
+  test('no log line is lost or mixed with another where several processes write, and one of them ends by an error', async () => {
     const env = { NODE_OPTIONS: throwing() };
     const program = await startObserved(await engine.fresh('sample'), { args: ['--workers', '3'], env });
     const workers = () => program.lines().filter(({ msg }) => msg === 'serving');
@@ -133,7 +133,7 @@ describe('an output', () => {
     assert.equal(output.lost, 0);
   });
 
-  test('keeps 4 MB for a reader that is slow, counts what is lost beyond that, and goes on when it is read again', async () => {
+  test('an output keeps 4 MB for a reader that is slow, counts what is lost beyond that, and goes on when it is read again', async () => {
     const fifo = freshPath('fifo');
     const made = spawn('mkfifo', [fifo]);
     await once(made, 'exit');

@@ -137,7 +137,7 @@ onEveryEngine('metrics', (engine) => {
     });
   });
 
-  test('kept answers, open connections, what is in the database and who we are', async () => {
+  test('metrics have cached answers, open connections, totals of the database and the version', async () => {
     await withMetrics(engine, async ({ address }, port) => {
       const ask = () => call(address, 'get', 'account', 'Profile', { user_id: ACME });
       await ask();
@@ -183,7 +183,7 @@ onEveryEngine('metrics', (engine) => {
     });
   });
 
-  test('with several processes they are added up, and do not go down when one of them is gone', async () => {
+  test('metrics of several processes are added up, and do not go down when one of them is gone', async () => {
     const countOf = async (port: number) => sampleOf(await scrape(port), 'columba_requests_total', { kind: 'ok' });
     await withMetrics(
       engine,
@@ -236,7 +236,7 @@ onEveryEngine('metrics', (engine) => {
 
 onEveryEngine('the port for metrics', (engine) => {
   for (const workers of ['1', '2']) {
-    test(`that is taken ends the process at once, in one sentence, with what to do (workers: ${workers})`, async () => {
+    test(`the port for metrics that is taken ends the process at once, in one sentence, with what to do (workers: ${workers})`, async () => {
       const server = createServer().listen(0, '127.0.0.1');
       await once(server, 'listening');
       const { port: taken } = server.address() as AddressInfo;

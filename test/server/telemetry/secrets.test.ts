@@ -186,7 +186,7 @@ onEveryEngine('secrets', (engine: Engine) => {
     ['an error that nothing expected', 'SIGUSR2'],
     ['an abort', 'SIGWINCH'],
   ] as const) {
-    test(`are in no log line, metric, span, error or list of processes, and not in what is left after ${death}`, async (t) => {
+    test(`secrets are in no log line, metric, span, error or list of processes, and not in what is left after ${death}`, async (t) => {
       const setting = await engine.fresh('empty');
       const file = freshPath('json');
       writeFileSync(file, JSON.stringify({ accounts: [ACCOUNT] }));

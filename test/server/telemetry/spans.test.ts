@@ -129,7 +129,7 @@ onEveryEngine('spans', (engine) => {
     );
   });
 
-  test('there is none for health checks, nor for what the client or the variables leave out', async () => {
+  test('no span is made for health checks, nor for what the client or the variables leave out', async () => {
     const unsampled = `00-${TRACE_ID}-${SPAN_ID}-00`;
     const first = await collected(engine, async ({ address }) => {
       for (const path of ['/health/live', '/health/ready']) await fetch(address + path);

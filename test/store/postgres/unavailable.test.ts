@@ -66,25 +66,29 @@ onPostgres('a database that does not answer', () => {
   const throughNetwork = () =>
     engineOn(server, (name) => server.url(name).replace(`:${server.port}/`, `:${network.port}/`));
 
-  test('that takes no writes: not ready once a write was refused, until it takes them again', PATIENCE, async (t) => {
-    const service = await startService(throughNetwork(), 'sample', SETTINGS);
-    const address = await service.app.start();
-    const readOnly = async (value: 'on' | 'off') => {
-      await server.query(`alter system set default_transaction_read_only = ${value}`);
-      await server.query('select pg_reload_conf()');
-    };
-    t.after(() => service.stop());
-    t.after(() => readOnly('off'));
-    const save = () => service.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'x' });
-    const ready = async () => (await health(address, 'ready')).status;
-    await readOnly('on');
-    await until(async () => (await save()).status === 503);
-    for (let time = 0; time < 2; time++) assert.equal(await ready(), 503, 'ready, although writes are refused');
-    assert.equal((await service.call('get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
-    await readOnly('off');
-    await until(async () => (await ready()) === 200);
-    assert.equal((await save()).status, 200);
-  });
+  test(
+    'a service whose database takes no writes is not ready once a write was refused, until writes are taken again',
+    PATIENCE,
+    async (t) => {
+      const service = await startService(throughNetwork(), 'sample', SETTINGS);
+      const address = await service.app.start();
+      const readOnly = async (value: 'on' | 'off') => {
+        await server.query(`alter system set default_transaction_read_only = ${value}`);
+        await server.query('select pg_reload_conf()');
+      };
+      t.after(() => service.stop());
+      t.after(() => readOnly('off'));
+      const save = () => service.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'x' });
+      const ready = async () => (await health(address, 'ready')).status;
+      await readOnly('on');
+      await until(async () => (await save()).status === 503);
+      for (let time = 0; time < 2; time++) assert.equal(await ready(), 503, 'ready, although writes are refused');
+      assert.equal((await service.call('get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
+      await readOnly('off');
+      await until(async () => (await ready()) === 200);
+      assert.equal((await save()).status, 200);
+    },
+  );
 
   const OUTAGES: Record<string, { begin: () => void | Promise<void>; end: () => void | Promise<void> }> = {
     'is stopped': { begin: () => server.stop('fast'), end: () => server.start() },

@@ -47,7 +47,7 @@ onPostgres('writes of one turn', () => {
   }
   const all = Array.from({ length: ACCOUNTS }, (_, account) => account);
 
-  test('they take two round trips together, and one that is alone takes one', async (t) => {
+  test('writes of one turn take two round trips together, and one alone takes one', async (t) => {
     const { setting, tags } = await open(t);
     const { hostname, port } = new URL(setting);
     const turns = await countRoundTrips(hostname, Number(port || 5432));
@@ -89,7 +89,7 @@ onPostgres('writes of one turn', () => {
     ]);
   });
 
-  test('one that fails is undone alone', async (t) => {
+  test('a write that fails is undone alone among the writes of its turn', async (t) => {
     const { store, tags } = await open(t);
     const outcomes = await Promise.allSettled(
       all.map((account) => {

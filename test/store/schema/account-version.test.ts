@@ -101,7 +101,7 @@ const FREE_OF_CHARGE = `insert into scheduled (account_id, message_id, held_part
   values (${ACME}, 99, 0, 0, 0)`;
 
 onEveryEngine('the version of an account', (engine) => {
-  test('it is a new one after every change of a table that calls show, and only that of the account', async (t) => {
+  test('the version of an account is new after every change of a table that calls show, and only its own', async (t) => {
     const { outside, renewed } = await open(engine, t);
     for (const each of Object.values(CHANGES).flat()) {
       assert.deepEqual(await renewed(() => outside.query(each)), ['acme'], each);
@@ -120,7 +120,7 @@ onEveryEngine('the version of an account', (engine) => {
     }
   });
 
-  test('it is a new one after every operation that changes something, and stays after every other', async (t) => {
+  test('the version of an account is new after every operation that changes something, and stays after every other', async (t) => {
     const { serving, outside, renewed } = await open(engine, t);
     for (const [group, operation, args] of CALLS) {
       // Those before it have taken away what there was.
@@ -130,7 +130,7 @@ onEveryEngine('the version of an account', (engine) => {
     }
   });
 
-  test('what changes no row, is rolled back or purged leaves it', async (t) => {
+  test('the version of an account stays where no row changes, and after a rollback or a purge', async (t) => {
     const { serving, outside, renewed } = await open(engine, t);
     for (const each of [
       'update account set credits = 1 where account_id = -1',

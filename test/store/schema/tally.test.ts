@@ -21,7 +21,7 @@ const ROUNDS = 70;
 const AT_ONCE_MAX = 6;
 
 onEveryEngine('the tally', (engine) => {
-  test('after whatever is done to two accounts, some of it at once, it says what counting says', async (t) => {
+  test('the tally says what counting says after any changes of two accounts, some of them at once', async (t) => {
     const { database, inbox, outbox, add, check } = await openDomain(engine, t);
     const random = createRandom('tally');
     t.diagnostic(`SEED=${SEED}`);

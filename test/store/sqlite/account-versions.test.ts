@@ -45,7 +45,7 @@ describe('the version of an account in the embedded database', () => {
   const writing = CALLS.filter(([, operation]) => changes(operation));
   assert.equal(writing.length, 14);
   for (const [group, operation, args] of writing) {
-    test(`it is a new one after ${operation} of ${group}, and that of another account is not`, async (t) => {
+    test(`the version of an account is new after ${operation} of ${group}, and that of another account is not`, async (t) => {
       const { serving, areNew } = await open(t);
       assert.deepEqual(await areNew(() => serving.ask(group, operation, args)), [true, false]);
     });
@@ -78,7 +78,7 @@ describe('the version of an account in the embedded database', () => {
     for (const work of works) assert.equal((await areNew(work))[0], true, String(work));
   });
 
-  test('it is a new one when a transaction has ended, and not before others can see it', async (t) => {
+  test('the version of an account is new when a transaction has ended, and not before others can see it', async (t) => {
     const { store, callerOf, versionOf, areNew } = await open(t);
     const work = async () => {
       const acme = await callerOf(ACME);
@@ -90,7 +90,7 @@ describe('the version of an account in the embedded database', () => {
     assert.deepEqual(await areNew(work), [true, false]);
   });
 
-  test('reading leaves it, in whatever way it is done', async (t) => {
+  test('the version of an account stays after every way of reading', async (t) => {
     const { serving, store, areNew } = await open(t);
     for (const [group, operation, args] of CALLS.filter(([, name]) => !changes(name))) {
       assert.deepEqual(await areNew(() => serving.ask(group, operation, args)), [false, false], operation);
@@ -135,7 +135,7 @@ describe('the version of an account in the embedded database', () => {
     assert.deepEqual(await areNew(() => adopt(serving.app, account)), [false, false]);
   });
 
-  test('it is a new one after another connection has written to the account, also around a checkpoint', async (t) => {
+  test('the version of an account is new after another connection has written to it, also around a checkpoint', async (t) => {
     const { setting, areNew } = await open(t);
     const outside = await openOutside(setting);
     t.after(() => outside.close());

@@ -55,7 +55,7 @@ const beginningOfLog = (path: string): Buffer => readFileSync(`${path}-wal`).sub
 const mark = sql<{ text: string }>('update received set text = :text where text is not null');
 
 describe('the log of the embedded database', () => {
-  test('it is moved after many changes, while others read and write, and its thread ends with the database', async () => {
+  test('the WAL is checkpointed after many changes, while others read and write, and its thread ends with the database', async () => {
     const setting = await sqlite.fresh('sample');
     const store = await openStore(setting);
     const changed = await store.run(mark, { text: TEXT });
@@ -142,7 +142,7 @@ describe('the log of the embedded database', () => {
     await next.close();
   });
 
-  test('after its thread was killed the log is moved again, by another thread, and the service logs it', async (t) => {
+  test('the WAL is checkpointed again by another thread after its thread was killed, and the service logs it', async (t) => {
     const threads: Worker[] = [];
     const count = (thread: Worker) => void threads.push(thread);
     process.on('worker', count);
