@@ -244,6 +244,15 @@ describe('comments', () => {
   });
 });
 
+describe('names of tests', () => {
+  test('no name of a test begins with a verb or a pronoun whose subject is elsewhere', () => {
+    const tests = code.filter((file) => file.endsWith('.test.ts'));
+    const predicate =
+      /^ *test\(['"`](?:am|is|are|was|were|has|have|does|do|can|it|its|they|them|these|those|says|shows|tells|takes|gives|keeps|refuses|returns|runs|works)\b/;
+    assert.deepEqual(matches(tests, predicate), []);
+  });
+});
+
 describe('where things belong', () => {
   test('SQL is in src/store and nowhere else in the program', () => {
     const sql =

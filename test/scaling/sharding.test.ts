@@ -383,7 +383,7 @@ describe('docs/SCALING.md', () => {
   const text = readFileSync(new URL('../../docs/SCALING.md', import.meta.url), 'utf8');
   const named = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, table]) => table as string);
 
-  test('its commands spread every table by account, and keep those whole that are unique everywhere', () => {
+  test('the commands of docs/SCALING.md spread every table by account, and keep those whole that are unique everywhere', () => {
     const whole = named(/create_reference_table\('(\w+)'\)/g);
     const spread = named(/create_distributed_table\('(\w+)', 'account_id'/g);
     assert.deepEqual(whole.sort(), WHOLE_TABLES);
