@@ -28,7 +28,10 @@ const nameOf = ({ name, version }: Peer) => `${name} ${version}, SOAP 1.1`;
 
 /** How near to the floor Columba is to come. */
 const TARGETS: Readonly<Record<Name, number>> = {
-  ...{ Profile: 0.6, Unread: 0.45, CountUnread: 0.55, MarkMessageAsRead: 0.4 },
+  Profile: 0.6,
+  Unread: 0.45,
+  CountUnread: 0.55,
+  MarkMessageAsRead: 0.4,
 };
 const TIMES_NPM_SOAP = 4;
 

@@ -27,12 +27,15 @@ export const accountOf = (account: number) => ({
     company: 'Acme "Fresh" Produce',
     email: 'thandi@acme.example',
   },
-  ...{ tel: '+27115550100', mobile: '+27825550100', address: '1 Long Street\nCape Town\n8001' },
+  tel: '+27115550100',
+  mobile: '+27825550100',
+  address: '1 Long Street\nCape Town\n8001',
   credits: '9007199254740993',
   usedCredits: '4294967296',
   transmissionPriority: 1,
   tag: 7,
-  ...{ datetimeCreated: '2019-02-28T23:59:59.123Z', datetimeLastLoggedIn: '2026-10-31T08:15:00Z' },
+  datetimeCreated: '2019-02-28T23:59:59.123Z',
+  datetimeLastLoggedIn: '2026-10-31T08:15:00Z',
 });
 
 export async function writeData(file: string): Promise<void> {

@@ -26,7 +26,8 @@ export function sqliteEngine(): Engine {
 }
 
 const postgresEngine = (server: DatabaseServer): Engine => ({
-  ...{ name: `PostgreSQL ${server.version}`, isRemote: true },
+  name: `PostgreSQL ${server.version}`,
+  isRemote: true,
   create: async (filling) => fillPostgres(await server.create(), filling),
   pids: server.pids,
   stop: server.stop,

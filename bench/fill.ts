@@ -106,7 +106,8 @@ export async function fillSqlite(path: string, filling: Filling): Promise<Filled
   for (const statement of statements(filling, sqlite)) database.exec(statement);
   database.exec('commit; pragma wal_checkpoint(truncate); pragma cache_size = -2000; pragma synchronous = full');
   return {
-    ...{ database: `sqlite:${path}`, dialect: sqlite },
+    database: `sqlite:${path}`,
+    dialect: sqlite,
     query: async (sql) => {
       const statement = database.prepare(sql);
       statement.setReadBigInts(true);

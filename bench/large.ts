@@ -16,7 +16,9 @@ const MESSAGES = numberFrom('MESSAGES', 10_000);
 const AT_ONCE = numberFrom('AT_ONCE', 50);
 
 const callOf = (operation: string): Call => ({
-  ...{ group: 'inbox', operation, args: { user_id: userIdOf(0), max_count: String(MESSAGES) } },
+  group: 'inbox',
+  operation,
+  args: { user_id: userIdOf(0), max_count: String(MESSAGES) },
 });
 const CASES = ['Unread', 'InboxDS'].flatMap((operation) => PROTOCOLS.map((protocol) => ({ operation, protocol })));
 const nameOf = ({ operation, protocol }: (typeof CASES)[number]) => `${operation}, ${protocol}`;
@@ -36,8 +38,11 @@ async function ask(columba: ObservedColumba, operation: string, protocol: Protoc
   for (const connection of connections) connection.close();
   const longest = (of: (answer: (typeof result)[number]) => number) => Math.max(...result.map(of));
   return {
-    ...{ bytes: result[0]?.bytes ?? 0, heldUpMs, grownBytes },
-    ...{ firstMs: longest(({ firstMs }) => firstMs), totalMs: longest(({ totalMs }) => totalMs) },
+    bytes: result[0]?.bytes ?? 0,
+    heldUpMs,
+    grownBytes,
+    firstMs: longest(({ firstMs }) => firstMs),
+    totalMs: longest(({ totalMs }) => totalMs),
   };
 }
 type Asked = Awaited<ReturnType<typeof ask>>;

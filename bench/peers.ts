@@ -72,7 +72,11 @@ export async function startPeer(toolkit: Toolkit, version: string): Promise<Peer
     };
     process.once('exit', abandon);
     return {
-      ...{ name: toolkit.name, version, child, port, pids: () => toolkit.pids(child) },
+      name: toolkit.name,
+      version,
+      child,
+      port,
+      pids: () => toolkit.pids(child),
       /** Ends it and removes its folder. */
       async stop() {
         process.off('exit', abandon);

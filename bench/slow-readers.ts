@@ -123,7 +123,9 @@ const after = (ms: number) => {
 
 async function callUntil(connection: Connection, isOver: () => boolean): Promise<number[]> {
   const request = requestBytes('SOAP 1.1', {
-    ...{ group: 'inbox', operation: 'CountUnread', args: { user_id: userIdOf(1) } },
+    group: 'inbox',
+    operation: 'CountUnread',
+    args: { user_id: userIdOf(1) },
   });
   const waited: number[] = [];
   while (!isOver()) {

@@ -197,8 +197,16 @@ describe('the import format in docs/OPERATIONS.md', () => {
   const tables = tablesOf('docs/OPERATIONS.md');
   const LISTS = ['userIDHashes', 'groups', 'contacts', 'blacklist', 'inbox', 'sent', 'scheduled'];
   const VALUES: Record<string, unknown> = {
-    ...{ text: '+27825550100', int: 1, long: '1', instant: '2026-10-02T10:45:30Z', flag: true, list: [] },
-    ...{ region: 'ZA', delivery_status: 'DELIVERED', sha256: 'a'.repeat(64), allowedNetworks: '10.0.0.0/8' },
+    text: '+27825550100',
+    int: 1,
+    long: '1',
+    instant: '2026-10-02T10:45:30Z',
+    flag: true,
+    list: [],
+    region: 'ZA',
+    delivery_status: 'DELIVERED',
+    sha256: 'a'.repeat(64),
+    allowedNetworks: '10.0.0.0/8',
     timeZone: 'Africa/Johannesburg',
     quietHours: '22:00-06:00',
     unsurePolicy: 'never-twice',

@@ -4,7 +4,7 @@ import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/contact-records.ts';
 import * as listSql from '../store/statements/contacts.ts';
 import { checkNumber } from './blacklist.ts';
-import { type Contact, type ContactGroup, toContact } from './contacts.ts';
+import { type Contact, type ContactGroup, toContact, toGroup } from './contacts.ts';
 import { FIRST_ID, LAST_ID, pages } from './cursor.ts';
 import { takeIds } from './ids.ts';
 
@@ -178,7 +178,11 @@ export async function groupsByName(queries: Queries, account: AccountKey): Promi
 }
 
 export const stored = ({ name, surname, mobile, groupId }: ContactFields) => ({
-  ...{ name, surname, mobile, key: writtenKey(mobile), group: groupId },
+  name,
+  surname,
+  mobile,
+  key: writtenKey(mobile),
+  group: groupId,
 });
 
 async function checkFields(queries: Queries, account: AccountKey, { mobile, groupId }: ContactFields): Promise<void> {
@@ -213,7 +217,3 @@ async function groupOf(queries: Queries, account: AccountKey, group: bigint): Pr
   if (!row) throw notFound('group with this id');
   return toGroup(row);
 }
-
-const toGroup = (row: listSql.GroupRow): ContactGroup => ({
-  ...{ id: Number(row.group_id), name: row.name, total: Number(row.total) },
-});

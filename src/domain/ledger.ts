@@ -81,7 +81,16 @@ export async function move(
   if (free !== found.free || used !== found.used) await queries.run(sql.setBalances, { account, free, used });
   const rows = movements.map(
     ({ kind, from, to, amount, messageId = null, reason = null, reference = null }, index) => ({
-      ...{ account, id: first + BigInt(index), kind, from, to, amount, at, messageId, reason, reference },
+      account,
+      id: first + BigInt(index),
+      kind,
+      from,
+      to,
+      amount,
+      at,
+      messageId,
+      reason,
+      reference,
     }),
   );
   await queries.runAll(sql.addMovement, rows);

@@ -328,8 +328,14 @@ async function read(queries: Queries, found: Found, erasedFromBlacklist: boolean
   }
   const lists = [found.contacts, found.received, found.sent, found.scheduled];
   return {
-    ...{ username: found.row.username, contacts: exported(found.contacts), inbox, sent, scheduled, blacklist },
-    ...{ erasedFromBlacklist, profile: found.profile },
+    username: found.row.username,
+    contacts: exported(found.contacts),
+    inbox,
+    sent,
+    scheduled,
+    blacklist,
+    erasedFromBlacklist,
+    profile: found.profile,
     leftOut: lists.reduce((sum, { length }) => sum + Math.max(0, length - EXPORTED_MAX), 0),
   };
 }

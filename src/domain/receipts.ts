@@ -139,7 +139,12 @@ export async function applyHeldReceipts(
     await queries.run(sql.removeHeld, { connector, gatewayId, attemptId, status });
   }
   const receipts = rows.map(({ message_id: messageId, attempt, part, status, at, detail }) => ({
-    ...{ messageId, attempt, part, status, at: Number(at), detail },
+    messageId,
+    attempt,
+    part,
+    status,
+    at: Number(at),
+    detail,
   }));
   await applyTo(queries, account, receipts, now);
 }

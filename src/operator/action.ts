@@ -190,7 +190,13 @@ interface Acting<P extends Fields, Q extends Fields, B extends z.ZodType, O exte
 /** Erases the types: the framework checks inputs by the schemas before `run` sees them. */
 const erased = (declaration: object, more: object): Action =>
   ({
-    ...{ params: none, query: none, otherStatuses: [], position: null, command: {}, output: null, status: 200 },
+    params: none,
+    query: none,
+    otherStatuses: [],
+    position: null,
+    command: {},
+    output: null,
+    status: 200,
     ...declaration,
     ...more,
   }) as unknown as Action;

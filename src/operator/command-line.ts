@@ -44,7 +44,9 @@ function fieldsOf(schema: z.ZodType, where: CommandField['where']): CommandField
     const main = forms.find(({ type }) => type !== 'null') ?? field;
     const choices = ((main.enum ?? (main.items as Json | undefined)?.enum ?? []) as unknown[]).map(String);
     return {
-      ...{ name, where, choices: choices.filter((choice) => choice !== '') },
+      name,
+      where,
+      choices: choices.filter((choice) => choice !== ''),
       kind: kindOf(main),
       isNullable: forms.some(({ type }) => type === 'null'),
       isRequired: required.includes(name),

@@ -124,7 +124,9 @@ function parametersOf(action: Action): Json[] {
       };
     });
   const key = {
-    ...{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string', minLength: 1, maxLength: 130 } },
+    name: 'Idempotency-Key',
+    in: 'header',
+    schema: { type: 'string', minLength: 1, maxLength: 130 },
     description: 'The same key with the same body does the work once and gives the same answer for 24 hours.',
   };
   return [

@@ -44,7 +44,9 @@ onEveryEngine('limits', (engine) => {
     return { status: start.split(' ')[1], type: headers['content-type'], text: body.toString('utf8') };
   }
   const tooLarge = (bytes: number) => ({
-    ...{ status: '413', type: 'text/plain; charset=utf-8', text: `A request body has at most ${bytes} bytes.\n` },
+    status: '413',
+    type: 'text/plain; charset=utf-8',
+    text: `A request body has at most ${bytes} bytes.\n`,
   });
 
   for (const protocol of ['soap11', 'soap12', 'post'] as const) {

@@ -20,7 +20,12 @@ interface Exception {
 }
 
 const refusal = (status: number, message: string, why: string, cases: RegExp): Exception => ({
-  ...{ cases, why, status, type: 'text/plain; charset=utf-8', cache: 'private', body: () => `${message}\n` },
+  cases,
+  why,
+  status,
+  type: 'text/plain; charset=utf-8',
+  cache: 'private',
+  body: () => `${message}\n`,
 });
 const fault = (
   code: string,

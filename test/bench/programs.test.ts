@@ -127,7 +127,9 @@ function valueIn(group: string, operation: string, text: string): unknown {
 async function ask(port: number, group: string, operation: string, args: Arguments): Promise<string> {
   const { path, headers, bytes } = requestOf('soap11', group, operation, args);
   const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
-    ...{ method: 'POST', headers: headers as Record<string, string>, body: bytes },
+    method: 'POST',
+    headers: headers as Record<string, string>,
+    body: bytes,
   });
   assert.equal(answer.status, 200);
   return answer.text();

@@ -31,9 +31,17 @@ test('columba account: the life of an account, next to a service that runs on th
   const { datetimeCreated, datetimeLastLoggedIn, ...rest } = Object.fromEntries(fields);
   assert.equal(datetimeLastLoggedIn, datetimeCreated);
   assert.deepEqual(rest, {
-    ...{ userID: first, username: 'initech', company: 'Initech &amp; &lt;Co&gt;', email: 'bill@initech.example' },
-    ...{ mobile: '+27825550100', contactName: 'Bill', contactSurname: 'Lumbergh' },
-    ...{ credits: '500', usedCredits: '0', transmissionPriority: '2', tag: '-7' },
+    userID: first,
+    username: 'initech',
+    company: 'Initech &amp; &lt;Co&gt;',
+    email: 'bill@initech.example',
+    mobile: '+27825550100',
+    contactName: 'Bill',
+    contactSurname: 'Lumbergh',
+    credits: '500',
+    usedCredits: '0',
+    transmissionPriority: '2',
+    tag: '-7',
   });
 
   await account(['disable', 'initech']);

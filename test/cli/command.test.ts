@@ -199,8 +199,12 @@ describe('columba refuses', () => {
   test('columba refuses wrong settings, all of them at once, each with what would be right', async () => {
     const { code, stdout, stderr } = await columba(['serve', '--port', '70000', '--list-limit=0'], {
       env: {
-        ...{ COLUMBA_DATABASE: 'mysql://root:SECRET@host/db', COLUMBA_REGION: 'za', COLUMBA_TIME_ZONE: 'Mars/Phobos' },
-        ...{ COLUMBA_BASE_URL: 'sms.example', COLUMBA_NAMESPACE: 'not a uri', COLUMBA_LOG_LEVEL: 'loud' },
+        COLUMBA_DATABASE: 'mysql://root:SECRET@host/db',
+        COLUMBA_REGION: 'za',
+        COLUMBA_TIME_ZONE: 'Mars/Phobos',
+        COLUMBA_BASE_URL: 'sms.example',
+        COLUMBA_NAMESPACE: 'not a uri',
+        COLUMBA_LOG_LEVEL: 'loud',
         COLUMBA_PROT: '1',
         COLUMBA_PORT: '8080',
       },
@@ -233,7 +237,9 @@ describe('columba refuses', () => {
   test('a variable that no setting has', async () => {
     const env = { COLUMBA_DATBASE: 'sqlite:x.db' };
     assert.deepEqual(await columba(['check', '--database', freshDatabase()], { env }), {
-      ...{ code: 1, stdout: '', stderr: 'columba: COLUMBA_DATBASE: there is no such setting\n' },
+      code: 1,
+      stdout: '',
+      stderr: 'columba: COLUMBA_DATBASE: there is no such setting\n',
     });
   });
 

@@ -42,7 +42,9 @@ onEveryEngine('columba export --output', (engine) => {
     symlinkSync(path, link);
     const export_ = (...args: string[]) => columba(['export', '--output', ...args, '--database', database]);
     assert.deepEqual(await export_(path), {
-      ...{ code: 1, stdout: '', stderr: `columba: ${path}: the file exists already. Replace it with --force.\n` },
+      code: 1,
+      stdout: '',
+      stderr: `columba: ${path}: the file exists already. Replace it with --force.\n`,
     });
     assert.equal(readFileSync(path, 'utf8'), 'precious');
     assert.deepEqual(await export_(link, '--force'), { code: 0, stdout: '', stderr: '' });

@@ -96,7 +96,10 @@ const scheduled = scheduledOf(acme);
 const on =
   (group: string) =>
   (operation: string, args: Step['arguments'], expected: Step['expected']): Step => ({
-    ...{ group, operation, arguments: { user_id: ACME, ...args }, expected },
+    group,
+    operation,
+    arguments: { user_id: ACME, ...args },
+    expected,
   });
 const account = on('account');
 const inbox = on('inbox');

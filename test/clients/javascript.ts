@@ -39,7 +39,10 @@ export interface Fault12 {
 
 export function npmClient({ name, quirks, dateTime, connect }: NpmClient): SoapClient {
   return {
-    ...{ name: `npm client ${name}`, peer: node, quirks: [...quirks, 'columns are texts'], rowsOf },
+    name: `npm client ${name}`,
+    peer: node,
+    quirks: [...quirks, 'columns are texts'],
+    rowsOf,
     argument: (type, value) => (type.name === 'dateTime' ? dateTime(value as string) : value),
     async make(calls, { address, version }) {
       const callers = new Map<string, Caller>();

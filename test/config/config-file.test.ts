@@ -21,7 +21,11 @@ describe('a file of settings', () => {
       'E=a=b\r',
     ].join('\n');
     assert.deepEqual(valuesOf(text), {
-      ...{ A: 'plain value # with this', B: 'quoted "value" \\ $', C: 'single "quoted" \\ value', D: '', E: 'a=b' },
+      A: 'plain value # with this',
+      B: 'quoted "value" \\ $',
+      C: 'single "quoted" \\ value',
+      D: '',
+      E: 'a=b',
     });
     assert.deepEqual(parse(text).mistakes, [`${PATH}:5: expected KEY=value on one line`]);
   });

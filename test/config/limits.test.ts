@@ -183,7 +183,9 @@ onEveryEngine('limits', (engine) => {
       for (const protocol of PROTOCOLS) {
         const call = (count: number) =>
           service.call(protocol, 'account', 'RemoveContactFromGroup', {
-            ...{ user_id: ACME, contact_id: Array(count).fill('101'), group_id: 'none' },
+            user_id: ACME,
+            contact_id: Array(count).fill('101'),
+            group_id: 'none',
           });
         assert.equal((await call(3)).status, 200);
         assertProblem(protocol, await call(4), 'bad-argument', 'contact_id: the list has more than 3 items');

@@ -88,7 +88,8 @@ export async function startBehind(env: Readonly<Record<string, string>>): Promis
   running.add(server.child);
   return {
     ...server,
-    ...{ port, connections: () => count },
+    port,
+    connections: () => count,
     clientsOf: (operation) =>
       server.output.stderr
         .split('\n')
@@ -171,7 +172,10 @@ export interface Client {
 }
 
 const tlsOptions = ({ ca, from = CLIENT, tls }: ClientOptions) => ({
-  ...{ ca: readFileSync(ca), localAddress: from, servername: 'sms.example', host: '127.0.0.1' },
+  ca: readFileSync(ca),
+  localAddress: from,
+  servername: 'sms.example',
+  host: '127.0.0.1',
   ...(tls && { minVersion: tls, maxVersion: tls, ciphers: 'DEFAULT@SECLEVEL=0' }),
 });
 
@@ -189,8 +193,11 @@ export function createClient(options: ClientOptions): Client {
           incoming.on('error', reject);
           incoming.on('end', () =>
             resolve({
-              ...{ status: incoming.statusCode as number, headers: incoming.headers, protocol },
-              ...{ text: Buffer.concat(chunks).toString('utf8'), reused: outgoing.reusedSocket },
+              status: incoming.statusCode as number,
+              headers: incoming.headers,
+              protocol,
+              text: Buffer.concat(chunks).toString('utf8'),
+              reused: outgoing.reusedSocket,
             }),
           );
         });

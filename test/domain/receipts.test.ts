@@ -299,8 +299,12 @@ onEveryEngine('receipts', (engine) => {
     const ids = claims.map(({ parts }) => parts[0]?.attemptId as string);
     const all = Array.from({ length: 1_000 }, (_, index) =>
       receipts.receive({
-        ...{ connector: 'loopback', attemptId: ids[index % 10] as string, gatewayId: null, detail: null },
-        ...{ status: index < 990 ? 'ENROUTE' : 'DELIVERED', at: START + index },
+        connector: 'loopback',
+        attemptId: ids[index % 10] as string,
+        gatewayId: null,
+        detail: null,
+        status: index < 990 ? 'ENROUTE' : 'DELIVERED',
+        at: START + index,
       }),
     );
     await Promise.all(all);

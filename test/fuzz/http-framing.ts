@@ -101,7 +101,10 @@ function readHead(bytes: string, at: number): Head | 'unfinished' | 'refused' | 
   const coding = codings.join(', ');
   const isLast = CHUNKED_LAST.test(coding);
   return {
-    ...{ method, end: end + 4, length: Number(lengths[0] ?? 0), chunked: codings.length > 0 },
+    method,
+    end: end + 4,
+    length: Number(lengths[0] ?? 0),
+    chunked: codings.length > 0,
     // What others may take for HEAD, such as `head`, has an end that they may see elsewhere (RFC 9112 §6.3): it is the last one.
     closes: !persists || (minor === '0' && codings.length > 0) || !METHODS.includes(method),
     isRefused: codings.length > 0 && !isLast,

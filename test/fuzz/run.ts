@@ -33,8 +33,12 @@ function readArguments() {
   if (named.includes(undefined)) throw new Error(`--target: there is no ${values.target}`);
   if (!engine) throw new Error(`--engine: there is no ${values.engine}`);
   return {
-    ...{ chosen: named as Target[], engine, save: values.save },
-    ...{ seed: whole('seed', Date.now() % 1_000_000_000), inputs: whole('inputs', Infinity), from: whole('from', 0) },
+    chosen: named as Target[],
+    engine,
+    save: values.save,
+    seed: whole('seed', Date.now() % 1_000_000_000),
+    inputs: whole('inputs', Infinity),
+    from: whole('from', 0),
   };
 }
 

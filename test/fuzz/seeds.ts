@@ -12,7 +12,11 @@ export const seeds: readonly Seed[] = ['ops', 'shapes', 'field'].flatMap(exchang
   const [path = '', query = ''] = target.split('?');
   const kept = ['content-type', 'soapaction'].filter((name) => request.headers[name] !== undefined);
   return {
-    ...{ method, path, query, raw: raw.toString('latin1'), body: request.body.toString('latin1') },
+    method,
+    path,
+    query,
+    raw: raw.toString('latin1'),
+    body: request.body.toString('latin1'),
     headers: Object.fromEntries(kept.map((name) => [name, request.headers[name] as string])),
   };
 });

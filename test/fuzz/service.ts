@@ -68,7 +68,11 @@ export async function openService(engine: Engine): Promise<FuzzedService> {
   const watch = database.startsWith('sqlite:') ? watchFile(database.slice('sqlite:'.length)) : watchExport(app);
 
   return {
-    ...{ app, logged, version: watch.version, lastCall: () => call, exported: (username) => exportOf(app, username) },
+    app,
+    logged,
+    version: watch.version,
+    lastCall: () => call,
+    exported: (username) => exportOf(app, username),
     async send({ body, ...given }) {
       call = undefined;
       const bytes = Buffer.from(body, 'latin1');

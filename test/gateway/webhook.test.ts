@@ -75,8 +75,14 @@ describe('the webhook connector out', () => {
       type: 'message.submit',
       timestamp: '2026-11-15T12:00:00.000Z',
       data: {
-        ...{ attemptId: part.attemptId, sender: 'Acme', recipient: '+27825550201', text: 'hi', encoding: 'gsm7' },
-        ...{ udh: '050003090201', priority: 1, validUntil: '2026-11-15T12:01:00.000Z' },
+        attemptId: part.attemptId,
+        sender: 'Acme',
+        recipient: '+27825550201',
+        text: 'hi',
+        encoding: 'gsm7',
+        udh: '050003090201',
+        priority: 1,
+        validUntil: '2026-11-15T12:01:00.000Z',
       },
     });
   });
@@ -191,8 +197,12 @@ describe('the webhook connector in', () => {
     );
     assert.deepEqual(told.receipts, [
       {
-        ...{ connector: 'hook', attemptId: part.attemptId, gatewayId: null, status: 'DELIVERED' },
-        ...{ at: NOW - 60_000, detail: '000' },
+        connector: 'hook',
+        attemptId: part.attemptId,
+        gatewayId: null,
+        status: 'DELIVERED',
+        at: NOW - 60_000,
+        detail: '000',
       },
     ]);
     assert.deepEqual(

@@ -46,22 +46,36 @@ let toNobody = '';
 
 const TARGETS: Record<string, Target> = {
   string: {
-    ...{ group: 'account', operation: 'FetchContact', name: 'mobile', others: { user_id: ACME } },
+    group: 'account',
+    operation: 'FetchContact',
+    name: 'mobile',
+    others: { user_id: ACME },
     check: ({ status, text }) => {
       assert.equal(status, 200, text);
       assert.match(text, /FetchContactResponse xmlns="[^"]*" \/>|<Contact [^>]*xsi:nil="true"/);
     },
   },
   'string that says who calls': {
-    ...{ group: 'inbox', operation: 'CountUnread', name: 'user_id', others: {} },
+    group: 'inbox',
+    operation: 'CountUnread',
+    name: 'user_id',
+    others: {},
     // As for a user_id of nobody: who guesses learns nothing from the difference.
     check: (answer, _, refusal) => assert.deepEqual(refusal(answer), { kind: 'denied', message: toNobody }),
   },
   int: {
-    ...{ group: 'inbox', operation: 'Unread', name: 'max_count', others: { user_id: ACME }, check: required },
+    group: 'inbox',
+    operation: 'Unread',
+    name: 'max_count',
+    others: { user_id: ACME },
+    check: required,
   },
   long: {
-    ...{ group: 'sent', operation: 'MarkMessageAsRead', name: 'id', others: { user_id: ACME }, check: required },
+    group: 'sent',
+    operation: 'MarkMessageAsRead',
+    name: 'id',
+    others: { user_id: ACME },
+    check: required,
   },
   dateTime: {
     group: 'inbox',

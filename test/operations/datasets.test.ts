@@ -55,8 +55,12 @@ onEveryEngine('DataSets', (engine) => {
         ['read', 'boolean'],
       ]);
       assert.deepEqual(rows[4], {
-        ...{ id: '1002', sender: '+27825550202', message: 'YES & <please> 😀 "quote"', short_code: '31000' },
-        ...{ timestamp: '2026-10-01T09:30:00.25Z', read: 'true' },
+        id: '1002',
+        sender: '+27825550202',
+        message: 'YES & <please> 😀 "quote"',
+        short_code: '31000',
+        timestamp: '2026-10-01T09:30:00.25Z',
+        read: 'true',
       });
       assert.deepEqual(rows[1], {
         id: '1005',
@@ -83,9 +87,14 @@ onEveryEngine('DataSets', (engine) => {
         ['marked', 'boolean'],
       ]);
       assert.deepEqual(rows[2], {
-        ...{ id: '2002', user_message_id: 'order-2', recipient: '+27825550202', message: 'Your order 2 is ready.' },
-        ...{ delivery_status: 'DELIVERED', timestamp_sent: '2026-10-01T07:05:00Z' },
-        ...{ timestamp_updated: '2026-10-01T07:05:04.5Z', marked: 'false' },
+        id: '2002',
+        user_message_id: 'order-2',
+        recipient: '+27825550202',
+        message: 'Your order 2 is ready.',
+        delivery_status: 'DELIVERED',
+        timestamp_sent: '2026-10-01T07:05:00Z',
+        timestamp_updated: '2026-10-01T07:05:04.5Z',
+        marked: 'false',
       });
     },
   );
@@ -104,8 +113,12 @@ onEveryEngine('DataSets', (engine) => {
         ['timestamp_created', 'dateTime'],
       ]);
       assert.deepEqual(rows[0], {
-        ...{ id: '3001', user_message_id: 'promo-1', recipient: '+27825550201', message: 'Sale starts now!' },
-        ...{ timestamp_scheduled: '2031-01-01T06:00:00Z', timestamp_created: '2026-10-01T06:00:00Z' },
+        id: '3001',
+        user_message_id: 'promo-1',
+        recipient: '+27825550201',
+        message: 'Sale starts now!',
+        timestamp_scheduled: '2031-01-01T06:00:00Z',
+        timestamp_created: '2026-10-01T06:00:00Z',
       });
     },
   );

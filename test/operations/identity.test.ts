@@ -12,8 +12,17 @@ const DENIED = { kind: 'denied', message: 'The user_id is not valid.' };
 
 /** Arguments with which every operation could be called. */
 const ARGUMENTS = {
-  ...{ groupid: 1, mobile: '+27825550201', contact_id: ['101'], group_id: '1', id: 101, message: 'text' },
-  ...{ sample_message: 'x', from: '2026-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z', max: 10, max_count: 10 },
+  groupid: 1,
+  mobile: '+27825550201',
+  contact_id: ['101'],
+  group_id: '1',
+  id: 101,
+  message: 'text',
+  sample_message: 'x',
+  from: '2026-01-01T00:00:00Z',
+  to: '2026-12-31T00:00:00Z',
+  max: 10,
+  max_count: 10,
   message_id: '1001',
 };
 

@@ -27,7 +27,11 @@ async function withRegions<const R extends string>(
 const at = '2031-01-01T00:00:00Z';
 const contact = (mobile: string, index: number) => ({ id: index + 1, mobile });
 const scheduled = (recipient: string, index: number) => ({
-  ...{ id: index + 1, recipient, message: 'x', timestamp_scheduled: at, timestamp_created: at },
+  id: index + 1,
+  recipient,
+  message: 'x',
+  timestamp_scheduled: at,
+  timestamp_created: at,
 });
 
 const found = async (client: Client, operation: 'FetchContact' | 'LookupContact', mobile: string) =>
@@ -76,7 +80,8 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
               username,
               userID: username,
               credits: 0,
-              ...{ contacts: texts.map(contact), scheduled: texts.map(scheduled) },
+              contacts: texts.map(contact),
+              scheduled: texts.map(scheduled),
             });
             const service = services[now] as Service;
             const client = clientOf(service, 'post', username, username);
@@ -126,7 +131,11 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
     await withRegions(engine, ['ZA', ''], async ({ ZA, '': none }) => {
       const texts = ['0825550201', '082 555 0202', '+27825550203'];
       await adopt(ZA.app, {
-        ...{ username: 'a', userID: 'a', credits: 0, contacts: texts.map(contact), scheduled: texts.map(scheduled) },
+        username: 'a',
+        userID: 'a',
+        credits: 0,
+        contacts: texts.map(contact),
+        scheduled: texts.map(scheduled),
         blacklist: texts.map((mobile) => ({ mobile, timestamp: at })),
       });
       for (const [index, text] of texts.entries()) {
@@ -253,7 +262,7 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
         userID: 'a',
         credits: 0,
         contacts,
-        ...{ scheduled: [...others, ...Array.from({ length: 2_500 }, () => '082 555 0201')].map(scheduled) },
+        scheduled: [...others, ...Array.from({ length: 2_500 }, () => '082 555 0201')].map(scheduled),
         blacklist: others.map((mobile) => ({ mobile, timestamp: at })),
       });
       const client = clientOf(ZA, 'soap11', 'a', 'a');

@@ -30,7 +30,11 @@ async function carrierOf({ service: { app, clock } }: Client) {
     events,
     accept: (number: string, text = 'hello', sendAt: number | null = null) =>
       accepting.accept(id, account, {
-        ...{ recipients: [{ number, text }], sender: null, reference: `to ${number}`, sendAt, notAfter: null },
+        recipients: [{ number, text }],
+        sender: null,
+        reference: `to ${number}`,
+        sendAt,
+        notAfter: null,
       }),
     /** Submits what is due; a function that brings a receipt of a part. */
     async submit() {
@@ -45,8 +49,12 @@ async function carrierOf({ service: { app, clock } }: Client) {
       const ids = claimed.flatMap(({ parts }) => parts.map(({ attemptId }) => attemptId));
       return (status: ReceivedReceipt['status'], part = 1) =>
         events.receipt({
-          ...{ connector: 'loopback', attemptId: ids[part - 1] as string, gatewayId: null },
-          ...{ status, at: clock.now, detail: null },
+          connector: 'loopback',
+          attemptId: ids[part - 1] as string,
+          gatewayId: null,
+          status,
+          at: clock.now,
+          detail: null,
         });
     },
   };
@@ -154,8 +162,13 @@ onEveryEngine('the contract while a carrier works', (engine) => {
     await routing.put({ name: 'code', destination: '31999', keyword: null, priority: 0, username: 'acme' });
     const before = await client.ask('inbox', 'CountUnread');
     const message = {
-      ...{ connector: 'loopback', gatewayId: 'g-1', sender: '0825550777', destination: '31999' },
-      ...{ text: 'from a carrier', receivedAt: clock.now, part: null },
+      connector: 'loopback',
+      gatewayId: 'g-1',
+      sender: '0825550777',
+      destination: '31999',
+      text: 'from a carrier',
+      receivedAt: clock.now,
+      part: null,
     };
     await events.incoming(message);
     await events.incoming(message);

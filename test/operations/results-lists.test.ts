@@ -124,7 +124,9 @@ onEveryEngine('results: lists', (engine) => {
 
   inEveryProtocol(engine, 'order: FetchScheduledDS is soonest first, then by id', async (client) => {
     const scheduled = SHUFFLED.map(([id, timestamp_scheduled]) => ({
-      ...{ id, timestamp_scheduled, timestamp_created: '2026-01-01T00:00:00Z' },
+      id,
+      timestamp_scheduled,
+      timestamp_created: '2026-01-01T00:00:00Z',
     }));
     const owner = await client.newcomer({ scheduled });
     const { rows } = await owner.ask('compose', 'FetchScheduledDS', { max: 9 });

@@ -145,5 +145,9 @@ const message = (id: string) => ({
   marked: false,
 });
 const scheduled = (id: string, text: string | null) => ({
-  ...{ id, message: text, recipient: '+27825550201', timestamp_scheduled: TIME, timestamp_created: TIME },
+  id,
+  message: text,
+  recipient: '+27825550201',
+  timestamp_scheduled: TIME,
+  timestamp_created: TIME,
 });

@@ -13,7 +13,8 @@ export async function load({ database }: ActionBench, fields: object, update = f
     userID: 'user_id of acme',
     credits: '10',
     usedCredits: '0',
-    ...{ datetimeCreated: '2026-01-01T00:00:00Z', ...fields },
+    datetimeCreated: '2026-01-01T00:00:00Z',
+    ...fields,
   };
   const archive = createArchive(database);
   const account = await readAccount(given, 0);
@@ -23,11 +24,17 @@ export const scheduled = (id: number, message: string, recipient = '+27825550201
   id,
   recipient,
   message,
-  ...{ timestamp_scheduled: '2027-01-01T00:00:00Z', timestamp_created: '2026-01-01T00:00:00Z' },
+  timestamp_scheduled: '2027-01-01T00:00:00Z',
+  timestamp_created: '2026-01-01T00:00:00Z',
 });
 export const sent = (id: number, status: string) => ({
-  ...{ id, recipient: '+27825550201', message: 'hi', delivery_status: status, marked: false },
-  ...{ timestamp_sent: '2026-05-01T00:00:00Z', timestamp_updated: '2026-05-01T00:00:00Z' },
+  id,
+  recipient: '+27825550201',
+  message: 'hi',
+  delivery_status: status,
+  marked: false,
+  timestamp_sent: '2026-05-01T00:00:00Z',
+  timestamp_updated: '2026-05-01T00:00:00Z',
 });
 export const TWO_PARTS = 'x'.repeat(200);
 

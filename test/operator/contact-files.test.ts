@@ -37,7 +37,8 @@ onEveryEngine('contacts from files', (engine) => {
         duplicates: 1,
         bad: 0,
         groupsAdded: 1,
-        ...{ errors: [], errorsLeftOut: 0 },
+        errors: [],
+        errorsLeftOut: 0,
       },
     );
     assert.deepEqual(await contactsOf(bench, 'acme'), [

@@ -21,8 +21,12 @@ onEveryEngine('inbox of the operator', (engine) => {
     const body = { gatewayId: 'g-1', sender: '+27825550201', text: 'first', receivedAt: '2026-11-15T11:00:00.000Z' };
     const first = await bench.of('acme', 'inbox receive', { body });
     assert.deepEqual(first.message, {
-      ...{ id: first.id, sender: '+27825550201', text: 'first', shortCode: null },
-      ...{ receivedAt: '2026-11-15T11:00:00.000Z', read: false },
+      id: first.id,
+      sender: '+27825550201',
+      text: 'first',
+      shortCode: null,
+      receivedAt: '2026-11-15T11:00:00.000Z',
+      read: false,
     });
     const again = { params: acme, body: { ...body, text: 'second' } };
     assert.equal(await bench.status('inbox receive', again), 200);

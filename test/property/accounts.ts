@@ -59,13 +59,17 @@ const ACCOUNT = {
         recipient: number,
         delivery_status: fc.constantFrom(...DELIVERY_STATUSES),
       },
-      ...{ timestamp_sent: time, timestamp_updated: time, marked: fc.boolean() },
+      timestamp_sent: time,
+      timestamp_updated: time,
+      marked: fc.boolean(),
     }),
     byId,
   ),
   scheduled: fc.uniqueArray(
     fc.record({
-      ...{ ...message, user_message_id: text, recipient: number },
+      ...message,
+      user_message_id: text,
+      recipient: number,
       timestamp_scheduled: time,
       timestamp_created: time,
     }),
@@ -111,7 +115,9 @@ export function questions(account: AnyAccount, userId: string, username: string)
     [
       ...(['account', 'FetchGroups', {}] as const),
       sorted(account.groups, ({ id }) => [id]).map(({ id, name }) => ({
-        ...{ id, name: leaving(name), total: inGroup(id).length },
+        id,
+        name: leaving(name),
+        total: inGroup(id).length,
       })),
     ],
     ['account', 'FetchSavedMessages', {}, account.templates.map(carried)],
@@ -137,29 +143,47 @@ function profile(account: AnyAccount, userID: string, username: string) {
     password: '',
     transmissionPriority,
     tag,
-    ...{ contactName: leaving(account.contactName), contactSurname: leaving(account.contactSurname) },
-    ...{ company: leaving(account.company), email: leaving(account.email), tel: leaving(account.tel) },
-    ...{ fax: leaving(account.fax), mobile: leaving(account.mobile), address: leaving(account.address) },
-    ...{ credits: BigInt(account.credits), usedCredits: BigInt(account.usedCredits) },
+    contactName: leaving(account.contactName),
+    contactSurname: leaving(account.contactSurname),
+    company: leaving(account.company),
+    email: leaving(account.email),
+    tel: leaving(account.tel),
+    fax: leaving(account.fax),
+    mobile: leaving(account.mobile),
+    address: leaving(account.address),
+    credits: BigInt(account.credits),
+    usedCredits: BigInt(account.usedCredits),
     datetimeCreated: Date.parse(datetimeCreated),
     datetimeLastLoggedIn: Date.parse(datetimeLastLoggedIn ?? datetimeCreated),
   };
 }
 
 const contact = ({ id, name, surname, mobile, groupid }: AnyAccount['contacts'][number]) => ({
-  ...{ id, name: leaving(name), surname: leaving(surname), mobile: leaving(mobile), groupid: leaving(groupid) },
+  id,
+  name: leaving(name),
+  surname: leaving(surname),
+  mobile: leaving(mobile),
+  groupid: leaving(groupid),
 });
 
 const received = ({ id, sender, message: given, short_code, timestamp, read }: AnyAccount['inbox'][number]) => ({
-  ...{ id: BigInt(id), sender: leaving(sender), message: leaving(given), short_code: leaving(short_code) },
-  ...{ timestamp: Date.parse(timestamp), read },
+  id: BigInt(id),
+  sender: leaving(sender),
+  message: leaving(given),
+  short_code: leaving(short_code),
+  timestamp: Date.parse(timestamp),
+  read,
 });
 const withoutRead = ({ read, ...fields }: ReturnType<typeof received>) => fields;
 
 const sentMessage = (given: AnyAccount['sent'][number]) => ({
-  ...{ id: BigInt(given.id), recipient: leaving(given.recipient), message: leaving(given.message) },
-  ...{ user_message_id: leaving(given.user_message_id) ?? given.id, delivery_status: given.delivery_status },
-  ...{ timestamp_sent: Date.parse(given.timestamp_sent), timestamp_updated: Date.parse(given.timestamp_updated) },
+  id: BigInt(given.id),
+  recipient: leaving(given.recipient),
+  message: leaving(given.message),
+  user_message_id: leaving(given.user_message_id) ?? given.id,
+  delivery_status: given.delivery_status,
+  timestamp_sent: Date.parse(given.timestamp_sent),
+  timestamp_updated: Date.parse(given.timestamp_updated),
   marked: given.marked,
 });
 const status = ({
@@ -175,7 +199,9 @@ const status = ({
 });
 
 const scheduledMessage = (given: AnyAccount['scheduled'][number]) => ({
-  ...{ id: BigInt(given.id), recipient: leaving(given.recipient), message: leaving(given.message) },
+  id: BigInt(given.id),
+  recipient: leaving(given.recipient),
+  message: leaving(given.message),
   user_message_id: leaving(given.user_message_id) ?? given.id,
   timestamp_scheduled: Date.parse(given.timestamp_scheduled),
   timestamp_created: Date.parse(given.timestamp_created),

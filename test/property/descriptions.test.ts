@@ -20,12 +20,19 @@ function accepted(variable: string, value: string): Config | null {
 const get = async ({ namespace, baseUrl }: Config, query: string, path = '/api/account.asmx'): Promise<string> => {
   const endpoint = createEndpoint({
     limits: LIMITS,
-    ...{ contract, namespace, operations: async () => ({ value: true, account: 0, version: undefined }) },
+    contract,
+    namespace,
+    operations: async () => ({ value: true, account: 0, version: undefined }),
     dates: () => ({ now: 0, zone: 'UTC' }),
     report: (problem) => assert.fail(problem),
   });
   const { status, body } = await endpoint({
-    ...{ method: 'GET', path, query, headers: {}, base: baseUrl || 'http://localhost', client: '192.0.2.1' },
+    method: 'GET',
+    path,
+    query,
+    headers: {},
+    base: baseUrl || 'http://localhost',
+    client: '192.0.2.1',
     body: async () => Buffer.from(''),
   });
   assert.equal(status, 200, `${body}`);

@@ -172,7 +172,11 @@ onEveryEngine('importing accounts', (engine) => {
 
 /** For the questions alone, whatever the answers. */
 const NOTHING = {
-  ...{ credits: '0', usedCredits: '0', transmissionPriority: 0, tag: 0, datetimeCreated: '2026-01-01T00:00:00Z' },
+  credits: '0',
+  usedCredits: '0',
+  transmissionPriority: 0,
+  tag: 0,
+  datetimeCreated: '2026-01-01T00:00:00Z',
   contactName: undefined,
   contactSurname: undefined,
   company: undefined,
@@ -188,5 +192,10 @@ const NOTHING = {
   unsurePolicy: undefined,
   connector: undefined,
   lowCredits: undefined,
-  ...{ groups: [], contacts: [], templates: [], inbox: [], sent: [], scheduled: [] },
+  groups: [],
+  contacts: [],
+  templates: [],
+  inbox: [],
+  sent: [],
+  scheduled: [],
 };

@@ -108,7 +108,9 @@ export const xmlRequest: fc.Arbitrary<AnyRequest> = fc
   .map(({ call, version, type, header, body, soapaction }) => {
     const content = body?.join('') ?? operationElement(call.operation, call.args);
     return {
-      ...{ method: 'POST', path: `/api/${call.group}.asmx`, query: '' },
+      method: 'POST',
+      path: `/api/${call.group}.asmx`,
+      query: '',
       headers: { 'content-type': type, soapaction },
       body: utf8(
         `<s:Envelope xmlns:s="${version}" ${DECLARED}><s:Header>${header.join('')}</s:Header><s:Body>${content}</s:Body></s:Envelope>`,
@@ -120,7 +122,9 @@ export const xmlRequest: fc.Arbitrary<AnyRequest> = fc
 export const oddArguments: fc.Arbitrary<AnyRequest> = fc
   .tuple(operation, fc.constantFrom('soap11', 'soap12'), fc.array(tree, { maxLength: 4 }))
   .map(([{ group: own, name }, version, children]) => ({
-    ...{ method: 'POST', path: `/api/${own}.asmx`, query: '' },
+    method: 'POST',
+    path: `/api/${own}.asmx`,
+    query: '',
     headers: { 'content-type': version === 'soap11' ? 'text/xml' : 'application/soap+xml' },
     body: utf8(
       `<s:Envelope xmlns:s="${ENVELOPES[version]}" ${DECLARED}><s:Body><t:${name}><t:user_id>${ACME}</t:user_id>${children.join('')}</t:${name}></s:Body></s:Envelope>`,

@@ -47,7 +47,8 @@ const post =
   (contentType: string, write: (text: string) => string): Phrasing =>
   (group, operation, args) => ({
     ...requestOf('post', group, operation, {}),
-    ...{ headers: { 'content-type': contentType }, bytes: Buffer.from(pairs(args, write)) },
+    headers: { 'content-type': contentType },
+    bytes: Buffer.from(pairs(args, write)),
   });
 
 const get =

@@ -12,7 +12,11 @@ const PARSERS = ['parseSchema', 'parseGeneral'] as const;
 const SCALARS = Object.keys(scalarText) as ScalarName[];
 
 const VALUES: Record<ScalarName, fc.Arbitrary<unknown>> = {
-  ...{ string: anyText(), int, long, boolean: fc.boolean(), dateTime: instant },
+  string: anyText(),
+  int,
+  long,
+  boolean: fc.boolean(),
+  dateTime: instant,
 };
 
 /** What .NET takes for white space around a number or a date. */

@@ -31,7 +31,8 @@ export function createPieces(count: number, piece: (index: number) => string | B
   }
   const reply: Reply = { status: 200, headers: { 'Content-Type': 'text/plain' }, body: pieces() };
   return {
-    ...{ reply, asked: () => asked },
+    reply,
+    asked: () => asked,
     finished: () => within('nobody asks for pieces any more', finished),
     /** Nobody ever asked, or nobody does any more. */
     isOver: () => asked === 0 || done,

@@ -96,20 +96,36 @@ export function manyOf(username: string, count: number, shape: Shape = plain): M
   return {
     username,
     received: scattered(count, (n) => ({
-      ...{ id: id(n), sender: n % 2 ? numberOf(n) : null, message: textOf(n), short_code: n % 5 ? '31000' : null },
-      ...{ timestamp: shape.at(n, count), read: other(n) },
+      id: id(n),
+      sender: n % 2 ? numberOf(n) : null,
+      message: textOf(n),
+      short_code: n % 5 ? '31000' : null,
+      timestamp: shape.at(n, count),
+      read: other(n),
     })),
     sent: scattered(count, (n) => ({
-      ...{ id: id(n), user_message_id: n % 2 ? `order-${n}` : String(id(n)), recipient: n % 3 ? numberOf(n) : null },
-      ...{ message: textOf(n), delivery_status: 'DELIVERED', marked: other(n) },
-      ...{ timestamp_sent: shape.at(n, count), timestamp_updated: shape.changedAt(n, count) },
+      id: id(n),
+      user_message_id: n % 2 ? `order-${n}` : String(id(n)),
+      recipient: n % 3 ? numberOf(n) : null,
+      message: textOf(n),
+      delivery_status: 'DELIVERED',
+      marked: other(n),
+      timestamp_sent: shape.at(n, count),
+      timestamp_updated: shape.changedAt(n, count),
     })),
     scheduled: scattered(count, (n) => ({
-      ...{ id: id(n), user_message_id: `promo-${n}`, recipient: numberOf(n), message: textOf(n) },
-      ...{ timestamp_scheduled: shape.at(n, count), timestamp_created: START - n },
+      id: id(n),
+      user_message_id: `promo-${n}`,
+      recipient: numberOf(n),
+      message: textOf(n),
+      timestamp_scheduled: shape.at(n, count),
+      timestamp_created: START - n,
     })),
     contacts: scattered(count, (n) => ({
-      ...{ id: String(contactId(n)), name: textOf(n), surname: n % 2 ? 'x' : null, mobile: numberOf(n) },
+      id: String(contactId(n)),
+      name: textOf(n),
+      surname: n % 2 ? 'x' : null,
+      mobile: numberOf(n),
       groupid: other(n) ? (n % 2 ? '2' : null) : '1',
     })),
   };
@@ -120,15 +136,21 @@ const written = (at: number): string => new Date(at).toISOString();
 /** Brings it in; its user_id is its username. */
 export const load = (app: App, { username, received, sent, scheduled, contacts }: Many): Promise<void> =>
   adopt(app, {
-    ...{ username, userID: username, groups: [1, 2].map((id) => ({ id, name: `group ${id}` })) },
+    username,
+    userID: username,
+    groups: [1, 2].map((id) => ({ id, name: `group ${id}` })),
     inbox: received.map(({ timestamp, ...each }) => ({ ...each, id: String(each.id), timestamp: written(timestamp) })),
     sent: sent.map(({ timestamp_sent, timestamp_updated, ...each }) => ({
-      ...{ ...each, id: String(each.id) },
-      ...{ timestamp_sent: written(timestamp_sent), timestamp_updated: written(timestamp_updated) },
+      ...each,
+      id: String(each.id),
+      timestamp_sent: written(timestamp_sent),
+      timestamp_updated: written(timestamp_updated),
     })),
     scheduled: scheduled.map(({ timestamp_scheduled, timestamp_created, ...each }) => ({
-      ...{ ...each, id: String(each.id) },
-      ...{ timestamp_scheduled: written(timestamp_scheduled), timestamp_created: written(timestamp_created) },
+      ...each,
+      id: String(each.id),
+      timestamp_scheduled: written(timestamp_scheduled),
+      timestamp_created: written(timestamp_created),
     })),
     contacts,
   });
@@ -168,7 +190,8 @@ export const QUESTIONS: readonly Question[] = [
     { operation: 'FetchSentDS', answer: (many: Many) => sentBy('timestamp_sent')(many.sent).reverse() },
   ].map((each) => ({ group: 'sent', cap: 'max' as const, args: {}, ...each })),
   ...[{ group: 'compose', cap: 'max' as const, operation: 'FetchScheduledDS', args: {} }].map((each) => ({
-    ...{ ...each, answer: (many: Many) => scheduledBy(many.scheduled) },
+    ...each,
+    answer: (many: Many) => scheduledBy(many.scheduled),
   })),
   ...[
     { operation: 'FetchContacts', args: {}, answer: (many: Many) => byId(many.contacts) },

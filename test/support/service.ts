@@ -56,8 +56,14 @@ export async function startService(
   const send: Service['send'] = async ({ bytes = '', ...given }) => {
     const body = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
     const request: Request = {
-      ...{ method: 'GET', path: '/', query: '', headers: {}, base: 'http://127.0.0.1:18080', client: '192.0.2.1' },
-      ...{ body: async () => body, ...given },
+      method: 'GET',
+      path: '/',
+      query: '',
+      headers: {},
+      base: 'http://127.0.0.1:18080',
+      client: '192.0.2.1',
+      body: async () => body,
+      ...given,
     };
     const reply = await app.endpoint(request);
     const text = await textOf(reply);

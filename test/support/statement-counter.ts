@@ -84,7 +84,11 @@ export async function purgeAll(database: Database): Promise<void> {
 const AT = '2026-05-01T00:00:00Z';
 export const received = (id: number, read: boolean) => ({ id, read, message: 'in', timestamp: AT });
 export const sent = (id: number, marked: boolean) => ({
-  ...{ id, marked, recipient: '+27825550201', message: 'out', delivery_status: 'DELIVERED' },
+  id,
+  marked,
+  recipient: '+27825550201',
+  message: 'out',
+  delivery_status: 'DELIVERED',
   timestamp_sent: AT,
   timestamp_updated: AT,
 });

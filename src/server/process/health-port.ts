@@ -62,7 +62,9 @@ export async function serveHealth(
       text: 'Health is at /health/live and /health/ready.',
     };
     response.writeHead(status, {
-      ...{ 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store', Connection: 'close' },
+      'Content-Type': 'text/plain; charset=utf-8',
+      'Cache-Control': 'no-store',
+      Connection: 'close',
       ...(status === 503 && { 'Retry-After': '5' }),
     });
     response.end(request.method === 'HEAD' ? '' : `${text}\n`);

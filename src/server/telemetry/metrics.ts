@@ -121,7 +121,10 @@ const total = (name: string, help: string, value: () => number) =>
 
 const gauge = (registry: Registry, name: string, help: string, value: () => number) =>
   new Gauge({
-    ...{ name, help, registers: [registry], aggregator: 'sum' as const },
+    name,
+    help,
+    registers: [registry],
+    aggregator: 'sum' as const,
     collect() {
       this.set(value());
     },
@@ -176,7 +179,9 @@ function watchEventLoop(registry: Registry): void {
   new Gauge({
     name: 'columba_event_loop_delay_seconds',
     help: 'How late the process gets to what is due, since the last scrape.',
-    ...{ registers: [registry], labelNames: ['quantile'], aggregator: 'max' as const },
+    registers: [registry],
+    labelNames: ['quantile'],
+    aggregator: 'max' as const,
     collect() {
       for (const quantile of QUANTILES) {
         // The monitor measures intervals, which have this length when nothing is late.
@@ -196,7 +201,8 @@ export function addTotals(registry: Registry, totals: () => Promise<MessageTotal
   new Gauge({
     name: 'columba_messages',
     help: 'Messages of all accounts, by state; of scheduled ones at most 100000 are counted.',
-    ...{ registers: [registry], labelNames: ['state'] },
+    registers: [registry],
+    labelNames: ['state'],
     async collect() {
       this.reset();
       const known = await totals().catch(() => undefined);

@@ -86,7 +86,11 @@ onEveryEngine('what is said of results and errors', (engine) => {
 const RANGE = { from: '2026-01-01', to: '2026-12-31' };
 const AT = '2026-10-01T00:00:00Z';
 const BARE = {
-  ...{ username: 'bare', userID: 'bare', credits: 0, usedCredits: 0, datetimeCreated: '2026-01-01' },
+  username: 'bare',
+  userID: 'bare',
+  credits: 0,
+  usedCredits: 0,
+  datetimeCreated: '2026-01-01',
   groups: [{ id: 1 }],
   contacts: [{ id: 1, groupid: 1 }],
   inbox: [{ id: 1, timestamp: AT, read: false }],

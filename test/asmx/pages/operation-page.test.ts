@@ -34,13 +34,20 @@ interface Place {
 }
 const PLACES: readonly Place[] = [
   {
-    ...{ where: 'at the root', settings: {}, path: '', namespace: NAMESPACE },
-    ...{ host: (address) => new URL(address).host, base: (address) => address },
+    where: 'at the root',
+    settings: {},
+    path: '',
+    namespace: NAMESPACE,
+    host: (address) => new URL(address).host,
+    base: (address) => address,
   },
   {
-    ...{ where: 'under a path, in a namespace of its own', path: '/some/gateway', namespace: 'urn:example:sms' },
+    where: 'under a path, in a namespace of its own',
+    path: '/some/gateway',
+    namespace: 'urn:example:sms',
     settings: { baseUrl: 'https://sms.example:8443/some/gateway', namespace: 'urn:example:sms' },
-    ...{ host: () => 'sms.example:8443', base: () => 'https://sms.example:8443/some/gateway' },
+    host: () => 'sms.example:8443',
+    base: () => 'https://sms.example:8443/some/gateway',
   },
 ];
 

@@ -90,7 +90,9 @@ onEveryEngine('a user_id that is not valid', (engine) => {
   before(async () => {
     const database = await engine.fresh('sample');
     app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
-      ...{ now: Date.now, sleep: async () => {}, log: pino({ level: 'silent' }) },
+      now: Date.now,
+      sleep: async () => {},
+      log: pino({ level: 'silent' }),
       database: (opened) => counted(opened, counts),
     });
     await accountChanges(app).rotateUserId('globex', true);
@@ -124,7 +126,10 @@ onEveryEngine('a user_id that is not valid', (engine) => {
   ) {
     const { bytes, ...request } = requestOf(protocol, group, operation, { user_id, ...args });
     return app.endpoint({
-      ...{ ...request, base: 'http://h', client, body: async () => Buffer.from(bytes) },
+      ...request,
+      base: 'http://h',
+      client,
+      body: async () => Buffer.from(bytes),
     } as Parameters<App['endpoint']>[0]);
   }
   /** An answer to the last byte, and what was done for it. */
@@ -140,7 +145,7 @@ onEveryEngine('a user_id that is not valid', (engine) => {
       hashes,
       statements,
       checks,
-      ...{ calls: Object.fromEntries(counts) },
+      calls: Object.fromEntries(counts),
     };
   }
 

@@ -27,7 +27,9 @@ const LIMITS = { bodyBytesMax: 2 ** 20, receivingBytesMax: 2 ** 20 };
 /** Up to what ends the connection. */
 function readHere(pieces: readonly Buffer[]): Read {
   const rules = {
-    ...{ headerBytesMax: HEADER_BYTES_MAX, bodies: createBodyReceiver(LIMITS), onExpectContinue: () => {} },
+    headerBytesMax: HEADER_BYTES_MAX,
+    bodies: createBodyReceiver(LIMITS),
+    onExpectContinue: () => {},
     problemOf: ({ length, version }: RequestHead) =>
       Number.isNaN(length) || !/^1\.[01]$/.test(version) ? new Problem('malformed', 'not ours') : undefined,
   };

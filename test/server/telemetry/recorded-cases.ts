@@ -21,15 +21,22 @@ export const FORM = 'Content-Type: application/x-www-form-urlencoded';
 const soap = (element: string): string =>
   `<?xml version="1.0"?>\n<s:Envelope xmlns:s="${ENVELOPES.soap11}"><s:Body><Unread xmlns="${NAMESPACE}" xmlns:a="${NAMESPACE}">${element}<max_count>2</max_count></Unread></s:Body></s:Envelope>`;
 const inSoap = (name: string, element: string, traced?: string): Case => ({
-  ...{ name, target: '/api/inbox.asmx', fields: [XML], body: soap(element) },
+  name,
+  target: '/api/inbox.asmx',
+  fields: [XML],
+  body: soap(element),
   ...(traced !== undefined && { traced: soap(traced) }),
 });
 const inGet = (name: string, query: string, traced?: string): Case => ({
-  ...{ name, target: `/api/inbox.asmx/Unread?${query}` },
+  name,
+  target: `/api/inbox.asmx/Unread?${query}`,
   ...(traced !== undefined && { traced: `/api/inbox.asmx/Unread?${traced}` }),
 });
 const inPost = (name: string, body: string, traced?: string): Case => ({
-  ...{ name, target: '/api/inbox.asmx/Unread', fields: [FORM], body },
+  name,
+  target: '/api/inbox.asmx/Unread',
+  fields: [FORM],
+  body,
   ...(traced !== undefined && { traced }),
 });
 
@@ -136,10 +143,12 @@ export const CASES: readonly Case[] = [
   }),
   {
     ...inSoap('SOAP that came compressed', `<user_id>${ACME}</user_id>`),
-    ...{ fields: [XML, 'Content-Encoding: gzip'], sent: packed },
+    fields: [XML, 'Content-Encoding: gzip'],
+    sent: packed,
   },
   {
     ...inSoap('SOAP that came in chunks', `<user_id>${ACME}</user_id>`),
-    ...{ fields: [XML, 'Transfer-Encoding: chunked'], sent: chunked(soap(`<user_id>${ACME}</user_id>`), 100) },
+    fields: [XML, 'Transfer-Encoding: chunked'],
+    sent: chunked(soap(`<user_id>${ACME}</user_id>`), 100),
   },
 ];

@@ -50,8 +50,14 @@ function assertNone(where: string, text: string): void {
 
 const message = { id: 1, sender: SECRETS.number, message: SECRETS.message, timestamp: '2026-01-01', read: false };
 const ACCOUNT = {
-  ...{ userID: SECRETS.userId, username: 'secretive', password: SECRETS.password, contactName: SECRETS.name },
-  ...{ credits: 5, usedCredits: 5, datetimeCreated: '2026-01-01', mobile: SECRETS.number },
+  userID: SECRETS.userId,
+  username: 'secretive',
+  password: SECRETS.password,
+  contactName: SECRETS.name,
+  credits: 5,
+  usedCredits: 5,
+  datetimeCreated: '2026-01-01',
+  mobile: SECRETS.number,
   groups: [{ id: 1, name: SECRETS.name }],
   contacts: [{ id: 101, name: SECRETS.name, mobile: SECRETS.number, groupid: 1 }],
   templates: [SECRETS.template],
@@ -197,7 +203,9 @@ onEveryEngine('secrets', (engine: Engine) => {
       const server: ObservedServer = await startObserved(setting, {
         args: ['--log-level', 'trace', '--metrics-port', String(port), '--log-key', SECRETS.logKey],
         env: {
-          ...{ NODE_OPTIONS: dying(), OTEL_EXPORTER_OTLP_ENDPOINT: collector.address, OTEL_BSP_SCHEDULE_DELAY: '50' },
+          NODE_OPTIONS: dying(),
+          OTEL_EXPORTER_OTLP_ENDPOINT: collector.address,
+          OTEL_BSP_SCHEDULE_DELAY: '50',
         },
       });
       t.after(() => server.child.kill('SIGKILL'));

@@ -168,7 +168,8 @@ describe('the variables of OpenTelemetry', () => {
     const plain = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}));
     assert.match(plain.collector.bodies[0] ?? '', /"service\.name","value":\{"stringValue":"columba"\}/);
     const named = await collected(engine, ({ address }) => call(address, 'CountUnread').then(() => {}), {
-      ...{ OTEL_SERVICE_NAME: 'sms', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' },
+      OTEL_SERVICE_NAME: 'sms',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     });
     assert.match(named.collector.bodies[0] ?? '', /"service\.name","value":\{"stringValue":"sms"\}/);
     assert.match(named.collector.bodies[0] ?? '', /"deployment\.environment\.name","value":\{"stringValue":"test"\}/);

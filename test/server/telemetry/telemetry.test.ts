@@ -40,7 +40,10 @@ describe('telemetry that nobody wants', () => {
     test(`at log level ${level} calls are ${isLogged ? '' : 'not '}looked at, and statements are not`, async () => {
       const output = createLogStream(false, openSync(freshPath('log'), 'w'));
       const { observe, observeStatement } = await createTelemetry(readConfig({}), {
-        ...{ log: createLog(level, output), output, environment: {}, isWorker: false },
+        log: createLog(level, output),
+        output,
+        environment: {},
+        isWorker: false,
         sources: { engine: 'sqlite', kept: () => ({ hits: 0, misses: 0, bytes: 0 }), traffic: () => undefined },
         totals: () => assert.fail('nobody asked'),
       });
