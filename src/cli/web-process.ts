@@ -33,23 +33,12 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
   let restarts: Promise<void> = Promise.resolve();
 
   async function launch(): Promise<void> {
-    const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
-    const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
-    const how = async () => {
-      const [code, signal] = await ended;
-      return signal ?? `code ${code}`;
-    };
-    const serving = once(child, 'message') as Promise<[{ address?: string }]>;
+    const { child, address, ended } = forkWeb();
     current = child;
-    const early = how().then((told): never => {
-      throw new Problem('unavailable', `The process of the operator's side ended with ${told} before it served.`);
-    });
-    early.catch(() => {});
-    const [{ address }] = await Promise.race([serving, early]);
-    served = address;
-    how().then((told) => {
+    served = await address;
+    ended.then((how) => {
       if (stopping || current !== child) return;
-      log.error({ pid: child.pid, how: told, backoffMs }, "the process of the operator's side died and is replaced");
+      log.error({ pid: child.pid, how, backoffMs }, "the process of the operator's side died and is replaced");
       replaceLater();
     });
   }
@@ -103,6 +92,26 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
       await end();
     },
   };
+}
+
+interface ForkedWeb {
+  readonly child: ChildProcess;
+  /** Rejects where the process ends before it serves. */
+  readonly address: Promise<string | undefined>;
+  /** How it ended: a signal or a code. */
+  readonly ended: Promise<string>;
+}
+
+function forkWeb(): ForkedWeb {
+  const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
+  const exit = once(child, 'exit') as Promise<[number | null, string | null]>;
+  const ended = exit.then(([code, signal]) => signal ?? `code ${code}`);
+  const early = ended.then((how): never => {
+    throw new Problem('unavailable', `The process of the operator's side ended with ${how} before it served.`);
+  });
+  early.catch(() => {});
+  const serving = once(child, 'message') as Promise<[{ address?: string }]>;
+  return { child, address: Promise.race([serving, early]).then(([told]) => told.address), ended };
 }
 
 /** In that process: until the primary process asks it to end, or is gone. */
