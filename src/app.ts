@@ -16,7 +16,7 @@ import { createEventSender } from './gateway/event-sender.ts';
 import { createOperations } from './operations/handlers.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth, type Health } from './server/process/health.ts';
-import { type HealthThread, startBeating, startHealthThread, tellPrimary } from './server/process/health-thread.ts';
+import { type HealthThread, startHealthThread, startHeartbeat, tellPrimary } from './server/process/health-thread.ts';
 import { createRouter, redirectTo, WEB_PREFIXES } from './server/router.ts';
 import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
 import { createExchangeRecorder, type ExchangeRecorder } from './server/telemetry/exchange-recorder.ts';
@@ -56,7 +56,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     telemetry = await createAppTelemetry(config, deps, {
       totals: () => services.totals(),
       sendingTotals: () => services.sendingTotals(),
-      sources: { engine, kept: () => responseCache.statistics, traffic: () => server?.traffic },
+      sources: { engine, responseCache: () => responseCache.statistics, traffic: () => server?.traffic },
     });
     const observer = telemetry?.observeStatement;
     return observer ? createObserved(database, engine, observer) : database;
@@ -280,18 +280,18 @@ function contractNames(): string[] {
 /** The health port. A worker reports to the primary process, which has the port. */
 function createHealthReporting(config: Config, health: Health, { log }: AppDependencies) {
   let thread: HealthThread | undefined;
-  let beating: ReturnType<typeof startBeating> | undefined;
+  let heartbeat: ReturnType<typeof startHeartbeat> | undefined;
   return {
     async start(): Promise<void> {
       if (!cluster.isWorker) {
         thread = await startHealthThread(config, (err) => log.error({ err }, 'the thread for health died'));
         log.info({ health: thread.address }, 'serving health');
       }
-      beating = startBeating(health.state, thread?.tell ?? tellPrimary);
+      heartbeat = startHeartbeat(health.state, thread?.tell ?? tellPrimary);
     },
-    stopping: () => beating?.stopping(),
+    stopping: () => heartbeat?.stopping(),
     async close(): Promise<void> {
-      beating?.end();
+      heartbeat?.end();
       await thread?.close();
     },
   };

@@ -115,10 +115,10 @@ async function checkLedger({ ledger }: Services): Promise<boolean> {
   return wrong === 0;
 }
 
-function told({ username, side, kept, counted }: Discrepancy): string {
-  if (side === 'messages') return `${username}: ${kept} credits are held, and scheduled messages hold ${counted}`;
-  if (kept === counted) return `${username}: there is no row in the ledger`;
-  return `${username}: ${side} credits are ${kept}, and their movements add up to ${counted}`;
+function told({ username, side, stored, counted }: Discrepancy): string {
+  if (side === 'messages') return `${username}: ${stored} credits are held, and scheduled messages hold ${counted}`;
+  if (stored === counted) return `${username}: there is no row in the ledger`;
+  return `${username}: ${side} credits are ${stored}, and their movements add up to ${counted}`;
 }
 
 const counted = ({ accounts, messages }: ImportResult): string =>

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { claimKey, keepAnswer, releaseKey } from '../domain/idempotency.ts';
+import { claimKey, releaseKey, storeAnswer } from '../domain/idempotency.ts';
 import { type Owner, ownerKey } from '../domain/owners.ts';
 import { type Action, type Actor, type Services, scopes } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
@@ -88,7 +88,7 @@ export function createActing(services: Services, owner: Owner, address: string):
         let summary: S | undefined;
         await performed(name, given, async (inside, { status, output }) => {
           summary = summaryOf(output as T);
-          await keepAnswer(inside, claim, { status, answer: JSON.stringify(summary) });
+          await storeAnswer(inside, claim, { status, answer: JSON.stringify(summary) });
         });
         return summary as S;
       } catch (thrown) {

@@ -14,7 +14,7 @@ import { assets, frameAround, framed, protection, type Viewer } from './frame.ts
 import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
 import { holderRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
-import { isOwnRequest, type Place, placeOf, readCookie } from './session.ts';
+import { isOwnRequest, readCookie, type Site, siteOf } from './session.ts';
 import { type ContractLoad, checkLoad, createSlots } from './slots.ts';
 import { texts } from './texts/frame.ts';
 import type { View, Visit } from './visit.ts';
@@ -62,21 +62,21 @@ export function createConsole(settings: ConsoleSettings): Console {
     checkLoad(contractLoad);
     await admitClient(client);
     const header = (name: string) => request.headers.get(name);
-    const place = placeOf(given.base);
+    const site = siteOf(given.base);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRead && request.method !== 'POST') throw new Problem('method', 'This takes GET and POST only.');
-    if (!isRead && !isOwnRequest(header, place)) throw new Problem('forbidden', texts.problems.crossSite);
+    if (!isRead && !isOwnRequest(header, site)) throw new Problem('forbidden', texts.problems.crossSite);
     const path = url.pathname === ROOT ? `${ROOT}/` : url.pathname;
-    const cookie = place.isUsable ? readCookie(header('cookie'), place) : null;
+    const cookie = site.isUsable ? readCookie(header('cookie'), site) : null;
     const session = cookie === null ? null : await signIn.sessionOf(cookie, client);
     const origin = { address: client, agent: header('user-agent') ?? '' };
-    const guest: Guest = { request, path, query: url.searchParams, place, origin, session };
+    const guest: Guest = { request, path, query: url.searchParams, site, origin, session };
     const guestView = await guestPages(guest);
     if (guestView) return responseOf(guestView, null, request);
-    return inSlot(() => visited(given, session as Session, url, path, place));
+    return inSlot(() => visited(given, session as Session, url, path, site));
   }
 
-  async function visited({ request, client }: ConsoleRequest, session: Session, url: URL, path: string, place: Place) {
+  async function visited({ request, client }: ConsoleRequest, session: Session, url: URL, path: string, site: Site) {
     const { route, params, base, username } = routeOf(request.method, path.slice(ROOT.length), session);
     const isOperator = session.owner.kind === 'operator';
     const account = username === null ? null : await accountOf(services, username);
@@ -97,7 +97,7 @@ export function createConsole(settings: ConsoleSettings): Console {
       act: createActing(services, session.owner, client),
       signIn,
       origin: { address: client, agent: request.headers.get('user-agent') ?? '' },
-      place,
+      site,
       signal: request.signal,
     };
     if (isOperator && account && !url.searchParams.has('part')) await noteView(visit, route.path);

@@ -3,14 +3,14 @@ import { ABSOLUTE_MS, type Session } from '../domain/sessions.ts';
 /** The cookie of a session, and from where a request may come. */
 
 /** Where the console is reached, as the request shows it. */
-export interface Place {
+export interface Site {
   readonly origin: string;
   readonly isSecure: boolean;
   /** Plain HTTP is for the same machine only. */
   readonly isUsable: boolean;
 }
 
-export function placeOf(base: string): Place {
+export function siteOf(base: string): Site {
   const { origin, protocol, hostname } = new URL(base);
   const isSecure = protocol === 'https:';
   const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
@@ -18,10 +18,10 @@ export function placeOf(base: string): Place {
 }
 
 /** Browsers take the prefix only with Secure, Path=/ and without Domain. */
-const nameOf = ({ isSecure }: Place): string => (isSecure ? '__Host-columba' : 'columba');
+const nameOf = ({ isSecure }: Site): string => (isSecure ? '__Host-columba' : 'columba');
 
-export function readCookie(header: string | null, place: Place): string | null {
-  const name = nameOf(place);
+export function readCookie(header: string | null, site: Site): string | null {
+  const name = nameOf(site);
   for (const pair of (header ?? '').split(';')) {
     const at = pair.indexOf('=');
     if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
@@ -29,19 +29,19 @@ export function readCookie(header: string | null, place: Place): string | null {
   return null;
 }
 
-const written = (place: Place, value: string, seconds: number): string =>
-  `${nameOf(place)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${place.isSecure ? '; Secure' : ''}`;
+const written = (site: Site, value: string, seconds: number): string =>
+  `${nameOf(site)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${site.isSecure ? '; Secure' : ''}`;
 
-export const sessionCookie = (place: Place, secret: string, { owner }: Session): string =>
-  written(place, secret, ABSOLUTE_MS[owner.kind] / 1_000);
+export const sessionCookie = (site: Site, secret: string, { owner }: Session): string =>
+  written(site, secret, ABSOLUTE_MS[owner.kind] / 1_000);
 
-export const noCookie = (place: Place): string => written(place, '', 0);
+export const noCookie = (site: Site): string => written(site, '', 0);
 
 /**
  * Whether a request that changes something comes from our own pages. Sec-Fetch-Site cannot be set
  * by a page; browsers without it send Origin with every form.
  */
-export function isOwnRequest(header: (name: string) => string | null, { origin }: Place): boolean {
+export function isOwnRequest(header: (name: string) => string | null, { origin }: Site): boolean {
   const site = header('sec-fetch-site');
   if (site !== null) return site === 'same-origin' || site === 'none';
   return header('origin') === origin;

@@ -5,7 +5,7 @@ import type { Services } from '../operator/action.ts';
 import type { domainOf } from '../operator/domain.ts';
 import type { Acting } from './acting.ts';
 import type { Form } from './form.ts';
-import type { Place } from './session.ts';
+import type { Site } from './session.ts';
 
 /** One request of somebody who is signed in, as a screen gets it. */
 export interface Visit {
@@ -28,7 +28,7 @@ export interface Visit {
   readonly act: Acting;
   readonly signIn: SignIn;
   readonly origin: Origin;
-  readonly place: Place;
+  readonly site: Site;
   /** Set while a stream is written: the client has closed the connection. */
   readonly signal: AbortSignal;
 }

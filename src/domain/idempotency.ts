@@ -4,7 +4,7 @@ import * as sql from '../store/statements/idempotency.ts';
 import type { Database } from './transactions.ts';
 
 /** A stored answer, which is sent again to a request with the same key for 24 hours. */
-export interface KeptAnswer {
+export interface StoredAnswer {
   readonly status: number;
   /** The text that the caller stored; it may be encrypted. */
   readonly answer: string;
@@ -30,7 +30,7 @@ export async function claimKey(
   key: string,
   fingerprint: string,
   now: number,
-): Promise<Claim | KeptAnswer> {
+): Promise<Claim | StoredAnswer> {
   const claim = randomUUID();
   await database.run(sql.forgetAnswers, { before: now - KEPT_MS, limit: FORGOTTEN_AT_ONCE });
   if ((await database.run(sql.claimKey, { key, fingerprint, claim, claimedAt: now })) > 0) return { key, claim };
@@ -53,8 +53,8 @@ export async function claimKey(
  * Stores the answer inside the transaction of the change. The change is rolled back if another
  * process has taken over the key.
  */
-export async function keepAnswer(database: Database, claim: Claim, kept: KeptAnswer): Promise<void> {
-  if ((await database.run(sql.keepAnswer, { ...claim, ...kept })) === 0) throw inProgress();
+export async function storeAnswer(database: Database, claim: Claim, answer: StoredAnswer): Promise<void> {
+  if ((await database.run(sql.storeAnswer, { ...claim, ...answer })) === 0) throw inProgress();
 }
 
 export async function releaseKey(database: Database, claim: Claim): Promise<void> {
@@ -64,7 +64,7 @@ export async function releaseKey(database: Database, claim: Claim): Promise<void
 /** Remembers for a day that something was done, by a name that tells nothing about it. */
 export async function rememberOnce(database: Database, key: string, now: number): Promise<void> {
   const claimed = await claimKey(database, key, key, now).catch(() => null); // another process remembers it
-  if (claimed && 'claim' in claimed) await keepAnswer(database, claimed, { status: 200, answer: String(now) });
+  if (claimed && 'claim' in claimed) await storeAnswer(database, claimed, { status: 200, answer: String(now) });
 }
 
 /** When it was done, or null. */

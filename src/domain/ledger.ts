@@ -161,7 +161,7 @@ export interface Discrepancy {
   readonly username: string;
   readonly side: 'free' | 'held' | 'used' | 'messages';
   /** The stored balance; for `messages` the held credits. */
-  readonly kept: bigint;
+  readonly stored: bigint;
   /** The sum of movements; for `messages` the parts of the messages that hold credits. */
   readonly counted: bigint;
 }
@@ -227,8 +227,8 @@ async function adjustBalance(
 const PAGE = 1_000;
 
 async function discrepanciesOf(queries: Queries, account: bigint, username: string): Promise<Discrepancy[]> {
-  const kept = await queries.first(sql.balances, { account });
-  if (!kept) return [{ username, side: 'held', kept: 0n, counted: 0n }];
+  const stored = await queries.first(sql.balances, { account });
+  if (!stored) return [{ username, side: 'held', stored: 0n, counted: 0n }];
   const counted = { free: 0n, held: 0n, used: 0n };
   const page = (from: bigint) => queries.all(sql.movementsFrom, { account, from, limit: PAGE });
   for await (const rows of pages(PAGE, page, ({ movement_id }) => movement_id)) {
@@ -239,10 +239,10 @@ async function discrepanciesOf(queries: Queries, account: bigint, username: stri
   }
   const messages = (await queries.first(sql.heldByMessages, { account }))?.parts ?? 0n;
   return [
-    ...(['free', 'held', 'used'] as const).map((side) => ({ side, kept: kept[side], counted: counted[side] })),
-    { side: 'messages' as const, kept: kept.held, counted: messages },
+    ...(['free', 'held', 'used'] as const).map((side) => ({ side, stored: stored[side], counted: counted[side] })),
+    { side: 'messages' as const, stored: stored.held, counted: messages },
   ]
-    .filter((each) => each.kept !== each.counted)
+    .filter((each) => each.stored !== each.counted)
     .map((each) => ({ username, ...each }));
 }
 

@@ -1,7 +1,7 @@
 import type { Database } from '../store/database.ts';
 import { countUnrouted } from '../store/statements/incoming.ts';
 import { sending } from '../store/statements/totals.ts';
-import { type ConnectorFigures, connectorFigures, NO_FIGURES } from './connector-figures.ts';
+import { type ConnectorTotals, connectorTotals, NO_TOTALS } from './connector-totals.ts';
 import { type ConnectorRecord, createConnectors } from './connectors.ts';
 
 /** How sending does, over all accounts: for metrics and for `columba status`. */
@@ -15,7 +15,7 @@ export interface SendingTotals {
   readonly oldestDueMs: number;
   /** Messages from phones that no route takes. */
   readonly unrouted: number;
-  readonly connectors: readonly (ConnectorRecord & ConnectorFigures)[];
+  readonly connectors: readonly (ConnectorRecord & ConnectorTotals)[];
 }
 
 const COUNTED_MAX = 100_000;
@@ -26,14 +26,14 @@ export async function readSendingTotals(database: Database, now: () => number): 
   const row = await database.first(sending, { now: at, limit: COUNTED_MAX });
   const oldest = row?.oldest_due_at ?? null;
   const records = await createConnectors(database, now).list();
-  const figures = await connectorFigures(database, records, at);
+  const totals = await connectorTotals(database, records, at);
   return {
     due: Number(row?.due ?? 0n),
     submitting: Number(row?.submitting ?? 0n),
     undecided: Number(row?.undecided ?? 0n),
     oldestDueMs: oldest === null || row?.due === 0n ? 0 : Math.max(0, at - Number(oldest)),
     unrouted: Number((await database.first(countUnrouted, {}))?.total ?? 0n),
-    connectors: records.map((record) => ({ ...record, ...(figures.get(record.name) ?? NO_FIGURES) })),
+    connectors: records.map((record) => ({ ...record, ...(totals.get(record.name) ?? NO_TOTALS) })),
   };
 }
 

@@ -23,8 +23,8 @@ export async function findUnrouted(queries: Queries, { ends, matches }: SameNumb
   const messages: WholeMessage[] = [];
   for (let rows: sql.UnroutedRow[] = [], isFirst = true; isFirst || rows.length === PAGE; isFirst = false) {
     const last = rows.at(-1);
-    const place = { afterAt: last ? Number(last.received_at) : FIRST_AT, afterId: last?.unrouted_id ?? 0n };
-    rows = await queries.all(sql.unroutedAfter, { ...place, limit: PAGE });
+    const cursor = { afterAt: last ? Number(last.received_at) : FIRST_AT, afterId: last?.unrouted_id ?? 0n };
+    rows = await queries.all(sql.unroutedAfter, { ...cursor, limit: PAGE });
     for (const row of rows.filter(({ sender }) => isSame(sender))) {
       const { connector, sender, destination, text, received_at } = row;
       unrouted.push(row.unrouted_id);

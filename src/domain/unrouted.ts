@@ -76,8 +76,8 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
         let rows: sql.UnroutedRow[] = [];
         do {
           const last = rows.at(-1);
-          const place = { afterAt: last ? Number(last.received_at) : FIRST_AT, afterId: last?.unrouted_id ?? 0n };
-          rows = await queries.all(sql.unroutedAfter, { ...place, limit: PAGE });
+          const cursor = { afterAt: last ? Number(last.received_at) : FIRST_AT, afterId: last?.unrouted_id ?? 0n };
+          rows = await queries.all(sql.unroutedAfter, { ...cursor, limit: PAGE });
           for (const row of rows) if (await replayOne(queries, toUnrouted(row))) routed += 1;
         } while (rows.length === PAGE && routed < REPLAYED_MAX);
         return { routed, left: await countLeft(queries) };

@@ -154,7 +154,7 @@ export interface Action extends Declaration<Fields, Fields, z.ZodType, AnyInput,
   /** Further statuses of success: see `withStatus`. */
   readonly otherStatuses: readonly number[];
   readonly example: Example;
-  /** For a list: the schema of a place in it. */
+  /** For a list: the schema of a cursor of it. */
   readonly position: z.ZodType | null;
   readonly command: CommandView<AnyInput, unknown>;
   /** Lies below `/accounts/{username}`. */
@@ -224,7 +224,7 @@ export const accountAction = <
   declaration: Acting<P, Q, B, O, AccountServices>,
 ): Action => erased(declaration, { ofAccount: true });
 
-/** How far a list is read: at most `limit` items after a place; from its beginning for null. */
+/** How far a list is read: at most `limit` items after a cursor; from its beginning for null. */
 export interface Page<T> {
   readonly limit: number;
   readonly after: T | null;

@@ -1,4 +1,4 @@
-import { claimKey, type KeptAnswer, keepAnswer, releaseKey } from '../domain/idempotency.ts';
+import { claimKey, releaseKey, type StoredAnswer, storeAnswer } from '../domain/idempotency.ts';
 import { anyTokenExists, type Bearer, bearerOf, tokenUsed } from '../domain/tokens.ts';
 import { networkList } from '../networks.ts';
 import { Problem, toProblem } from '../problem.ts';
@@ -110,13 +110,13 @@ async function performOnce(
   const { database, now } = services;
   const claimed = await claimKey(database, name, fingerprint, now());
   if (!('claim' in claimed)) return replay(claimed, secret, name);
-  const sealed = (status: number, headers: object, body: string): KeptAnswer => ({
+  const sealed = (status: number, headers: object, body: string): StoredAnswer => ({
     status,
     answer: seal(JSON.stringify({ headers, body }), secret, name),
   });
   const finish: Finish = async (inside, performed) => {
     const { status, headers, body } = replyOf(action, request, performed);
-    await keepAnswer(inside, claimed, sealed(status, headers, body as string));
+    await storeAnswer(inside, claimed, sealed(status, headers, body as string));
   };
   try {
     return replyOf(action, request, await perform(services, action, raw, actor, finish));
@@ -126,7 +126,7 @@ async function performOnce(
     // Neither what may go better next time nor a field that was wrong is kept: the client may
     // correct it.
     if (status >= 500 || status === 429 || problem.details.errors) await releaseKey(database, claimed);
-    else await keepAnswer(database, claimed, sealed(status, headers, body));
+    else await storeAnswer(database, claimed, sealed(status, headers, body));
     throw problem;
   }
 }
@@ -146,7 +146,7 @@ const actorOf = (bearer: Bearer, address: string): Actor => ({
   account: bearer.account,
 });
 
-function replay({ status, answer }: KeptAnswer, secret: string, name: string): ApiReply {
+function replay({ status, answer }: StoredAnswer, secret: string, name: string): ApiReply {
   const { headers, body } = JSON.parse(unseal(answer, secret, name)) as Pick<ApiReply, 'headers' | 'body'>;
   return { status, headers: { ...headers, 'Idempotent-Replayed': 'true' }, body };
 }

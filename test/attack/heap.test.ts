@@ -43,8 +43,8 @@ interface Path {
 
 const PROXIED: Partial<Config> = { trustedProxies: ['127.0.0.1'] };
 const paths: Record<string, Path> = {
-  'keys of kept answers': { request: (index) => get(`user_id=${ACME}&n=${index}`, filler(index)) },
-  'keys of kept answers of SOAP': {
+  'keys of cached responses': { request: (index) => get(`user_id=${ACME}&n=${index}`, filler(index)) },
+  'keys of cached responses of SOAP': {
     request: (index) =>
       post(
         index,

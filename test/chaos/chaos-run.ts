@@ -229,7 +229,7 @@ async function createRun(options: ChaosOptions) {
       });
       const { discrepancies } = await services.ledger.check();
       const ledger = discrepancies.map(
-        ({ username, side, kept, counted }) => `${username}: ${side} ${kept}, ${counted}`,
+        ({ username, side, stored, counted }) => `${username}: ${side} ${stored}, ${counted}`,
       );
       const kills = events.filter(({ kind }) => kind === 'killed').length;
       return { faults: [...faults, ...ledger], messages: tokens, kills, events };

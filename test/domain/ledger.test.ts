@@ -109,7 +109,7 @@ onEveryEngine('ledger', (engine) => {
     const account = await add(5n, 0n);
     await database.run(spoil, { account });
     assert.deepEqual((await ledger.check()).discrepancies, [
-      { username: 'ledger-1', side: 'free', kept: 6n, counted: 5n },
+      { username: 'ledger-1', side: 'free', stored: 6n, counted: 5n },
     ]);
   });
 

@@ -19,7 +19,7 @@ import { createRandom, type Random } from './random.ts';
 import { type Serving, serve } from './service.ts';
 
 /**
- * Clients that read the same again and again while others write: each answer is one that a program without kept answers
+ * Clients that read the same again and again while others write: each answer is one that a program without cached responses
  * could have given at some moment between the question and the answer. SEED repeats the choices, if not the timing.
  */
 const SEED = Number(process.env.SEED ?? (process.env.CI ? 20_261_115 : Date.now() % 1_000_000_000));
@@ -106,7 +106,7 @@ function callerOf({ app }: Serving, userId: string): Pick<Caller, 'ask'> {
   };
 }
 
-onEveryEngine('kept answers while others write', (engine) => {
+onEveryEngine('cached responses while others write', (engine) => {
   test('two processes with one open database give answers that are right at some moment while they were made', async (t) => {
     const database = await engine.fresh('empty');
     let kept = 0;

@@ -140,7 +140,7 @@ onEveryEngine('answers that are kept and answers that are made anew', (engine) =
     assert.ok(kept.length > exchanges.length / 20, 'too few to tell');
     const reads = CALLS.filter(([, operation]) => !changes(operation) && operation !== 'Read');
     assert.deepEqual(missing(CALLS, exchanges), [], 'never called with success');
-    assert.deepEqual(missing(reads, kept), [], 'never answered by a kept answer');
+    assert.deepEqual(missing(reads, kept), [], 'never answered by a cached response');
   });
 });
 

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { demand } from './target.ts';
 
-/** Memory that inputs leave behind for good. Compiled code and kept answers make for some MiB, and then no more. */
+/** Memory that inputs leave behind for good. Compiled code and cached responses make for some MiB, and then no more. */
 const GROWTH_MAX_MIB = 48;
 
 let first: number | undefined;

@@ -77,11 +77,11 @@ const refusal = (thrown: unknown): Problem => {
 const setPassword =
   (show: Shown) =>
   async (visit: Visit): Promise<View> => {
-    const { signIn, session, form, origin, place } = visit;
+    const { signIn, session, form, origin, site } = visit;
     try {
       await confirmSelf(visit);
       const renewed = await signIn.setPassword(session, form.raw('password'), origin);
-      return redirect('/console/access?notice=password', sessionCookie(place, renewed.secret, renewed.session));
+      return redirect('/console/access?notice=password', sessionCookie(site, renewed.secret, renewed.session));
     } catch (thrown) {
       return show(visit, refusal(thrown));
     }
@@ -118,9 +118,9 @@ const changeFactor =
     }
   };
 
-function factorPage({ session, place }: Visit, secret: string, problem: Problem | null): View {
+function factorPage({ session, site }: Visit, secret: string, problem: Problem | null): View {
   const key = secret.replace(/[^A-Z2-7]/g, '').slice(0, 100);
-  const issuer = new URL(place.origin).hostname;
+  const issuer = new URL(site.origin).hostname;
   const label = encodeURIComponent(`${issuer}:${session.owner.name}`);
   const uri = `otpauth://totp/${label}?${new URLSearchParams({ secret: key, issuer })}`;
   const main = html`<h1>${texts.factorTitle}</h1><p class="lead">${texts.factorSteps}</p>${problemNote(problem)}

@@ -4,7 +4,7 @@ import { type Html, html } from '../../html.ts';
 import { STATUS } from '../../operator/problem-json.ts';
 import { Problem } from '../../problem.ts';
 import { createForm, type Form, readForm } from '../form.ts';
-import { noCookie, type Place, sessionCookie } from '../session.ts';
+import { noCookie, type Site, sessionCookie } from '../session.ts';
 import { texts } from '../texts/sign-in.ts';
 import { page, redirect, type View } from '../visit.ts';
 
@@ -13,7 +13,7 @@ export interface Guest {
   readonly request: Request;
   readonly path: string;
   readonly query: URLSearchParams;
-  readonly place: Place;
+  readonly site: Site;
   readonly origin: Origin;
   readonly session: Session | null;
 }
@@ -29,18 +29,18 @@ export type SignInPages = (guest: Guest) => Promise<View | null>;
 
 export function createSignInPages(signIn: SignIn): SignInPages {
   return async (guest) => {
-    const { request, path, place, session } = guest;
+    const { request, path, site, session } = guest;
     const isPost = request.method === 'POST';
     if (path === '/console/sign-out' && isPost) return signOut(guest);
     if (path === CODE && session?.awaitsCode) return isPost ? giveCode(guest, session) : codePage();
     if (path === SIGN_IN || path === CODE) {
-      if (!place.isUsable) return tlsPage();
+      if (!site.isUsable) return tlsPage();
       if (!isPost) return session && !session.awaitsCode ? redirect('/console/') : passwordPage(guest);
       return withPassword(guest);
     }
     const [, token] = /^\/console\/sign-in\/([\w-]{1,100})$/.exec(path) ?? [];
     if (token !== undefined) {
-      if (!place.isUsable) return tlsPage();
+      if (!site.isUsable) return tlsPage();
       return isPost ? redeem(guest, token) : linkPage(signIn, token);
     }
     if (session && !session.awaitsCode) return null;
@@ -50,9 +50,9 @@ export function createSignInPages(signIn: SignIn): SignInPages {
     return redirect(session?.awaitsCode ? CODE : SIGN_IN + next);
   };
 
-  async function signOut({ session, place }: Guest): Promise<View> {
+  async function signOut({ session, site }: Guest): Promise<View> {
     if (session) await signIn.signOut(session);
-    return redirect(`${SIGN_IN}?out`, noCookie(place));
+    return redirect(`${SIGN_IN}?out`, noCookie(site));
   }
 
   async function withPassword(guest: Guest): Promise<View> {
@@ -100,12 +100,12 @@ export function createSignInPages(signIn: SignIn): SignInPages {
 /** A session that was there before ends: a cookie that somebody planted opens nothing. */
 async function entered(
   signIn: SignIn,
-  { place, session: before }: Guest,
+  { site, session: before }: Guest,
   { session, secret }: SignedIn,
   form: Form | null,
 ): Promise<View> {
   if (before) await signIn.endSession(before.owner, before.id);
-  const cookie = sessionCookie(place, secret, session);
+  const cookie = sessionCookie(site, secret, session);
   if (session.awaitsCode) return redirect(CODE, cookie);
   if (form?.has('resume')) return resumePage(form, cookie);
   return redirect(localPath(form?.text('next') ?? ''), cookie);
@@ -130,8 +130,8 @@ const localPath = (next: string): string => (/^\/console\/(?!\/)[^\\\p{Cc}]*$/u.
 const problemNote = (problem: Problem | undefined): Html =>
   problem ? html`<p class="note problem" role="alert">${problem.message}</p>` : html``;
 
-function passwordPage({ query, place }: Guest, form?: Form, problem?: Problem): View {
-  if (!place.isUsable) return tlsPage();
+function passwordPage({ query, site }: Guest, form?: Form, problem?: Problem): View {
+  if (!site.isUsable) return tlsPage();
   const next = form?.text('next') ?? localPath(query.get('next') ?? '');
   const isOperator = form?.text('kind') === 'operator';
   const radio = (kind: 'account' | 'operator', isChecked: boolean) =>

@@ -24,7 +24,7 @@ export async function probeBox(config: KannelBoxConfig, deps: KannelDependencies
  * before it looks for a carrier. The refusal shows that both understand each other.
  */
 async function faultsOfLink(config: KannelBoxConfig, { now, sleep }: KannelDependencies): Promise<string[]> {
-  const place = `bearerbox at ${config.host}:${config.port}`;
+  const peer = `bearerbox at ${config.host}:${config.port}`;
   const frames: BoxFrame[] = [];
   const boxId = octetsOf(`${config.boxId}-check`);
   try {
@@ -57,11 +57,11 @@ async function faultsOfLink(config: KannelBoxConfig, { now, sleep }: KannelDepen
     }
     const isAnswered = frames.some((frame) => frame.type === 'ack');
     link.close();
-    if (end !== undefined) return [`${place} ends the connection of our box (${end}).`];
-    if (!isAnswered) return [`${place} does not answer as a box port does; is it another port, or TLS on one side?`];
-    return receipt() ? [] : [`${place} answers, but gives our box no receipts.`];
+    if (end !== undefined) return [`${peer} ends the connection of our box (${end}).`];
+    if (!isAnswered) return [`${peer} does not answer as a box port does; is it another port, or TLS on one side?`];
+    return receipt() ? [] : [`${peer} answers, but gives our box no receipts.`];
   } catch (error) {
-    return [`${place} cannot be used: ${error instanceof Error ? error.message : 'unknown'}.`];
+    return [`${peer} cannot be used: ${error instanceof Error ? error.message : 'unknown'}.`];
   }
 }
 

@@ -34,15 +34,15 @@ const faultsOfStatus = (status: KannelStatus, { smscId }: KannelSendsmsConfig): 
 
 /** A request without a recipient is refused, but only after the password was found right. */
 async function faultsOfAccess(config: KannelSendsmsConfig): Promise<string[]> {
-  const place = `smsbox at ${config.host}:${config.port}`;
+  const peer = `smsbox at ${config.host}:${config.port}`;
   const outcome = await ask(config, {});
-  if (outcome.kind === 'unsent') return [`${place} does not answer (${outcome.reason}).`];
-  if (outcome.kind === 'unanswered') return [`${place} takes a request and does not answer it (${outcome.reason}).`];
+  if (outcome.kind === 'unsent') return [`${peer} does not answer (${outcome.reason}).`];
+  if (outcome.kind === 'unanswered') return [`${peer} takes a request and does not answer it (${outcome.reason}).`];
   const words = outcome.body.toString('latin1');
   if (outcome.status === 400 && /receiver/i.test(words)) return [];
-  if (outcome.status === 403) return [`${place} refuses the username, the password, or the address of this machine.`];
-  if (outcome.status === 404) return [`${place} has no sendsms at ${config.path}.`];
-  return [`${place} answers ${outcome.status}, which sendsms of Kannel does not do.`];
+  if (outcome.status === 403) return [`${peer} refuses the username, the password, or the address of this machine.`];
+  if (outcome.status === 404) return [`${peer} has no sendsms at ${config.path}.`];
+  return [`${peer} answers ${outcome.status}, which sendsms of Kannel does not do.`];
 }
 
 const ask = (config: KannelSendsmsConfig, more: Record<string, string>): Promise<HttpOutcome> =>

@@ -12,7 +12,7 @@ const TIMEOUT_MS = 5_000;
 
 /** The status, or a sentence that says why there is none. */
 export async function askStatus(admin: KannelAdmin): Promise<KannelStatus | string> {
-  const place = `bearerbox's admin port ${admin.host}:${admin.port}`;
+  const peer = `bearerbox's admin port ${admin.host}:${admin.port}`;
   const query = admin.password === undefined ? '' : `?password=${encodeURIComponent(admin.password)}`;
   const outcome = await callHttp(admin, {
     method: 'GET',
@@ -20,11 +20,11 @@ export async function askStatus(admin: KannelAdmin): Promise<KannelStatus | stri
     timeoutMs: TIMEOUT_MS,
     answerBytesMax: STATUS_BYTES_MAX,
   });
-  if (outcome.kind !== 'answered') return `${place} does not answer (${outcome.reason}).`;
+  if (outcome.kind !== 'answered') return `${peer} does not answer (${outcome.reason}).`;
   const xml = outcome.body.toString('utf8');
   // A refusal has the status 200, too.
-  if (/\bDenied\s*<\/gateway>/.test(xml)) return `${place} refuses the password.`;
-  if (!/<gateway>/.test(xml)) return `${place} does not answer with a status of Kannel.`;
+  if (/\bDenied\s*<\/gateway>/.test(xml)) return `${peer} refuses the password.`;
+  if (!/<gateway>/.test(xml)) return `${peer} does not answer with a status of Kannel.`;
   return readStatus(xml);
 }
 

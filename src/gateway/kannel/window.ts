@@ -1,6 +1,6 @@
 /** Limits how many submissions are without an answer at a time. */
 export interface Window {
-  /** Resolves to the function that gives the place back, or to null where the signal aborts. */
+  /** Resolves to the function that gives the slot back, or to null where the signal aborts. */
   enter(signal: AbortSignal): Promise<(() => void) | null>;
   /** To be called where `size` grew. */
   widened(): void;
@@ -24,8 +24,8 @@ export function createWindow(size: () => number): Window {
     }
   }
 
-  /** A place is given back once, however often the function is called. */
-  function place(): () => void {
+  /** A slot is given back once, however often the function is called. */
+  function slot(): () => void {
     let isHeld = true;
     return () => {
       if (isHeld) leave();
@@ -38,12 +38,12 @@ export function createWindow(size: () => number): Window {
       if (signal.aborted) return Promise.resolve(null);
       if (waiting.size === 0 && taken < size()) {
         taken++;
-        return Promise.resolve(place());
+        return Promise.resolve(slot());
       }
       return new Promise((resolve) => {
         const admitted = () => {
           signal.removeEventListener('abort', aborted);
-          resolve(place());
+          resolve(slot());
         };
         const aborted = () => {
           waiting.delete(admitted);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { connectorFigures, NO_FIGURES } from '../../domain/connector-figures.ts';
+import { connectorTotals, NO_TOTALS } from '../../domain/connector-totals.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/connectors.ts';
 import { checkConfig, kindNames, kinds, shownConfig } from '../../gateway/kinds.ts';
 import { type Action, action } from '../action.ts';
@@ -101,8 +101,8 @@ const list = action({
   },
   run: async ({ database, now }) => {
     const records = await createConnectors(database, now).list();
-    const figures = await connectorFigures(database, records, now());
-    return { items: records.map((record) => ({ ...shown(record), ...(figures.get(record.name) ?? NO_FIGURES) })) };
+    const totals = await connectorTotals(database, records, now());
+    return { items: records.map((record) => ({ ...shown(record), ...(totals.get(record.name) ?? NO_TOTALS) })) };
   },
 });
 

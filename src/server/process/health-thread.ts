@@ -101,7 +101,7 @@ const BEAT_MS = 200;
 const CHECK_MS = 1_000;
 
 /** Reports the state five times a second, and checks the database once a second. */
-export function startBeating(check: () => Promise<State>, tell: (state: State) => void) {
+export function startHeartbeat(check: () => Promise<State>, tell: (state: State) => void) {
   let state: State = 'starting';
   let beats = 0;
   let isChecking = false;

@@ -15,7 +15,7 @@ export interface Metrics {
 /** What other parts of the process count. */
 export interface Sources {
   readonly engine: string;
-  kept(): { readonly hits: number; readonly misses: number; readonly bytes: number };
+  responseCache(): { readonly hits: number; readonly misses: number; readonly bytes: number };
   /** Undefined before the server listens. */
   traffic(): Traffic | undefined;
   linesLost(): number;
@@ -88,8 +88,12 @@ const totalsOf = (sources: Sources) => [
     'Long answers that got 429 because too much was unsent.',
     () => sources.traffic()?.unsentRefused ?? 0,
   ),
-  total('columba_kept_hits_total', 'Calls that got a kept answer.', () => sources.kept().hits),
-  total('columba_kept_misses_total', 'Calls whose answer was made anew.', () => sources.kept().misses),
+  total('columba_kept_hits_total', 'Calls that got a cached response.', () => sources.responseCache().hits),
+  total(
+    'columba_kept_misses_total',
+    'Calls whose response was not in the cache.',
+    () => sources.responseCache().misses,
+  ),
   total('columba_log_lines_lost_total', 'Log lines that standard error did not take.', sources.linesLost),
 ];
 
@@ -106,7 +110,7 @@ function addGauges(registry: Registry, sources: Sources, version: string): void 
     'Memory for long answers that clients have not taken yet.',
     () => sources.traffic()?.unsentBytes ?? 0,
   );
-  gauge(registry, 'columba_kept_bytes', 'Memory that kept answers take.', () => sources.kept().bytes);
+  gauge(registry, 'columba_kept_bytes', 'Memory of the response cache.', () => sources.responseCache().bytes);
   new Gauge({
     name: 'columba_build_info',
     help: 'Always 1.',

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { SendingTotals } from '../../domain/sending-totals.ts';
 
-type ConnectorTotals = SendingTotals['connectors'][number];
+type SentByConnector = SendingTotals['connectors'][number];
 
 /**
  * How sending does, as the database has it. So one process publishes it, whichever process sends.
@@ -43,7 +43,7 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
   addConnectorMetrics(registers, async () => (await known())?.connectors ?? []);
 }
 
-function addConnectorMetrics(registers: Registry[], known: () => Promise<readonly ConnectorTotals[]>): void {
+function addConnectorMetrics(registers: Registry[], known: () => Promise<readonly SentByConnector[]>): void {
   new Counter({
     name: 'columba_connector_submissions_total',
     help: 'Submitted parts by connector and result: accepted, temporary, permanent, unsure.',
@@ -58,7 +58,7 @@ function addConnectorMetrics(registers: Registry[], known: () => Promise<readonl
       }
     },
   });
-  const ofConnectors = (name: string, help: string, value: (connector: ConnectorTotals) => number) =>
+  const ofConnectors = (name: string, help: string, value: (connector: SentByConnector) => number) =>
     new Gauge({
       name,
       help,

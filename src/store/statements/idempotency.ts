@@ -32,7 +32,7 @@ export const takeOverKey = statement<{
    where key_hash = :key and claim = :oldClaim`,
   { affects: 'none' },
 );
-export const keepAnswer = statement<{ key: string; claim: string; status: number; answer: string }>(
+export const storeAnswer = statement<{ key: string; claim: string; status: number; answer: string }>(
   'idempotency.keep',
   'update idempotency set status = :status, answer = :answer where key_hash = :key and claim = :claim and status is null',
   { affects: 'none' },

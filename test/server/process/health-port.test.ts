@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../../src/server/process/health-port.ts';
-import { startBeating, startHealthThread } from '../../../src/server/process/health-thread.ts';
+import { startHealthThread, startHeartbeat } from '../../../src/server/process/health-thread.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { startProgram, until } from '../../durability/program.ts';
 import { serve } from '../../durability/service.ts';
@@ -129,7 +129,7 @@ describe('the thread', () => {
   test('the database is checked once at a time, and what came of it is told', async () => {
     const told: State[] = [];
     const ends: ((state: State) => void)[] = [];
-    const beating = startBeating(
+    const beating = startHeartbeat(
       () => new Promise((resolve) => ends.push(resolve)),
       (state) => void told.push(state),
     );

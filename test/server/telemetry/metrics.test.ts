@@ -142,7 +142,7 @@ onEveryEngine('metrics', (engine) => {
       const ask = () => call(address, 'get', 'account', 'Profile', { user_id: ACME });
       await ask();
       // PostgreSQL is asked for the version after the answer has left.
-      await until('the answer is kept', async () => sampleOf(await scrape(port), 'columba_kept_bytes') > 0);
+      await until('the response is cached', async () => sampleOf(await scrape(port), 'columba_kept_bytes') > 0);
       for (const _ of Array(4)) await ask();
       const samples = await scrape(port);
       assert.equal(sampleOf(samples, 'columba_kept_hits_total'), 4);

@@ -44,7 +44,11 @@ describe('telemetry that nobody wants', () => {
         output,
         environment: {},
         isWorker: false,
-        sources: { engine: 'sqlite', kept: () => ({ hits: 0, misses: 0, bytes: 0 }), traffic: () => undefined },
+        sources: {
+          engine: 'sqlite',
+          responseCache: () => ({ hits: 0, misses: 0, bytes: 0 }),
+          traffic: () => undefined,
+        },
         totals: () => assert.fail('nobody asked'),
       });
       assert.deepEqual([observe !== undefined, observeStatement], [isLogged, undefined]);

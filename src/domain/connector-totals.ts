@@ -2,7 +2,7 @@ import { submissionsBefore, waitingByConnector } from '../store/statements/total
 import type { Database } from './transactions.ts';
 
 /** How a connector does at this moment, for whoever looks after it. */
-export interface ConnectorFigures {
+export interface ConnectorTotals {
   /** Messages that are due and wait for it; at most COUNTED_MAX of all connectors together. */
   readonly waiting: number;
   readonly oldestDueAt: number | null;
@@ -12,7 +12,7 @@ export interface ConnectorFigures {
   readonly receiptLagMs: number | null;
 }
 
-export const NO_FIGURES: ConnectorFigures = { waiting: 0, oldestDueAt: null, lastMinute: 0, receiptLagMs: null };
+export const NO_TOTALS: ConnectorTotals = { waiting: 0, oldestDueAt: null, lastMinute: 0, receiptLagMs: null };
 
 const COUNTED_MAX = 100_000;
 const SAMPLE = 1_000;
@@ -24,16 +24,16 @@ const LATEST_ID = 'g';
 const idsBefore = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0').slice(-12);
 
 /** By name. It reads at most 2,000 submissions, whatever was sent. */
-export async function connectorFigures(
+export async function connectorTotals(
   database: Database,
   names: readonly { readonly name: string; readonly isDefault: boolean }[],
   now: number,
-): Promise<ReadonlyMap<string, ConnectorFigures>> {
+): Promise<ReadonlyMap<string, ConnectorTotals>> {
   const waiting = await database.all(waitingByConnector, { now, limit: COUNTED_MAX });
   const newest = await database.all(submissionsBefore, { before: LATEST_ID, limit: SAMPLE });
   // Of these a carrier has had a minute to report.
   const older = await database.all(submissionsBefore, { before: idsBefore(now - MINUTE_MS), limit: SAMPLE });
-  const figures = names.map(({ name, isDefault }) => {
+  const totals = names.map(({ name, isDefault }) => {
     const own = waiting.filter(({ connector }) => connector === name || (connector === null && isDefault));
     const due = own.map(({ oldest_due_at: at }) => Number(at));
     const lags = older
@@ -52,5 +52,5 @@ export async function connectorFigures(
       },
     ] as const;
   });
-  return new Map(figures);
+  return new Map(totals);
 }
