@@ -6,7 +6,7 @@ import * as sql from '../store/statements/ids.ts';
  * New ids of an account's rows. They come from counters, so the id of a deleted row is never used
  * again. Received, sent and scheduled messages share one counter.
  */
-export type IdKind = 'contact' | 'group' | 'message' | 'template';
+export type IdKind = 'contact' | 'group' | 'message' | 'template' | 'write';
 
 /**
  * Counters use the lower half of the range that clients can read: 32 bits for contacts and groups,
@@ -18,6 +18,7 @@ const LAST_COUNTED: Readonly<Record<IdKind, bigint>> = {
   group: 2n ** 30n,
   message: 2n ** 62n,
   template: 2n ** 62n,
+  write: 2n ** 62n, // of a migration, see migration-writes.ts
 };
 
 /** Takes `count` new ids and returns the first one. Call it in a transaction of the account. */

@@ -1,5 +1,6 @@
 import type { Database } from '../store/database.ts';
 import * as sql from '../store/statements/migration-traffic.ts';
+import { reserveIds, takeIds } from './ids.ts';
 
 /**
  * Writes that Columba has answered and the old server is still to get. They are in the database, so
@@ -24,11 +25,16 @@ export type MigrationWrites = ReturnType<typeof createMigrationWrites>;
 /** `keyName` tells which key encrypts: a process takes only what it can read. */
 export function createMigrationWrites(database: Database, now: () => number, keyName: string) {
   return {
-    /** Before Columba is asked. Writes of one account keep their order. */
+    /**
+     * Before Columba is asked. Writes of one account keep their order. An id is never used again:
+     * two proxies may remove the same write, one of them late.
+     */
     begin: (account: bigint, operation: string, sealed: string): Promise<bigint> =>
       database.transaction(account, async (queries) => {
+        // Earlier versions numbered writes without the counter.
         const last = (await queries.first(sql.lastWrite, { account }))?.write_id ?? 0n;
-        const write = last + 1n;
+        await reserveIds(queries, account, 'write', [last]);
+        const write = await takeIds(queries, account, 'write');
         const at = now();
         const row = { account, write, operation, state: 'begun', keyName, sealed, at, dueAt: at + BEGUN_MS };
         await queries.run(sql.addWrite, row);

@@ -41,7 +41,10 @@ async function withAccount<T>(
 }
 
 /** The next id of each kind, for an account that was imported so. */
-const nextIds = (engine: Engine, fields: Readonly<Record<string, unknown>>): Promise<Record<IdKind, bigint>> =>
+const nextIds = (
+  engine: Engine,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<Record<Exclude<IdKind, 'write'>, bigint>> =>
   withAccount(engine, fields, async (store, account) => {
     const next = (kind: IdKind) => store.transaction(account, (queries) => takeIds(queries, account, kind));
     return {
