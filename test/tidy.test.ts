@@ -262,6 +262,13 @@ describe('where things belong', () => {
     assert.ok(source.some((file) => file.startsWith('src/store/') && sql.test(textOf(file))));
   });
 
+  test('no layer below the faces names a command, an option or a header field', () => {
+    const below = source.filter((file) => /^src\/(domain|operations|sms|transfer)\//.test(file));
+    const face = /['"`](?:[^'"`]* )?(?:columba [a-z]|--[a-z]|(?:Retry-After|Set-Cookie|Content-Type|Location)\b)/;
+    const isComment = (line: string) => /^\s*(?:\/\/|\/?\*)/.test(line);
+    assert.deepEqual(matches(below, face, isComment), []);
+  });
+
   test('operations are named in the contract and in operations, and in no layer that serves them all', () => {
     const names = Object.values(contract).flatMap((group) => Object.keys(group));
     // Profile, Read and Unread are words as well: those count only where they are quoted.

@@ -58,7 +58,7 @@ export function sendingFaults({ due, oldestDueMs, undecided, connectors }: Sendi
   if (due > 0 && oldestDueMs > LATE_MS) {
     faults.push(`${due} messages are due, the oldest for ${Math.round(oldestDueMs / 60_000)} minutes.`);
   }
-  if (undecided > 0) faults.push(`${undecided} messages are undecided: see columba message decide.`);
+  if (undecided > 0) faults.push(`${undecided} messages are undecided: an operator decides about each.`);
   return faults;
 }
 

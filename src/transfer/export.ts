@@ -48,7 +48,7 @@ async function taken(writing: Promise<void>, unreadMaxMs: number): Promise<void>
   const late = sleep(unreadMaxMs, undefined, { signal }).then(() => {
     throw new Problem(
       'bad-argument',
-      `Nobody has read the export for ${unreadMaxMs / 1_000} seconds, so it ended. Write it to a file with --output.`,
+      `Nobody has read the export for ${unreadMaxMs / 1_000} seconds, so it ended. Write it to a file.`,
     );
   });
   try {

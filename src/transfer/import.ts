@@ -146,7 +146,7 @@ async function* accountsOfLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<C
   }
 }
 
-const HINT = '; save the file as UTF-8, or name its encoding: --encoding windows-1252';
+const HINT = '; save the file as UTF-8, or name its encoding, such as windows-1252';
 
 /** Parses the text, or returns a Problem. */
 function parsed(text: string, tell: (location: { line: number; column: number }) => string): unknown {

@@ -143,7 +143,7 @@ onEveryEngine('an import with mistakes', (engine) => {
       const at = text.indexOf('\u00e9');
       const column = at - text.lastIndexOf('\n', at);
       assert.deepEqual(mistakes, [
-        `line 2: not UTF-8 at byte ${at} (column ${column}); save the file as UTF-8, or name its encoding: --encoding windows-1252`,
+        `line 2: not UTF-8 at byte ${at} (column ${column}); save the file as UTF-8, or name its encoding, such as windows-1252`,
       ]);
       const json = `{"accounts": [\n${JSON.stringify(account('bad', { company: 'Caf\u00e9' }))}]}`;
       const place = json.indexOf('\u00e9');
