@@ -6,7 +6,7 @@ import * as sql from '../store/statements/migrated-accounts.ts';
 import { type Account, addAccount, addCredentials, type Credential, toAccount } from './accounts.ts';
 import { type AccountArchive, archiveRows } from './archive-rows.ts';
 import { toContact, toGroup } from './contacts.ts';
-import { FIRST_ID } from './cursor.ts';
+import { EVERYTHING } from './cursor.ts';
 import { balancesOf, move, type NewMovement, type Side } from './ledger.ts';
 import { copyProgress, type HighestIds, noteCopiedIds } from './migrated-accounts.ts';
 import { addTemplates } from './templates.ts';
@@ -113,7 +113,6 @@ export function adjusting(side: Side, amount: bigint, messageId?: bigint): NewMo
     : [{ kind: 'adjust', from: side, to: 'operator', amount: -amount, ...words }];
 }
 
-const EVERYTHING = { from: FIRST_ID, limit: 2 ** 31 - 1 };
 const NO_MESSAGES = { blocked: [], received: [], sent: [], scheduled: [] };
 
 async function copyRows(queries: Writing, account: bigint, copied: CopiedAccount, highest: HighestIds): Promise<void> {

@@ -3,6 +3,7 @@ import * as sql from '../store/statements/account-records.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import { type Account, addAccount, toAccount } from './accounts.ts';
 import { hashUserId, newUserId } from './credentials.ts';
+import { FIRST_AT } from './cursor.ts';
 import type { Database } from './transactions.ts';
 
 /** An account with all fields that an operator may see and set. */
@@ -219,8 +220,6 @@ export async function removeRecord(database: Database, account: bigint, username
     };
   });
 }
-
-const FIRST_AT = -(2 ** 53 - 1);
 
 /** Lists user_ids, the oldest first. */
 export async function userIdsOf(

@@ -13,7 +13,7 @@ import {
 } from './archive-rows.ts';
 import { addReceived, checkGroups, updateAccount } from './archive-update.ts';
 import { toContact, toGroup } from './contacts.ts';
-import { FIRST_ID, pages } from './cursor.ts';
+import { EVERYTHING, pages } from './cursor.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { openHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
@@ -110,7 +110,6 @@ const toBlockedNumber = ({ number, sample, blocked_at }: contactSql.BlockedRow):
 });
 
 const PAGE = 1_000;
-const EVERYTHING = { from: FIRST_ID, limit: 2 ** 31 - 1 };
 
 async function* messages<R extends { message_id: bigint }, M>(
   page: (from: bigint) => Promise<R[]>,

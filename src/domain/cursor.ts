@@ -8,8 +8,12 @@ export const FIRST_ID = -(2n ** 63n);
 export const LAST_ID = 2n ** 63n - 1n;
 // The largest exact integer in a number: beyond every date.
 const END_OF_TIME = 2 ** 53 - 1;
+export const FIRST_AT = -END_OF_TIME;
 
-export const FIRST: Cursor = { at: -END_OF_TIME, id: FIRST_ID };
+/** Of a list that is read whole. */
+export const EVERYTHING = { from: FIRST_ID, limit: 2 ** 31 - 1 };
+
+export const FIRST: Cursor = { at: FIRST_AT, id: FIRST_ID };
 export const LAST: Cursor = { at: END_OF_TIME, id: LAST_ID };
 
 /** The first position after an entry, for lists with the oldest entry first. */

@@ -1,6 +1,7 @@
 import { numberEnd, type SameNumber } from '../sms/numbers.ts';
 import type { Queries } from '../store/database.ts';
 import * as sql from '../store/statements/incoming.ts';
+import { FIRST_AT } from './cursor.ts';
 import { joinParts, type WholeMessage } from './incoming.ts';
 
 /** What no account has of a person: messages without a route, and parts that wait for others. */
@@ -11,7 +12,6 @@ export interface UnroutedOfPerson {
 }
 
 const PAGE = 1_000;
-const FIRST_AT = -(2 ** 53 - 1);
 /** Of an export, which is made in memory. */
 const MESSAGES_MAX = 10_000;
 

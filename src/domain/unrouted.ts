@@ -3,6 +3,7 @@ import type { Database, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/incoming.ts';
 import { lock } from '../store/statements/persons.ts';
 import { accountNamed } from './accounts.ts';
+import { FIRST_AT } from './cursor.ts';
 import { storeFor, type WholeMessage } from './incoming.ts';
 import { findRoute } from './routing.ts';
 
@@ -17,7 +18,6 @@ export interface Replayed {
   readonly left: number;
 }
 
-const FIRST_AT = -(2 ** 53 - 1);
 /** Of one replay, which is one transaction: so many, and the rest of their page. */
 export const REPLAYED_MAX = 1_000;
 const PAGE = 500;

@@ -113,3 +113,4 @@ export const username = z
 
 /** The parameters of a path below an account. */
 export const accountParams = z.strictObject({ username });
+export const messageParams = z.strictObject({ username, id: rowId });

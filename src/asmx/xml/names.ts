@@ -3,6 +3,9 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 forbids them
 export const FORBIDDEN = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
+/** Production S. */
+export const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x09 || code === 0x0d;
+
 /** Production XMLDecl. */
 export const DECLARATION =
   /^<\?xml[ \t\n]+version[ \t\n]*=[ \t\n]*(?:"(1\.[0-9]+)"|'(1\.[0-9]+)')(?:[ \t\n]+encoding[ \t\n]*=[ \t\n]*(?:"[A-Za-z][\w.-]*"|'[A-Za-z][\w.-]*'))?(?:[ \t\n]+standalone[ \t\n]*=[ \t\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>/;

@@ -1,6 +1,6 @@
 import { Problem } from '../../problem.ts';
 import { checkAttributes, checkElement, checkName, checkValue, type XmlLimits } from './limits.ts';
-import { DECLARATION, FORBIDDEN, NAME, NAME_PART, NAME_START, referenced } from './names.ts';
+import { DECLARATION, FORBIDDEN, isSpace, NAME, NAME_PART, NAME_START, referenced } from './names.ts';
 import {
   Bindings,
   declare,
@@ -293,7 +293,6 @@ function isGiven(given: readonly string[], name: string): boolean {
 }
 
 const [LESS, GREATER, SLASH, EXCLAMATION, QUESTION] = [0x3c, 0x3e, 0x2f, 0x21, 0x3f];
-const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x09 || code === 0x0d;
 
 export function attribute(element: XmlElement, uri: string, local: string): string | undefined {
   return element.attributes.find((a) => a.local === local && a.uri === uri)?.value;

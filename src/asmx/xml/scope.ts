@@ -1,5 +1,5 @@
 import { checkNamespace } from './limits.ts';
-import { LOCAL } from './names.ts';
+import { isSpace, LOCAL } from './names.ts';
 
 /** The namespace declarations of an element, linked to those of its ancestors. */
 export interface Scope {
@@ -50,7 +50,6 @@ const trimmed = (uri: string): string =>
   isSpace(uri.charCodeAt(0)) || isSpace(uri.charCodeAt(uri.length - 1))
     ? uri.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, '')
     : uri;
-const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x09 || code === 0x0d;
 
 /**
  * Finds the namespace of a prefix, in one step at any depth. Each prefix has a stack of namespaces,

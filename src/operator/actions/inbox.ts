@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { InboxMessage } from '../../domain/inbox.ts';
 import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
-import { accountParams, instant, line, rowId, username } from '../schemas.ts';
+import { accountParams, instant, line, messageParams, rowId } from '../schemas.ts';
 
 /** Received messages. Looking at them never marks them. */
 
@@ -32,8 +32,6 @@ const EXAMPLE = {
   receivedAt: '2026-11-15T12:00:00.000Z',
   read: false,
 };
-
-const messageParams = z.strictObject({ username, id: rowId });
 
 const list = accountListAction({
   name: 'inbox list',

@@ -4,7 +4,7 @@ import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../.
 import { badField, Problem } from '../../problem.ts';
 import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
 import { domainOf } from '../domain.ts';
-import { accountParams, credits, instant, line, rowId, username } from '../schemas.ts';
+import { accountParams, credits, instant, line, messageParams, rowId } from '../schemas.ts';
 
 /** Messages that were sent, with the history of their statuses, and messages that are scheduled. */
 
@@ -91,7 +91,6 @@ const RECORD = {
   heldCredits: null,
 };
 
-const messageParams = z.strictObject({ username, id: rowId });
 const stateQuery = (description: string) => z.enum(states).optional().describe(description);
 
 const list = accountListAction({

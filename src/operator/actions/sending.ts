@@ -7,7 +7,7 @@ import { linkResent } from '../../domain/resending.ts';
 import { badField, conflict } from '../../problem.ts';
 import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
-import { accountParams, credits, instant, line, queryFlag, rowId, username } from '../schemas.ts';
+import { accountParams, credits, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';
 
 /** Sending messages: accepting them, sending one again, deciding about unsure ones, arming. */
 
@@ -136,8 +136,6 @@ const send = accountAction({
     return shown(await accepting.accept(services.account.id, settings, given));
   },
 });
-
-const messageParams = z.strictObject({ username, id: rowId });
 
 const resend = accountAction({
   name: 'message resend',
