@@ -18,7 +18,7 @@ import { ACME, GLOBEX, textOf } from '../../support/service.ts';
 
 /**
  * Whether a user_id is unknown, revoked, disabled, restricted to other networks or no user_id at all cannot be told from the
- * answer, its size, or the work that was done for it: hashes, statements, checks of networks. How long it takes is measured and reported, and nothing is asserted about it: machines are not quiet.
+ * answer, its size, or the work that was done for it: hashes, statements, checks of networks.
  */
 const DENIED: Record<string, string | null> = {
   unknown: '00000000-0000-4000-8000-000000000000',
