@@ -3,6 +3,7 @@ import { createMigrationFigures } from '../domain/migration-figures.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
 import { createMigrationWrites } from '../domain/migration-writes.ts';
 import type { Database } from '../domain/transactions.ts';
+import { createAvailability } from './availability.ts';
 import { type Comparing, createComparing } from './comparing.ts';
 import { createLanes } from './lanes.ts';
 import { createLead } from './lead.ts';
@@ -112,7 +113,20 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
     sleep,
     failed,
   });
-  const lead = createLead({ writes, seal, columba, old, columbaCalls, oldCalls, compare, tally, now, failed });
+  const lead = createLead({
+    writes,
+    seal,
+    columba,
+    old,
+    columbaCalls,
+    oldCalls,
+    availability: createAvailability(columba),
+    sync: syncs && ((userId: string) => syncs.whole(userId)),
+    compare,
+    tally,
+    now,
+    failed,
+  });
   const stages = createStageCache({ stages: stageTable, now, failed });
   const proxy = createProxy({ old, columba, stages, shadow, lead, syncs, tally, now, failed });
   const timers: NodeJS.Timeout[] = [];
@@ -129,7 +143,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       await stages.refresh();
       stages.start();
       syncs?.start();
-      lead.start();
+      await lead.start();
       every(FLUSH_EVERY_MS, () => tally.flush());
       every(REMOVE_OLD_EVERY_MS, () => figures.removeOld());
     },

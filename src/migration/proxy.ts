@@ -1,13 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { readCall, type SeenCall } from './call-reader.ts';
-import type { Lead } from './lead.ts';
+import { type Lead, NotNow } from './lead.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
+import { withClient } from './sealed-write.ts';
 import { laneOf, type Shadow } from './shadow.ts';
 import type { AccountOfCall, StageCache } from './stage-cache.ts';
 import type { Syncs } from './syncs.ts';
 import type { Tally } from './tally.ts';
-import { ANSWER_BYTES_MAX, ClientConnection, endToEnd, isRefused, type Upstream } from './upstream.ts';
+import { ANSWER_BYTES_MAX, ClientConnection, endToEnd, isRefused, isUnavailable, type Upstream } from './upstream.ts';
 
 /**
  * A reverse proxy in front of the old server and Columba. Which of them answers a call depends on
@@ -19,7 +20,7 @@ export interface ProxySettings {
   readonly columba: Upstream;
   readonly stages: Pick<StageCache, 'of' | 'defaultStage'>;
   readonly shadow: Pick<Shadow, 'observe'>;
-  readonly lead: Pick<Lead, 'write' | 'drained'>;
+  readonly lead: Pick<Lead, 'write' | 'drained' | 'isReady' | 'isOldComplete' | 'noteFailure'>;
   /** Undefined: nothing is brought over. */
   readonly syncs: Pick<Syncs, 'touch' | 'freshen'> | undefined;
   readonly tally: Tally;
@@ -123,7 +124,7 @@ class ProxyExchange {
     const start = await this.#readBody();
     if (!start.isWhole) {
       const isOurs = stages.defaultStage === 'lead' || stages.defaultStage === 'alone';
-      await this.#forward(isOurs ? columba : old, start.bytes, true);
+      await this.#forward(isOurs ? columba : old, start.bytes, { isBeginning: true });
       return;
     }
     const request = this.#raw(start.bytes);
@@ -147,16 +148,42 @@ class ProxyExchange {
       if (answer) shadow.observe({ at: this.#at, stage, call, request, old: answer });
       return;
     }
-    const own = this.#forColumba(request);
-    if (stage === 'lead' && call?.changes && account !== null) {
+    const own = withClient(request, this.#request.socket.remoteAddress);
+    if (stage === 'lead') return this.#answerLed(call, own, account);
+    const answer = await this.#forward(columba, request.body, { rawHeaders: own.rawHeaders });
+    if (answer && call) this.#countLed(call, answer);
+  }
+
+  /** Columba answers. Where it does not, the old server does: it has every write. */
+  async #answerLed(call: SeenCall | null, own: RawRequest, account: bigint | null): Promise<void> {
+    const { old, columba, lead, syncs } = this.#settings;
+    if (call?.changes && account !== null) {
       const answer = await lead.write(account, call, own);
       this.#give(answer);
-      this.#countLed(call, answer);
+      if (answer.isOld) this.#countMissed(call);
+      else this.#countLed(call, answer);
       return;
     }
-    if (stage === 'lead' && call && !call.changes) await syncs?.freshen(laneOf(call));
-    const answer = await this.#forward(columba, request.body, false, own.rawHeaders);
-    if (answer && call) this.#countLed(call, answer);
+    if (await lead.isReady(account)) {
+      if (call && !call.changes) await syncs?.freshen(laneOf(call));
+      try {
+        const answer = await this.#forward(columba, own.body, { rawHeaders: own.rawHeaders, isReplaceable: true });
+        if (answer && call) this.#countLed(call, answer);
+        return;
+      } catch (thrown) {
+        if (this.#response.headersSent || this.#response.destroyed) throw thrown;
+        if (!(thrown instanceof Unavailable)) lead.noteFailure();
+        this.#settings.failed(thrown);
+      }
+    }
+    if (account !== null && !(await lead.isOldComplete(account))) throw new NotNow();
+    await this.#forward(old, own.body);
+    if (call) this.#countMissed(call);
+  }
+
+  #countMissed({ group, operation, protocol }: SeenCall): void {
+    const key = { operation: `${group}.${operation}`, protocol };
+    this.#settings.tally.add(key, 'failed', 'Columba did not answer, and the old server did');
   }
 
   #countLed(call: SeenCall, { status, ms }: RawAnswer): void {
@@ -169,13 +196,6 @@ class ProxyExchange {
   #raw(body: Uint8Array | undefined): RawRequest {
     const { method = '', url = '/', rawHeaders } = this.#request;
     return { method, target: url, rawHeaders, body };
-  }
-
-  /** Columba learns the address of the client; the old server does not, as before. */
-  #forColumba(request: RawRequest): RawRequest {
-    const client = this.#request.socket.remoteAddress;
-    if (client === undefined) return request;
-    return { ...request, rawHeaders: [...request.rawHeaders, 'X-Forwarded-For', client.replace(/^::ffff:/, '')] };
   }
 
   /** All of the body, or its beginning where it is longer than what is kept. */
@@ -208,8 +228,7 @@ class ProxyExchange {
   #forward(
     upstream: Upstream,
     body: Uint8Array | undefined,
-    isBeginning = body === undefined,
-    rawHeaders: readonly string[] = this.#request.rawHeaders,
+    { isBeginning = body === undefined, rawHeaders = this.#request.rawHeaders, isReplaceable = false }: Forwarding = {},
   ): Promise<RawAnswer | undefined> {
     const { method = '', url = '/' } = this.#request;
     const agent = this.#connection.agentFor(upstream);
@@ -223,6 +242,12 @@ class ProxyExchange {
       sent.once('socket', (socket) => this.#connection.follow(socket));
       sent.on('error', reject);
       sent.on('response', (answer) => {
+        if (isReplaceable && isUnavailable(answer.statusCode ?? 0)) {
+          this.#response.off('close', onGone);
+          answer.resume();
+          reject(new Unavailable(`the status ${answer.statusCode}`));
+          return;
+        }
         this.#relay(answer, startedAt).then((copy) => {
           this.#response.off('close', onGone);
           resolve(copy);
@@ -286,6 +311,10 @@ class ProxyExchange {
   /** Where nothing was sent yet, a plain error; else the connection ends, as it did behind. */
   fail(thrown: unknown): void {
     if (thrown instanceof ClientGone || this.#response.destroyed) return;
+    if (thrown instanceof NotNow) {
+      this.#refuse(503, 'Columba does not answer, and the old server lacks writes that it was not given yet.');
+      return;
+    }
     this.#settings.failed(thrown);
     const { code } = thrown as NodeJS.ErrnoException;
     const isKnown = isRefused(thrown) || code === 'ETIMEDOUT' || isCertificate(code);
@@ -298,7 +327,16 @@ class ProxyExchange {
   }
 }
 
+interface Forwarding {
+  /** The rest of the body follows from the client. */
+  readonly isBeginning?: boolean;
+  readonly rawHeaders?: readonly string[];
+  /** Another server can answer: rejects with Unavailable where this one says so by its status. */
+  readonly isReplaceable?: boolean;
+}
+
 class ClientGone extends Error {}
+class Unavailable extends Error {}
 
 const isCertificate = (code: string | undefined): boolean =>
   code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);

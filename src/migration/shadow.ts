@@ -7,7 +7,7 @@ import type { Recorder } from './recorder.ts';
 import type { ExchangeOutcome } from './recording.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
 import type { Tally } from './tally.ts';
-import type { Upstream } from './upstream.ts';
+import { isTemporary, type Upstream } from './upstream.ts';
 
 /**
  * What happens after the old server has answered its client: the exchange is recorded, and Columba
@@ -186,7 +186,6 @@ export function createShadow(settings: ShadowSettings): Shadow {
 }
 
 export const DELETES_ALL = /^DeleteAll/;
-const isTemporary = (status: number): boolean => status === 429 || status === 502 || status === 503 || status === 504;
 
 const keyOf = (call: SeenCall | null) =>
   call && { operation: `${call.group}.${call.operation}`, protocol: call.protocol };
