@@ -16,7 +16,7 @@ import { isAlive, startProgram, until, within } from './program.ts';
 
 /** Several processes that are still starting, or cannot start. */
 const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
-const WORKERS = 3;
+const WORKERS = 2;
 const STARTING = 'a worker is starting';
 
 /** Makes every worker hang before it serves, or those of a certain number. */
