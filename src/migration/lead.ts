@@ -37,7 +37,7 @@ export interface LeadSettings extends DeliverySettings {
   readonly columbaCalls: Pick<OldServer, 'call'>;
 }
 
-/** Columba does not answer, and the old server would answer without a write that was acknowledged. */
+/** Columba does not answer, and the old server lacks a write that was acknowledged. */
 export class NotNow extends Error {}
 
 /** A client waits no longer: the old server answers it. */

@@ -3,8 +3,9 @@ import { createOldServer } from '../../../src/migration/old-server.ts';
 import { ODD_DIALECT } from '../odd-dialect.ts';
 import type { OldAccount, OldData } from '../old-server/accounts.ts';
 import { sampleData, USER_IDS } from '../old-server/sample.ts';
-import { clientOf, type Load, randomOf, startLoad } from './clients.ts';
+import { clientOf, type Load, randomOf, startLoad, startToolkitLoad } from './clients.ts';
 import { createInstallation, type Installation } from './installation.ts';
+import { TOOLKITS } from './toolkits.ts';
 
 /**
  * Goes through all stages under load, and kills every process on the way. At the end: nothing is
@@ -14,31 +15,35 @@ export interface DrillOptions {
   /** How long each stage is under load. */
   readonly stageMs: number;
   readonly seed: number;
+  /** Whether PHP's SoapClient, zeep and npm's soap are clients too, where they are installed. */
+  readonly toolkits?: boolean;
   readonly tell?: (line: string) => void;
 }
 
 const USERS = USER_IDS.slice(0, 2);
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-export async function runDrill(database: string, { stageMs, seed, tell = () => {} }: DrillOptions): Promise<void> {
+export async function runDrill(
+  database: string,
+  { stageMs, seed, toolkits = false, tell = () => {} }: DrillOptions,
+): Promise<void> {
   const data = sampleData(Date.now(), { messages: 30 });
   const site = await createInstallation(database, data, USERS, ODD_DIALECT);
   const arrivals = startArrivals(data, seed);
   const loads: Load[] = [];
+  const kits: Load[] = [];
+  const stopClients = () => Promise.all([...loads, ...kits].map((load) => load.stop()));
   try {
     await site.startColumba();
     await site.startProxy('record');
     loads.push(...USERS.map((userId, index) => startLoad(site.url, ODD_DIALECT, userId, 2, seed + index)));
+    if (toolkits) kits.push(...startKits(site.url, loads, seed, tell));
     tell('record, and import under load');
     await copied(site);
     tell('compare: Columba is killed, and clients do not notice');
     await site.setStage('compare');
     await pause(stageMs / 2);
-    const failuresBefore = failures(loads);
-    await site.killColumba();
-    await pause(stageMs / 2);
-    assert.deepEqual(failures(loads).slice(failuresBefore.length), [], 'clients noticed that Columba was down');
-    await site.startColumba();
+    await columbaIsDown(site, loads, stageMs / 2);
     tell('compare: the old server is down, and comes back');
     await site.oldDown(500);
     await pause(stageMs / 2);
@@ -46,6 +51,8 @@ export async function runDrill(database: string, { stageMs, seed, tell = () => {
     await copied(site);
     await site.setStage('lead');
     await pause(stageMs);
+    tell('lead: Columba is killed, and clients do not notice');
+    await columbaIsDown(site, loads, stageMs / 2);
     await site.oldDown(500);
     await site.killProxy();
     await site.startProxy('lead');
@@ -56,7 +63,7 @@ export async function runDrill(database: string, { stageMs, seed, tell = () => {
     await site.setStage('lead');
     await pause(stageMs / 2);
     arrivals.stop();
-    await Promise.all(loads.map((load) => load.stop()));
+    await stopClients();
     tell('everything settles');
     await settled(site);
     await everyMessageIsSeen(site, loads, data);
@@ -69,9 +76,29 @@ export async function runDrill(database: string, { stageMs, seed, tell = () => {
     await aloneAnswers(site);
   } finally {
     arrivals.stop();
-    await Promise.all(loads.map((load) => load.stop()));
+    await stopClients();
     await site.stop();
   }
+}
+
+function startKits(url: string, loads: readonly Load[], seed: number, tell: (line: string) => void): Load[] {
+  return TOOLKITS.flatMap(({ name, peer, start }, index) => {
+    if (peer.command === null) {
+      tell(`${name} is not installed`);
+      return [];
+    }
+    const user = index % USERS.length;
+    const { notes } = loads[user] as Load;
+    return [startToolkitLoad(start(peer.command, url), USERS[user] as string, notes, seed * 1_000 + index)];
+  });
+}
+
+async function columbaIsDown(site: Installation, loads: readonly Load[], ms: number): Promise<void> {
+  const before = failures(loads).length;
+  await site.killColumba();
+  await pause(ms);
+  assert.deepEqual(failures(loads).slice(before), [], 'clients noticed that Columba was down');
+  await site.startColumba();
 }
 
 const failures = (loads: readonly Load[]): string[] => loads.flatMap(({ notes }) => notes.failures);

@@ -13,6 +13,11 @@ const until = Date.now() + minutes * 60_000;
 for (let seed = Number(process.env.SEED ?? 1); Date.now() < until; seed++) {
   const path = freshPath('db');
   tell(`drill with the seed ${seed}`);
-  await runDrill(process.env.DATABASE ?? `sqlite:${path}`, { stageMs, seed, tell: (line) => tell(`  ${line}`) });
+  await runDrill(process.env.DATABASE ?? `sqlite:${path}`, {
+    stageMs,
+    seed,
+    toolkits: true,
+    tell: (line) => tell(`  ${line}`),
+  });
   for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
