@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { readCall, type SeenCall } from './call-reader.ts';
+import { AnswerCopy } from './answer-copy.ts';
+import { nameCall, readCall, type SeenCall } from './call-reader.ts';
 import { type Lead, NotNow } from './lead.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
 import { withClient } from './sealed-write.ts';
@@ -8,7 +9,7 @@ import { laneOf, type Shadow } from './shadow.ts';
 import type { AccountOfCall, StageCache } from './stage-cache.ts';
 import type { Syncs } from './syncs.ts';
 import type { Tally } from './tally.ts';
-import { ANSWER_BYTES_MAX, ClientConnection, endToEnd, isRefused, isUnavailable, type Upstream } from './upstream.ts';
+import { ClientConnection, endToEnd, isRefused, isUnavailable, type Upstream } from './upstream.ts';
 
 /**
  * A reverse proxy in front of the old server and Columba. Which of them answers a call depends on
@@ -38,8 +39,6 @@ export interface ReverseProxy {
 
 // Longer ones go to the server of the default stage, and are not compared.
 const BODY_BYTES_MAX = 1_048_576;
-/** What is stored of answers under way, of all clients. */
-const COPIES_BYTES_MAX = 128 * 1_048_576;
 const CONNECTIONS_MAX = 10_000;
 const IDLE_MS = 120_000;
 const HEAD_BYTES_MAX = 65_536;
@@ -125,6 +124,7 @@ class ProxyExchange {
     if (!start.isWhole) {
       const isOurs = stages.defaultStage === 'lead' || stages.defaultStage === 'alone';
       await this.#forward(isOurs ? columba : old, start.bytes, { isBeginning: true });
+      if (stages.defaultStage === 'compare') this.#countDropped(start.bytes);
       return;
     }
     const request = this.#raw(start.bytes);
@@ -181,13 +181,19 @@ class ProxyExchange {
     if (call) this.#countMissed(call);
   }
 
-  #countMissed({ group, operation, protocol }: SeenCall): void {
-    const key = { operation: `${group}.${operation}`, protocol };
-    this.#settings.tally.add(key, 'failed', 'Columba did not answer, and the old server did');
+  /** A body that is too long to be read may have changed data there. */
+  #countDropped(body: Uint8Array): void {
+    const { method = '', url = '/', headers } = this.#request;
+    const call = nameCall({ method, target: url, headers, body });
+    if (call) this.#settings.tally.add(keyOf(call), 'dropped');
+  }
+
+  #countMissed(call: SeenCall): void {
+    this.#settings.tally.add(keyOf(call), 'failed', 'Columba did not answer, and the old server did');
   }
 
   #countLed(call: SeenCall, { status, ms }: RawAnswer): void {
-    const key = { operation: `${call.group}.${call.operation}`, protocol: call.protocol };
+    const key = keyOf(call);
     const isFault = status >= 500 && (status !== 500 || call.protocol === 'get' || call.protocol === 'post');
     this.#settings.tally.add(key, isFault ? 'failed' : 'led', isFault ? `Columba answered ${status}` : undefined);
     this.#settings.tally.addLatency(key, 'our', ms);
@@ -327,6 +333,11 @@ class ProxyExchange {
   }
 }
 
+const keyOf = ({ group, operation, protocol }: Pick<SeenCall, 'group' | 'operation' | 'protocol'>) => ({
+  operation: `${group}.${operation}`,
+  protocol,
+});
+
 interface Forwarding {
   /** The rest of the body follows from the client. */
   readonly isBeginning?: boolean;
@@ -348,40 +359,4 @@ function pairsOf(raw: readonly string[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
   return pairs;
-}
-
-/** The bytes of an answer under way, where there is room for them. */
-class AnswerCopy {
-  readonly #all: { bytes: number };
-  #chunks: Buffer[] | undefined = [];
-  #length = 0;
-  endedAt = 0;
-
-  constructor(all: { bytes: number }) {
-    this.#all = all;
-  }
-
-  add(chunk: Buffer): void {
-    if (!this.#chunks) return;
-    this.#length += chunk.length;
-    this.#all.bytes += chunk.length;
-    this.#chunks.push(chunk);
-    if (this.#length > ANSWER_BYTES_MAX || this.#all.bytes > COPIES_BYTES_MAX) {
-      this.release();
-      this.#chunks = undefined;
-    }
-  }
-
-  end(): void {
-    this.endedAt = performance.now();
-  }
-
-  release(): void {
-    this.#all.bytes -= this.#length;
-    this.#length = 0;
-  }
-
-  get bytes(): Uint8Array | undefined {
-    return this.#chunks && Buffer.concat(this.#chunks);
-  }
 }

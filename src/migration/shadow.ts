@@ -87,12 +87,20 @@ export function createShadow(settings: ShadowSettings): Shadow {
     });
   }
 
+  const drop = (call: SeenCall | null): void => {
+    const key = keyOf(call);
+    if (key) tally.add(key, 'dropped');
+  };
+
   const askOurs = (request: RawRequest): Promise<RawAnswer> =>
     columba.exchange(request, request.body ?? new Uint8Array());
 
   /** A read: both answers, side by side. */
   async function compareRead(answered: Answered, call: SeenCall): Promise<void> {
+    // The old server, or somebody in front of it, could not answer: there is nothing to compare.
+    if (isTemporary(answered.old.status)) return decide(answered, { outcome: 'skipped', ours: null });
     const ours = await askOurs(answered.request).catch(settings.failed);
+    if (ours && ours.body === undefined) return drop(call);
     if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not answer' });
     const comparison = await comparing.compare(call, answered.old, ours);
     if (comparison.outcome !== 'different' || !sync || undecided.size >= UNDECIDED_MAX) {
@@ -171,16 +179,14 @@ export function createShadow(settings: ShadowSettings): Shadow {
     },
     observe(answered) {
       const { call, stage, request, old } = answered;
-      const key = keyOf(call);
       const bytes = (request.body?.length ?? 0) + (old.body?.length ?? 0);
       const isCompared = stage === 'compare' && call !== null && request.body !== undefined;
       const work = async (): Promise<void> => {
         if (!isCompared) return decide(answered, { outcome: 'recorded', ours: null });
         return call.changes ? applyWrite(answered, call) : compareRead(answered, call);
       };
-      const isTooLong = stage === 'compare' && call !== null && request.body === undefined;
-      const isTaken = !isTooLong && lanes.offer(laneOf(call), bytes, work);
-      if (!isTaken && key) tally.add(key, 'dropped');
+      const isTooLong = stage === 'compare' && call !== null && [request.body, old.body].includes(undefined);
+      if (isTooLong || !lanes.offer(laneOf(call), bytes, work)) drop(call);
     },
   };
 }

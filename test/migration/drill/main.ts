@@ -6,7 +6,7 @@ import { runDrill } from './drill.ts';
  * `npm run drill`: drills of all stages, one after the other, until the time is over.
  * MINUTES (60), STAGE_SECONDS (20), SEED (1), DATABASE (a new SQLite file for each drill).
  */
-const tell = (line: string): void => void process.stdout.write(`${line}\n`);
+const tell = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
 const minutes = Number(process.env.MINUTES ?? 60);
 const stageMs = Number(process.env.STAGE_SECONDS ?? 20) * 1_000;
 const until = Date.now() + minutes * 60_000;
