@@ -15,8 +15,11 @@ export interface DrillOptions {
   /** How long each stage is under load. */
   readonly stageMs: number;
   readonly seed: number;
-  /** Whether PHP's SoapClient, zeep and npm's soap are clients too, where they are installed. */
-  readonly toolkits?: boolean;
+  /**
+   * PHP's SoapClient, zeep and npm's soap are clients too, where they are installed. The proxy is
+   * killed in every stage.
+   */
+  readonly isLong?: boolean;
   readonly tell?: (line: string) => void;
 }
 
@@ -25,7 +28,7 @@ const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 
 export async function runDrill(
   database: string,
-  { stageMs, seed, toolkits = false, tell = () => {} }: DrillOptions,
+  { stageMs, seed, isLong = false, tell = () => {} }: DrillOptions,
 ): Promise<void> {
   const data = sampleData(Date.now(), { messages: 30 });
   const site = await createInstallation(database, data, USERS, ODD_DIALECT);
@@ -37,8 +40,9 @@ export async function runDrill(
     await site.startColumba();
     await site.startProxy('record');
     loads.push(...USERS.map((userId, index) => startLoad(site.url, ODD_DIALECT, userId, 2, seed + index)));
-    if (toolkits) kits.push(...startKits(site.url, loads, seed, tell));
+    if (isLong) kits.push(...startKits(site.url, loads, seed, tell));
     tell('record, and import under load');
+    if (isLong) await proxyIsKilled(site, 'record');
     await copied(site);
     tell('compare: Columba is killed, and clients do not notice');
     await site.setStage('compare');
@@ -47,6 +51,7 @@ export async function runDrill(
     tell('compare: the old server is down, and comes back');
     await site.oldDown(500);
     await pause(stageMs / 2);
+    if (isLong) await proxyIsKilled(site, 'compare');
     tell('lead: the proxy is killed, the old server is down');
     await copied(site);
     await site.setStage('lead');
@@ -54,8 +59,7 @@ export async function runDrill(
     tell('lead: Columba is killed, and clients do not notice');
     await columbaIsDown(site, loads, stageMs / 2);
     await site.oldDown(500);
-    await site.killProxy();
-    await site.startProxy('lead');
+    await proxyIsKilled(site, 'lead');
     await pause(stageMs / 2);
     tell('back to compare, and lead again');
     await site.setStage('compare');
@@ -91,6 +95,11 @@ function startKits(url: string, loads: readonly Load[], seed: number, tell: (lin
     const { notes } = loads[user] as Load;
     return [startToolkitLoad(start(peer.command, url), USERS[user] as string, notes, seed * 1_000 + index)];
   });
+}
+
+async function proxyIsKilled(site: Installation, stage: string): Promise<void> {
+  await site.killProxy();
+  await site.startProxy(stage);
 }
 
 async function columbaIsDown(site: Installation, loads: readonly Load[], ms: number): Promise<void> {

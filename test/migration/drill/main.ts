@@ -16,7 +16,7 @@ for (let seed = Number(process.env.SEED ?? 1); Date.now() < until; seed++) {
   await runDrill(process.env.DATABASE ?? `sqlite:${path}`, {
     stageMs,
     seed,
-    toolkits: true,
+    isLong: true,
     tell: (line) => tell(`  ${line}`),
   });
   for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });

@@ -123,8 +123,11 @@ function bindingOf(group: string, names: readonly string[], protocol: Ways['prot
 }
 
 /** `url` is the address that the client has asked, as ASMX has it from the field Host. */
-export function wsdl(group: string, { namespace, protocols }: Ways, url: string): string {
-  const lines = OPERATIONS[group] ?? [];
+export function wsdl(group: string, ways: Ways, url: string): string {
+  const { namespace, protocols, moreInWsdl = {}, notInWsdl = [] } = ways;
+  const lines = [...(OPERATIONS[group] ?? []), ...(moreInWsdl[group] ?? [])].filter(
+    (line) => !notInWsdl.includes(`${group}.${line.split(' ')[0]}`),
+  );
   const names = lines.map((line) => line.split(' ')[0] as string);
   const messages = names.map((name) =>
     [
