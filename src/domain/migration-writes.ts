@@ -19,8 +19,11 @@ export interface WaitingWrite {
   readonly attempts: number;
 }
 
-/** By then Columba has answered, or the process that asked it has ended. */
-const BEGUN_MS = 60_000;
+/**
+ * A process that works on a write says so more often. After this time another one takes over what a
+ * killed one has left.
+ */
+export const CLAIM_MS = 15_000;
 const BEHIND_ROWS_MAX = 10_000;
 
 export type MigrationWrites = ReturnType<typeof createMigrationWrites>;
@@ -34,7 +37,7 @@ export function createMigrationWrites(database: Database, now: () => number, key
         const last = (await queries.first(sql.lastWrite, { account }))?.write_id ?? 0n;
         const write = last + 1n;
         const at = now();
-        const row = { account, write, operation, state: 'begun', keyName, sealed, at, dueAt: at + BEGUN_MS };
+        const row = { account, write, operation, state: 'begun', keyName, sealed, at, dueAt: at + CLAIM_MS };
         await queries.run(sql.addWrite, row);
         return write;
       }),
@@ -44,11 +47,12 @@ export function createMigrationWrites(database: Database, now: () => number, key
     /** The old server has done it, so Columba is to do it. */
     setBehind: (account: bigint, write: bigint): Promise<number> =>
       database.run(sql.setWriteBehind, { account, write, dueAt: now() }),
-    /** False where another process works on it, or it is not due. Holds for `ms`. */
-    claim: async (account: bigint, write: bigint, ms: number): Promise<boolean> =>
-      (await database.run(sql.claimWrite, { account, write, now: now(), until: now() + ms })) === 1,
-    extend: (account: bigint, write: bigint, ms: number): Promise<number> =>
-      database.run(sql.extendClaim, { account, write, until: now() + ms }),
+    /** False where another process works on it, or it is not due. */
+    claim: async (account: bigint, write: bigint): Promise<boolean> =>
+      (await database.run(sql.claimWrite, { account, write, now: now(), until: now() + CLAIM_MS })) === 1,
+    /** Whoever began or claimed it still works on it. */
+    extend: (account: bigint, write: bigint): Promise<number> =>
+      database.run(sql.extendClaim, { account, write, until: now() + CLAIM_MS }),
     async behindAccounts(): Promise<bigint[]> {
       const rows = await database.all(sql.behindAccounts, { keyName, limit: BEHIND_ROWS_MAX });
       return [...new Set(rows.map(({ account_id }) => account_id))];

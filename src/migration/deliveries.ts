@@ -1,4 +1,4 @@
-import type { MigrationWrites, WaitingWrite } from '../domain/migration-writes.ts';
+import { CLAIM_MS, type MigrationWrites, type WaitingWrite } from '../domain/migration-writes.ts';
 import type { Availability } from './availability.ts';
 import { booleanResult } from './compare.ts';
 import type { CompareSettings } from './compare-values.ts';
@@ -32,7 +32,6 @@ export interface DeliverySettings {
   readonly sync: ((userId: string) => Promise<void>) | undefined;
   readonly compare: CompareSettings;
   readonly tally: Tally;
-  readonly now: () => number;
   readonly failed: (thrown: unknown) => void;
 }
 
@@ -41,8 +40,17 @@ const ACCOUNTS_AT_ONCE = 20;
 const WRITES_AT_ONCE = 100;
 const PAUSE_MS_MAX = 60_000;
 const COLUMBA_PAUSE_MS = 1_000;
-/** Another proxy takes over what a killed one has claimed. */
-const CLAIM_MS = 15_000;
+const EXTEND_EVERY_MS = CLAIM_MS / 3;
+
+/** While the work is done, no other process takes the write. */
+export async function whileHeld<T>(
+  { writes, failed }: Pick<DeliverySettings, 'writes' | 'failed'>,
+  { account, id }: Pick<WaitingWrite, 'account' | 'id'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const timer = setInterval(() => writes.extend(account, id).catch(failed), EXTEND_EVERY_MS).unref();
+  return work().finally(() => clearInterval(timer));
+}
 
 export function createDeliveries(settings: DeliverySettings): Deliveries {
   const { writes, seal, columba, availability, compare, tally, failed } = settings;
@@ -55,19 +63,16 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
   /** Whether the account's next write can follow. */
   async function deliverOne(waiting: WaitingWrite): Promise<boolean> {
     const { account, id, attempts, state } = waiting;
-    if (state === 'begun' && settings.now() - waiting.createdAt < 60_000) return false;
-    if (state !== 'due' && availability.isDown) {
-      await writes.postpone(account, id, COLUMBA_PAUSE_MS); // so that other accounts have their turn
+    if (!(await writes.claim(account, id))) return false;
+    if (state !== 'due' && (availability.isDown || (state === 'behind' && !(await catchUp(account))))) {
+      await writes.postpone(account, id, COLUMBA_PAUSE_MS);
       return false;
     }
-    if (state === 'behind') return catchUp(account);
-    if (!(await writes.claim(account, id, CLAIM_MS))) return false;
-    const extending = setInterval(() => writes.extend(account, id, CLAIM_MS).catch(failed), CLAIM_MS / 3).unref();
+    if (state === 'behind') return true;
     const sealed = openWrite(seal, waiting);
     const key = { operation: waiting.operation, protocol: sealed.protocol };
-    const isTaken = await (state === 'begun' ? giveToBoth(sealed) : giveToOld(sealed))
-      .catch(failed)
-      .finally(() => clearInterval(extending));
+    const giving = () => (state === 'begun' ? giveToBoth(sealed) : giveToOld(sealed));
+    const isTaken = await whileHeld(settings, waiting, giving).catch(failed);
     if (isTaken === undefined) {
       await writes.postpone(account, id, Math.min(1_000 * 2 ** attempts, PAUSE_MS_MAX));
       tally.add(key, 'old write postponed');
@@ -79,14 +84,15 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
   }
 
   /**
-   * The process ended before it knew. Columba is asked again, which changes nothing more, but for
-   * all. Null where it was not done.
+   * The process ended before it knew. The client asked for it, so both are asked. Columba says false
+   * to what it has done before, such as a deletion. Null where nobody is to do it: a write of all
+   * would delete what arrived since.
    */
   async function giveToBoth(sealed: SealedWrite): Promise<boolean | null | undefined> {
     if (writeOfAll(sealed)) return null;
     const answer = await columba.exchange(sealed, bodyOfWrite(sealed));
     if (isTemporary(answer.status)) return undefined;
-    return booleanResult(sealed, answer, compare) === true ? giveToOld(sealed) : null;
+    return booleanResult(sealed, answer, compare) === undefined ? null : giveToOld(sealed);
   }
 
   /** True and false are answers; undefined is none. */

@@ -1,7 +1,7 @@
 import { BoundedMap } from '../bounded-map.ts';
 import type { SeenCall } from './call-reader.ts';
 import { booleanResult } from './compare.ts';
-import { createDeliveries, type DeliverySettings } from './deliveries.ts';
+import { createDeliveries, type DeliverySettings, whileHeld } from './deliveries.ts';
 import type { OldServer } from './old-server.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
 import { sealWrite, withoutClient, writeOfAll } from './sealed-write.ts';
@@ -83,7 +83,8 @@ export function createLead(settings: LeadSettings): Lead {
     const id = await begin(account, call, request, ids);
     let answer: RawAnswer;
     try {
-      answer = await columba.exchange(request, request.body ?? new Uint8Array());
+      const asking = () => columba.exchange(request, request.body ?? new Uint8Array());
+      answer = await whileHeld(settings, { account, id }, asking);
     } catch (thrown) {
       availability.noteFailure();
       return writeThere(account, call, request, { id, isUntouched: isRefused(thrown) });
@@ -112,9 +113,10 @@ export function createLead(settings: LeadSettings): Lead {
     const id = begun?.id ?? (await begin(account, call, request));
     let answer: RawAnswer;
     try {
-      answer = await old.exchange(withoutClient(request), request.body ?? new Uint8Array());
+      const asking = () => old.exchange(withoutClient(request), request.body ?? new Uint8Array());
+      answer = await whileHeld(settings, { account, id }, asking);
     } catch (thrown) {
-      // Else one of them may have done it, and both are asked again in a minute.
+      // Else one of them may have done it, and both are asked again soon.
       if (isUntouched && isRefused(thrown)) await writes.remove(account, id);
       throw thrown;
     }

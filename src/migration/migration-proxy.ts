@@ -124,7 +124,6 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
     sync: syncs && ((userId: string) => syncs.whole(userId)),
     compare,
     tally,
-    now,
     failed,
   });
   const stages = createStageCache({ stages: stageTable, now, failed });

@@ -128,6 +128,26 @@ test('lead: Columba gets what it missed before it answers the account again, tho
   assert.match((await service.call('get', 'inbox', 'CountUnread', { user_id: ACME })).text, />3</);
 });
 
+test('lead: a deletion whose answer was lost is done by both servers, though Columba says false', async (t) => {
+  const { call, gate, settings, service, oldService, oldServiceUrl, migration } = await startLed(t, {
+    oldUrl: 'http://127.0.0.1:1',
+  });
+  const args = { user_id: ACME, message_id: '9007199254740993' };
+  await gate.become('cuts');
+  const { status } = await call('get', 'inbox', 'DeleteMessage', args);
+  assert.equal(status, 502);
+  assert.match((await service.call('get', 'inbox', 'CountUnread', { user_id: ACME })).text, />3</);
+  assert.match((await oldService.call('get', 'inbox', 'CountUnread', { user_id: ACME })).text, />4</);
+  await migration.stop();
+  await gate.become('open');
+  service.clock.now += 60_000;
+  const next = createMigrationProxy({ ...settings, oldUrl: oldServiceUrl, folder: undefined });
+  t.after(() => next.stop());
+  await next.start();
+  await next.deliver();
+  assert.match((await oldService.call('get', 'inbox', 'CountUnread', { user_id: ACME })).text, />3</);
+});
+
 test('lead: with both servers down a write is refused, and done by none', async (t) => {
   const proxied = await startLed(t, { oldUrl: 'http://127.0.0.1:1' });
   await proxied.gate.become('refuses');

@@ -103,14 +103,13 @@ async function proxyIsKilled(site: Installation, stage: string): Promise<void> {
 }
 
 async function columbaIsDown(site: Installation, loads: readonly Load[], ms: number): Promise<void> {
-  const before = failures(loads).length;
+  const before = loads.map(({ notes }) => notes.failures.length);
   await site.killColumba();
   await pause(ms);
-  assert.deepEqual(failures(loads).slice(before), [], 'clients noticed that Columba was down');
+  const since = loads.flatMap(({ notes }, index) => notes.failures.slice(before[index]));
+  assert.deepEqual(since, [], 'clients noticed that Columba was down');
   await site.startColumba();
 }
-
-const failures = (loads: readonly Load[]): string[] => loads.flatMap(({ notes }) => notes.failures);
 
 /**
  * Messages arrive and are marked all the time, so the counts fit only now and then. That reading
@@ -123,7 +122,7 @@ async function copied(site: Installation): Promise<void> {
     if (stopped === null && accounts.every(({ problem }) => problem === null)) return;
     told = `${stopped} ${accounts.map(({ problem }) => problem).join()}`;
   }
-  assert.fail(`the import never fits: ${told}`);
+  assert.fail(`the import never fits: ${told} ${JSON.stringify(await site.checkAll())}`);
 }
 
 /** Messages for both accounts, and some that the old server sends soon. */
