@@ -6,7 +6,7 @@ import { PROTOCOLS } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
 import { statusOf } from '../support/socket.ts';
 import { halfCall } from './connections.ts';
-import { createCaller, type HttpAnswer, type Program, startProgram, until, within } from './program.ts';
+import { createCaller, type HttpAnswer, type Program, startProgram, until, WITH_OPERATOR, within } from './program.ts';
 
 /** SIGHUP: new workers for old ones, and no client notices. */
 const WORKERS = 2;
@@ -102,7 +102,8 @@ onEveryEngine('a rolling restart', (engine) => {
   });
 
   test('SIGHUP again while a restart is under way: no call fails, and there are as many workers as before', async () => {
-    const program = await startProgram(await engine.fresh('sample'), WORKERS, ['--drain-timeout-ms', '5000']);
+    const args = ['--drain-timeout-ms', '5000', ...WITH_OPERATOR];
+    const program = await startProgram(await engine.fresh('sample'), WORKERS, args);
     const load = callWithoutPause(program);
     program.kill('SIGHUP');
     await until('the first SIGHUP is known', () => program.logged('restarting the workers').length === 1);
