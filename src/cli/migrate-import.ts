@@ -1,8 +1,9 @@
-import { open } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import { webUrlOf } from '../config/settings.ts';
 import type { AccountReport, ImportProgress, ImportReport } from '../migration/import.ts';
 import {
+  type CopySession,
   copyDependencies,
   type OldOptions,
   oldServerOptions,
@@ -12,10 +13,10 @@ import {
   withOldOptions,
   withUsersOptions,
 } from './migrate-options.ts';
-import { jsonOption, readUrl } from './migrate-settings.ts';
-import { harmless, print, remark, writeWhole } from './output.ts';
+import { jsonOption, readUrl, writeText } from './migrate-settings.ts';
+import { harmless, print, remark } from './output.ts';
 import { readSecret } from './secret-input.ts';
-import { configOf, type Session, withSession } from './session.ts';
+import { configOf, type Session, sqlitePath, withSession } from './session.ts';
 
 /** `columba migrate probe` and `import`. They mark and delete nothing at the old server. */
 
@@ -122,9 +123,15 @@ export const importCommand = (): Command =>
     )
     .action(async (options: ImportOptions, command: Command) => {
       const users = await readUsers(options.users);
-      process.exitCode = await withSession(command, { creates: options.dryRun !== true }, (session) =>
-        runImport(session, users, options),
-      );
+      const { config } = configOf(command);
+      const path = sqlitePath(config);
+      // Before the first import there is no database, and a dry run makes none.
+      const isMissing = options.dryRun === true && path !== undefined && !existsSync(path);
+      process.exitCode = isMissing
+        ? await runImport({ config }, users, options)
+        : await withSession(command, { creates: options.dryRun !== true }, (session) =>
+            runImport(session, users, options),
+          );
     });
 
 interface ImportOptions extends UsersOptions {
@@ -136,7 +143,7 @@ interface ImportOptions extends UsersOptions {
 }
 
 async function runImport(
-  session: Session,
+  session: CopySession,
   users: Awaited<ReturnType<typeof readUsers>>,
   options: ImportOptions,
 ): Promise<number> {
@@ -148,7 +155,7 @@ async function runImport(
     progress: showProgress(),
   });
   dependencies.old.close();
-  const links = options.dryRun ? [] : await linksFor(session, report.accounts, options);
+  const links = isSession(session) && !options.dryRun ? await linksFor(session, report.accounts, options) : [];
   if (options.json) print(JSON.stringify(report, null, 2));
   else for (const line of importLines(report, links.length, options)) print(harmless(line));
   if (report.isRetryable) return told(report.stopped ?? '');
@@ -156,6 +163,8 @@ async function runImport(
   const isWhole = report.accounts.every(({ outcome }) => outcome !== 'failed');
   return report.stopped === null && isWhole ? 0 : 1;
 }
+
+const isSession = (session: CopySession): session is Session => session.services !== undefined;
 
 function importLines(report: ImportReport, links: number, { links: file, dryRun }: ImportOptions): string[] {
   const lines = report.accounts.flatMap((each) => {
@@ -194,17 +203,6 @@ async function linksFor(
   }
   if (lines.length > 0) await writeText(links, force === true, `${lines.join('\n')}\n`);
   return lines;
-}
-
-async function writeText(path: string, force: boolean, text: string): Promise<void> {
-  await writeWhole(path, { force }, async (temporary) => {
-    const file = await open(temporary, 'wx', 0o600);
-    try {
-      await file.appendFile(text);
-    } finally {
-      await file.close();
-    }
-  });
 }
 
 /** On a terminal, four times a second. */

@@ -1,8 +1,7 @@
-import { open } from 'node:fs/promises';
 import { Command } from 'commander';
 import type { LearnedDialect } from '../migration/learn.ts';
-import { jsonOption } from './migrate-settings.ts';
-import { harmless, print, refuseExisting, remark, writeWhole } from './output.ts';
+import { jsonOption, writeText } from './migrate-settings.ts';
+import { harmless, print, refuseExisting, remark } from './output.ts';
 import { configOf } from './session.ts';
 
 /** `columba migrate learn FILE…` */
@@ -37,14 +36,7 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
   const learned = await learnDialect(recordings, timeZone);
   parseDialect(learned.dialect); // or serve would refuse what was learned
   if (out !== undefined) {
-    await writeWhole(out, { force: options.force === true }, async (temporary) => {
-      const file = await open(temporary, 'wx', 0o600);
-      try {
-        await file.appendFile(`${JSON.stringify(learned.dialect, null, 2)}\n`);
-      } finally {
-        await file.close();
-      }
-    });
+    await writeText(out, options.force === true, `${JSON.stringify(learned.dialect, null, 2)}\n`);
   }
   if (options.json) print(JSON.stringify(learned, null, 2));
   else for (const line of report(learned, out)) print(harmless(line));

@@ -5,6 +5,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import { USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
 import { type ReadEffects, readEffects, storeReadEffects } from '../domain/migrated-accounts.ts';
 import type { CopyDependencies } from '../migration/copy-account.ts';
+import type { MigrationDatabase } from '../migration/database.ts';
 import type { ImportedUser } from '../migration/import.ts';
 import { createOldServer, type OldServerOptions } from '../migration/old-server.ts';
 import { TESTED } from '../migration/read-effects.ts';
@@ -80,17 +81,32 @@ export const oldServerOptions = (url: string, options: OldOptions, config: Confi
   },
 });
 
+/** Without services: a dry run before there is a database. */
+export interface CopySession extends Pick<Session, 'config'> {
+  readonly services?: Session['services'];
+}
+
 /** Connects with the dialect of the settings, and with what is known about reading. */
 export async function copyDependencies(
-  { services, config }: Session,
-  options: UsersOptions,
+  { services, config }: CopySession,
+  options: UsersOptions & { readonly dryRun?: true },
 ): Promise<CopyDependencies & { readonly dialect: Dialect }> {
   const dialect = await dialectOf(config);
   const old = createOldServer({ ...oldServerOptions(options.old, options, config), dialect });
-  if (options.readsMark) await storeReadEffects(services.database, old.url, options.readsMark, Date.now());
-  const effects = options.readsMark ?? (await readEffects(services.database, old.url));
-  return { database: services.database, old, dialect, effects, now: Date.now };
+  const { readsMark } = options;
+  if (!services) return { database: NO_DATABASE, old, dialect, effects: readsMark ?? {}, now: Date.now };
+  const { database } = services;
+  if (readsMark && !options.dryRun) await storeReadEffects(database, old.url, readsMark, Date.now());
+  const effects = readsMark ?? (await readEffects(database, old.url));
+  return { database, old, dialect, effects, now: Date.now };
 }
+
+/** A dry run asks it nothing. */
+const NO_DATABASE = new Proxy({} as MigrationDatabase, {
+  get(_, name) {
+    throw new Error(`a dry run without a database has asked for ${String(name)}`);
+  },
+});
 
 const USERS_MAX = 100_000;
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../config/settings.ts';
@@ -8,6 +9,7 @@ import type { CompareSettings } from '../migration/compare-values.ts';
 import { isMaskName, MASKS, type MaskName } from '../migration/masks.ts';
 import { createPseudonyms } from '../migration/pseudonyms.ts';
 import { Problem } from '../problem.ts';
+import { writeWhole } from './output.ts';
 
 /** Options and settings that several commands of a migration share. */
 
@@ -71,4 +73,16 @@ export function readText(path: string, option: string): string {
   } catch (thrown) {
     throw new Problem('bad-argument', `${option}: ${(thrown as Error).message}`);
   }
+}
+
+/** A file for its owner only. */
+export async function writeText(path: string, force: boolean, text: string): Promise<void> {
+  await writeWhole(path, { force }, async (temporary) => {
+    const file = await open(temporary, 'wx', 0o600);
+    try {
+      await file.appendFile(text);
+    } finally {
+      await file.close();
+    }
+  });
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { blacklistCommand } from './migrate-blacklist.ts';
 import { checkCommand, scheduleCommand } from './migrate-check.ts';
 import { importCommand, probeCommand } from './migrate-import.ts';
 import { learnCommand } from './migrate-learn.ts';
@@ -15,6 +16,7 @@ export const migrateCommands = (): Command[] => [
   importCommand(),
   checkCommand(),
   scheduleCommand(),
+  blacklistCommand(),
   proxyCommand(),
   harCommand(),
   recordingsCommand(),

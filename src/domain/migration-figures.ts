@@ -94,7 +94,7 @@ export function createMigrationFigures(database: Database, now: () => number) {
       return (await database.run(sql.withdrawAcceptance, { operation })) > 0;
     },
 
-    /** Writes that the old server is still to get. */
+    /** Writes that one of the servers is still to get. */
     async waitingWrites(): Promise<{ total: number; oldestAt: number | null }> {
       const row = await database.first(sql.countWrites, {});
       return { total: Number(row?.total ?? 0n), oldestAt: row?.oldest == null ? null : Number(row.oldest) };

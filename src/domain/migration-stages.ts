@@ -69,7 +69,7 @@ export function createMigrationStages(database: Database, now: () => number) {
       const row = await database.first(sql.stageOfUserId, { hash });
       if (!row) return undefined;
       const { account_id: account, stage } = row;
-      const waiting = (await database.first(sql.countWritesOf, { account }))?.total ?? 0n;
+      const waiting = (await database.first(sql.countWritesOf, { account }))?.waiting ?? 0n;
       return { account, stage: stage === null ? null : toStage(stage), hasWaiting: waiting > 0n };
     },
 
@@ -185,7 +185,7 @@ const STUCK_MS = 30_000;
 function checkTaken(waiting: { total: bigint; oldest: bigint | null } | undefined, now: number): void {
   if (waiting?.oldest == null || now - Number(waiting.oldest) < STUCK_MS) return;
   throw conflict(
-    `The old server does not take ${waiting.total} writes that Columba acknowledged. Try again when it has them.`,
+    `The old server does not take ${waiting.total} writes that a client was told of. Try again when both sides have them.`,
   );
 }
 

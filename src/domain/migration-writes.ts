@@ -3,22 +3,29 @@ import * as sql from '../store/statements/migration-traffic.ts';
 import { reserveIds, takeIds } from './ids.ts';
 
 /**
- * Writes that Columba has answered and the old server is still to get. They are in the database, so
- * that nothing that was acknowledged is lost. What they hold is encrypted by whoever adds them.
+ * Writes that one server has done and the other is still to get. They are in the database, so that
+ * nothing that was acknowledged is lost. What they hold is encrypted by whoever adds them.
  */
 export interface WaitingWrite {
   readonly account: bigint;
   readonly id: bigint;
   readonly operation: string;
-  /** begun: Columba was asked, and its answer is not known. */
-  readonly state: 'begun' | 'due';
+  /**
+   * begun: a server was asked, and its answer is not known. due: Columba has done it. behind: the
+   * old server has done it, because Columba did not answer.
+   */
+  readonly state: 'begun' | 'due' | 'behind';
   readonly sealed: string;
   readonly createdAt: number;
   readonly attempts: number;
 }
 
-/** By then Columba has answered, or the process that asked it has ended. */
-const BEGUN_MS = 60_000;
+/**
+ * A process that works on a write says so more often. After this time another one takes over what a
+ * killed one has left.
+ */
+export const CLAIM_MS = 15_000;
+const BEHIND_ROWS_MAX = 10_000;
 
 export type MigrationWrites = ReturnType<typeof createMigrationWrites>;
 
@@ -36,14 +43,27 @@ export function createMigrationWrites(database: Database, now: () => number, key
         await reserveIds(queries, account, 'write', [last]);
         const write = await takeIds(queries, account, 'write');
         const at = now();
-        const row = { account, write, operation, state: 'begun', keyName, sealed, at, dueAt: at + BEGUN_MS };
+        const row = { account, write, operation, state: 'begun', keyName, sealed, at, dueAt: at + CLAIM_MS };
         await queries.run(sql.addWrite, row);
         return write;
       }),
     /** Columba has done it, so the old server is to do it. */
     arm: (account: bigint, write: bigint): Promise<number> =>
       database.run(sql.armWrite, { account, write, dueAt: now() }),
-    /** The old server has it, or Columba has not done it. */
+    /** The old server has done it, so Columba is to do it. */
+    setBehind: (account: bigint, write: bigint): Promise<number> =>
+      database.run(sql.setWriteBehind, { account, write, dueAt: now() }),
+    /** False where another process works on it, or it is not due. */
+    claim: async (account: bigint, write: bigint): Promise<boolean> =>
+      (await database.run(sql.claimWrite, { account, write, now: now(), until: now() + CLAIM_MS })) === 1,
+    /** Whoever began or claimed it still works on it. */
+    extend: (account: bigint, write: bigint): Promise<number> =>
+      database.run(sql.extendClaim, { account, write, until: now() + CLAIM_MS }),
+    async behindAccounts(): Promise<bigint[]> {
+      const rows = await database.all(sql.behindAccounts, { keyName, limit: BEHIND_ROWS_MAX });
+      return [...new Set(rows.map(({ account_id }) => account_id))];
+    },
+    /** Both servers have it, or none has done it. */
     remove: (account: bigint, write: bigint): Promise<number> => database.run(sql.removeWrite, { account, write }),
     postpone: (account: bigint, write: bigint, ms: number): Promise<number> =>
       database.run(sql.postponeWrite, { account, write, dueAt: now() + ms }),
@@ -58,14 +78,16 @@ export function createMigrationWrites(database: Database, now: () => number, key
         account: row.account_id,
         id: row.write_id,
         operation: row.operation,
-        state: row.state === 'begun' ? 'begun' : 'due',
+        state: row.state === 'begun' || row.state === 'behind' ? row.state : 'due',
         sealed: row.sealed,
         createdAt: Number(row.created_at),
         attempts: Number(row.attempts),
       }));
     },
-    async count(account: bigint): Promise<number> {
-      return Number((await database.first(sql.countWritesOf, { account }))?.total ?? 0n);
+    /** Those that the old server is still to get; `due` are acknowledged. */
+    async counts(account: bigint): Promise<{ waiting: number; due: number }> {
+      const row = await database.first(sql.countWritesOf, { account });
+      return { waiting: Number(row?.waiting ?? 0n), due: Number(row?.due ?? 0n) };
     },
   };
 }

@@ -61,6 +61,22 @@ export function readCall(request: SeenRequest): SeenCall | null {
   }
 }
 
+/** Up to there, the operation's element begins. */
+const BEGINNING_BYTES = 16_384;
+const FIRST_IN_BODY = /<(?:[\w.-]+:)?Body(?:\s[^<>]*)?>\s*<(?:[\w.-]+:)?(\w+)/;
+
+/** The names of a call whose body is too long to be read; `body` is its beginning. */
+export function nameCall(request: SeenRequest): Pick<SeenCall, 'group' | 'operation' | 'protocol'> | null {
+  const match = GROUP_PATH.exec(splitTarget(request.target)[0]);
+  const group = match?.[1]?.toLowerCase() ?? '';
+  const isNamed = match?.[2] !== undefined;
+  const type = String(request.headers['content-type'] ?? '');
+  const start = Buffer.from(request.body.subarray(0, BEGINNING_BYTES)).toString('latin1');
+  const operation = (isNamed ? match?.[2] : FIRST_IN_BODY.exec(start)?.[1]) ?? '';
+  const protocol = isNamed ? 'post' : /^application\/soap\+xml/i.test(type) ? 'soap12' : 'soap11';
+  return request.method === 'POST' && operationOf(group, operation) ? { group, operation, protocol } : null;
+}
+
 export const splitTarget = (target: string): [path: string, query: string] => {
   const mark = target.indexOf('?');
   return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];

@@ -3,6 +3,7 @@ import { createMigrationFigures } from '../domain/migration-figures.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
 import { createMigrationWrites } from '../domain/migration-writes.ts';
 import type { Database } from '../domain/transactions.ts';
+import { createAvailability } from './availability.ts';
 import { type Comparing, createComparing } from './comparing.ts';
 import { createLanes } from './lanes.ts';
 import { createLead } from './lead.ts';
@@ -90,19 +91,11 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, failed });
   const sync = syncs && ((userId: string) => syncs.now(userId));
   const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
-  const shadow = createShadow({
-    lanes,
-    tally,
-    recorder,
-    columba,
-    old,
-    comparing,
-    sync,
-    leavesMarks,
-    sleep,
-    failed,
-  });
-  const lead = createLead({ writes, seal, columba, old, columbaCalls, oldCalls, compare, tally, now, failed });
+  const shadow = createShadow({ lanes, tally, recorder, columba, old, comparing, sync, leavesMarks, sleep, failed });
+  const availability = createAvailability(columba);
+  const whole = syncs && ((userId: string) => syncs.whole(userId));
+  const leading = { writes, seal, columba, old, columbaCalls, oldCalls, availability, sync: whole };
+  const lead = createLead({ ...leading, compare, tally, failed });
   const stages = createStageCache({ stages: stageTable, now, failed });
   const proxy = createProxy({ old, columba, stages, shadow, lead, syncs, tally, now, failed });
   const timers = createTimers(failed);
@@ -116,7 +109,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       await stages.refresh();
       stages.start();
       syncs?.start();
-      lead.start();
+      await lead.start();
       timers.every(FLUSH_EVERY_MS, () => tally.flush());
       timers.every(REMOVE_OLD_EVERY_MS, () => figures.removeOld());
     },

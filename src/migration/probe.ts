@@ -41,7 +41,7 @@ export async function probe(options: ProbeOptions): Promise<ProbeReport> {
   const exchanges: RecordedExchange[] = [];
   const observed = (call: ObservedCall): void => void exchanges.push(toExchange(call, exchanges.length));
   const plain = createOldServer(options);
-  const { namespace, offered } = await readWsdls(plain);
+  const { namespace, offered, doubts } = await readWsdls(plain);
   plain.close();
   const connect = (dialect: Dialect) =>
     createOldServer({ ...options, dialect, ...(namespace === null ? {} : { namespace }), observed });
@@ -74,7 +74,7 @@ export async function probe(options: ProbeOptions): Promise<ProbeReport> {
     ...(namespace === null ? {} : { namespace }),
     ...(Object.keys(caps).length > 0 ? { caps: { ...caps, ...learned.dialect.caps } } : {}),
   };
-  const uncertain = [...learned.uncertain, ...doubtsOf(namespace, effects)];
+  const uncertain = [...learned.uncertain, ...doubts, ...doubtsOf(namespace, effects)];
   return { url: first.url, namespace, protocols, effects, learned: { ...learned, dialect }, uncertain, calls };
 }
 
@@ -94,23 +94,56 @@ async function* asyncOf<T>(items: readonly T[]): AsyncGenerator<T> {
 const PROTOCOLS: readonly ProtocolName[] = ['soap11', 'soap12', 'get', 'post'];
 const WSDL = 'http://schemas.xmlsoap.org/wsdl/';
 
-/** The namespace, and the protocols for which there are ports. */
-async function readWsdls(old: OldServer): Promise<{ namespace: string | null; offered: readonly ProtocolName[] }> {
+interface SeenWsdls {
+  readonly namespace: string | null;
+  /** The protocols for which there are ports. */
+  readonly offered: readonly ProtocolName[];
+  /** Operations that only one of both has. */
+  readonly doubts: readonly Doubt[];
+}
+
+async function readWsdls(old: OldServer): Promise<SeenWsdls> {
   const namespaces = new Set<string>();
+  const doubts: Doubt[] = [];
   const offered = new Set<ProtocolName>();
-  for (const group of Object.keys(contract)) {
+  for (const [group, operations] of Object.entries(contract)) {
     const page = await old.page(`/api/${group}.asmx?WSDL`);
     const root = page.status === 200 ? definitionsOf(page) : null;
     const namespace = root && attribute(root, '', 'targetNamespace');
     if (!root || !namespace) continue;
     namespaces.add(namespace);
     for (const port of portsOf(root)) offered.add(port);
+    doubts.push(...operationDoubts(group, Object.keys(operations), operationsOf(root)));
   }
   if (namespaces.size > 1) {
     throw new Problem('bad-argument', 'The four services have different namespaces. The contract has one.');
   }
-  return { namespace: [...namespaces][0] ?? null, offered: offered.size > 0 ? [...offered] : PROTOCOLS };
+  return { namespace: [...namespaces][0] ?? null, offered: offered.size > 0 ? [...offered] : PROTOCOLS, doubts };
 }
+
+const operationsOf = (root: XmlElement): Set<string> =>
+  new Set(
+    root.children
+      .filter(({ local, uri }) => local === 'portType' && uri === WSDL)
+      .flatMap(({ children }) => children)
+      .filter(({ local, uri }) => local === 'operation' && uri === WSDL)
+      .map((operation) => attribute(operation, '', 'name') ?? ''),
+  );
+
+/** A WSDL without any operation, as some servers hide them, tells nothing. */
+function operationDoubts(group: string, ours: readonly string[], theirs: ReadonlySet<string>): Doubt[] {
+  if (theirs.size === 0) return [];
+  const entry = `wsdl ${group}`;
+  const missing = ours.filter((name) => !theirs.has(name));
+  const more = [...theirs].filter((name) => !ours.includes(name)).slice(0, NAMES_SHOWN_MAX);
+  return [
+    ...(missing.length > 0 ? [{ entry, reason: `It lacks operations of the contract: ${missing.join(', ')}.` }] : []),
+    ...(more.length > 0
+      ? [{ entry, reason: `Columba lacks operations of it: ${more.join(', ')}. Ask whether a client calls them.` }]
+      : []),
+  ];
+}
+const NAMES_SHOWN_MAX = 50;
 
 function definitionsOf(page: { contentType: string; body: Uint8Array }): XmlElement | null {
   try {

@@ -15,7 +15,7 @@ export interface ProxySync {
 
 export interface ProxySyncSettings extends Omit<CopyDependencies, 'effects'> {
   readonly stages: Pick<MigrationStages, 'ofUserId'>;
-  readonly writes: Pick<MigrationWrites, 'count'>;
+  readonly writes: Pick<MigrationWrites, 'counts'>;
 }
 
 export function createProxySync({ stages, writes, ...dependencies }: ProxySyncSettings): ProxySync {
@@ -27,7 +27,7 @@ export function createProxySync({ stages, writes, ...dependencies }: ProxySyncSe
       const account = (await stages.ofUserId(hashUserId(userId)))?.account;
       if (account === undefined) return;
       // The old server's lists would be older than ours.
-      if ((await writes.count(account)) > 0) return;
+      if ((await writes.counts(account)).waiting > 0) return;
       const { username } = await accounts.profile(account);
       effects = await readEffects(database, old.url);
       await syncAccount({ ...dependencies, effects }, { account, username, userId });

@@ -1,13 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { readCall, type SeenCall } from './call-reader.ts';
-import type { Lead } from './lead.ts';
+import { AnswerCopy } from './answer-copy.ts';
+import { nameCall, readCall, type SeenCall } from './call-reader.ts';
+import { type Lead, NotNow } from './lead.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
+import { withClient } from './sealed-write.ts';
 import { laneOf, type Shadow } from './shadow.ts';
 import type { AccountOfCall, StageCache } from './stage-cache.ts';
 import type { Syncs } from './syncs.ts';
 import type { Tally } from './tally.ts';
-import { ANSWER_BYTES_MAX, ClientConnection, endToEnd, isRefused, type Upstream } from './upstream.ts';
+import { ClientConnection, endToEnd, isRefused, isUnavailable, type Upstream } from './upstream.ts';
 
 /**
  * A reverse proxy in front of the old server and Columba. Which of them answers a call depends on
@@ -19,7 +21,7 @@ export interface ProxySettings {
   readonly columba: Upstream;
   readonly stages: Pick<StageCache, 'of' | 'defaultStage'>;
   readonly shadow: Pick<Shadow, 'observe'>;
-  readonly lead: Pick<Lead, 'write' | 'drained'>;
+  readonly lead: Pick<Lead, 'write' | 'drained' | 'isReady' | 'isOldComplete' | 'noteFailure'>;
   /** Undefined: nothing is brought over. */
   readonly syncs: Pick<Syncs, 'touch' | 'freshen'> | undefined;
   readonly tally: Tally;
@@ -37,8 +39,6 @@ export interface ReverseProxy {
 
 // Longer ones go to the server of the default stage, and are not compared.
 const BODY_BYTES_MAX = 1_048_576;
-/** What is stored of answers under way, of all clients. */
-const COPIES_BYTES_MAX = 128 * 1_048_576;
 const CONNECTIONS_MAX = 10_000;
 const IDLE_MS = 120_000;
 const HEAD_BYTES_MAX = 65_536;
@@ -123,7 +123,8 @@ class ProxyExchange {
     const start = await this.#readBody();
     if (!start.isWhole) {
       const isOurs = stages.defaultStage === 'lead' || stages.defaultStage === 'alone';
-      await this.#forward(isOurs ? columba : old, start.bytes, true);
+      await this.#forward(isOurs ? columba : old, start.bytes, { isBeginning: true });
+      if (stages.defaultStage === 'compare') this.#countDropped(start.bytes);
       return;
     }
     const request = this.#raw(start.bytes);
@@ -147,20 +148,52 @@ class ProxyExchange {
       if (answer) shadow.observe({ at: this.#at, stage, call, request, old: answer });
       return;
     }
-    const own = this.#forColumba(request);
-    if (stage === 'lead' && call?.changes && account !== null) {
-      const answer = await lead.write(account, call, own);
-      this.#give(answer);
-      this.#countLed(call, answer);
-      return;
-    }
-    if (stage === 'lead' && call && !call.changes) await syncs?.freshen(laneOf(call));
-    const answer = await this.#forward(columba, request.body, false, own.rawHeaders);
+    const own = withClient(request, this.#request.socket.remoteAddress);
+    if (stage === 'lead') return this.#answerLed(call, own, account);
+    const answer = await this.#forward(columba, request.body, { rawHeaders: own.rawHeaders });
     if (answer && call) this.#countLed(call, answer);
   }
 
+  /** Columba answers. Where it does not, the old server does: it has every write. */
+  async #answerLed(call: SeenCall | null, own: RawRequest, account: bigint | null): Promise<void> {
+    const { old, columba, lead, syncs } = this.#settings;
+    if (call?.changes && account !== null) {
+      const answer = await lead.write(account, call, own);
+      this.#give(answer);
+      if (answer.isOld) this.#countMissed(call);
+      else this.#countLed(call, answer);
+      return;
+    }
+    if (await lead.isReady(account)) {
+      if (call && !call.changes) await syncs?.freshen(laneOf(call));
+      try {
+        const answer = await this.#forward(columba, own.body, { rawHeaders: own.rawHeaders, isReplaceable: true });
+        if (answer && call) this.#countLed(call, answer);
+        return;
+      } catch (thrown) {
+        if (this.#response.headersSent || this.#response.destroyed) throw thrown;
+        if (!(thrown instanceof Unavailable)) lead.noteFailure();
+        this.#settings.failed(thrown);
+      }
+    }
+    if (account !== null && !(await lead.isOldComplete(account))) throw new NotNow();
+    await this.#forward(old, own.body);
+    if (call) this.#countMissed(call);
+  }
+
+  /** A body that is too long to be read may have changed data there. */
+  #countDropped(body: Uint8Array): void {
+    const { method = '', url = '/', headers } = this.#request;
+    const call = nameCall({ method, target: url, headers, body });
+    if (call) this.#settings.tally.add(keyOf(call), 'dropped');
+  }
+
+  #countMissed(call: SeenCall): void {
+    this.#settings.tally.add(keyOf(call), 'failed', 'Columba did not answer, and the old server did');
+  }
+
   #countLed(call: SeenCall, { status, ms }: RawAnswer): void {
-    const key = { operation: `${call.group}.${call.operation}`, protocol: call.protocol };
+    const key = keyOf(call);
     const isFault = status >= 500 && (status !== 500 || call.protocol === 'get' || call.protocol === 'post');
     this.#settings.tally.add(key, isFault ? 'failed' : 'led', isFault ? `Columba answered ${status}` : undefined);
     this.#settings.tally.addLatency(key, 'our', ms);
@@ -169,13 +202,6 @@ class ProxyExchange {
   #raw(body: Uint8Array | undefined): RawRequest {
     const { method = '', url = '/', rawHeaders } = this.#request;
     return { method, target: url, rawHeaders, body };
-  }
-
-  /** Columba learns the address of the client; the old server does not, as before. */
-  #forColumba(request: RawRequest): RawRequest {
-    const client = this.#request.socket.remoteAddress;
-    if (client === undefined) return request;
-    return { ...request, rawHeaders: [...request.rawHeaders, 'X-Forwarded-For', client.replace(/^::ffff:/, '')] };
   }
 
   /** All of the body, or its beginning where it is longer than what is kept. */
@@ -208,8 +234,7 @@ class ProxyExchange {
   #forward(
     upstream: Upstream,
     body: Uint8Array | undefined,
-    isBeginning = body === undefined,
-    rawHeaders: readonly string[] = this.#request.rawHeaders,
+    { isBeginning = body === undefined, rawHeaders = this.#request.rawHeaders, isReplaceable = false }: Forwarding = {},
   ): Promise<RawAnswer | undefined> {
     const { method = '', url = '/' } = this.#request;
     const agent = this.#connection.agentFor(upstream);
@@ -223,6 +248,12 @@ class ProxyExchange {
       sent.once('socket', (socket) => this.#connection.follow(socket));
       sent.on('error', reject);
       sent.on('response', (answer) => {
+        if (isReplaceable && isUnavailable(answer.statusCode ?? 0)) {
+          this.#response.off('close', onGone);
+          answer.resume();
+          reject(new Unavailable(`the status ${answer.statusCode}`));
+          return;
+        }
         this.#relay(answer, startedAt).then((copy) => {
           this.#response.off('close', onGone);
           resolve(copy);
@@ -286,6 +317,10 @@ class ProxyExchange {
   /** Where nothing was sent yet, a plain error; else the connection ends, as it did behind. */
   fail(thrown: unknown): void {
     if (thrown instanceof ClientGone || this.#response.destroyed) return;
+    if (thrown instanceof NotNow) {
+      this.#refuse(503, 'Columba does not answer, and the old server lacks writes that it was not given yet.');
+      return;
+    }
     this.#settings.failed(thrown);
     const { code } = thrown as NodeJS.ErrnoException;
     const isKnown = isRefused(thrown) || code === 'ETIMEDOUT' || isCertificate(code);
@@ -298,7 +333,21 @@ class ProxyExchange {
   }
 }
 
+const keyOf = ({ group, operation, protocol }: Pick<SeenCall, 'group' | 'operation' | 'protocol'>) => ({
+  operation: `${group}.${operation}`,
+  protocol,
+});
+
+interface Forwarding {
+  /** The rest of the body follows from the client. */
+  readonly isBeginning?: boolean;
+  readonly rawHeaders?: readonly string[];
+  /** Another server can answer: rejects with Unavailable where this one says so by its status. */
+  readonly isReplaceable?: boolean;
+}
+
 class ClientGone extends Error {}
+class Unavailable extends Error {}
 
 const isCertificate = (code: string | undefined): boolean =>
   code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
@@ -310,40 +359,4 @@ function pairsOf(raw: readonly string[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
   return pairs;
-}
-
-/** The bytes of an answer under way, where there is room for them. */
-class AnswerCopy {
-  readonly #all: { bytes: number };
-  #chunks: Buffer[] | undefined = [];
-  #length = 0;
-  endedAt = 0;
-
-  constructor(all: { bytes: number }) {
-    this.#all = all;
-  }
-
-  add(chunk: Buffer): void {
-    if (!this.#chunks) return;
-    this.#length += chunk.length;
-    this.#all.bytes += chunk.length;
-    this.#chunks.push(chunk);
-    if (this.#length > ANSWER_BYTES_MAX || this.#all.bytes > COPIES_BYTES_MAX) {
-      this.release();
-      this.#chunks = undefined;
-    }
-  }
-
-  end(): void {
-    this.endedAt = performance.now();
-  }
-
-  release(): void {
-    this.#all.bytes -= this.#length;
-    this.#length = 0;
-  }
-
-  get bytes(): Uint8Array | undefined {
-    return this.#chunks && Buffer.concat(this.#chunks);
-  }
 }

@@ -82,6 +82,7 @@ export function pseudonymize(exchange: RecordedExchange, pseudonym: Pseudonym): 
   const { request, old, ours } = exchange;
   return {
     ...exchange,
+    pseudonyms: true,
     request: { ...inMessage(request, pseudonym), ...inTarget(request, pseudonym) } as RecordedRequest,
     old: old && { ...old, ...inMessage(old, pseudonym) },
     ours: ours && { ...ours, ...inMessage(ours, pseudonym) },
@@ -96,6 +97,8 @@ const inTarget = ({ method, target }: RecordedRequest, pseudonym: Pseudonym) => 
 function inMessage<M extends RecordedMessage>(message: M, pseudonym: Pseudonym): M {
   const { body } = message;
   if (body === '') return message;
+  // The page of an error may repeat what was sent, in any place.
+  if (HTML.test(body)) return { ...message, body: '', withheld: 'not readable' };
   return { ...message, body: body.trimStart().startsWith('<') ? inXml(body, pseudonym) : inText(body, pseudonym) };
 }
 
@@ -122,14 +125,23 @@ function decoded(value: string): string {
   }
 }
 
-/** Texts between a start tag and its end tag. What is of XML Schema has no text. */
-const LEAF = /<(?:[\w.-]+:)?([\w.-]+)(?:\s[^<>]*)?>([^<]*)<\//g;
+const HTML = /<(?:!doctype\s+)?html[\s>]/i;
+const COMMENT = /<!--[\s\S]*?(?:-->|$)/g;
+const CDATA = /<!\[CDATA\[([\s\S]*?)(?:\]\]>|$)/g;
+/** A text, and the tag before it. The name of a start tag tells what the text is. */
+const TEXT = /(<(?:[\w.-]+:)?([\w.-]+)(?:\s[^<>]*)?>|>)([^<>]+)/g;
 
+/** What is of XML Schema has no text. */
 const inXml = (text: string, pseudonym: Pseudonym): string =>
-  text.replaceAll(LEAF, (whole: string, name: string, content: string) => {
-    if (content === '' || OPEN_NAMES.test(name)) return whole;
-    return `${whole.slice(0, whole.length - content.length - 2)}${inEscaped(content, pseudonym)}</`;
-  });
+  text
+    .replaceAll(COMMENT, '')
+    .replaceAll(CDATA, (_, content: string) => escaped(content))
+    .replaceAll(TEXT, (whole: string, tag: string, name: string | undefined, content: string) => {
+      const isOpen = name !== undefined && !tag.endsWith('/>') && OPEN_NAMES.test(name);
+      return isOpen || content.trim() === '' ? whole : tag + inEscaped(content, pseudonym);
+    });
+
+const escaped = (text: string): string => text.replaceAll(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`);
 
 const REFERENCES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
@@ -139,5 +151,5 @@ function inEscaped(content: string, pseudonym: Pseudonym): string {
     const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
     return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
   });
-  return pseudonym(text).replaceAll(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`);
+  return escaped(pseudonym(text));
 }

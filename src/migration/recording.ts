@@ -26,6 +26,8 @@ export interface RecordedExchange {
   readonly outcome: ExchangeOutcome;
   /** The names of the masks without which the answers would differ. */
   readonly masks: readonly string[];
+  /** Numbers and texts are not those that were sent. */
+  readonly pseudonyms?: true;
 }
 
 /**

@@ -107,7 +107,7 @@ function leftOut(exchange: RecordedExchange, { users, readsOnly }: ReplaySetting
   return account !== null && !users.has(account) ? 'account without a user_id' : undefined;
 }
 
-const rawOf = ({ status, headers, ms, ...message }: RecordedAnswer): RawAnswer => ({
+export const rawOf = ({ status, headers, ms, ...message }: RecordedAnswer): RawAnswer => ({
   status,
   rawHeaders: headers.flat(),
   ms,

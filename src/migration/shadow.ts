@@ -7,7 +7,7 @@ import type { Recorder } from './recorder.ts';
 import type { ExchangeOutcome } from './recording.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
 import type { Tally } from './tally.ts';
-import type { Upstream } from './upstream.ts';
+import { isTemporary, type Upstream } from './upstream.ts';
 
 /**
  * What happens after the old server has answered its client: the exchange is recorded, and Columba
@@ -65,9 +65,17 @@ export function createShadow(settings: ShadowSettings): Shadow {
   const decide = createDeciding(settings);
   const undecided = createUndecided(settings, decide);
 
+  const drop = (call: SeenCall | null): void => {
+    const key = keyOf(call);
+    if (key) tally.add(key, 'dropped');
+  };
+
   /** A read: both answers, side by side. */
   async function compareRead(answered: Answered, call: SeenCall): Promise<void> {
+    // The old server, or somebody in front of it, could not answer: there is nothing to compare.
+    if (isTemporary(answered.old.status)) return decide(answered, { outcome: 'skipped', ours: null });
     const ours = await askOurs(settings, answered.request).catch(settings.failed);
+    if (ours && ours.body === undefined) return drop(call);
     if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not answer' });
     const comparison = await comparing.compare(call, answered.old, ours);
     if (comparison.outcome !== 'different' || !sync || undecided.count() >= UNDECIDED_MAX) {
@@ -96,16 +104,14 @@ export function createShadow(settings: ShadowSettings): Shadow {
     stop: undecided.decideAll,
     observe(answered) {
       const { call, stage, request, old } = answered;
-      const key = keyOf(call);
       const bytes = (request.body?.length ?? 0) + (old.body?.length ?? 0);
       const isCompared = stage === 'compare' && call !== null && request.body !== undefined;
       const work = async (): Promise<void> => {
         if (!isCompared) return decide(answered, { outcome: 'recorded', ours: null });
         return call.changes ? applyWrite(answered, call) : compareRead(answered, call);
       };
-      const isTooLong = stage === 'compare' && call !== null && request.body === undefined;
-      const isTaken = !isTooLong && lanes.offer(laneOf(call), bytes, work);
-      if (!isTaken && key) tally.add(key, 'dropped');
+      const isTooLong = stage === 'compare' && call !== null && [request.body, old.body].includes(undefined);
+      if (isTooLong || !lanes.offer(laneOf(call), bytes, work)) drop(call);
     },
   };
 }
@@ -205,7 +211,6 @@ async function applied(settings: ShadowSettings, request: RawRequest): Promise<R
 }
 
 export const DELETES_ALL = /^DeleteAll/;
-const isTemporary = (status: number): boolean => status === 429 || status === 502 || status === 503 || status === 504;
 
 const keyOf = (call: SeenCall | null) =>
   call && { operation: `${call.group}.${call.operation}`, protocol: call.protocol };

@@ -10,6 +10,8 @@ export interface Syncs {
   touch(userId: string): void;
   /** Before a polling answer: waits for a sync where the last one is too old. */
   freshen(userId: string): Promise<void>;
+  /** Waits for a sync that begins now. Rejects where the old server does not answer. */
+  whole(userId: string): Promise<void>;
   /** Syncs now, for somebody who has the lane already. */
   now(userId: string): Promise<void>;
   start(): void;
@@ -67,6 +69,7 @@ export function createSyncs({ sync, lanes, now, failed }: SyncSettings): Syncs {
     async freshen(userId) {
       if (isOlder(userId, FRESH_MS)) await Promise.race([inLane(userId), waited(WAIT_MS_MAX)]);
     },
+    whole: (userId) => lanes.run(userId, () => syncNow(userId)),
     now: syncNow,
     start() {
       timer ??= setInterval(tick, 1_000).unref();

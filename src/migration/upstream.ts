@@ -116,6 +116,11 @@ export const isRefused = (thrown: unknown): boolean =>
     (thrown as NodeJS.ErrnoException)?.code ?? '',
   );
 
+/** Whether a server says that it cannot answer now, or somebody in front of it does. */
+export const isUnavailable = (status: number): boolean => status === 502 || status === 503 || status === 504;
+/** Whether the same call may be answered later. */
+export const isTemporary = (status: number): boolean => status === 429 || isUnavailable(status);
+
 const HOP_BY_HOP = new Set([
   'connection',
   'keep-alive',

@@ -61,7 +61,7 @@ const shownMs = (ms: number | null): string => (ms === null ? '–' : ms.toFixed
 /** The main part, for a page of the console and for a file. */
 export const reportMain = (report: MigrationReport): Html => html`<h1>Migration report</h1>
 <p class="lead"><strong>${report.isSafe ? 'Safe' : 'Not safe yet'}</strong> by the last ${report.days} days, at ${instant(report.at)}.
-Default stage: ${report.defaultStage}. Writes that the old server is still to get: ${report.waitingWrites.total}.</p>
+Default stage: ${report.defaultStage}. Writes that one of the servers is still to get: ${report.waitingWrites.total}.</p>
 <h2>Rules</h2>
 <table><thead><tr><th scope="col">Rule</th><th scope="col">Met</th><th scope="col">Found</th></tr></thead><tbody>${report.rules.map(
   ({ name, isMet, detail }) =>

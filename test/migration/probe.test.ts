@@ -34,6 +34,26 @@ describe('migrate probe', () => {
     assert.deepEqual(old.data.writes, []);
   });
 
+  test('operations that only one of both WSDLs has are uncertain', async () => {
+    const isOfWsdl = ({ entry }: { entry: string }) => entry.startsWith('wsdl ');
+    assert.deepEqual((await run(false)).uncertain.filter(isOfWsdl), []);
+    const { ways } = old;
+    old.ways = {
+      ...ways,
+      moreInWsdl: { compose: ['SendMessage recipient message → boolean'] },
+      notInWsdl: ['account.LookupContact'],
+    };
+    const { uncertain } = await run(false);
+    old.ways = ways;
+    assert.deepEqual(uncertain.filter(isOfWsdl), [
+      { entry: 'wsdl account', reason: 'It lacks operations of the contract: LookupContact.' },
+      {
+        entry: 'wsdl compose',
+        reason: 'Columba lacks operations of it: SendMessage. Ask whether a client calls them.',
+      },
+    ]);
+  });
+
   test('without the test whether reading marks, nothing is called that might mark', async () => {
     old.calls.clear();
     const { uncertain } = await run(false);

@@ -24,6 +24,8 @@ export interface Proxied {
   /** Another Columba, which plays the old server. */
   readonly oldService: Service;
   readonly oldUrl: string;
+  /** Of `oldService`, also where a test gives the proxy another old server. */
+  readonly oldServiceUrl: string;
   readonly newUrl: string;
   readonly folder: string;
   readonly stages: MigrationStages;
@@ -93,6 +95,7 @@ export async function startProxied(
     service,
     oldService,
     oldUrl,
+    oldServiceUrl: ownOldUrl,
     newUrl,
     folder,
     stages,

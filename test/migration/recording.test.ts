@@ -266,3 +266,17 @@ test('a recording with pseudonyms has no number, name or text, and keeps ids, da
     assert.match(line, /account-[0-9a-f]{16}/);
   }
 });
+
+test('pseudonyms replace texts in CDATA, between comments and in mixed content, and HTML pages are withheld', () => {
+  const body = Buffer.from(
+    `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><BlackListNumber xmlns="http://sms.example/api"><user_id>${SECRET}</user_id><mobile><![CDATA[0821234567]]></mobile><sample_message>Ann<!-- Bob -->Carl<![CDATA[ Dora <b>Emma</b>]]> 5 > Fred</sample_message></BlackListNumber></s:Body></s:Envelope>`,
+  );
+  const answer = '<!DOCTYPE html><html><body title="Ann">Ann<br>Carl<p>0821234567</body></html>';
+  const args = { user_id: SECRET, mobile: '', sample_message: '' };
+  const given = { answer, body };
+  const exchange = recordedOf(observed('soap11', 'account', 'BlackListNumber', args, given), accountName);
+  assert.match(formatExchange(exchange), /Ann/);
+  const shared = pseudonymize(exchange, createPseudonyms(KEY));
+  assert.doesNotMatch(formatExchange(shared), /1234567|Ann|Bob|Carl|Dora|Emma|Fred/);
+  assert.deepEqual([shared.old?.withheld, shared.pseudonyms], ['not readable', true]);
+});

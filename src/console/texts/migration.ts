@@ -9,7 +9,7 @@ export const texts = {
   print: 'Report to print',
   days: 'Days to look back',
   calls: 'Calls that each operation needs',
-  waiting: (count: number) => `${counted(count, 'write')} that the old server is still to get`,
+  waiting: (count: number) => `${counted(count, 'write')} that one of the servers is still to get`,
   oldest: 'the oldest since',
   rules: 'Rules',
   ruleColumns: ['Rule', 'Met', 'Found'],

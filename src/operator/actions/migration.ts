@@ -118,7 +118,9 @@ const figures = z.strictObject({
   byDesign: count.describe('Declared differences.'),
   different: count,
   failed: count.describe('Columba did not answer, or with an error of its own.'),
-  skipped: count.describe('Writes that the old server refused, so they were not applied here.'),
+  skipped: count.describe(
+    'Writes that the old server refused, so they were not applied here, and reads that it could not answer.',
+  ),
   led: count.describe('Answered by Columba.'),
   dropped: count.describe('Not compared, because the queue was full.'),
   oldP95Ms: ms,

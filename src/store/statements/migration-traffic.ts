@@ -173,6 +173,31 @@ export const armWrite = statement<{ account: AccountKey; write: bigint; dueAt: n
   `update migration_write set state = 'due', due_at = :dueAt where account_id = :account and write_id = :write`,
   { affects: 'none' },
 );
+/** The old server has done it, so Columba is to get it now. */
+export const setWriteBehind = statement<{ account: AccountKey; write: bigint; dueAt: number }>(
+  'migrationTraffic.setWriteBehind',
+  `update migration_write set state = 'behind', due_at = :dueAt where account_id = :account and write_id = :write`,
+  { affects: 'none' },
+);
+/** One of several proxies delivers it. The others see that it is not due. */
+export const claimWrite = statement<{ account: AccountKey; write: bigint; now: number; until: number }>(
+  'migrationTraffic.claimWrite',
+  `update migration_write set due_at = :until
+   where account_id = :account and write_id = :write and due_at <= :now`,
+  { affects: 'none' },
+);
+/** Whoever has claimed it still works on it. */
+export const extendClaim = statement<{ account: AccountKey; write: bigint; until: number }>(
+  'migrationTraffic.extendClaim',
+  'update migration_write set due_at = :until where account_id = :account and write_id = :write',
+  { affects: 'none' },
+);
+/** Accounts with writes that Columba is still to get, for one key; one may come several times. */
+export const behindAccounts = statement<{ keyName: string; limit: number }, { account_id: bigint }>(
+  'migrationTraffic.behindAccounts',
+  `select account_id from migration_write where key_name = :keyName and state = 'behind'
+   order by due_at {limit :limit}`,
+);
 export const removeWrite = statement<{ account: AccountKey; write: bigint }>(
   'migrationTraffic.removeWrite',
   'delete from migration_write where account_id = :account and write_id = :write',
@@ -200,9 +225,19 @@ export const lastWrite = statement<{ account: AccountKey }, { write_id: bigint |
   'migrationTraffic.lastWrite',
   'select max(write_id) as write_id from migration_write where account_id = :account',
 );
-export const countWritesOf = statement<{ account: AccountKey }, { total: bigint; oldest: bigint | null }>(
+/** `total` and `oldest` are of all; `waiting` and `due` of those that the old server is to get. */
+export interface WriteCountsRow {
+  total: bigint;
+  oldest: bigint | null;
+  waiting: bigint;
+  due: bigint;
+}
+export const countWritesOf = statement<{ account: AccountKey }, WriteCountsRow>(
   'migrationTraffic.countWritesOf',
-  'select count(*) as total, min(created_at) as oldest from migration_write where account_id = :account',
+  `select count(*) as total, min(created_at) as oldest,
+     cast(coalesce(sum(case when state <> 'behind' then 1 else 0 end), 0) as bigint) as waiting,
+     cast(coalesce(sum(case when state = 'due' then 1 else 0 end), 0) as bigint) as due
+   from migration_write where account_id = :account`,
 );
 export const countWrites = statement<Nothing, { total: bigint; oldest: bigint | null }>(
   'migrationTraffic.countWrites',

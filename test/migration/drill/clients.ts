@@ -1,5 +1,6 @@
 import type { Dialect } from '../../../src/contract/dialect.ts';
 import { createOldServer, type OldServer } from '../../../src/migration/old-server.ts';
+import { asClient, type Toolkit } from './toolkits.ts';
 
 /**
  * Clients of one account under load: they poll, mark and delete, in all four protocols. They note
@@ -64,11 +65,35 @@ export function startLoad(url: string, dialect: Dialect, userId: string, clients
   };
 }
 
+/** The same by a real toolkit, with the dialect that it reads from the WSDL. */
+export function startToolkitLoad(toolkit: Toolkit, userId: string, notes: ClientNotes, seed: number): Load {
+  const random = randomOf(seed);
+  let isStopped = false;
+  const loop = async () => {
+    const client = clientOf(asClient(toolkit), userId, notes, random);
+    while (!isStopped) {
+      await client.act();
+      // Programs start again now and then, and read the WSDL of whoever answers.
+      if (random() < 0.02) await toolkit.reload();
+      await pause(20 + random() * 50);
+    }
+    await toolkit.close();
+  };
+  const looping = loop();
+  return {
+    notes,
+    async stop() {
+      isStopped = true;
+      await looping;
+    },
+  };
+}
+
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 type Row = Readonly<Record<string, unknown>>;
 
-export function clientOf(old: OldServer, userId: string, notes: ClientNotes, random: () => number) {
+export function clientOf(old: Pick<OldServer, 'call'>, userId: string, notes: ClientNotes, random: () => number) {
   const call = async (name: string, args: Row = {}): Promise<unknown> => {
     const [group = '', operation = ''] = name.split('.');
     const protocol = PROTOCOLS[Math.floor(random() * 4)] as (typeof PROTOCOLS)[number];

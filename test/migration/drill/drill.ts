@@ -3,8 +3,9 @@ import { createOldServer } from '../../../src/migration/old-server.ts';
 import { ODD_DIALECT } from '../odd-dialect.ts';
 import type { OldAccount, OldData } from '../old-server/accounts.ts';
 import { sampleData, USER_IDS } from '../old-server/sample.ts';
-import { clientOf, type Load, randomOf, startLoad } from './clients.ts';
+import { clientOf, type Load, randomOf, startLoad, startToolkitLoad } from './clients.ts';
 import { createInstallation, type Installation } from './installation.ts';
+import { TOOLKITS } from './toolkits.ts';
 
 /**
  * Goes through all stages under load, and kills every process on the way. At the end: nothing is
@@ -14,41 +15,51 @@ export interface DrillOptions {
   /** How long each stage is under load. */
   readonly stageMs: number;
   readonly seed: number;
+  /**
+   * PHP's SoapClient, zeep and npm's soap are clients too, where they are installed. The proxy is
+   * killed in every stage.
+   */
+  readonly isLong?: boolean;
   readonly tell?: (line: string) => void;
 }
 
 const USERS = USER_IDS.slice(0, 2);
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-export async function runDrill(database: string, { stageMs, seed, tell = () => {} }: DrillOptions): Promise<void> {
+export async function runDrill(
+  database: string,
+  { stageMs, seed, isLong = false, tell = () => {} }: DrillOptions,
+): Promise<void> {
   const data = sampleData(Date.now(), { messages: 30 });
   const site = await createInstallation(database, data, USERS, ODD_DIALECT);
   const arrivals = startArrivals(data, seed);
   const loads: Load[] = [];
+  const kits: Load[] = [];
+  const stopClients = () => Promise.all([...loads, ...kits].map((load) => load.stop()));
   try {
     await site.startColumba();
     await site.startProxy('record');
     loads.push(...USERS.map((userId, index) => startLoad(site.url, ODD_DIALECT, userId, 2, seed + index)));
+    if (isLong) kits.push(...startKits(site.url, loads, seed, tell));
     tell('record, and import under load');
+    if (isLong) await proxyIsKilled(site, 'record');
     await copied(site);
     tell('compare: Columba is killed, and clients do not notice');
     await site.setStage('compare');
     await pause(stageMs / 2);
-    const failuresBefore = failures(loads);
-    await site.killColumba();
-    await pause(stageMs / 2);
-    assert.deepEqual(failures(loads).slice(failuresBefore.length), [], 'clients noticed that Columba was down');
-    await site.startColumba();
+    await columbaIsDown(site, loads, stageMs / 2);
     tell('compare: the old server is down, and comes back');
     await site.oldDown(500);
     await pause(stageMs / 2);
+    if (isLong) await proxyIsKilled(site, 'compare');
     tell('lead: the proxy is killed, the old server is down');
     await copied(site);
     await site.setStage('lead');
     await pause(stageMs);
+    tell('lead: Columba is killed, and clients do not notice');
+    await columbaIsDown(site, loads, stageMs / 2);
     await site.oldDown(500);
-    await site.killProxy();
-    await site.startProxy('lead');
+    await proxyIsKilled(site, 'lead');
     await pause(stageMs / 2);
     tell('back to compare, and lead again');
     await site.setStage('compare');
@@ -56,7 +67,7 @@ export async function runDrill(database: string, { stageMs, seed, tell = () => {
     await site.setStage('lead');
     await pause(stageMs / 2);
     arrivals.stop();
-    await Promise.all(loads.map((load) => load.stop()));
+    await stopClients();
     tell('everything settles');
     await settled(site);
     await everyMessageIsSeen(site, loads, data);
@@ -69,12 +80,36 @@ export async function runDrill(database: string, { stageMs, seed, tell = () => {
     await aloneAnswers(site);
   } finally {
     arrivals.stop();
-    await Promise.all(loads.map((load) => load.stop()));
+    await stopClients();
     await site.stop();
   }
 }
 
-const failures = (loads: readonly Load[]): string[] => loads.flatMap(({ notes }) => notes.failures);
+function startKits(url: string, loads: readonly Load[], seed: number, tell: (line: string) => void): Load[] {
+  return TOOLKITS.flatMap(({ name, peer, start }, index) => {
+    if (peer.command === null) {
+      tell(`${name} is not installed`);
+      return [];
+    }
+    const user = index % USERS.length;
+    const { notes } = loads[user] as Load;
+    return [startToolkitLoad(start(peer.command, url), USERS[user] as string, notes, seed * 1_000 + index)];
+  });
+}
+
+async function proxyIsKilled(site: Installation, stage: string): Promise<void> {
+  await site.killProxy();
+  await site.startProxy(stage);
+}
+
+async function columbaIsDown(site: Installation, loads: readonly Load[], ms: number): Promise<void> {
+  const before = loads.map(({ notes }) => notes.failures.length);
+  await site.killColumba();
+  await pause(ms);
+  const since = loads.flatMap(({ notes }, index) => notes.failures.slice(before[index]));
+  assert.deepEqual(since, [], 'clients noticed that Columba was down');
+  await site.startColumba();
+}
 
 /**
  * Messages arrive and are marked all the time, so the counts fit only now and then. That reading
@@ -87,7 +122,7 @@ async function copied(site: Installation): Promise<void> {
     if (stopped === null && accounts.every(({ problem }) => problem === null)) return;
     told = `${stopped} ${accounts.map(({ problem }) => problem).join()}`;
   }
-  assert.fail(`the import never fits: ${told}`);
+  assert.fail(`the import never fits: ${told} ${JSON.stringify(await site.checkAll())}`);
 }
 
 /** Messages for both accounts, and some that the old server sends soon. */

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { type OldAccount, type OldData, writeTo } from './accounts.ts';
 import { type Answer, readFrom } from './answers.ts';
 import type { Ways } from './ways.ts';
-import { decodeRequest, encodeAnswer, encodeFault, type Form, wsdl } from './wire.ts';
+import { decodeRequest, encodeAnswer, encodeFault, type Form } from './wire.ts';
+import { wsdl } from './wsdl.ts';
 
 /**
  * An old server in memory. It logs every change, so that a test can prove that nothing was marked
@@ -65,7 +66,7 @@ async function handle(old: OldServerProcess, request: IncomingMessage, response:
   const [, group = '', operation = ''] = /^\/api\/(\w+)\.asmx(?:\/(\w+))?$/.exec(url.pathname) ?? [];
   if (request.method === 'GET' && /^wsdl$/i.test(url.search.slice(1))) {
     response.writeHead(200, { 'Content-Type': 'text/xml; charset=utf-8' });
-    response.end(wsdl(group, old.ways, old.url));
+    response.end(wsdl(group, old.ways, `http://${request.headers.host}`));
     return;
   }
   if (old.busyFor > 0) {

@@ -18,6 +18,9 @@ export interface Ways {
   readonly noGroup: 'absent' | 'empty' | 'zero';
   readonly protocols: readonly ('soap11' | 'soap12' | 'get' | 'post')[];
   readonly showsPassword: boolean;
+  /** Lines of wsdl.ts that only the WSDL of a group has, and operations that it lacks. */
+  readonly moreInWsdl?: Readonly<Record<string, readonly string[]>>;
+  readonly notInWsdl?: readonly string[];
 }
 
 /** The ways that Columba has without a dialect. */

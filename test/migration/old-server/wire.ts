@@ -143,17 +143,3 @@ function dataSet(rows: readonly Row[], name: string, ways: Ways): string {
   const data = rows.length === 0 ? '' : `<${set} xmlns="">${written.join('')}</${set}>`;
   return `${schema}<diffgr:diffgram xmlns:msdata="urn:schemas-microsoft-com:xml-msdata" xmlns:diffgr="urn:schemas-microsoft-com:xml-diffgram-v1">${data}</diffgr:diffgram>`;
 }
-
-/** As much of a WSDL as tells the namespace and the protocols. */
-export function wsdl(group: string, { namespace, protocols }: Ways, url: string): string {
-  const port = (name: string, element: string) =>
-    `<wsdl:port name="${group}${name}" binding="tns:${group}${name}"><${element} location="${url}/api/${group}.asmx" /></wsdl:port>`;
-  const kinds = {
-    soap11: ['Soap', 'soap:address'],
-    soap12: ['Soap12', 'soap12:address'],
-    get: ['HttpGet', 'http:address'],
-    post: ['HttpPost', 'http:address'],
-  };
-  const ports = protocols.map((protocol) => port(kinds[protocol][0] as string, kinds[protocol][1] as string)).join('');
-  return `${DECLARATION}<wsdl:definitions xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/" xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:soap12="http://schemas.xmlsoap.org/wsdl/soap12/" xmlns:http="http://schemas.xmlsoap.org/wsdl/http/" xmlns:tns="${namespace}" targetNamespace="${namespace}"><wsdl:service name="${group}">${ports}</wsdl:service></wsdl:definitions>`;
-}

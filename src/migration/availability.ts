@@ -1,0 +1,50 @@
+import type { Upstream } from './upstream.ts';
+
+/**
+ * Whether Columba answers. A call that gets no answer tells that it does not. From then on it is
+ * asked in the background, so that no client waits for it.
+ */
+export interface Availability {
+  readonly isDown: boolean;
+  /** A call got no answer. */
+  noteFailure(): void;
+  stop(): void;
+}
+
+const LOOK_EVERY_MS = 250;
+const LOOK_MS_MAX = 2_000;
+const LOOK = { method: 'GET', target: '/health/ready', rawHeaders: ['Host', 'localhost'] };
+
+export function createAvailability(columba: Pick<Upstream, 'exchange'>): Availability {
+  let timer: NodeJS.Timeout | undefined;
+  let isDown = false;
+  let isStopped = false;
+
+  async function look(): Promise<void> {
+    const signal = AbortSignal.timeout(LOOK_MS_MAX);
+    const status = await columba.exchange(LOOK, new Uint8Array(), { signal }).then(
+      (answer) => answer.status,
+      () => 503,
+    );
+    if (status < 500) isDown = false;
+    else lookLater();
+  }
+  function lookLater(): void {
+    if (!isStopped) timer = setTimeout(look, LOOK_EVERY_MS).unref();
+  }
+
+  return {
+    get isDown() {
+      return isDown;
+    },
+    noteFailure() {
+      if (isDown) return;
+      isDown = true;
+      lookLater();
+    },
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
