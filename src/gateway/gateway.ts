@@ -18,8 +18,8 @@ export interface Gateway {
   start(): Promise<void>;
   /** Something may be due: messages were accepted or put back. */
   wake(): void;
-  /** A connector that runs in this process, as it was configured at a time. */
-  runningOf(name: string): { readonly updatedAt: number; readonly connector: Connector } | undefined;
+  /** A connector that runs in this process, and the revision of its configuration. */
+  runningOf(name: string): { readonly revision: string; readonly connector: Connector } | undefined;
   /** Claims nothing more, settles what is under way, closes the connectors. */
   stop(): Promise<void>;
 }
@@ -131,7 +131,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     for (const record of records) {
       if (stopping) return;
       const known = running.get(record.name);
-      if (known && known.record.updatedAt === record.updatedAt) known.dispatcher.configure(record);
+      if (known && known.record.revision === record.revision) known.dispatcher.configure(record);
       else {
         if (known) await end(known);
         await launch(record).catch(failed); // the others go on
@@ -157,7 +157,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     },
     runningOf(name) {
       const found = running.get(name);
-      return found && { updatedAt: found.record.updatedAt, connector: found.connector };
+      return found && { revision: found.record.revision, connector: found.connector };
     },
     async stop() {
       stopping = true;
