@@ -70,7 +70,7 @@ export const dueAccounts = statement<Level & { now: number; limit: number }, { a
    select account_id, kind from (select account_id, cast(3 as bigint) as kind, served_at as position from ${ofLevel}
        and ${BACKLOG} and served_at <= :now order by served_at, account_id {limit :limit}) as backlog`,
 );
-/** The first of each order. Of the backlog that is not always the least time, but one that is past. */
+/** The first of each order: of the backlog one that is past, not always the least time. */
 export const nextDue = statement<Level, { next_due_at: bigint }>(
   'sending.nextDue',
   `select next_due_at from (select next_due_at from ${ofLevel} and ${RESTED} order by next_due_at {limit 1}) as rested
