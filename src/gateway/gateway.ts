@@ -7,6 +7,7 @@ import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
 import { type ConnectorDependencies, createConnector } from './kinds.ts';
+import { NO_PACE, type Pace } from './pace.ts';
 import { createSettler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 
@@ -41,6 +42,8 @@ export interface GatewayParts {
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
+  /** Lets calls go first. */
+  readonly pace?: Pace;
   readonly log?: NonNullable<ConnectorDependencies['log']>;
 }
 export interface GatewaySettings extends DispatcherSettings {
@@ -72,14 +75,14 @@ interface Running {
 }
 
 export function createGateway(parts: GatewayParts): Gateway {
-  const { database, now, sleep, failed, ofFile } = parts;
+  const { database, now, sleep, failed, ofFile, pace = NO_PACE } = parts;
   const deps = parts.log ? { now, log: parts.log } : { now };
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
   const { leaseMs, unsureMs } = settings;
   const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
   const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs, failed });
-  const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed);
+  const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed, pace);
   const running = new Map<string, Running>();
   const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
   let timer: NodeJS.Timeout | undefined;
@@ -100,6 +103,7 @@ export function createGateway(parts: GatewayParts): Gateway {
       connectors,
       now,
       random: parts.random ?? Math.random,
+      pace,
       settings,
       failed,
       connectorChanged: parts.connectorChanged ?? (() => {}),
