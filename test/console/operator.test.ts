@@ -251,5 +251,11 @@ onEveryEngine("the operator's acts", (engine) => {
     const csv = await client.get('/console/audit.csv');
     assert.match(csv.headers.get('content-disposition') ?? '', /audit\.csv/);
     assert.match(csv.text, /console operator,ann/);
+    const filtered = await client.get('/console/audit?actor=ann&action=revoke&from=2020-01-01');
+    assert.match(filtered.text, /token revoke/);
+    assert.doesNotMatch(filtered.text, /webhook add/);
+    const filteredCsv = await client.get('/console/audit.csv?actor=ann&action=revoke');
+    assert.equal(filteredCsv.text.trim().split('\n').length, 2);
+    assert.match((await client.get('/console/audit?to=2020-01-01')).text, /Nothing matches/);
   });
 });
