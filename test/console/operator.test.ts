@@ -10,6 +10,14 @@ import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { act, type ConsoleClient, createConsoleClient, signedIn } from './console-client.ts';
 
+const manyAccounts = sql<Record<string, never>>(
+  `insert into account (account_id, username, credits, used_credits, priority, tag, created_at)
+   select n, 'crowd-' || n, 0, 0, 0, 0, 0
+   from (with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 100)
+     select n from numbers) as made`,
+  { affects: 'all' },
+);
+
 /** What operators do in the console. */
 onEveryEngine("the operator's acts", (engine) => {
   async function opened(t: {
@@ -213,8 +221,9 @@ onEveryEngine("the operator's acts", (engine) => {
       (await client.post('/console/retention/person', { ...person, number: '+27825559999' })).text,
       /No account knows/,
     );
+    await api.services.database.run(manyAccounts, {});
     const erased = await client.post('/console/retention/person', { ...person, confirmed: 'yes' });
-    assert.match(erased.text, /Erasing\. Every account.*Erased \d+ entries/s);
+    assert.match(erased.text, /Erasing\. Every account.*<li>100 accounts searched.*Erased \d+ entries/s);
     const found = await act<{ accounts: unknown[] }>(api, 'person show', { params: { number: person.number } });
     assert.deepEqual(found.accounts, []);
   });
