@@ -149,8 +149,8 @@ async function levelsOf(database: Database, { connector, isDefault }: ConnectorS
 
 /**
  * Accounts with work, in the order in which they are served. Of one priority, those that had
- * nothing left and those with a backlog take turns. So a message of an account that sends little
- * overtakes the backlogs of any number of others, and no backlog starves.
+ * nothing left and those with a backlog take turns. So a single message overtakes the backlogs of
+ * any number of other accounts. No backlog starves either.
  */
 async function dueAccounts(database: Database, share: ConnectorShare, now: number): Promise<bigint[]> {
   const ids: bigint[] = [];

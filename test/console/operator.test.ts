@@ -228,6 +228,20 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.deepEqual(found.accounts, []);
   });
 
+  test('an imported priority that nobody could set kept the settings of an account from being saved', async (t) => {
+    const { api, client } = await opened(t);
+    const here = '/console/accounts/acme';
+    const { text } = await client.get(here);
+    const fields = Object.fromEntries(
+      [...text.matchAll(/<input id="(\w+)" name="\1"[^>]* value="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+    );
+    assert.equal(fields.priority, '5');
+    const saved = await client.post(`${here}/settings`, { ...fields, company: 'Newer', connector: '' });
+    assert.equal(saved.location, `${here}?notice=changed`);
+    const { company, priority } = await act<{ company: string; priority: number }>(api, 'account show', { params });
+    assert.deepEqual([company, priority], ['Newer', 5]);
+  });
+
   test('an operator who is disabled is signed out at once; nobody disables themselves by a button', async (t) => {
     const { api, client } = await opened(t);
     const added = await client.post('/console/operators', { act: 'add', name: 'ben' });
