@@ -55,7 +55,7 @@ export const levels = statement<Queue, { priority: bigint }>(
 );
 const ofLevel = 'dispatch_account where connector_key = :key and priority = :priority';
 /**
- * Accounts of one priority with work, of three kinds, at most `limit` of each. 1: the time when they
+ * Accounts of one priority with work, of three kinds. 1: the time when they
  * were served is ahead, because the clock was put back. 2: nothing was left when they were served.
  * 3: messages were left; those that were served first come first.
  */
