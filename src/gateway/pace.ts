@@ -1,8 +1,8 @@
 /**
  * Sending shares the event loop with the calls of the contract. While calls come, it rests after
- * each piece of work for as long as the piece took. So most calls find an idle event loop. Where
- * calls fill these rests, a rest is nine times as long: sending takes a tenth of a busy process.
- * Without calls nothing rests.
+ * each piece of work until the event loop was idle for as long as it was busy. So most calls find
+ * an idle event loop. Where calls fill the rests, a rest ends after 150 ms. Then sending takes about
+ * a tenth of the process. Without calls nothing rests.
  */
 export interface PaceParts {
   /** Grows with every response to a call. */
@@ -20,24 +20,28 @@ export type Pace = () => Promise<void> | undefined;
 // A caller that polls every second is no reason to rest.
 const CALLS_WITHIN_MS = 250;
 const REST_LEAST_MS = 1;
-const REST_MOST_MS = 100;
-const LONGEST_REST = 9;
+const REST_MOST_MS = 150;
 
 export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceParts): Pace {
   let sentBefore = bytesSent();
   let lastCallAt = Number.NEGATIVE_INFINITY;
-  let workedSince = utilization().active;
-  let timesAsLong = 1;
+  let since = utilization();
   let resting: Promise<void> | undefined;
 
-  async function rest(ms: number): Promise<void> {
-    const start = utilization();
-    await sleep(ms);
-    const end = utilization();
-    const active = end.active - start.active;
-    const filled = active / Math.max(active + end.idle - start.idle, REST_LEAST_MS);
-    timesAsLong = 1 + (LONGEST_REST - 1) * Math.min(filled, 1) ** 2;
-    workedSince = end.active;
+  /** By how much longer the event loop was busy than idle since the last rest. */
+  function owedMs(): number {
+    const { active, idle } = utilization();
+    return active - since.active - (idle - since.idle);
+  }
+
+  async function rest(): Promise<void> {
+    let restedMs = 0;
+    for (let ms = owedMs(); ms >= REST_LEAST_MS && restedMs < REST_MOST_MS; ms = owedMs()) {
+      const pauseMs = Math.min(ms, REST_MOST_MS - restedMs);
+      await sleep(pauseMs);
+      restedMs += pauseMs;
+    }
+    since = utilization();
     resting = undefined;
   }
 
@@ -46,14 +50,9 @@ export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceP
     const sent = bytesSent();
     if (sent !== sentBefore) lastCallAt = monotonicMs();
     sentBefore = sent;
-    const { active } = utilization();
-    if (monotonicMs() - lastCallAt > CALLS_WITHIN_MS) {
-      workedSince = active;
-      return undefined;
-    }
-    const ms = Math.min((active - workedSince) * timesAsLong, REST_MOST_MS);
-    if (ms < REST_LEAST_MS) return undefined;
-    resting = rest(ms);
+    const owed = owedMs();
+    if (owed < 0 || monotonicMs() - lastCallAt > CALLS_WITHIN_MS) since = utilization();
+    else if (owed >= REST_LEAST_MS) resting = rest();
     return resting;
   };
 }
