@@ -13,11 +13,12 @@ import { median, quantile, ratios, withSpread } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
- * The console of an account with a million messages. What does a page cost beside that of an account with ten? How long
+ * The console of an account with a million messages. What does a page cost beside that of an account with one page? How long
  * does an act on all messages take? What do clients of the contract notice of open tabs?
  */
 const MESSAGES = numberFrom('MESSAGES', 1_000_000);
-const FEW = 10;
+/** A full page: then both pages have as many rows. */
+const FEW = numberFrom('FEW', 50);
 /** Open tabs, and for how long in all: half of the time is without them. */
 const TABS = numberFrom('TABS', 10);
 const SECONDS = numberFrom('SECONDS', 600);

@@ -91,6 +91,8 @@ export async function createApp(config: Config, deps: AppDependencies) {
     endpoint,
     /** Whether calls of the contract wait in this process. */
     contractLoad: () => server?.load ?? 'free',
+    /** To clients of the contract, by this process. */
+    bytesSent: () => server?.traffic.bytesSent ?? 0,
     /** Starts to serve and returns the URL. With a file, it records every exchange. */
     async start(recordFile?: string): Promise<string> {
       const handler = recording.start(recordFile, handle);

@@ -1,9 +1,11 @@
+import { performance } from 'node:perf_hooks';
 import type { App } from '../app.ts';
 import type { Config } from '../config/settings.ts';
 import { heldReceiptsFor } from '../domain/receipts.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
+import { createPace } from '../gateway/pace.ts';
 import { describeError } from '../server/telemetry/error-redaction.ts';
 import type { Log } from '../server/telemetry/log.ts';
 
@@ -13,19 +15,26 @@ import type { Log } from '../server/telemetry/log.ts';
  * they are switched off.
  */
 export async function startGateway(
-  { database }: Pick<App, 'database'>,
+  { database, bytesSent }: Pick<App, 'database' | 'bytesSent'>,
   config: Config,
   { log, now, sleep }: { readonly log: Log; readonly now: () => number; readonly sleep: (ms: number) => Promise<void> },
 ): Promise<Gateway | undefined> {
   if (!config.dispatcher) return undefined;
   const ofFile = readConnectorFile(config.connectors);
+  const pace = createPace({
+    bytesSent,
+    utilization: () => performance.eventLoopUtilization(),
+    monotonicMs: () => performance.now(),
+    sleep,
+  });
   const gateway = createGateway({
+    pace,
     database,
     now,
     sleep,
     ofFile,
     log,
-    events: createCarrierEvents(database, now, config.region || null),
+    events: createCarrierEvents(database, now, config.region || null, pace),
     onGatewayIds: heldReceiptsFor(now),
     settings: { unsureMs: config.unsureMinutes * 60_000 },
     failed: (thrown) => log.error({ err: describeError(thrown) }, 'messages could not be sent'),

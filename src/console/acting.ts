@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { claimKey, releaseKey, storeAnswer } from '../domain/idempotency.ts';
 import { type Owner, ownerKey } from '../domain/owners.ts';
+import type { Progress } from '../domain/progress.ts';
 import { type Action, type Actor, type Services, scopes } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { type Performed, perform } from '../operator/perform.ts';
@@ -12,6 +13,8 @@ export interface Given {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly upload?: Uint8Array;
+  /** Is told how far it has come. */
+  readonly progress?: Progress;
 }
 
 export interface Acting {
@@ -53,7 +56,8 @@ export function createActing(services: Services, owner: Owner, address: string):
   const actor = actorOf(owner, address);
   const performed = (name: string, given: Given, finish?: Parameters<typeof perform>[4]): Promise<Performed> => {
     const { params = {}, query = {}, body, upload = new Uint8Array() } = given;
-    return perform(services, actionOf(name), { params, query, body, upload }, actor, finish);
+    const told = given.progress ? { ...services, progress: given.progress } : services;
+    return perform(told, actionOf(name), { params, query, body, upload }, actor, finish);
   };
 
   async function claimed(key: string, fingerprint: string) {

@@ -139,3 +139,26 @@ function unshown(character: string): Html {
 /** A number or a name of a sender, which may be missing. */
 export const party = (text: string | null): Html =>
   text === null || text === '' ? html`<span class="quiet">(unknown)</span>` : html`<bdi>${text}</bdi>`;
+
+const BROWSERS: readonly (readonly [RegExp, string])[] = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\b(?:OPR|Opera)\//, 'Opera'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:Headless)?Chrom(?:e|ium)\/|\bCriOS\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+];
+const SYSTEMS: readonly (readonly [RegExp, string])[] = [
+  [/\b(?:iPhone|iPad)\b/, 'iOS'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bLinux\b/, 'Linux'],
+];
+const namedBy = (names: typeof BROWSERS, agent: string): string | undefined =>
+  names.find(([pattern]) => pattern.test(agent))?.[1];
+
+/** A User-Agent in words: `Firefox, Linux`. Another program is named as it names itself. */
+export function browserName(agent: string): string {
+  const found = [namedBy(BROWSERS, agent), namedBy(SYSTEMS, agent)].filter((name) => name !== undefined);
+  return found.length > 0 ? found.join(', ') : agent.slice(0, 40);
+}

@@ -40,27 +40,73 @@ function nextId(at: number): bigint {
   return lastId;
 }
 
-/** Lists entries of one account, or of all for null, the newest first. */
+export interface AuditFilter {
+  readonly account: string | null;
+  /** Part of the name of who did it, in whatever letter case. */
+  readonly actor: string | null;
+  /** Part of the name of the action, in whatever letter case. */
+  readonly action: string | null;
+  readonly from: number | null;
+  /** Entries before this time. */
+  readonly to: number | null;
+}
+export interface FoundEntries {
+  readonly entries: readonly (AuditEntry & { readonly id: bigint })[];
+  /** Where to read on; null at the end. */
+  readonly next: readonly [at: number, id: bigint] | null;
+}
+
+/** No index has the actor or the action. A page reads at most so many entries. */
+export const AUDIT_READ_MAX = 20_000;
+const READ_AT_ONCE = 1_000;
+
+/** Entries that match, the newest first. There may be fewer than `limit` although more follow. */
 export async function auditEntries(
   database: Database,
-  { account, before, limit }: { account: string | null; before: readonly [number, bigint] | null; limit: number },
-): Promise<(AuditEntry & { readonly id: bigint })[]> {
-  const [beforeAt, beforeId] = before ?? [2 ** 53 - 1, LAST_ID];
-  const range = { beforeAt, beforeId, limit };
-  const rows =
-    account === null
-      ? await database.all(sql.auditBefore, range)
-      : await database.all(sql.auditOfAccountBefore, { ...range, name: account });
-  return rows.map((row) => ({
-    id: row.audit_id,
-    at: Number(row.at),
-    actorKind: row.actor_kind,
-    actorName: row.actor_name,
-    tokenId: row.token_id,
-    address: row.address,
-    action: row.action,
-    account: row.account,
-    target: row.target,
-    fields: row.fields === '' ? [] : row.fields.split(','),
-  }));
+  filter: AuditFilter,
+  limit: number,
+  after: readonly [number, bigint] | null,
+): Promise<FoundEntries> {
+  const isSearch = filter.actor !== null || filter.action !== null;
+  const entries: FoundEntries['entries'][number][] = [];
+  let position = after ?? [filter.to ?? 2 ** 53 - 1, filter.to === null ? LAST_ID : 0n];
+  if (filter.to !== null && position[0] >= filter.to) position = [filter.to, 0n];
+  for (let read = 0; read < AUDIT_READ_MAX; ) {
+    const atOnce = isSearch ? READ_AT_ONCE : limit + 1;
+    const [beforeAt, beforeId] = position;
+    const range = { fromAt: filter.from ?? 0, beforeAt, beforeId, limit: atOnce };
+    const rows =
+      filter.account === null
+        ? await database.all(sql.auditBefore, range)
+        : await database.all(sql.auditOfAccountBefore, { ...range, name: filter.account });
+    for (const row of rows) {
+      if (!matches(filter, row)) continue;
+      const last = entries.at(-1);
+      if (last && entries.length === limit) return { entries, next: [last.at, last.id] };
+      entries.push(toEntry(row));
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < atOnce) return { entries, next: null };
+    position = [Number(last.at), last.audit_id];
+    read += rows.length;
+  }
+  return { entries, next: position };
 }
+
+const holds = (text: string, part: string | null): boolean =>
+  part === null || text.toLowerCase().includes(part.toLowerCase());
+const matches = ({ actor, action }: AuditFilter, row: sql.AuditRow): boolean =>
+  holds(row.actor_name, actor) && holds(row.action, action);
+
+const toEntry = (row: sql.AuditRow): AuditEntry & { readonly id: bigint } => ({
+  id: row.audit_id,
+  at: Number(row.at),
+  actorKind: row.actor_kind,
+  actorName: row.actor_name,
+  tokenId: row.token_id,
+  address: row.address,
+  action: row.action,
+  account: row.account,
+  target: row.target,
+  fields: row.fields === '' ? [] : row.fields.split(','),
+});

@@ -15,6 +15,8 @@ export interface UpkeepSettings {
   readonly now: () => number;
   /** After so long without a receipt SUBMITTED becomes UNKNOWN. */
   readonly receiptWaitMs: number;
+  /** RECEIPTS_HELD_MAX where it is not given. */
+  readonly receiptsHeldMax?: number;
   /** Something of one account could not be written. */
   readonly failed?: (thrown: unknown) => void;
 }
@@ -37,7 +39,7 @@ const CLOCKS_APART_MS = 60_000;
 export type CarrierUpkeep = ReturnType<typeof createCarrierUpkeep>;
 
 export function createCarrierUpkeep(database: Database, incoming: Incoming, settings: UpkeepSettings) {
-  const { now, receiptWaitMs } = settings;
+  const { now, receiptWaitMs, receiptsHeldMax = RECEIPTS_HELD_MAX } = settings;
 
   /** Receipts and answers that were written at the same moment do not always see each other. */
   async function matchHeld(): Promise<number> {
@@ -88,6 +90,14 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     }
   }
 
+  async function storeIncomplete(isStopping: () => boolean): Promise<number> {
+    let stored = 0;
+    for (let count = BATCH; count === BATCH && !isStopping(); stored += count) {
+      count = await incoming.storeIncomplete(BATCH);
+    }
+    return stored;
+  }
+
   return {
     /** Undefined where another process has done it just now. */
     async run(isStopping: () => boolean = () => false): Promise<UpkeepCounts | undefined> {
@@ -97,9 +107,9 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
       if (!taken || isStopping()) return undefined;
       const held = await matchHeld();
       await database.run(sql.dropHeld, { before: now() - RECEIPT_HELD_MS });
-      await database.run(sql.dropBeyond, { keep: RECEIPTS_HELD_MAX });
+      await database.run(sql.dropBeyond, { newer: receiptsHeldMax - 1 });
       const silent = await expireSilent(taken.looked_to);
-      const incomplete = await incoming.storeIncomplete(BATCH);
+      const incomplete = await storeIncomplete(isStopping);
       await incoming.forgetOld(BATCH);
       return { held, silent, incomplete };
     },

@@ -71,8 +71,10 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
       const quota = Math.ceil(limit / Math.min(SHARES, accountIds.length));
       const claimed: ClaimedMessage[] = [];
       for (let from = 0; from < accountIds.length && claimed.length < limit; from += SHARES) {
-        const ids = elementsOf(accountIds.slice(from, from + SHARES));
-        for (const account of await queries.all(sql.lockAccounts, { ...parameters, ids })) {
+        const ids = accountIds.slice(from, from + SHARES);
+        const rows = await queries.all(sql.lockAccounts, { ...parameters, ids: elementsOf(ids) });
+        rows.sort((a, b) => ids.indexOf(a.account_id) - ids.indexOf(b.account_id));
+        for (const account of rows) {
           const room = Math.min(quota, limit - claimed.length);
           if (room <= 0) break;
           claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
@@ -103,10 +105,8 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
     /** At most `limit` messages. Empty where nothing is due. */
     async claim(share: ConnectorShare, limit: number): Promise<ClaimedMessage[]> {
       const at = now();
-      const parameters = { connector: share.connector, isDefault: share.isDefault ? 1 : 0, now: at };
-      const due = await database.all(sql.dueAccounts, { ...parameters, limit: ACCOUNTS_MAX });
-      if (due.length === 0) return [];
-      const ids = due.map(({ account_id }) => account_id);
+      const ids = await dueAccounts(database, share, at);
+      if (ids.length === 0) return [];
       try {
         return await claimFrom(ids, share, at, limit);
       } catch (thrown) {
@@ -116,9 +116,12 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
     },
 
     /** When there is work again; null where there is none. */
-    async nextDueAt({ connector, isDefault }: ConnectorShare): Promise<number | null> {
-      const row = await database.first(sql.nextDue, { connector, isDefault: isDefault ? 1 : 0 });
-      return row ? Number(row.next_due_at) : null;
+    async nextDueAt(share: ConnectorShare): Promise<number | null> {
+      const times: number[] = [];
+      for (const level of await levelsOf(database, share)) {
+        for (const row of await database.all(sql.nextDue, level)) times.push(Number(row.next_due_at));
+      }
+      return times.length > 0 ? Math.min(...times) : null;
     },
   };
 }
@@ -127,6 +130,42 @@ const attemptsOf = (claimed: readonly ClaimedMessage[], connector: string, submi
   claimed.flatMap(({ account, id, attempt, parts }) =>
     parts.map(({ number: part, attemptId }) => ({ account, id, attempt, part, attemptId, connector, submittedAt })),
   );
+
+interface Level {
+  readonly key: string;
+  readonly priority: bigint;
+}
+
+/** The priorities of a connector's accounts, the highest first. The default one serves two keys. */
+async function levelsOf(database: Database, { connector, isDefault }: ConnectorShare): Promise<Level[]> {
+  const levels: Level[] = [];
+  for (const key of isDefault ? [connector, ''] : [connector]) {
+    for (const { priority } of await database.all(sql.levels, { key })) levels.push({ key, priority });
+  }
+  return levels.sort((a, b) => Number(b.priority - a.priority));
+}
+
+/**
+ * Accounts with work, in the order in which they are served. Of one priority, those that had
+ * nothing left and those with a backlog take turns. So a single message overtakes the backlogs of
+ * any number of other accounts. No backlog starves either.
+ */
+async function dueAccounts(database: Database, share: ConnectorShare, now: number): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  const byPriority = Map.groupBy(await levelsOf(database, share), ({ priority }) => priority);
+  for (const levels of byPriority.values()) {
+    const lists: bigint[][] = [];
+    for (const level of levels) {
+      const rows = await database.all(sql.dueAccounts, { ...level, now, limit: ACCOUNTS_MAX });
+      for (const own of Map.groupBy(rows, ({ kind }) => kind).values()) lists.push(own.map((row) => row.account_id));
+    }
+    for (let place = 0; lists.some((list) => place < list.length); place++) {
+      for (const list of lists) if (place < list.length) ids.push(list[place] as bigint);
+    }
+    if (ids.length >= ACCOUNTS_MAX) break;
+  }
+  return ids.slice(0, ACCOUNTS_MAX);
+}
 
 async function claimOf(
   queries: Writing,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { conflict, notFound } from '../problem.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/connectors.ts';
@@ -25,6 +26,8 @@ export interface ConnectorRecord {
   readonly lastError: string | null;
   readonly lastErrorAt: number | null;
   readonly updatedAt: number;
+  /** Another one after every change of the configuration, also where two have the same time. */
+  readonly revision: string;
 }
 /** builtin: the loopback of an installation that has configured none. */
 export type ConnectorOrigin = 'api' | 'file' | 'builtin';
@@ -52,7 +55,7 @@ export function createConnectors(database: Database, now: () => number) {
     const { name, kind, config, submissionsMax, ratePerSecond } = given;
     const isDefault = given.isDefault ? 1 : 0;
     const values = { name, kind, config: JSON.stringify(config), origin, isDefault, submissionsMax, ratePerSecond };
-    await queries.run(sql.put, { ...values, updatedAt: now() });
+    await queries.run(sql.put, { ...values, updatedAt: now(), revision: randomBytes(8).toString('hex') });
     if (given.isDefault) await queries.run(sql.onlyDefault, { name });
   }
 
@@ -93,7 +96,11 @@ export function createConnectors(database: Database, now: () => number) {
      */
     async prepare(ofFile: readonly NewConnector[], builtin: NewConnector): Promise<void> {
       const known = await list();
-      for (const connector of ofFile) await put(database, { ...connector, config: {} }, 'file');
+      for (const connector of ofFile) {
+        const given = { ...connector, config: {} };
+        // Unchanged ones stay: each process that starts would make all others start theirs again.
+        if (!known.some((each) => isSame(each, given))) await put(database, given, 'file');
+      }
       const names = new Set(ofFile.map(({ name }) => name));
       for (const { name, origin } of known) {
         if (origin === 'file' && !names.has(name)) await database.run(sql.remove, { name });
@@ -142,6 +149,15 @@ function createConnectorState(database: Database, now: () => number) {
   };
 }
 
+/** What the row of a connector of the file has is as the file has it. */
+const isSame = (known: ConnectorRecord, given: NewConnector): boolean =>
+  known.origin === 'file' &&
+  known.name === given.name &&
+  known.kind === given.kind &&
+  known.isDefault === given.isDefault &&
+  known.submissionsMax === given.submissionsMax &&
+  known.ratePerSecond === given.ratePerSecond;
+
 // More than the slots of one claim: a message of 255 parts at 1 part in a second.
 const FAR_AHEAD_MS = 10 * 60_000;
 
@@ -170,4 +186,6 @@ const toRecord = (row: sql.ConnectorRow): ConnectorRecord => ({
   lastError: row.last_error,
   lastErrorAt: orNull(row.last_error_at),
   updatedAt: Number(row.updated_at),
+  // A node of the version before changes the time alone.
+  revision: `${row.revision ?? ''} ${row.updated_at}`,
 });

@@ -8,6 +8,7 @@ import { addGroup, CONTACT_TEXT_LENGTH_MAX, groupsByName, stored } from './conta
 import { type Contact, toContact } from './contacts.ts';
 import { pages } from './cursor.ts';
 import { takeIds } from './ids.ts';
+import type { Progress } from './progress.ts';
 
 /**
  * Imports contacts from a file. A row matches a contact by number, and by group if it names one.
@@ -49,6 +50,7 @@ export interface ImportOptions {
   /** The group of rows that name none. */
   readonly group: bigint | null;
   readonly region: string | null;
+  readonly progress: Progress;
 }
 
 export const FAULTS_MAX = 1_000;
@@ -78,7 +80,7 @@ export async function importContacts(
   return database.transaction(account, async (queries) => {
     const planned = await plan(queries, account, rows, options);
     if (planned.result.bad > 0 && !options.skipBad) throw refusal(planned.result);
-    await carryOut(queries, account, planned);
+    await carryOut(queries, account, planned, options.progress);
     return planned.result;
   });
 }
@@ -96,7 +98,7 @@ async function plan(
   queries: Queries,
   account: AccountKey,
   rows: readonly ImportRow[],
-  { group, region }: ImportOptions,
+  { group, region, progress }: ImportOptions,
 ): Promise<Plan> {
   if (group !== null && !(await queries.first(listSql.group, { account, group }))) {
     const detail = 'there is no group with this id';
@@ -107,8 +109,9 @@ async function plan(
   const faults: RowFault[] = [];
   let [bad, duplicates] = [0, 0];
   const pause = createPauses(HOLD_MS);
-  for (const row of rows) {
+  for (const [index, row] of rows.entries()) {
     await pause();
+    if (index % PAGE === 0 && index > 0) progress('checked', index, rows.length);
     const found = faultsOf(row, region);
     faults.push(...found);
     if (found.length > 0) {
@@ -215,7 +218,9 @@ async function carryOut(
   queries: Writing,
   account: AccountKey,
   { newGroups, groups, add, change }: Plan,
+  progress: Progress,
 ): Promise<void> {
+  const total = add.length + change.length;
   for (const name of newGroups) groups.set(name, await addGroup(queries, account, name));
   const groupOf = ({ group }: Wanted): bigint | null =>
     typeof group === 'string' ? (groups.get(group) ?? null) : group;
@@ -232,12 +237,14 @@ async function carryOut(
         listSql.addContact,
         page.map((wanted, index) => rowOf(wanted, from + index)),
       );
+      progress('written', from + page.length, total);
       await nextTurn();
     }
   }
   const pause = createPauses(HOLD_MS);
-  for (const { contact, wanted } of change) {
+  for (const [index, { contact, wanted }] of change.entries()) {
     await pause();
+    if (index % PAGE === 0 && index > 0) progress('written', add.length + index, total);
     const { name, surname } = wanted.row;
     const { id, mobile, groupId } = contact;
     const fields = { name: name || contact.name, surname: surname || contact.surname, mobile: mobile ?? '', groupId };

@@ -31,6 +31,8 @@ export type WholeMessage = Omit<ArrivedMessage, 'gatewayId' | 'part'>;
 export const SAME_WITHIN_MS = 10_000;
 /** How long parts wait for the others. */
 export const PARTS_WAIT_MS = 72 * 3_600_000;
+/** Of more messages that are not whole, the oldest are stored as they are. */
+export const INCOMPLETE_MAX = 100_000;
 /** For so long a repeated id of a gateway is recognized. */
 export const ID_KEPT_MS = 30 * 24 * 3_600_000;
 /** A hash of number and text is not needed for longer. */
@@ -68,8 +70,9 @@ export function createIncoming(database: Database, now: () => number, defaultReg
      * Gives up waiting for parts: what came is stored, with a mark where a part is missing. How
      * many messages that were.
      */
-    async storeIncomplete(limit: number): Promise<number> {
-      const old = await database.all(sql.oldGroups, { before: now() - PARTS_WAIT_MS, limit });
+    async storeIncomplete(limit: number, keep = INCOMPLETE_MAX): Promise<number> {
+      const late = await database.all(sql.oldGroups, { before: now() - PARTS_WAIT_MS, limit });
+      const old = late.length > 0 ? late : await database.all(sql.groupsBeyond, { newer: keep - 1, limit });
       for (const { group_hash: hash } of old) {
         await database.transaction(null, async (queries) => {
           const group = await queries.first(sql.takeGroup, { hash });

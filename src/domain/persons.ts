@@ -17,6 +17,7 @@ import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import type { WholeMessage } from './incoming.ts';
 import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import { NO_PROGRESS } from './progress.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
 
 /** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */
@@ -70,6 +71,8 @@ interface Found {
 }
 
 const PAGE = 1_000;
+/** Accounts between two lines of progress. */
+const TOLD_EVERY = 100;
 /** The largest number of each kind in an export, which is built in memory. */
 const EXPORTED_MAX = 10_000;
 
@@ -123,12 +126,17 @@ export function createPersons(database: Database, now: () => number, defaultRegi
     },
 
     /** Erases all data of the person in one transaction. */
-    erase: (number: string, username: string | null): Promise<PersonCounts> => {
+    erase: (number: string, username: string | null, progress = NO_PROGRESS): Promise<PersonCounts> => {
       checkPerson(number, username);
       return database.transaction(null, async (queries) => {
         const counts = nothing();
         const all: Found[] = [];
-        for await (const each of found(queries, number, username)) if (!isEmpty(each) || each.profile) all.push(each);
+        let searched = 0;
+        for await (const each of found(queries, number, username)) {
+          if (!isEmpty(each) || each.profile) all.push(each);
+          searched += 1;
+          if (searched % TOLD_EVERY === 0) progress('searched', searched, null);
+        }
         for (const each of all) {
           add(counts, each);
           if (!isEmpty(each)) counts.creditsReturned += await eraseFrom(queries, each, number, now());

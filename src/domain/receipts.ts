@@ -27,18 +27,26 @@ interface MatchedReceipt extends Pick<NewReceipt, 'status' | 'at' | 'detail'> {
 
 /** Receipts of one transaction: it holds up the calls of its accounts. */
 const BATCH_MAX = 500;
+// 300 receipts took 6 ms on SQLite, and no call is answered meanwhile.
+const MATCHED_AT_ONCE = 50;
 const DETAIL_LENGTH_MAX = 200;
 
 export type Receipts = ReturnType<typeof createReceipts>;
 
 /** Receipts that arrive in one turn of the event loop share a transaction. */
-export function createReceipts(database: Database, now: () => number) {
+export function createReceipts(
+  database: Database,
+  now: () => number,
+  /** Awaited before each transaction: lets calls go first. */
+  pace: () => Promise<void> | undefined = () => undefined,
+) {
   const waiting: { receipt: NewReceipt; resolve: () => void; reject: (thrown: unknown) => void }[] = [];
   let isRunning = false;
 
   async function runAll(): Promise<void> {
     isRunning = true;
     while (waiting.length > 0) {
+      await pace();
       await nextTurn();
       const batch = waiting.splice(0, BATCH_MAX);
       const failures = await applySafely(batch.map(({ receipt }) => receipt));
@@ -98,13 +106,17 @@ async function match(
   queries: Queries,
   batch: readonly NewReceipt[],
 ): Promise<{ matched: ByAccount; unmatched: NewReceipt[] }> {
-  const rows = recordsOf(
-    batch.map(({ connector, attemptId, gatewayId }, place) => [place, connector, attemptId, gatewayId || null]),
-  );
+  const places = batch.map(({ connector, attemptId, gatewayId }, place) => [
+    ...[place, connector, attemptId, gatewayId || null],
+  ]);
   const best = new Map<number, sql.MatchedRow>();
-  for (const row of await queries.all(sql.matched, { rows })) {
-    const known = best.get(Number(row.place));
-    if (!known || isBetter(row, known)) best.set(Number(row.place), row);
+  for (let from = 0; from < places.length; from += MATCHED_AT_ONCE) {
+    if (from > 0) await nextTurn(); // calls are answered in between
+    const rows = recordsOf(places.slice(from, from + MATCHED_AT_ONCE));
+    for (const row of await queries.all(sql.matched, { rows })) {
+      const known = best.get(Number(row.place));
+      if (!known || isBetter(row, known)) best.set(Number(row.place), row);
+    }
   }
   const matched = new Map<bigint, MatchedReceipt[]>();
   for (const [place, { account_id, message_id: messageId, attempt, part }] of [...best].sort(([a], [b]) => a - b)) {

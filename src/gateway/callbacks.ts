@@ -29,7 +29,7 @@ export interface CallbackParts {
 }
 
 interface Known {
-  readonly updatedAt: number;
+  readonly revision: string;
   readonly connector: Connector;
   readonly started: Promise<void>;
 }
@@ -43,9 +43,9 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
   async function connectorOf(name: string): Promise<Connector | undefined> {
     const record = await connectors.show(name).catch(absent);
     const running = record && parts.runningOf?.(name);
-    if (running && running.updatedAt === record.updatedAt) return running.connector;
+    if (running && running.revision === record.revision) return running.connector;
     const before = known.get(name);
-    const isSame = before && before.updatedAt === record?.updatedAt;
+    const isSame = before && before.revision === record?.revision;
     const current = isSame ? before : record && launch(record);
     if (!record) known.delete(name);
     if (before && !isSame) await before.connector.stop();
@@ -58,7 +58,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
     const connector = (parts.create ?? createConnector)(record.name, record.kind, config, { now: parts.now });
     // One that carriers do not call would open connections of its own.
     const started = connector.handle ? connector.start(parts.events) : Promise.resolve();
-    const launched = { updatedAt: record.updatedAt, connector, started };
+    const launched = { revision: record.revision, connector, started };
     known.set(record.name, launched);
     return launched;
   }

@@ -2,6 +2,7 @@ import { createIncoming } from '../domain/incoming.ts';
 import { createReceipts } from '../domain/receipts.ts';
 import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents } from './connector.ts';
+import { NO_PACE, type Pace } from './pace.ts';
 
 /**
  * Where connectors tell what carriers report. Every process that has connectors has its own: what
@@ -11,8 +12,9 @@ export function createCarrierEvents(
   database: Database,
   now: () => number,
   defaultRegion: string | null = null,
+  pace: Pace = NO_PACE,
 ): CarrierEvents {
-  const receipts = createReceipts(database, now);
+  const receipts = createReceipts(database, now, pace);
   const incoming = createIncoming(database, now, defaultRegion);
   return {
     receipt: (receipt) => receipts.receive(receipt),

@@ -1,6 +1,8 @@
 import type { ClaimedMessage, Claiming } from '../domain/claiming.ts';
 import type { ConnectorRecord, Connectors, LastResults } from '../domain/connectors.ts';
+import { createPauses } from '../event-loop.ts';
 import type { Connector, SubmitResult } from './connector.ts';
+import type { Pace } from './pace.ts';
 import type { Settler } from './settler.ts';
 import { NO_ANSWER, outcomeOf, partResults, submissionsOf } from './submissions.ts';
 
@@ -26,6 +28,7 @@ export interface DispatcherParts {
   readonly connectors: Connectors;
   readonly now: () => number;
   readonly random: () => number;
+  readonly pace: Pace;
   readonly settings: DispatcherSettings;
   readonly failed: (thrown: unknown) => void;
   readonly connectorChanged: (name: string, downReason: string | null) => void;
@@ -44,6 +47,8 @@ export interface DispatcherSettings {
 const CLAIM_MAX = 250;
 // Where another process is in the account's transaction, or has just claimed the same.
 const AGAIN_MS = 20;
+// Calls are answered in between.
+const PAUSE_AFTER_MS = 0.5;
 const DOWN_FIRST_MS = 1_000;
 const DOWN_LAST_MS = 30_000;
 
@@ -68,6 +73,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
       let waitMs: number;
       idle.reset();
       try {
+        await parts.pace();
         waitMs = await claims.claim();
         await counts.write(connectors);
       } catch (thrown) {
@@ -131,7 +137,7 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
     const share = { connector: connector.name, isDefault: record().isDefault };
     const claimed = await claiming.claim(share, room);
     if (claimed.length > 0) outage.onTry();
-    submitting.submit(claimed); // before all that may fail: a claimed message that is not submitted is undecided
+    await submitting.submit(claimed); // before all that may fail: a claimed message that is not submitted is undecided
     const { ratePerSecond } = record();
     if (ratePerSecond !== null) {
       const used = claimed.reduce((sum, message) => sum + message.parts.length, 0);
@@ -290,9 +296,11 @@ function createSubmitting(parts: DispatcherParts, { onResult, onSettled }: Submi
   return {
     count: () => underWay.size,
     /** Messages of one claim share a signal: one for each cost as much as the submission. */
-    submit(messages: readonly ClaimedMessage[]): void {
+    async submit(messages: readonly ClaimedMessage[]): Promise<void> {
       const signal = AbortSignal.any([AbortSignal.timeout(settings.submitTimeoutMs), stopped.signal]);
+      const pause = createPauses(PAUSE_AFTER_MS);
       for (const message of messages) {
+        await pause();
         const submitted = submit(message, signal).finally(() => {
           underWay.delete(submitted);
           onSettled();

@@ -7,6 +7,7 @@ import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
 import { type ConnectorDependencies, createConnector } from './kinds.ts';
+import { NO_PACE, type Pace } from './pace.ts';
 import { createSettler, type Settler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 
@@ -18,8 +19,8 @@ export interface Gateway {
   start(): Promise<void>;
   /** Something may be due: messages were accepted or put back. */
   wake(): void;
-  /** A connector that runs in this process, as it was configured at a time. */
-  runningOf(name: string): { readonly updatedAt: number; readonly connector: Connector } | undefined;
+  /** A connector that runs in this process, and the revision of its configuration. */
+  runningOf(name: string): { readonly revision: string; readonly connector: Connector } | undefined;
   /** Claims nothing more, settles what is under way, closes the connectors. */
   stop(): Promise<void>;
 }
@@ -41,6 +42,8 @@ export interface GatewayParts {
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
   readonly random?: () => number;
+  /** Lets calls go first. */
+  readonly pace?: Pace;
   readonly log?: NonNullable<ConnectorDependencies['log']>;
 }
 export interface GatewaySettings extends DispatcherSettings {
@@ -72,10 +75,10 @@ interface Running {
 }
 
 export function createGateway(parts: GatewayParts): Gateway {
-  const { database, now, sleep, failed, ofFile } = parts;
+  const { database, now, sleep, failed, ofFile, pace = NO_PACE } = parts;
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
-  const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed);
+  const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed, pace);
   const running = createRunningConnectors(parts, settings, connectors, settler);
   let timer: NodeJS.Timeout | undefined;
   let following: Promise<void> = Promise.resolve();
@@ -101,7 +104,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     for (const record of records) {
       if (stopping) return;
       const known = running.find(record.name);
-      if (known && known.record.updatedAt === record.updatedAt) known.dispatcher.configure(record);
+      if (known && known.record.revision === record.revision) known.dispatcher.configure(record);
       else {
         if (known) await running.end(known);
         await running.launch(record).catch(failed); // the others go on
@@ -127,7 +130,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     },
     runningOf(name) {
       const found = running.find(name);
-      return found && { updatedAt: found.record.updatedAt, connector: found.connector };
+      return found && { revision: found.record.revision, connector: found.connector };
     },
     async stop() {
       stopping = true;
@@ -169,6 +172,7 @@ function createRunningConnectors(
         connectors,
         now,
         random: parts.random ?? Math.random,
+        pace: parts.pace ?? NO_PACE,
         settings,
         failed,
         connectorChanged: parts.connectorChanged ?? (() => {}),

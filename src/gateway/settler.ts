@@ -1,6 +1,7 @@
 import type { Settlement, Settling } from '../domain/settling.ts';
 import { nextTurn } from '../event-loop.ts';
 import { isUnavailable } from '../problem.ts';
+import { NO_PACE, type Pace } from './pace.ts';
 
 /**
  * Collects what became of submissions and settles it in batches: while one batch is being written,
@@ -34,6 +35,7 @@ export function createSettler(
   settling: Settling,
   sleep: (ms: number) => Promise<void>,
   failed: (thrown: unknown) => void,
+  pace: Pace = NO_PACE,
 ): Settler {
   const waiting: Waiting[] = [];
   /** Accounts that are settled alone. At most as many as submissions are under way. */
@@ -42,6 +44,7 @@ export function createSettler(
 
   async function settleAll(): Promise<void> {
     while (waiting.length > 0) {
+      await pace();
       await nextTurn(); // results of this turn come along
       const batch = waiting.splice(0, BATCH_MAX);
       const thrown = await attempted(() => settling.settle(settlementsOf(batch)));

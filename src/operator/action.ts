@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Progress } from '../domain/progress.ts';
 import type { Database } from '../domain/transactions.ts';
 import type { ProblemKind } from '../problem.ts';
 
@@ -52,6 +53,8 @@ export interface Services {
   readonly tryForMs: number;
   /** After a change is on disk. It wakes the dispatchers of this process. */
   readonly changed: () => void;
+  /** Is told how far long work has come. What it tells may still be rolled back. */
+  readonly progress?: Progress;
   readonly version: string;
   readonly engine: 'sqlite' | 'postgres';
   /** The public URL of the web listener, without a slash at its end. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { accountId } from '../../src/domain/account-records.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { joined } from '../../src/domain/transactions.ts';
@@ -238,6 +239,17 @@ onEveryEngine('acts of the console', (engine) => {
     assert.equal(bad.status, 400);
     assert.match(bad.text, /value="Kept name"/);
     assert.match((await client.post('/console/groups/1/remove')).text, /Its \d+ contacts stay/);
+  });
+
+  test('the import of a long file tells how far it has come', async (t) => {
+    const { client } = await opened(t);
+    const lines = Array.from({ length: 2_500 }, (_, index) => `+2782${5_560_000 + index}`);
+    const kept = gzipSync(['mobile', ...lines].join('\n')).toString('base64');
+    const done = await client.post('/console/import', { kept, act: 'import' });
+    for (const step of ['1,000 of 2,500 rows checked', '2,000 of 2,500 rows written', '2,500 of 2,500 rows written']) {
+      assert.match(done.text, new RegExp(`<li>${step}`));
+    }
+    assert.match(done.text, /Imported: 2,500 contacts added/);
   });
 
   test('a file is checked before it is imported, with proposals for what a spreadsheet broke', async (t) => {

@@ -10,6 +10,14 @@ import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { act, type ConsoleClient, createConsoleClient, signedIn } from './console-client.ts';
 
+const manyAccounts = sql<Record<string, never>>(
+  `insert into account (account_id, username, credits, used_credits, priority, tag, created_at)
+   select n, 'crowd-' || n, 0, 0, 0, 0, 0
+   from (with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 100)
+     select n from numbers) as made`,
+  { affects: 'all' },
+);
+
 /** What operators do in the console. */
 onEveryEngine("the operator's acts", (engine) => {
   async function opened(t: {
@@ -213,10 +221,25 @@ onEveryEngine("the operator's acts", (engine) => {
       (await client.post('/console/retention/person', { ...person, number: '+27825559999' })).text,
       /No account knows/,
     );
+    await api.services.database.run(manyAccounts, {});
     const erased = await client.post('/console/retention/person', { ...person, confirmed: 'yes' });
-    assert.match(erased.text, /Erasing\. Every account.*Erased \d+ entries/s);
+    assert.match(erased.text, /Erasing\. Every account.*<li>100 accounts searched.*Erased \d+ entries/s);
     const found = await act<{ accounts: unknown[] }>(api, 'person show', { params: { number: person.number } });
     assert.deepEqual(found.accounts, []);
+  });
+
+  test('an imported priority that nobody could set kept the settings of an account from being saved', async (t) => {
+    const { api, client } = await opened(t);
+    const here = '/console/accounts/acme';
+    const { text } = await client.get(here);
+    const fields = Object.fromEntries(
+      [...text.matchAll(/<input id="(\w+)" name="\1"[^>]* value="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+    );
+    assert.equal(fields.priority, '5');
+    const saved = await client.post(`${here}/settings`, { ...fields, company: 'Newer', connector: '' });
+    assert.equal(saved.location, `${here}?notice=changed`);
+    const { company, priority } = await act<{ company: string; priority: number }>(api, 'account show', { params });
+    assert.deepEqual([company, priority], ['Newer', 5]);
   });
 
   test('an operator who is disabled is signed out at once; nobody disables themselves by a button', async (t) => {
@@ -251,5 +274,11 @@ onEveryEngine("the operator's acts", (engine) => {
     const csv = await client.get('/console/audit.csv');
     assert.match(csv.headers.get('content-disposition') ?? '', /audit\.csv/);
     assert.match(csv.text, /console operator,ann/);
+    const filtered = await client.get('/console/audit?actor=ann&action=revoke&from=2020-01-01');
+    assert.match(filtered.text, /token revoke/);
+    assert.doesNotMatch(filtered.text, /webhook add/);
+    const filteredCsv = await client.get('/console/audit.csv?actor=ann&action=revoke');
+    assert.equal(filteredCsv.text.trim().split('\n').length, 2);
+    assert.match((await client.get('/console/audit?to=2020-01-01')).text, /Nothing matches/);
   });
 });

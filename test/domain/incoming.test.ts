@@ -2,8 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ArrivedMessage, createIncoming, normalisedSender, PARTS_WAIT_MS } from '../../src/domain/incoming.ts';
+import { ROUTES_MAX } from '../../src/domain/routing.ts';
 import { type ActionBench, openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { sql } from '../support/opened-database.ts';
+
+const fillRoutes = sql<{ count: number }>(
+  `insert into route (name, destination, destination_end, keyword, priority, account_id, updated_at)
+   select 'filling-' || n, cast(n as text), cast(n as text), '', 0, (select min(account_id) from account), 0
+   from (with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < :count)
+     select n from numbers) as made`,
+  { affects: 'none' },
+);
 
 const incomingOf = ({ database, services }: ActionBench) => createIncoming(database, services.now, 'ZA');
 
@@ -183,6 +193,29 @@ onEveryEngine('incoming messages', (engine) => {
     assert.equal(await incoming.storeIncomplete(100), 1);
     assert.equal(await incoming.storeIncomplete(100), 0);
     assert.deepEqual(await textsOf(bench), ['begin [part 2 of 3 is missing]end']);
+  });
+
+  test('of more messages that are not whole than may wait, the oldest are stored as they are', async (t) => {
+    const { bench, route, incoming } = await opened(engine, t);
+    await route('code', { username: 'acme', destination: '31234' });
+    for (let reference = 1; reference <= 4; reference++) {
+      bench.clock.now += 1;
+      await incoming.receive(arrived({ text: `text ${reference}`, part: { reference, total: 2, number: 1 } }));
+    }
+    assert.equal(await incoming.storeIncomplete(100, 4), 0);
+    assert.equal(await incoming.storeIncomplete(100, 3), 1);
+    assert.deepEqual(await textsOf(bench), ['text 1[part 2 of 2 is missing]']);
+  });
+
+  test('a route too many is refused, and one that is there is still replaced', async (t) => {
+    const { bench, route } = await opened(engine, t);
+    await route('first', { username: 'acme', destination: '31234' });
+    await bench.database.run(fillRoutes, { count: ROUTES_MAX - 1 });
+    await assert.rejects(route('one-more', { username: 'acme', destination: '31235' }), {
+      kind: 'conflict',
+      message: /There are 10000 routes/,
+    });
+    await route('first', { username: 'globex', destination: '31234' });
   });
 
   test('a reference that is used again begins another message, and loses no part', async (t) => {

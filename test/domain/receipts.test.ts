@@ -11,6 +11,9 @@ import { MINUTE, message, openSending, START, UNSURE } from '../support/sending.
 const LONG = 'x'.repeat(400); // three parts
 const HOUR = 60 * MINUTE;
 const heldCount = sql<Record<string, never>, { total: bigint }>('select count(*) as total from held_receipt');
+const heldIds = sql<Record<string, never>, { gateway_id: string }>(
+  'select gateway_id from held_receipt order by gateway_id',
+);
 
 async function opened(engine: Engine, t: TestContext) {
   const clock = { now: START };
@@ -225,6 +228,21 @@ onEveryEngine('receipts', (engine) => {
     bench.clock.now += UPKEEP_EVERY_MS;
     await bench.upkeep.run();
     assert.equal(await bench.held(), 0);
+  });
+
+  test('of more unknown receipts than may be held, the oldest are dropped', async (t) => {
+    const bench = await opened(engine, t);
+    for (let number = 1; number <= 5; number++) {
+      bench.clock.now += 1;
+      await bench.receive({ gatewayId: `unknown-${number}` });
+    }
+    const settings = { now: bench.now, receiptWaitMs: 72 * HOUR, receiptsHeldMax: 3 };
+    await createCarrierUpkeep(bench.database, createIncoming(bench.database, bench.now, 'ZA'), settings).run();
+    const held = await bench.database.all(heldIds, {});
+    assert.deepEqual(
+      held.map(({ gateway_id }) => gateway_id),
+      ['unknown-3', 'unknown-4', 'unknown-5'],
+    );
   });
 
   test('a receipt of another connector is not about our submission', async (t) => {

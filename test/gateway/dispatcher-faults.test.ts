@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnectors, type NewConnector } from '../../src/domain/connectors.ts';
 import type { Submission, SubmitResult } from '../../src/gateway/connector.ts';
 import { createDispatcher, type DispatcherParts } from '../../src/gateway/dispatcher.ts';
+import { NO_PACE } from '../../src/gateway/pace.ts';
 import { createSettler } from '../../src/gateway/settler.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, SETTINGS, scripted, until } from '../support/gateway.ts';
@@ -43,6 +44,7 @@ async function opened(
     connectors: { ...connectors, ...faults },
     now: sending.now,
     random: () => 0,
+    pace: NO_PACE,
     settings: SETTINGS,
     failed: () => {},
     connectorChanged: () => {},

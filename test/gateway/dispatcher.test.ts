@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createConnectors } from '../../src/domain/connectors.ts';
 import { FATES } from '../../src/gateway/loopback.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, scripted, until } from '../support/gateway.ts';
@@ -151,5 +152,36 @@ onEveryEngine('dispatcher', (engine) => {
     assert.deepEqual(made, ['loopback', 'second']);
     await assert.rejects(connectors.remove('second'), { kind: 'conflict', message: /1 accounts name/ });
     await assert.rejects(connectors.remove('loopback'), { kind: 'conflict', message: /file/ });
+  });
+
+  test('the second of two changes in one millisecond was not taken over', async (t) => {
+    const made: unknown[] = [];
+    const script = scripted(() => ({ kind: 'accepted', gatewayId: null }));
+    const create: typeof script.create = (name, kind, config, deps) => {
+      if (name === 'second') made.push(config);
+      return script.create?.(name, kind, config, deps) as never;
+    };
+    const { database, gateway } = await openGateway(engine, t, { create });
+    const connectors = createConnectors(database, () => 1_000_000);
+    const second = { ...LOOPBACK, name: 'second', isDefault: false };
+    for (const receiptAfterMs of [1, 2, 3]) {
+      if (receiptAfterMs === 3) await connectors.remove('second');
+      await connectors.put({ ...second, config: { receiptAfterMs } });
+      await until('it is taken over', () => made.length === receiptAfterMs);
+    }
+    assert.deepEqual(
+      made.map((config) => (config as { receiptAfterMs: number }).receiptAfterMs),
+      [1, 2, 3],
+    );
+    assert.ok(gateway.runningOf('second'));
+  });
+
+  test('a process that starts with the same file does not make the others start their connectors again', async (t) => {
+    const { connectors, start } = await openGateway(engine, t);
+    const { revision } = await connectors.show('loopback');
+    const other = start();
+    await other.start();
+    assert.equal((await connectors.show('loopback')).revision, revision);
+    await other.stop();
   });
 });

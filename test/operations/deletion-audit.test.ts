@@ -13,7 +13,8 @@ onEveryEngine('the audit of deletes through the contract', (engine) => {
   });
   after(() => service.stop());
 
-  const entries = () => auditEntries(service.app.database, { account: null, before: null, limit: 100 });
+  const all = { account: null, actor: null, action: null, from: null, to: null };
+  const entries = async () => (await auditEntries(service.app.database, all, 100, null)).entries;
 
   /** The entries that the call adds, as action and target. */
   async function addedBy(group: string, operation: string, args: Arguments): Promise<string[]> {

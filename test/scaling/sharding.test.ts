@@ -39,6 +39,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'connectors.inUse': 'the operator removes a connector that no account names',
   'sending.addHistory': 'all rows of its list belong to the account that it is given',
   'sending.dueAccounts': 'a dispatcher looks for work of any account',
+  'sending.levels': 'a dispatcher looks for work of any account',
   'sending.lockAccounts': 'a dispatcher looks for work of any account',
   'sending.nextDue': 'a dispatcher looks for work of any account',
   'idempotency.answerOf': 'a key belongs to a token',
@@ -47,6 +48,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'idempotency.keep': 'a key belongs to a token',
   'idempotency.release': 'a key belongs to a token',
   'idempotency.takeOver': 'a key belongs to a token',
+  'incoming.groupsBeyond': 'what carriers bring belongs to no account yet',
   'incoming.addOnce': 'what carriers bring belongs to no account yet',
   'incoming.addOnceWithin': 'what carriers bring belongs to no account yet',
   'incoming.addUnrouted': 'what carriers bring belongs to no account yet',
@@ -196,6 +198,8 @@ const EVERYWHERE = [
 const SEARCHED = [
   'attempt: index (attempt_id)',
   'attempt: index (connector, gateway_id)',
+  'dispatch_account: index (connector_key, priority, next_due_at, account_id)',
+  'dispatch_account: index (connector_key, priority, served_at, account_id)',
   'dispatch_account: index (next_due_at)',
   'migration_write: index (key_name, due_at)',
 ];

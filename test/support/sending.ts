@@ -16,6 +16,10 @@ const idOf = sql<{ username: string }, { account_id: bigint }>(
   'select account_id from account where username = :username',
 );
 
+const nameOf = sql<{ account: bigint }, { username: string }>(
+  'select username from account where account_id = :account',
+);
+
 export const START = Date.UTC(2026, 10, 17, 12);
 export const MINUTE = 60_000;
 export const LEASE = 2 * MINUTE;
@@ -61,7 +65,7 @@ export async function openSending(engine: Engine, t: TestContext, onGatewayIds?:
       return (await database.first(idOf, { username }))?.account_id as bigint;
     },
     change: (account: bigint, change: Parameters<typeof changeRecord>[3]) =>
-      changeRecord(database, account, `sender-${account}`, change),
+      database.first(nameOf, { account }).then((row) => changeRecord(database, account, row?.username ?? '', change)),
     accept: (account: bigint, given = message(), settings: Partial<Parameters<typeof accepting.accept>[1]> = {}) =>
       accepting.accept(account, { region: 'ZA', timeZone: null, quietHours: null, ...settings }, given),
     claim: (limit = 100, connector = 'loopback') =>

@@ -5,7 +5,7 @@ import { field, hidden, noticeOf, problemNote, refusalOf, screen, table } from '
 import { sessionCookie } from '../session.ts';
 import { texts } from '../texts/access.ts';
 import { get, noticed, page, post, redirect, type View, type Visit } from '../visit.ts';
-import { time } from '../words.ts';
+import { browserName, time } from '../words.ts';
 
 /** Password, second step and sessions of whoever is signed in. */
 
@@ -34,8 +34,8 @@ export async function ownAccess(visit: Visit): Promise<Html> {
     cells: [
       time(each.createdAt, zone),
       time(each.seenAt, zone),
-      html`${each.address}`,
-      html`${each.agent.slice(0, 80)}`,
+      html`<span class="whole">${each.address}</span>`,
+      html`<span title="${each.agent.slice(0, 200)}">${browserName(each.agent)}</span>`,
       each.id === session.id
         ? html`<span class="quiet">${texts.thisSession}</span>`
         : html`<form method="post" action="/console/access/sessions">${hidden({ session: each.id.toString() })}<button aria-label="${texts.endSession} ${each.address}">${texts.endSession}</button></form>`,

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { asking, field, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
+import { asking, field, noticeOf, problemNote, refusalOf, screen, select } from '../lists.ts';
 import { texts } from '../texts/accounts.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
@@ -28,14 +28,13 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const { act, form, zone } = visit;
   const account = await act.run<AccountOutput>('account show', { params: paramsOf(visit) });
   const here = addressOf(visit);
-  const inputs = FIELDS.map(([name, label]) =>
-    field({
-      name,
-      label,
-      value: problem && form.has(name) ? form.text(name) : fieldValue(account, name),
-      lengthMax: 1_000,
-    }),
-  );
+  const connectors = (await act.run<{ items: { name: string }[] }>('connector list')).items.map(({ name }) => name);
+  const inputs = FIELDS.map(([name, label]) => {
+    const value = problem && form.has(name) ? form.text(name) : fieldValue(account, name);
+    if (name !== 'connector') return field({ name, label, value, lengthMax: 1_000 });
+    const names = value === '' || connectors.includes(value) ? connectors : [...connectors, value];
+    return select({ name, label, value, choices: [['', texts.usual], ...names.map((each) => [each, each] as const)] });
+  });
   const isEnabled = account.state === 'enabled';
   const main = html`<h1>${account.username}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}
 <p><span class="${isEnabled ? 'good' : 'bad'}">${texts.stateWords[account.state] ?? ''}</span> · ${texts.since} ${time(account.createdAt, zone)} · ${texts.lastLogin} ${time(account.lastLoginAt, zone)}</p>
@@ -70,9 +69,12 @@ const acting =
 
 const save = acting(async (visit) => {
   const { act, form } = visit;
+  const account = await act.run<AccountOutput>('account show', { params: paramsOf(visit) });
   const body: Record<string, unknown> = {};
   for (const [name] of FIELDS) {
     const value = form.text(name);
+    // An imported value may be one that nobody could set. It stays, unless somebody changes it.
+    if (value === fieldValue(account, name)) continue;
     if (name === 'allowedNetworks')
       body[name] = value
         .split(',')
@@ -81,7 +83,7 @@ const save = acting(async (visit) => {
     else if (name === 'priority') body[name] = value === '' ? 0 : Number(value);
     else body[name] = value === '' ? null : value;
   }
-  await act.run('account change', { params: paramsOf(visit), body });
+  if (Object.keys(body).length > 0) await act.run('account change', { params: paramsOf(visit), body });
   return noticed(addressOf(visit), 'changed');
 });
 

@@ -1,11 +1,11 @@
 import { html } from '../../html.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
-import { field, filters, listOf, pagerOf } from '../lists.ts';
-import { PAGE_ROWS } from '../scan.ts';
+import { addressWith, filterField, filters, isFilteredBy, listOf, pagerOf } from '../lists.ts';
+import { PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
 import { texts } from '../texts/audit.ts';
 import { texts as listTexts } from '../texts/lists.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
-import { time } from '../words.ts';
+import { instantOf, time } from '../words.ts';
 
 /** Who changed what, when and from where. */
 interface EntryOutput {
@@ -25,12 +25,26 @@ interface AuditPage {
 
 const EXPORTED_AT_ONCE = 500;
 
-const pageOf = ({ act, query }: Visit, limit: number, after: string | null): Promise<AuditPage> => {
-  const account = query.get('account')?.trim();
-  return act.run<AuditPage>('audit list', {
-    query: { limit: String(limit), ...(account ? { account } : {}), ...(after ? { after } : {}) },
+const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;
+const DAY_MS = 24 * 3_600_000;
+
+/** The days of the filter as times: from the beginning of the first to the end of the last one. */
+function filterOf({ query, zone }: Visit): Record<string, string> {
+  const [from, to] = [instantOf(query.get('from') ?? '', zone), instantOf(query.get('to') ?? '', zone)];
+  const given = {
+    account: query.get('account')?.trim() ?? '',
+    actor: query.get('actor')?.trim() ?? '',
+    action: query.get('action')?.trim() ?? '',
+    from: from === null ? '' : new Date(from).toISOString(),
+    to: to === null ? '' : new Date(to + DAY_MS).toISOString(),
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
+}
+
+const pageOf = (visit: Visit, limit: number, after: string | null): Promise<AuditPage> =>
+  visit.act.run<AuditPage>('audit list', {
+    query: { ...filterOf(visit), limit: String(limit), ...(after ? { after } : {}) },
   });
-};
 
 const show = async (visit: Visit): Promise<View> => {
   const { query, zone } = visit;
@@ -46,13 +60,18 @@ const show = async (visit: Visit): Promise<View> => {
       html`${entry.fields.join(', ')}`,
     ],
   }));
-  const list = listOf(texts, rows);
+  const list = listOf(texts, rows, isFilteredBy(visit, ...FIELDS));
   const filter = filters(visit, [
-    field({ isFilter: true, name: 'account', label: texts.account, value: query.get('account') ?? '', lengthMax: 200 }),
+    filterField(visit, 'account', texts.account),
+    filterField(visit, 'actor', texts.actor),
+    filterField(visit, 'action', texts.action),
+    filterField(visit, 'from', texts.from, 'date'),
+    filterField(visit, 'to', texts.to, 'date'),
   ]);
-  const account = query.get('account')?.trim() ?? '';
-  const csv = `/console/audit.csv${account === '' ? '' : `?${new URLSearchParams({ account }).toString()}`}`;
-  const main = html`<h1>${texts.title}</h1>${filter}${list}${pagerOf(visit, next)}<p><a href="${csv}">${listTexts.download}</a></p>`;
+  const csv = addressWith({ path: '/console/audit.csv', query }, { after: null });
+  // Fewer than a page, and more to read: a search has come so far.
+  const searched = next !== null && rows.length < PAGE_ROWS ? SEARCHED_ROWS_MAX : null;
+  const main = html`<h1>${texts.title}</h1>${filter}${list}${pagerOf(visit, next, searched)}<p><a href="${csv}">${listTexts.download}</a></p>`;
   return page(texts.title, main, { current: 'audit' });
 };
 

@@ -13,6 +13,10 @@ import { grouped, time } from '../words.ts';
 /** How a movement changes what is free. */
 const changeOf = ({ from, to, amount }: Movement): bigint => (to === 'free' ? amount : from === 'free' ? -amount : 0n);
 
+/** An account that was taken over begins with credits that are held or used already. */
+const kindOf = ({ kind, to }: Movement): string =>
+  (kind === 'grant' ? texts.begunWith[to] : undefined) ?? texts.kinds[kind] ?? kind;
+
 const signed = (amount: bigint): string => (amount > 0n ? `+${grouped(amount)}` : grouped(amount));
 
 /** The address has the balance at the newest row of its page, so a page reads only its rows. */
@@ -57,7 +61,7 @@ const show = async (visit: Visit): Promise<View> => {
     key: movement.id.toString(),
     cells: [
       time(movement.at, zone),
-      html`${texts.kinds[movement.kind] ?? movement.kind} <span class="quiet">${grouped(movement.amount)}</span>`,
+      html`${kindOf(movement)} <span class="quiet">${grouped(movement.amount)}</span>`,
       html`${signed(changeOf(movement))}`,
       html`${after === null ? '–' : grouped(after)}`,
       html`${movement.reason ?? ''} ${movement.reference ?? ''} ${movement.messageId === null ? '' : html`<a href="${base}/messages/${movement.messageId.toString()}">${texts.message(movement.messageId.toString())}</a>`}`,

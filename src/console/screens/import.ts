@@ -3,6 +3,7 @@ import { type Html, html } from '../../html.ts';
 import { Problem, toProblem } from '../../problem.ts';
 import { CSV_BYTES_MAX, readHeader } from '../../transfer/csv.ts';
 import { hidden, problemNote, refusalOf, screen, select, table } from '../lists.ts';
+import { reporting } from '../progress.ts';
 import { texts } from '../texts/import.ts';
 import { get, post, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
@@ -150,7 +151,9 @@ async function* importing(visit: Visit, upload: Uint8Array): AsyncGenerator<Html
   yield html`<h1>${texts.title}</h1><p role="status">${texts.importing}</p>`;
   try {
     const given = { params: { username: account.username }, query: queryOf(visit, false), upload };
-    const { added, changed, bad } = await act.run<ImportOutput>('contact import', given);
+    const { added, changed, bad } = yield* reporting((progress) =>
+      act.run<ImportOutput>('contact import', { ...given, progress }),
+    );
     yield html`<p class="note done" role="status">${texts.done(added, changed, bad)}</p>`;
   } catch (thrown) {
     yield problemNote(toProblem(thrown, ''));

@@ -31,6 +31,10 @@ async function failedToday({ domain, account, zone, now }: Visit) {
 }
 const UNUSED_SENT = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
 
+/** A long number breaks after a comma. */
+const breakable = (count: string) =>
+  count.split(',').map((part, index) => html`${index > 0 ? html`,<wbr>` : ''}${part}`);
+
 async function tiles(visit: Visit) {
   const { domain, account, base, now } = visit;
   const unread = await domain.inbox.countUnread(account.id);
@@ -40,7 +44,7 @@ async function tiles(visit: Visit) {
   );
   const { free, held } = await domain.ledger.balances(account.id);
   const tile = (key: string, count: string, name: string, href: string) =>
-    html`<li data-key="${key}"><a href="${href}"><strong>${count}</strong>${name}</a></li>`;
+    html`<li data-key="${key}"><a href="${href}"><strong>${breakable(count)}</strong>${name}</a></li>`;
   const atLeast = (count: number) => `${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
   return html`${tile('unread', grouped(unread), texts.unread, `${base}/inbox?state=unread`)}
 ${tile('failed', `${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`, texts.failed, `${base}/sent?state=failed`)}

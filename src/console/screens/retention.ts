@@ -2,6 +2,7 @@ import { RETENTION_KINDS } from '../../domain/retention.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem, toProblem } from '../../problem.ts';
 import { asking, field, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
+import { reporting } from '../progress.ts';
 import { texts } from '../texts/retention.ts';
 import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
@@ -106,7 +107,7 @@ async function* erasing({ act }: Visit, number: string, query: Record<string, st
   yield html`<h1>${texts.person}</h1><p role="status">${texts.erasing}</p>`;
   try {
     const given = { params: { number }, query: { dry_run: 'false', ...query } };
-    const counts = await act.run<CountsOutput>('person erase', given);
+    const counts = yield* reporting((progress) => act.run<CountsOutput>('person erase', { ...given, progress }));
     yield html`<p class="note done" role="status">${texts.erased(rowsOf(counts))}</p>`;
   } catch (thrown) {
     yield problemNote(toProblem(thrown, ''));

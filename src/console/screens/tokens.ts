@@ -53,7 +53,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const list = listOf(texts, rows);
   const choices = scopes.map(
     (scope) =>
-      html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${scope}</label>`,
+      html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${texts.scopeWords[scope] ?? scope} <span class="quiet">${scope}</span></label>`,
   );
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100 })}

@@ -50,7 +50,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       party(destination),
       messageText(text, 200),
       html`${connector}`,
-      html`<form method="post" action="${HERE}"><label for="to-${id}">${texts.assign}</label><input id="to-${id}" name="username" required maxlength="200">${hidden({ id })}
+      html`<form method="post" action="${HERE}" class="row-form"><label for="to-${id}">${texts.assign}</label><input id="to-${id}" name="username" required maxlength="200">${hidden({ id })}
 <button name="act" value="assign">${texts.assignSubmit}</button></form><form method="post" action="${HERE}">${hidden({ id })}<button name="act" value="remove" class="danger" aria-label="${texts.remove} ${id}">${texts.remove}</button></form>`,
     ],
   }));

@@ -60,7 +60,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const list = listOf(texts, rows);
   const choices = EVENT_TYPES.map(
     (event) =>
-      html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${event}</label>`,
+      html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${texts.eventWords[event] ?? event} <span class="quiet">${event}</span></label>`,
   );
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'url', label: texts.url, type: 'url', value: form.text('url'), isRequired: true, lengthMax: 2_000 })}

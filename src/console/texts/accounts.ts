@@ -42,6 +42,7 @@ export const texts = {
     priority: 'Priority, 0 to 3',
     connector: 'Connector',
   },
+  usual: 'the default one',
   save: 'Save',
   link: 'Sign-in link',
   linkLead: 'A link with which the holder signs in once, within 24 hours. It makes the link before void.',

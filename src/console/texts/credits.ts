@@ -13,6 +13,7 @@ export const texts = {
     capture: 'Used for a message',
     adjust: 'Corrected',
   } as Readonly<Record<string, string>>,
+  begunWith: { held: 'Held from the beginning', used: 'Used before' } as Readonly<Record<string, string>>,
   kind: 'Show',
   allKinds: 'everything',
   message: (id: string) => `message ${id}`,

@@ -23,6 +23,10 @@ export const texts = {
     count === 1 ? 'One of them was gone already.' : `${grouped(count)} of them were gone already.`,
   progress: (done: number, total: number | null) =>
     total === null ? `${grouped(done)} done …` : `${grouped(done)} of ${grouped(total)} done …`,
+  step: (step: 'checked' | 'written' | 'searched', done: number, total: number | null) => {
+    if (step === 'searched') return `${counted(done, 'account')} searched …`;
+    return `${grouped(done)} of ${counted(total ?? done, 'row')} ${step} …`;
+  },
   progressStop: 'Leave this page to stop. What is done stays done.',
   progressDone: (done: number) => `Finished: ${counted(done, 'entry', 'entries')}.`,
   progressFailed: (message: string) => `It stopped: ${message}`,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type ContactImport, FAULTS_MAX, importContacts } from '../../domain/contact-import.ts';
 import type { Contact } from '../../domain/contacts.ts';
+import { NO_PROGRESS } from '../../domain/progress.ts';
 import { contactsCsv, inboxCsv, readContactRows, sentCsv } from '../../transfer/contact-csv.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { type Action, accountAction, downloadAction } from '../action.ts';
@@ -97,7 +98,7 @@ const importAction = accountAction({
   run: async (services, { query: { dry_run: dryRun, skip_bad: skipBad, group = null, columns = null }, upload }) => {
     const rows = await readContactRows(upload, columns);
     const region = await domainOf(services).region(services.account.id);
-    const options = { dryRun, skipBad, group, region };
+    const options = { dryRun, skipBad, group, region, progress: services.progress ?? NO_PROGRESS };
     return shown(await importContacts(services.database, services.account.id, rows, options), dryRun);
   },
 });

@@ -172,7 +172,10 @@ const erase = action({
   command: { say: said },
   run: async (services, { params: { number }, query: { account: only = null, dry_run: dryRun } }) => {
     const { persons } = domainOf(services);
-    return shownCounts(dryRun ? await persons.count(number, only) : await persons.erase(number, only), dryRun);
+    return shownCounts(
+      dryRun ? await persons.count(number, only) : await persons.erase(number, only, services.progress),
+      dryRun,
+    );
   },
 });
 

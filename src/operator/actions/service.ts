@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { auditEntries } from '../../domain/audit.ts';
 import { readSendingTotals, sendingFaults } from '../../domain/sending-totals.ts';
 import { readStatus } from '../../domain/totals.ts';
-import { type Action, action, listAction, pageOf } from '../action.ts';
+import { type Action, action, listAction } from '../action.ts';
 import { id, instant, username } from '../schemas.ts';
 
 /** About the service as a whole: its audit, its state, its description. */
+
+const part = z.string().min(1).max(200);
 
 const audit = listAction({
   name: 'audit list',
@@ -13,8 +15,14 @@ const audit = listAction({
   path: '/audit',
   summary: 'List changes by operators and deletes by clients, the newest first.',
   description:
-    'The audit has who, when, from where, what and on what; never a secret, and never the text of a message.',
-  query: z.strictObject({ account: username.optional().describe('Only changes of this account.') }),
+    'The audit has who, when, from where, what and on what; never a secret, and never the text of a message. A search for an actor or an action reads 20,000 entries for a page, so a page may have few items although `next` is there.',
+  query: z.strictObject({
+    account: username.optional().describe('Only changes of this account.'),
+    actor: part.optional().describe('Part of the name of who did it.'),
+    action: part.optional().describe('Part of the name of the action, such as `delete`.'),
+    from: instant.optional().describe('Not before this time.'),
+    to: instant.optional().describe('Before this time.'),
+  }),
   item: z.strictObject({
     id,
     at: instant,
@@ -54,13 +62,12 @@ const audit = listAction({
   },
   command: { columns: ['at', 'actorKind', 'actorName', 'address', 'action', 'target', 'fields'] },
   run: async ({ database }, { query, page: { after, limit } }) => {
-    const rows = await auditEntries(database, { account: query.account ?? null, before: after, limit: limit + 1 });
-    return pageOf(
-      rows,
-      limit,
-      ({ fields, ...entry }) => ({ ...entry, fields: [...fields] }),
-      (entry): [number, bigint] => [entry.at, entry.id],
-    );
+    const { account = null, actor = null, action: done = null, from = null, to = null } = query;
+    const { entries, next } = await auditEntries(database, { account, actor, action: done, from, to }, limit, after);
+    return {
+      items: entries.map(({ fields, ...entry }) => ({ ...entry, fields: [...fields] })),
+      next: next && ([...next] as [number, bigint]),
+    };
   },
 });
 

@@ -2,6 +2,7 @@ import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { type Dialect, render, statement } from '../statement.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
+import { dispatchOrder, postgresDispatchOrder, sqliteDispatchOrder } from './dispatch-order.ts';
 import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { migratedAccountTables } from './migrated-accounts.ts';
@@ -172,6 +173,12 @@ export const migrations: readonly Migration[] = [
       alter table carrier_connector add column last_error text;
       alter table carrier_connector add column last_error_at bigint;
     `,
+  },
+  {
+    version: 19,
+    name: 'order of accounts that send',
+    sql: dispatchOrder,
+    own: { sqlite: sqliteDispatchOrder, postgres: postgresDispatchOrder },
   },
 ];
 

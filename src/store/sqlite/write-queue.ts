@@ -52,8 +52,8 @@ const BATCH_MAX = 256;
 const GATHER_TURNS_MAX = 8;
 // A turn of an overloaded process takes longer: a commit does not wait for that.
 const GATHER_MS_MAX = 25;
-// About the time of 50 calls.
-const PAUSE_AFTER_MS = 2;
+// About the time of ten calls, and of one statement for the messages of a claim.
+const PAUSE_AFTER_MS = 0.5;
 // Another process may hold the write lock: an import of a large account takes a few seconds.
 const LOCK_WAIT_MS = 5_000;
 const LOCK_RETRY_MS = 5;

@@ -44,6 +44,7 @@ export const addDeletion = statement<DeletionValues & { account: AccountKey }>(
   { affects: 'none' },
 );
 interface Before {
+  fromAt: number;
   beforeAt: number;
   beforeId: bigint;
   limit: number;
@@ -51,11 +52,11 @@ interface Before {
 /** Newest first. */
 export const auditBefore = statement<Before, AuditRow>(
   'audit.before',
-  `select ${columns} from audit where (at, audit_id) < (:beforeAt, :beforeId)
+  `select ${columns} from audit where at >= :fromAt and (at, audit_id) < (:beforeAt, :beforeId)
    order by at desc, audit_id desc {limit :limit}`,
 );
 export const auditOfAccountBefore = statement<Before & { name: string }, AuditRow>(
   'audit.ofAccountBefore',
-  `select ${columns} from audit where account = :name and (at, audit_id) < (:beforeAt, :beforeId)
+  `select ${columns} from audit where account = :name and at >= :fromAt and (at, audit_id) < (:beforeAt, :beforeId)
    order by at desc, audit_id desc {limit :limit}`,
 );

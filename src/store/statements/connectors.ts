@@ -20,11 +20,12 @@ export interface ConnectorRow {
   last_error: string | null;
   last_error_at: bigint | null;
   updated_at: bigint;
+  revision: string | null;
 }
 type One = { name: string };
 
 const columns = `name, kind, config, origin, is_default, submissions_max, rate_per_second, paused_at, down_since, down_reason,
-  accepted, temporary, permanent, unsure, last_accepted_at, last_error, last_error_at, updated_at`;
+  accepted, temporary, permanent, unsure, last_accepted_at, last_error, last_error_at, updated_at, revision`;
 const affects = 'none';
 
 export const all = statement<Record<string, never>, ConnectorRow>(
@@ -45,14 +46,16 @@ export const put = statement<
     submissionsMax: number;
     ratePerSecond: number | null;
     updatedAt: number;
+    revision: string;
   }
 >(
   'connectors.put',
-  `insert into carrier_connector (name, kind, config, origin, is_default, submissions_max, rate_per_second, updated_at)
-   values (:name, :kind, :config, :origin, :isDefault, :submissionsMax, :ratePerSecond, :updatedAt)
+  `insert into carrier_connector (name, kind, config, origin, is_default, submissions_max, rate_per_second, updated_at, revision)
+   values (:name, :kind, :config, :origin, :isDefault, :submissionsMax, :ratePerSecond, :updatedAt, :revision)
    on conflict (name) do update set kind = excluded.kind, config = excluded.config, origin = excluded.origin,
      is_default = excluded.is_default, submissions_max = excluded.submissions_max,
-     rate_per_second = excluded.rate_per_second, updated_at = excluded.updated_at`,
+     rate_per_second = excluded.rate_per_second, updated_at = excluded.updated_at,
+     revision = excluded.revision`,
   { affects },
 );
 export const onlyDefault = statement<One>(

@@ -72,6 +72,12 @@ export const oldGroups = statement<{ before: number; limit: number }, { group_ha
   'incoming.oldGroups',
   'select group_hash from held_incoming where held_at < :before order by held_at {limit :limit}',
 );
+/** All but the newest, up to the one with so many newer ones, and those of its millisecond. */
+export const groupsBeyond = statement<{ newer: number; limit: number }, { group_hash: string }>(
+  'incoming.groupsBeyond',
+  `select group_hash from held_incoming where held_at <
+     (select held_at from held_incoming order by held_at desc limit 1 offset :newer) order by held_at {limit :limit}`,
+);
 /** In pages: the groups after `after`. */
 export const groupsAfter = statement<{ after: string; limit: number }, HeldIncomingRow>(
   'incoming.groupsAfter',

@@ -120,11 +120,11 @@ export const dropHeld = statement<{ before: number }>(
   'delete from held_receipt where held_at < :before',
   { affects: 'none' },
 );
-/** All but the newest `keep`, and those of the same millisecond. */
-export const dropBeyond = statement<{ keep: number }>(
+/** All but the newest, up to the one with so many newer ones, and those of its millisecond. */
+export const dropBeyond = statement<{ newer: number }>(
   'receipts.dropBeyond',
   `delete from held_receipt where held_at <
-     (select held_at from held_receipt order by held_at desc limit 1 offset :keep)`,
+     (select held_at from held_receipt order by held_at desc limit 1 offset :newer)`,
   { affects: 'none' },
 );
 

@@ -32,23 +32,50 @@ type Some = { account: AccountKey; ids: string };
 
 const columns =
   'message_id, state, due_at, is_scheduled, held, parts, sender, not_after, expires_at, attempts, fence, connector, reason';
-const due = `from dispatch_account join account on account.account_id = dispatch_account.account_id
-   where account.disabled_at is null
-     and (account.connector = :connector or (account.connector is null and :isDefault = 1))`;
-const dueColumns =
-  'select dispatch_account.account_id, account.priority, account.time_zone, account.quiet_hours, account.unsure_policy';
+type Queue = { key: string };
+type Level = Queue & { priority: bigint };
+const RESTED = 'served_at < next_due_at';
+const BACKLOG = 'served_at >= next_due_at';
 
-/** A time ahead is of a clock that was put back since: it must not keep an account back. */
-const order = `order by account.priority desc, case when served_at > :now then 0 else served_at end, dispatch_account.account_id`;
-
-/** Accounts with work, in the order in which they are served. */
-export const dueAccounts = statement<
-  { connector: string; isDefault: number; now: number; limit: number },
-  DueAccountRow
->(
+/**
+ * Looks for the next lower priority by the index, once for each. `key` is the name of a connector,
+ * or empty for the default one.
+ */
+const levelsOf = (name: string, condition: string) => {
+  const highest = `select max(priority) from dispatch_account where connector_key = :key and ${condition}`;
+  return `${name}(priority) as (${highest} union all
+    select (${highest} and priority < ${name}.priority) from ${name} where ${name}.priority is not null)`;
+};
+/** Priorities of accounts that have sent, the highest first. */
+export const levels = statement<Queue, { priority: bigint }>(
+  'sending.levels',
+  `select priority from (with recursive ${levelsOf('rested', RESTED)}, ${levelsOf('backlog', BACKLOG)}
+     select priority from rested union select priority from backlog) as level
+   where priority is not null order by priority desc`,
+);
+const ofLevel = 'dispatch_account where connector_key = :key and priority = :priority';
+/**
+ * Accounts of one priority with work, of three kinds. 1: the time when they
+ * were served is ahead, because the clock was put back. 2: nothing was left when they were served.
+ * 3: messages were left; those that were served first come first.
+ */
+export const dueAccounts = statement<Level & { now: number; limit: number }, { account_id: bigint; kind: bigint }>(
   'sending.dueAccounts',
-  `${dueColumns} ${due} and next_due_at <= :now
-   ${order} {limit :limit}`,
+  `select account_id, kind from (select account_id, cast(1 as bigint) as kind, served_at as position from ${ofLevel}
+       and ${BACKLOG} and served_at > :now and next_due_at <= :now order by served_at, account_id {limit :limit}) as ahead
+   union all
+   select account_id, kind from (select account_id, cast(2 as bigint) as kind, next_due_at as position from ${ofLevel}
+       and ${RESTED} and next_due_at <= :now order by next_due_at, account_id {limit :limit}) as rested
+   union all
+   select account_id, kind from (select account_id, cast(3 as bigint) as kind, served_at as position from ${ofLevel}
+       and ${BACKLOG} and served_at <= :now order by served_at, account_id {limit :limit}) as backlog`,
+);
+/** The first of each order: of the backlog one that is past, not always the least time. */
+export const nextDue = statement<Level, { next_due_at: bigint }>(
+  'sending.nextDue',
+  `select next_due_at from (select next_due_at from ${ofLevel} and ${RESTED} order by next_due_at {limit 1}) as rested
+   union all
+   select next_due_at from (select next_due_at from ${ofLevel} and ${BACKLOG} order by served_at {limit 1}) as backlog`,
 );
 /** Those of `ids` that still have work and that no other transaction is in. */
 export const lockAccounts = statement<
@@ -56,12 +83,12 @@ export const lockAccounts = statement<
   DueAccountRow
 >(
   'sending.lockAccounts',
-  `${dueColumns} ${due} and next_due_at <= :now and account.account_id {among :ids}
-   ${order} {locknew account}`,
-);
-export const nextDue = statement<{ connector: string; isDefault: number }, { next_due_at: bigint }>(
-  'sending.nextDue',
-  `select next_due_at ${due} order by next_due_at {limit 1}`,
+  `select dispatch_account.account_id, account.priority, time_zone, quiet_hours, unsure_policy
+   from dispatch_account join account on account.account_id = dispatch_account.account_id
+   where account.disabled_at is null
+     and (account.connector = :connector or (account.connector is null and :isDefault = 1))
+     and next_due_at <= :now and dispatch_account.account_id {among :ids}
+   {locknew account}`,
 );
 
 /** Nobody sees a claim, so no cached answer changes. */

@@ -38,8 +38,12 @@ describe('query plans of what carriers bring, on the embedded database', () => {
         .prepare(`explain query plan ${render(text, parameters, sqliteDialect)}`)
         .all()
         .map(({ detail }) => String(detail));
+      const ownRows = plan.map((step) => /^(?:CO-ROUTINE|MATERIALIZE) (\w+)$/.exec(step)?.[1]);
       const scans = plan.filter(
-        (step) => /^SCAN /.test(step) && !/json_each|CONSTANT ROW|USING (COVERING )?INDEX/.test(step),
+        (step) =>
+          /^SCAN /.test(step) &&
+          !/json_each|CONSTANT ROW|USING (COVERING )?INDEX/.test(step) &&
+          !ownRows.includes(step.slice('SCAN '.length)),
       );
       assert.deepEqual(scans, [], plan.join('\n'));
     });

@@ -1,0 +1,60 @@
+/**
+ * Sending shares the event loop with the calls of the contract. While calls come, it rests after
+ * each piece of work until the event loop was idle for as long as it was busy. So most calls find
+ * an idle event loop. Where calls fill the rests, a rest ends after 150 ms. Then sending takes about
+ * a tenth of the process. Without calls nothing rests.
+ */
+export interface PaceParts {
+  /** Grows with every response to a call. */
+  readonly bytesSent: () => number;
+  /** Of the event loop since its start, as perf_hooks measures it. */
+  readonly utilization: () => { readonly idle: number; readonly active: number };
+  /** A clock that is never put back. */
+  readonly monotonicMs: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+/** Awaited before each piece of work. */
+export type Pace = () => Promise<void> | undefined;
+
+// A caller that polls every second is no reason to rest.
+const CALLS_WITHIN_MS = 250;
+const REST_LEAST_MS = 1;
+const REST_MOST_MS = 150;
+
+export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceParts): Pace {
+  let sentBefore = bytesSent();
+  let lastCallAt = Number.NEGATIVE_INFINITY;
+  let since = utilization();
+  let resting: Promise<void> | undefined;
+
+  /** By how much longer the event loop was busy than idle since the last rest. */
+  function owedMs(): number {
+    const { active, idle } = utilization();
+    return active - since.active - (idle - since.idle);
+  }
+
+  async function rest(): Promise<void> {
+    let restedMs = 0;
+    for (let ms = owedMs(); ms >= REST_LEAST_MS && restedMs < REST_MOST_MS; ms = owedMs()) {
+      const pauseMs = Math.min(ms, REST_MOST_MS - restedMs);
+      await sleep(pauseMs);
+      restedMs += pauseMs;
+    }
+    since = utilization();
+    resting = undefined;
+  }
+
+  return () => {
+    if (resting) return resting;
+    const sent = bytesSent();
+    if (sent !== sentBefore) lastCallAt = monotonicMs();
+    sentBefore = sent;
+    const owed = owedMs();
+    if (owed < 0 || monotonicMs() - lastCallAt > CALLS_WITHIN_MS) since = utilization();
+    else if (owed >= REST_LEAST_MS) resting = rest();
+    return resting;
+  };
+}
+
+export const NO_PACE: Pace = () => undefined;
