@@ -17,7 +17,7 @@ import {
   lockQuery,
   withCaller,
 } from './caller-statement.ts';
-import { hasIdsOnly, type ManyStatement, manyOf, manyValues } from './many-statement.ts';
+import { hasIdsOnly, type ManyRow, type ManyStatement, manyOf, manyValues } from './many-statement.ts';
 import type { Write } from './write-batches.ts';
 
 export const postgresDialect: Dialect = {
@@ -78,6 +78,10 @@ function manyStatementOf(statement: Statement<never>): ManyStatement | undefined
   }
   return known.found;
 }
+
+/** Whether writes like this one, for several accounts, are one statement. */
+export const isForMany = (write: Write): boolean =>
+  !write.statement.deletes && hasIdsOnly(write) && manyStatementOf(write.statement) !== undefined;
 
 const auditedStatements = {
   known: new WeakMap<object, CallerStatement>(),
@@ -203,51 +207,39 @@ export class Connection implements Migratable, Writing {
     return new Map(rows.map(([account, version]) => [account, Number(version)]));
   }
 
+  /** See WriteRunner. */
+  async atOnce(writes: readonly [Write, ...Write[]]): Promise<readonly (number | undefined)[]> {
+    const many = manyStatementOf(writes[0].statement);
+    if (!many) throw new TypeError(`${writes[0].statement.name} cannot be run for many accounts at once`);
+    const query = { name: many.name, text: many.text, values: manyValues(many, writes) };
+    const changes: (number | undefined)[] = writes.map(() => undefined);
+    const { rows } = await translateErrors(() => this.#query(query)).catch((thrown) => {
+      if (thrown instanceof Problem) throw thrown;
+      return { rows: [] }; // one of them failed, and nothing was done
+    });
+    for (const { number, account_id, changes: rowsChanged } of rows as ManyRow[]) {
+      const index = Number(number) - 1;
+      (writes[index] as Write).parameters.account.id = account_id;
+      changes[index] = Number(rowsChanged);
+    }
+    return changes;
+  }
+
   /** See WriteRunner: undefined for a write that was not done. */
   async together(writes: readonly Write[]): Promise<readonly (number | undefined)[]> {
     const hashes = new Set(writes.map(({ parameters: { account } }) => account.userIdHash));
     const locked = await this.#lockMany([...hashes]);
     const changes: (number | undefined)[] = writes.map(() => undefined);
-    const groups = new Map<Statement<never>, number[]>();
-    for (const [index, { statement, parameters }] of writes.entries()) {
+    const running = writes.map(async ({ statement, parameters }, index) => {
       const id = locked.get(parameters.account.userIdHash);
-      if (id === undefined) continue;
+      if (id === undefined) return;
       parameters.account.id = id;
-      const group = groups.get(statement);
-      if (group) group.push(index);
-      else groups.set(statement, [index]);
-    }
-    const running = [...groups].map(([statement, group]) => this.#runGroup(statement, group, writes, changes));
+      changes[index] = await this.run(statement, parameters as never);
+    });
     const [ended] = await Promise.allSettled([translateErrors(() => this.#query({ text: 'commit' })), ...running]);
     if (ended.status === 'rejected') throw ended.reason;
     // PostgreSQL answers so to the commit of a transaction in which a statement has failed.
     return ended.value.command === 'ROLLBACK' ? writes.map(() => undefined) : changes;
-  }
-
-  /** One statement for all writes of the group, where it has that form: a third of the CPU. */
-  async #runGroup(
-    statement: Statement<never>,
-    group: readonly number[],
-    writes: readonly Write[],
-    changes: (number | undefined)[],
-  ): Promise<void> {
-    const own = group.map((index) => writes[index] as Write);
-    const isMany = own.length > 1 && !statement.deletes && own.every(hasIdsOnly);
-    const many = isMany ? manyStatementOf(statement) : undefined;
-    if (!many) {
-      const run = async (write: Write, index: number) => {
-        changes[group[index] as number] = await this.run(statement, write.parameters as never);
-      };
-      await Promise.all(own.map(run));
-      return;
-    }
-    const query = { name: many.name, text: many.text, values: manyValues(many, own) };
-    const { rows } = await translateErrors(() => this.#query(query));
-    for (const index of group) changes[index] = 0;
-    for (const { number } of rows) {
-      const index = group[Number(number) - 1] as number;
-      changes[index] = (changes[index] ?? 0) + 1;
-    }
   }
 
   /** Begins a transaction. The ids of the accounts that it has locked, by the hash of a user_id. */

@@ -12,7 +12,7 @@ export type VersionOf = (account: bigint) => Promise<number | undefined>;
 export type AskVersions = (accountIds: readonly string[]) => Promise<ReadonlyMap<string, number>>;
 
 // Under load the next question waits for an answer, and gathers more calls meanwhile.
-const UNDER_WAY_MAX = 2;
+const UNDER_WAY_MAX = 1;
 
 export function createVersionQuestions(ask: AskVersions): VersionOf {
   let waiting: Question | undefined;
