@@ -18,6 +18,7 @@ import {
   withCaller,
 } from './caller-statement.ts';
 import { hasIdsOnly, type ManyRow, type ManyStatement, manyOf, manyValues } from './many-statement.ts';
+import { escaped, executePrepared, type Prepared, type PreparedResult } from './prepared-query.ts';
 import type { Write } from './write-batches.ts';
 
 export const postgresDialect: Dialect = {
@@ -45,12 +46,11 @@ export const postgresDialect: Dialect = {
   },
 };
 
-/** The rows as arrays of text: the ids are keys, and need not become numbers. */
+/** The ids are keys, and need not become numbers. */
 export const VERSIONS = {
   name: 'versions',
   text: 'select account_id, version from tally where account_id = any($1::bigint[])',
-  rowMode: 'array',
-  types: { getTypeParser: () => (text: string) => text },
+  raw: true,
 };
 
 // Rows of one insert: enough to hide the round trips. PostgreSQL takes at most 65,535 parameters.
@@ -127,7 +127,6 @@ export class Connection implements Migratable, Writing {
           })
         : this.#execute(statement, parameters);
     const rows = found ?? (await execute()).rows;
-    for (const row of rows) unescapeRow(row);
     return rows as R[];
   }
 
@@ -149,7 +148,7 @@ export class Connection implements Migratable, Writing {
     const combined = caller && callerStatementOf(statement as Statement<never>);
     if (combined) {
       const [row] = (await this.#executeCombined(combined, parameters)).rows;
-      if (identifyFrom(row, caller) === 'done') return Number(row.changes);
+      if (identifyFrom(row, caller) === 'done') return Number(row?.changes);
     } else if (caller) await this.identify(caller);
     return (await this.#execute(statement, parameters)).rowCount ?? 0;
   }
@@ -158,7 +157,7 @@ export class Connection implements Migratable, Writing {
   async #runAudited(statement: Statement<never>, parameters: object, caller: Caller | undefined): Promise<number> {
     if (caller) {
       const [row] = (await this.#executeCombined(auditedStatementOf(statement, 'caller'), parameters)).rows;
-      if (identifyFrom(row, caller) === 'done') return Number(row.changes);
+      if (identifyFrom(row, caller) === 'done') return Number(row?.changes);
     }
     const { rows } = await this.#executeCombined(auditedStatementOf(statement, 'known'), parameters);
     return Number(rows[0]?.changes);
@@ -202,8 +201,7 @@ export class Connection implements Migratable, Writing {
 
   /** See version-questions.ts. */
   async versions(accountIds: readonly string[]): Promise<Map<string, number>> {
-    const query = { ...VERSIONS, values: [`{${accountIds.join()}}`] };
-    const { rows } = await translateErrors(() => this.#query(query));
+    const { rows } = await this.#executeNamed<[string, string]>({ ...VERSIONS, values: [`{${accountIds.join()}}`] });
     return new Map(rows.map(([account, version]) => [account, Number(version)]));
   }
 
@@ -213,11 +211,11 @@ export class Connection implements Migratable, Writing {
     if (!many) throw new TypeError(`${writes[0].statement.name} cannot be run for many accounts at once`);
     const query = { name: many.name, text: many.text, values: manyValues(many, writes) };
     const changes: (number | undefined)[] = writes.map(() => undefined);
-    const { rows } = await translateErrors(() => this.#query(query)).catch((thrown) => {
+    const { rows } = await this.#executeNamed<ManyRow>(query).catch((thrown) => {
       if (thrown instanceof Problem) throw thrown;
       return { rows: [] }; // one of them failed, and nothing was done
     });
-    for (const { number, account_id, changes: rowsChanged } of rows as ManyRow[]) {
+    for (const { number, account_id, changes: rowsChanged } of rows) {
       const index = Number(number) - 1;
       (writes[index] as Write).parameters.account.id = account_id;
       changes[index] = Number(rowsChanged);
@@ -263,19 +261,23 @@ export class Connection implements Migratable, Writing {
     return this.#client.query(timed as pg.QueryConfig);
   }
 
-  #execute<P>(statement: Statement<P>, parameters: P): Promise<pg.QueryResult> {
+  #executeNamed<R>(query: Prepared): Promise<PreparedResult<R>> {
+    return translateErrors(() => executePrepared<R>(this.#client, query, this.#timeoutMs));
+  }
+
+  #execute<P>(statement: Statement<P>, parameters: P): Promise<PreparedResult> {
     let text = renderedTexts.get(statement);
     if (text === undefined) {
       text = render(statement.text, statement.parameters, postgresDialect);
       renderedTexts.set(statement, text);
     }
     const values = statement.parameters.map((name) => parameterOf(parameters[name]));
-    return translateErrors(() => this.#query({ name: statement.name, text: text as string, values }));
+    return this.#executeNamed({ name: statement.name, text, values });
   }
 
-  #executeCombined(combined: CallerStatement, parameters: object): Promise<pg.QueryResult> {
+  #executeCombined(combined: CallerStatement, parameters: object): Promise<PreparedResult> {
     const values = callerValues(combined, parameters as Record<string, unknown>).map(parameterOf);
-    return translateErrors(() => this.#query({ name: combined.name, text: combined.text, values }));
+    return this.#executeNamed({ name: combined.name, text: combined.text, values });
   }
 
   /** One insert of all rows. It is prepared for one row and for the full number of rows. */
@@ -300,26 +302,10 @@ export class Connection implements Migratable, Writing {
 /** The part up to `values`, one row of parameters, and what follows without a parameter. */
 const PLAIN_INSERT = /^([\s\S]*\bvalues )\(([^()]*)\)(\s*on conflict[^:]*)?$/;
 
-/**
- * PostgreSQL's text cannot hold U+0000, and an SMS can. It is stored as two U+0001, and U+0001 as
- * U+0001 U+0002. So equal texts stay equal, and their order stays the same.
- */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression is about these characters
-const NEEDS_ESCAPE = /[\0\x01]/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these characters, as stored
-const ESCAPED = /\x01([\x01\x02])/g;
-
 function parameterOf(value: unknown): unknown {
   if (value instanceof Caller) return value.id;
   if (typeof value !== 'string') return value;
-  return value.replace(NEEDS_ESCAPE, (each) => (each === '\0' ? '\x01\x01' : '\x01\x02'));
-}
-
-function unescapeRow(row: Record<string, unknown>): void {
-  for (const [name, value] of Object.entries(row)) {
-    if (typeof value !== 'string' || !value.includes('\x01')) continue;
-    row[name] = value.replace(ESCAPED, (_, which) => (which === '\x01' ? '\0' : '\x01'));
-  }
+  return escaped(value);
 }
 
 /**
