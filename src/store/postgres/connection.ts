@@ -312,9 +312,10 @@ function parameterOf(value: unknown): unknown {
  * SQLSTATEs of a database that cannot serve, see
  * https://www.postgresql.org/docs/current/errcodes-appendix.html. Classes: 08 connection, 28
  * authorization, 3D database name, 53 resources, 57 operator, 58 system. Codes: 25006 read-only,
- * 40001 and 40P01 conflicts, 42501 privileges, 55P03 lock.
+ * 25P03 a transaction that was idle too long, 40001 and 40P01 conflicts, 42501 privileges, 55P03
+ * lock.
  */
-const UNAVAILABLE = /^(08|28|3D|53|57|58)|^(25006|40001|40P01|42501|55P03)$/;
+const UNAVAILABLE = /^(08|28|3D|53|57|58)|^(25006|25P03|40001|40P01|42501|55P03)$/;
 
 /** An error of the database or of the network becomes `unavailable`. A bug stays what it is. */
 export async function translateErrors<T>(work: () => Promise<T>): Promise<T> {
