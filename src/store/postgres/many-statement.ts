@@ -43,12 +43,15 @@ export function manyOf({ name, text, parameters }: Statement<never>, dialect: Di
   if (change === undefined) return undefined;
   const columns = ids.map((each) => `of_${each}`);
   const arrays = ['$1::text[]', ...ids.map((_, index) => `$${index + 2}::bigint[]`)];
-  // The array of locked accounts is made before any row is changed.
+  // The array of locked accounts is made before any row is changed. Of equal writes only the first is
+  // done: an update counts a row once, and the second would seem to find none.
   const combined = `${LOCKED_CALLERS},
-    job as (select ${['caller.account_id as of_account', ...columns, 'given.number'].join(', ')}
+    job as (select distinct on (${['caller.account_id', ...columns].join(', ')})
+        ${['caller.account_id as of_account', ...columns, 'given.number'].join(', ')}
       from unnest(${arrays.join(', ')}) with ordinality as given(${['hash', ...columns, 'number'].join(', ')})
       join caller on caller.user_id_hash = given.hash
-      where caller.account_id = any(array(select account_id from locked))),
+      where caller.account_id = any(array(select account_id from locked))
+      order by ${['caller.account_id', ...columns, 'given.number'].join(', ')}),
     done as (${change} returning job.number)
     select number, of_account as account_id,
       (select count(*) from done where done.number = job.number) as changes from job`;
