@@ -30,6 +30,7 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
   let replacement: NodeJS.Timeout | undefined;
   let current: ChildProcess | undefined;
   let served: string | undefined;
+  let restarts: Promise<void> = Promise.resolve();
 
   async function launch(): Promise<void> {
     const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
@@ -78,14 +79,23 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
     await ended;
   }
 
+  /** One after the other: a second restart would end the process that the first one starts. */
+  async function restartOnce(): Promise<void> {
+    if (stopping) return;
+    await end();
+    await launch().catch((err) => {
+      if (!stopping) throw err;
+    });
+  }
+
   await launch();
   return {
     get address() {
       return served;
     },
-    async restart() {
-      await end();
-      if (!stopping) await launch();
+    restart() {
+      restarts = restarts.then(restartOnce, restartOnce);
+      return restarts;
     },
     async stop() {
       stopping = true;

@@ -24,6 +24,7 @@ export async function startNode(settings: NodeSettings, onSubmit: OnSubmit): Pro
   const waiting = new Map<number, (answer: Answer | { kind: 'lost' }) => void>();
   const unheard = new Map<number, () => void>();
   let calls = 0;
+  let isKilled = false;
   let onServing = () => {};
   const serving = new Promise<void>((resolve) => {
     onServing = resolve;
@@ -34,6 +35,8 @@ export async function startNode(settings: NodeSettings, onSubmit: OnSubmit): Pro
       waiting.get(message.call)?.(message.answer);
       waiting.delete(message.call);
     } else if (message.kind === 'heard') {
+      // It may come after the end of the process, which has then written nothing down.
+      if (isKilled) return;
       unheard.get(message.call)?.();
       unheard.delete(message.call);
     } else {
@@ -60,6 +63,7 @@ export async function startNode(settings: NodeSettings, onSubmit: OnSubmit): Pro
       }),
     async kill() {
       if (child.exitCode !== null || child.signalCode !== null) return;
+      isKilled = true;
       const ended = once(child, 'exit');
       child.kill('SIGKILL');
       await ended;

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import type { Command } from 'commander';
 import { addOperatorCommands } from '../../src/cli/operator.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { flagOf, settings } from '../../src/config/settings.ts';
@@ -12,6 +13,7 @@ import { onEveryEngine, SAMPLE } from '../support/engines.ts';
 import { account, document, essence, lines } from '../support/import-files.ts';
 
 const PACKAGE = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const withSubcommands = (command: Command): Command[] => [command, ...command.commands.flatMap(withSubcommands)];
 const accountsOf = (text: string): { username: string }[] => JSON.parse(text).accounts;
 
 describe('columba import and export', () => {
@@ -133,17 +135,35 @@ describe('columba check, help and version', () => {
   });
 
   test('COMMAND --help ends with 0 before a setting is judged or a database opened', async () => {
-    const program = addOperatorCommands(createProgram('0'));
     const env = { COLUMBA_DATABASE: 'nothing', COLUMBA_PROT: '1', COLUMBA_CONFIG: 'missing.conf' };
-    const helps = program.commands.flatMap((command) => [
-      [command.name(), '--help'],
-      ['help', command.name()],
-      ...command.commands.map((each) => [command.name(), each.name(), '-h']),
-    ]);
-    for (const args of [['--version'], ['version'], ...helps]) {
+    for (const args of [
+      ['--version'],
+      ['version'],
+      ['serve', '--help'],
+      ['help', 'account'],
+      ['account', 'add', '-h'],
+    ]) {
       const { code, stdout, stderr } = await columba(args, { env });
       assert.deepEqual([code, stderr], [0, ''], args.join(' '));
       assert.match(stdout, /^(?:Usage: columba |\d+\.)/);
+    }
+  });
+
+  test('every command and every subcommand has a help of its own, which opens nothing', async () => {
+    const program = addOperatorCommands(createProgram('0'));
+    assert.ok(program.commands.length > 20);
+    let written = '';
+    const writeOut = (text: string) => {
+      written += text;
+    };
+    for (const each of withSubcommands(program)) each.configureOutput({ writeOut });
+    for (const command of program.commands) {
+      for (const words of [[command.name()], ...command.commands.map((each) => [command.name(), each.name()])]) {
+        written = '';
+        const helped = { exitCode: 0, code: 'commander.helpDisplayed' };
+        await assert.rejects(program.parseAsync([...words, '--help'], { from: 'user' }), helped, words.join(' '));
+        assert.ok(written.startsWith(`Usage: columba ${words.join(' ')}`), written);
+      }
     }
   });
 

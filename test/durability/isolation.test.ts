@@ -16,9 +16,9 @@ import { createRandom, type Random, SEED } from './random.ts';
  * Clients that do anything at all to the same account at the same time, through several processes: whatever they are
  * answered, there is an order of their calls in which a program that does one thing at a time would have answered so.
  */
-const WORKERS = 3;
+const WORKERS = 2;
 const CLIENTS = 6;
-const ROUNDS = 20;
+const ROUNDS = 10;
 const CALLS_EACH = 18;
 const WRITES = 0.6;
 

@@ -12,7 +12,7 @@ import { COUNT, halfCall, keptConnection } from './connections.ts';
 import { createCaller, isAlive, type Program, startProgram, until, within } from './program.ts';
 
 /** Several processes behind one port: what they serve, and how they come and go. */
-const WORKERS = 3;
+const WORKERS = 2;
 const LONG_MS = '30000';
 // For what the primary process tells the others after it has written its line.
 const SIGNAL_MS = 200;
@@ -85,7 +85,7 @@ onEveryEngine('processes', (engine) => {
     );
     assert.deepEqual(
       answers.filter(({ status }) => status === 'fulfilled').map((answer) => 'value' in answer && answer.value),
-      [200, 200],
+      Array.from({ length: WORKERS - 1 }, () => 200),
     );
     for (const connection of connections) connection.close();
     for (let count = 0; count < WORKERS; count++) (await keptConnection(program)).close();
@@ -112,8 +112,8 @@ onEveryEngine('processes', (engine) => {
     assert.equal((await within('the end', program.ended)).code, 0);
   });
 
-  // One process ends in the same way whatever database it has.
-  for (const workers of engine === engines[0] ? [1, WORKERS] : [WORKERS]) {
+  // Processes end in the same way whatever database they have.
+  for (const workers of engine === engines[0] ? [1, WORKERS] : []) {
     const many = workers === 1 ? 'one process' : `${workers} workers`;
 
     test(`SIGTERM finishes a call that has half arrived, then the program ends with 0 (${many})`, async () => {

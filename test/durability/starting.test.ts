@@ -10,13 +10,13 @@ import { serve } from '../../src/cli/serve.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import type { Database } from '../../src/store/database.ts';
 import { columba, freshDatabase, freshPath, launch } from '../support/command.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { type Peer, testWith } from '../support/peers.ts';
 import { isAlive, startProgram, until, within } from './program.ts';
 
 /** Several processes that are still starting, or cannot start. */
 const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));
-const WORKERS = 3;
+const WORKERS = 2;
 const STARTING = 'a worker is starting';
 
 /** Makes every worker hang before it serves, or those of a certain number. */
@@ -37,7 +37,10 @@ function inWorkers(code: string): Readonly<Record<string, string>> {
   return { NODE_OPTIONS: `--import ${pathToFileURL(file).href}` };
 }
 
-const startArgs = (database: string) => ['serve', '--port', '0', '--workers', String(WORKERS), '--database', database];
+const startArgs = (database: string) => [
+  ...['serve', '--port', '0', '--workers', String(WORKERS), '--database', database],
+  ...['--web-port', 'off', '--dispatcher', 'off'],
+];
 
 async function startHanging(database: string) {
   const program = launch(startArgs(database), { env: hanging() });
@@ -46,7 +49,10 @@ async function startHanging(database: string) {
   return { ...program, pid };
 }
 
-onEveryEngine('processes that are still starting', (engine) => {
+// Whatever the database: it is not open yet.
+describe('processes that are still starting', () => {
+  const engine = engines[0] as Engine;
+
   test('SIGTERM to the primary process ends all of them, without waiting until they serve', async () => {
     const { child, ended, pid } = await startHanging(await engine.fresh('none'));
     child.kill('SIGTERM');

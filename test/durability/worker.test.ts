@@ -9,7 +9,7 @@ import { judge, readStoredData } from './stored-data.ts';
 import { accountFor, Writer } from './writers.ts';
 
 /** One worker of several is killed while all of them write; test/durability/crash.test.ts kills the whole program. */
-const WORKERS = 3;
+const WORKERS = 2;
 const WRITERS = 6;
 const KILLS = 2;
 const USER_ID = 'user_id of the writers';

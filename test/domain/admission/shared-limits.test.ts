@@ -5,7 +5,7 @@ import { onEveryEngine } from '../../support/engines.ts';
 import { ACME, GLOBEX } from '../../support/service.ts';
 
 /** The real program with several processes behind one port: they count together. */
-const WORKERS = 3;
+const WORKERS = 2;
 /** New connections go to the processes in turn, so that each has as many. */
 const CONNECTIONS = 4 * WORKERS;
 const RATE = 20;
