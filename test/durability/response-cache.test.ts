@@ -49,7 +49,7 @@ class People {
 async function operate(twins: Twins, people: People, random: Random): Promise<void> {
   const [name, username] = random.pick([...people.accounts]);
   const isFurther = / \d+$/.test(name);
-  switch (random.below(7)) {
+  switch (random.below(9)) {
     case 0:
     case 1:
       return twins.setEnabled(username, random.chance(0.8));
@@ -67,6 +67,10 @@ async function operate(twins: Twins, people: People, random: Random): Promise<vo
       await twins.import(further);
       return people.add(`user_id of ${further}`, further);
     }
+    case 6:
+      return twins.receive(username, people.newName('received'));
+    case 7:
+      return twins.send(username, people.newName('sent'));
     default:
       return twins.passTime(random.below(DAY_MS));
   }

@@ -1,12 +1,21 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
+import { createAccepting } from '../../src/domain/accepting.ts';
+import { accountId } from '../../src/domain/account-records.ts';
+import { createClaiming } from '../../src/domain/claiming.ts';
 import { hashUserId } from '../../src/domain/credentials.ts';
+import { createLedger } from '../../src/domain/ledger.ts';
+import { createMessageRecords } from '../../src/domain/message-records.ts';
+import { createSettling } from '../../src/domain/settling.ts';
 import type { Request } from '../../src/exchange.ts';
+import { newAttemptId } from '../../src/gateway/submissions.ts';
+import type { Database } from '../../src/store/database.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { columba } from '../support/command.ts';
 import { adopt, exportOf } from '../support/contract-client.ts';
 import { type Engine, SAMPLE } from '../support/engines.ts';
+import { LEASE, message, UNSURE } from '../support/sending.ts';
 import { ACME, GLOBEX, textOf } from '../support/service.ts';
 import { type AnyCall, phrase } from './any-calls.ts';
 import { type Serving, serve } from './service.ts';
@@ -26,6 +35,10 @@ export interface Twins {
   /** Unless it was revoked before. */
   revoke(username: string, name: string): Promise<void>;
   import(username: string): Promise<void>;
+  /** As the operator's action does it: a message arrives. */
+  receive(username: string, text: string): Promise<void>;
+  /** Grants credits, accepts a message, and does with it what the dispatcher does. */
+  send(username: string, text: string): Promise<void>;
   /** As a command in a process of its own. */
   command(...args: string[]): Promise<void>;
   passTime(ms: number): void;
@@ -88,6 +101,24 @@ async function answer({ processes, userIds }: Side, call: AnyCall) {
   return { status: reply.status, headers: reply.headers, text: made ? text.replaceAll(userId, call.who) : text };
 }
 
+const timeOf = ({ processes }: Side): number => (processes[0] as Serving).clock.now;
+
+async function sendOne(database: Database, now: () => number, username: string, text: string): Promise<void> {
+  const account = await accountId(database, username);
+  await createLedger(database, now).adjust(account, { amount: 10n, reason: 'test', reference: null });
+  const settings = { region: 'ZA', timeZone: null, quietHours: null };
+  await createAccepting(database, now).accept(account, settings, message({ text }));
+  const claiming = createClaiming(database, { now, owner: 'twins', newAttemptId, leaseMs: LEASE, unsureMs: UNSURE });
+  const claimed = await claiming.claim({ connector: 'loopback', isDefault: true }, 100);
+  await createSettling(database, now).settle(
+    claimed.map((each) => ({
+      message: each,
+      parts: each.parts.map(({ number }) => ({ part: number, state: 'accepted' as const, gatewayId: null })),
+      outcome: { kind: 'submitted' as const },
+    })),
+  );
+}
+
 export async function openTwins(engine: Engine, told: string): Promise<Twins> {
   const sides = [await openSide(engine, 2 ** 25), await openSide(engine, 0)] as const;
   let calls = 0;
@@ -133,6 +164,13 @@ export async function openTwins(engine: Engine, told: string): Promise<Twins> {
         side.userIds.set(userID, userID);
       });
     },
+    receive: (username, text) =>
+      both(async (side, { database }) => {
+        const message = { gatewayId: null, sender: '+27825550201', text, shortCode: '31000', receivedAt: timeOf(side) };
+        const account = await accountId(database, username);
+        await createMessageRecords(database, () => timeOf(side)).receive(account, message);
+      }),
+    send: (username, text) => both((side, { database }) => sendOne(database, () => timeOf(side), username, text)),
     async command(...args) {
       await both(async ({ database }) => {
         const { code, stderr } = await columba([...args, '--database', database]);

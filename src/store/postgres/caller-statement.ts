@@ -81,15 +81,17 @@ export function foundRows<R extends Record<string, unknown>>(rows: R[], account:
 }
 
 /**
- * The accounts of many callers, locked in the order of their ids: so two batches cannot wait for
- * each other. An account that somebody else has locked is left out, as is one that is restricted to
- * networks.
+ * The accounts of many callers ($1: the hashes), locked in the order of their ids: so two batches
+ * cannot wait for each other. An account that somebody else has locked is left out, as is one that
+ * is restricted to networks.
  */
+export const LOCKED_CALLERS = `with caller as (${CALLER.replace('select', 'select user_id_hash,').replace('= :hash', '= any($1::text[])')} and allowed_networks is null),
+    locked as (select account_id from account where account_id = any(array(select account_id from caller))
+      order by account_id for no key update skip locked)`;
+
 export const lockManyQuery = (hashes: readonly string[]): { name: string; text: string; values: unknown[] } => ({
   name: 'lockCallers',
-  text: `with caller as (${CALLER.replace('select', 'select user_id_hash,').replace('= :hash', '= any($1::text[])')} and allowed_networks is null),
-    locked as (select account_id from account where account_id = any(array(select account_id from caller))
-      order by account_id for no key update skip locked)
+  text: `${LOCKED_CALLERS}
     select user_id_hash, caller.account_id from caller join locked on locked.account_id = caller.account_id`,
   values: [hashes],
 });

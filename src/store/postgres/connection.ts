@@ -17,7 +17,8 @@ import {
   lockQuery,
   withCaller,
 } from './caller-statement.ts';
-import { hasIdsOnly, type ManyStatement, manyOf, manyValues } from './many-statement.ts';
+import { hasIdsOnly, type ManyRow, type ManyStatement, manyOf, manyValues } from './many-statement.ts';
+import { escaped, executePrepared, type Prepared, type PreparedResult } from './prepared-query.ts';
 import type { Write } from './write-batches.ts';
 
 export const postgresDialect: Dialect = {
@@ -45,12 +46,11 @@ export const postgresDialect: Dialect = {
   },
 };
 
-/** The rows as arrays of text: the ids are keys, and need not become numbers. */
+/** The ids are keys, and need not become numbers. */
 export const VERSIONS = {
   name: 'versions',
   text: 'select account_id, version from tally where account_id = any($1::bigint[])',
-  rowMode: 'array',
-  types: { getTypeParser: () => (text: string) => text },
+  raw: true,
 };
 
 // Rows of one insert: enough to hide the round trips. PostgreSQL takes at most 65,535 parameters.
@@ -78,6 +78,10 @@ function manyStatementOf(statement: Statement<never>): ManyStatement | undefined
   }
   return known.found;
 }
+
+/** Whether writes like this one, for several accounts, are one statement. */
+export const isForMany = (write: Write): boolean =>
+  !write.statement.deletes && hasIdsOnly(write) && manyStatementOf(write.statement) !== undefined;
 
 const auditedStatements = {
   known: new WeakMap<object, CallerStatement>(),
@@ -123,7 +127,6 @@ export class Connection implements Migratable, Writing {
           })
         : this.#execute(statement, parameters);
     const rows = found ?? (await execute()).rows;
-    for (const row of rows) unescapeRow(row);
     return rows as R[];
   }
 
@@ -145,7 +148,7 @@ export class Connection implements Migratable, Writing {
     const combined = caller && callerStatementOf(statement as Statement<never>);
     if (combined) {
       const [row] = (await this.#executeCombined(combined, parameters)).rows;
-      if (identifyFrom(row, caller) === 'done') return Number(row.changes);
+      if (identifyFrom(row, caller) === 'done') return Number(row?.changes);
     } else if (caller) await this.identify(caller);
     return (await this.#execute(statement, parameters)).rowCount ?? 0;
   }
@@ -154,7 +157,7 @@ export class Connection implements Migratable, Writing {
   async #runAudited(statement: Statement<never>, parameters: object, caller: Caller | undefined): Promise<number> {
     if (caller) {
       const [row] = (await this.#executeCombined(auditedStatementOf(statement, 'caller'), parameters)).rows;
-      if (identifyFrom(row, caller) === 'done') return Number(row.changes);
+      if (identifyFrom(row, caller) === 'done') return Number(row?.changes);
     }
     const { rows } = await this.#executeCombined(auditedStatementOf(statement, 'known'), parameters);
     return Number(rows[0]?.changes);
@@ -198,9 +201,26 @@ export class Connection implements Migratable, Writing {
 
   /** See version-questions.ts. */
   async versions(accountIds: readonly string[]): Promise<Map<string, number>> {
-    const query = { ...VERSIONS, values: [`{${accountIds.join()}}`] };
-    const { rows } = await translateErrors(() => this.#query(query));
+    const { rows } = await this.#executeNamed<[string, string]>({ ...VERSIONS, values: [`{${accountIds.join()}}`] });
     return new Map(rows.map(([account, version]) => [account, Number(version)]));
+  }
+
+  /** See WriteRunner. */
+  async atOnce(writes: readonly [Write, ...Write[]]): Promise<readonly (number | undefined)[]> {
+    const many = manyStatementOf(writes[0].statement);
+    if (!many) throw new TypeError(`${writes[0].statement.name} cannot be run for many accounts at once`);
+    const query = { name: many.name, text: many.text, values: manyValues(many, writes) };
+    const changes: (number | undefined)[] = writes.map(() => undefined);
+    const { rows } = await this.#executeNamed<ManyRow>(query).catch((thrown) => {
+      if (thrown instanceof Problem) throw thrown;
+      return { rows: [] }; // one of them failed, and nothing was done
+    });
+    for (const { number, account_id, changes: rowsChanged } of rows) {
+      const index = Number(number) - 1;
+      (writes[index] as Write).parameters.account.id = account_id;
+      changes[index] = Number(rowsChanged);
+    }
+    return changes;
   }
 
   /** See WriteRunner: undefined for a write that was not done. */
@@ -208,46 +228,16 @@ export class Connection implements Migratable, Writing {
     const hashes = new Set(writes.map(({ parameters: { account } }) => account.userIdHash));
     const locked = await this.#lockMany([...hashes]);
     const changes: (number | undefined)[] = writes.map(() => undefined);
-    const groups = new Map<Statement<never>, number[]>();
-    for (const [index, { statement, parameters }] of writes.entries()) {
+    const running = writes.map(async ({ statement, parameters }, index) => {
       const id = locked.get(parameters.account.userIdHash);
-      if (id === undefined) continue;
+      if (id === undefined) return;
       parameters.account.id = id;
-      const group = groups.get(statement);
-      if (group) group.push(index);
-      else groups.set(statement, [index]);
-    }
-    const running = [...groups].map(([statement, group]) => this.#runGroup(statement, group, writes, changes));
+      changes[index] = await this.run(statement, parameters as never);
+    });
     const [ended] = await Promise.allSettled([translateErrors(() => this.#query({ text: 'commit' })), ...running]);
     if (ended.status === 'rejected') throw ended.reason;
     // PostgreSQL answers so to the commit of a transaction in which a statement has failed.
     return ended.value.command === 'ROLLBACK' ? writes.map(() => undefined) : changes;
-  }
-
-  /** One statement for all writes of the group, where it has that form: a third of the CPU. */
-  async #runGroup(
-    statement: Statement<never>,
-    group: readonly number[],
-    writes: readonly Write[],
-    changes: (number | undefined)[],
-  ): Promise<void> {
-    const own = group.map((index) => writes[index] as Write);
-    const isMany = own.length > 1 && !statement.deletes && own.every(hasIdsOnly);
-    const many = isMany ? manyStatementOf(statement) : undefined;
-    if (!many) {
-      const run = async (write: Write, index: number) => {
-        changes[group[index] as number] = await this.run(statement, write.parameters as never);
-      };
-      await Promise.all(own.map(run));
-      return;
-    }
-    const query = { name: many.name, text: many.text, values: manyValues(many, own) };
-    const { rows } = await translateErrors(() => this.#query(query));
-    for (const index of group) changes[index] = 0;
-    for (const { number } of rows) {
-      const index = group[Number(number) - 1] as number;
-      changes[index] = (changes[index] ?? 0) + 1;
-    }
   }
 
   /** Begins a transaction. The ids of the accounts that it has locked, by the hash of a user_id. */
@@ -271,19 +261,23 @@ export class Connection implements Migratable, Writing {
     return this.#client.query(timed as pg.QueryConfig);
   }
 
-  #execute<P>(statement: Statement<P>, parameters: P): Promise<pg.QueryResult> {
+  #executeNamed<R>(query: Prepared): Promise<PreparedResult<R>> {
+    return translateErrors(() => executePrepared<R>(this.#client, query, this.#timeoutMs));
+  }
+
+  #execute<P>(statement: Statement<P>, parameters: P): Promise<PreparedResult> {
     let text = renderedTexts.get(statement);
     if (text === undefined) {
       text = render(statement.text, statement.parameters, postgresDialect);
       renderedTexts.set(statement, text);
     }
     const values = statement.parameters.map((name) => parameterOf(parameters[name]));
-    return translateErrors(() => this.#query({ name: statement.name, text: text as string, values }));
+    return this.#executeNamed({ name: statement.name, text, values });
   }
 
-  #executeCombined(combined: CallerStatement, parameters: object): Promise<pg.QueryResult> {
+  #executeCombined(combined: CallerStatement, parameters: object): Promise<PreparedResult> {
     const values = callerValues(combined, parameters as Record<string, unknown>).map(parameterOf);
-    return translateErrors(() => this.#query({ name: combined.name, text: combined.text, values }));
+    return this.#executeNamed({ name: combined.name, text: combined.text, values });
   }
 
   /** One insert of all rows. It is prepared for one row and for the full number of rows. */
@@ -308,35 +302,20 @@ export class Connection implements Migratable, Writing {
 /** The part up to `values`, one row of parameters, and what follows without a parameter. */
 const PLAIN_INSERT = /^([\s\S]*\bvalues )\(([^()]*)\)(\s*on conflict[^:]*)?$/;
 
-/**
- * PostgreSQL's text cannot hold U+0000, and an SMS can. It is stored as two U+0001, and U+0001 as
- * U+0001 U+0002. So equal texts stay equal, and their order stays the same.
- */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression is about these characters
-const NEEDS_ESCAPE = /[\0\x01]/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these characters, as stored
-const ESCAPED = /\x01([\x01\x02])/g;
-
 function parameterOf(value: unknown): unknown {
   if (value instanceof Caller) return value.id;
   if (typeof value !== 'string') return value;
-  return value.replace(NEEDS_ESCAPE, (each) => (each === '\0' ? '\x01\x01' : '\x01\x02'));
-}
-
-function unescapeRow(row: Record<string, unknown>): void {
-  for (const [name, value] of Object.entries(row)) {
-    if (typeof value !== 'string' || !value.includes('\x01')) continue;
-    row[name] = value.replace(ESCAPED, (_, which) => (which === '\x01' ? '\0' : '\x01'));
-  }
+  return escaped(value);
 }
 
 /**
  * SQLSTATEs of a database that cannot serve, see
  * https://www.postgresql.org/docs/current/errcodes-appendix.html. Classes: 08 connection, 28
  * authorization, 3D database name, 53 resources, 57 operator, 58 system. Codes: 25006 read-only,
- * 40001 and 40P01 conflicts, 42501 privileges, 55P03 lock.
+ * 25P03 a transaction that was idle too long, 40001 and 40P01 conflicts, 42501 privileges, 55P03
+ * lock.
  */
-const UNAVAILABLE = /^(08|28|3D|53|57|58)|^(25006|40001|40P01|42501|55P03)$/;
+const UNAVAILABLE = /^(08|28|3D|53|57|58)|^(25006|25P03|40001|40P01|42501|55P03)$/;
 
 /** An error of the database or of the network becomes `unavailable`. A bug stays what it is. */
 export async function translateErrors<T>(work: () => Promise<T>): Promise<T> {

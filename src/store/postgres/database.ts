@@ -5,7 +5,7 @@ import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';
 import type { Statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
-import { Connection, postgresDialect, translateErrors } from './connection.ts';
+import { Connection, isForMany, postgresDialect, translateErrors } from './connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
 import { createFailoverPool, type FailoverPool, type PostgresSettings } from './pool.ts';
 import { createVersionQuestions } from './version-questions.ts';
@@ -33,6 +33,8 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
   const write = createWriteBatches({
     alone: ({ statement, parameters }) =>
       withConnection((connection) => connection.run(statement, parameters as never)),
+    isForMany,
+    atOnce: (writes) => withConnection((connection) => connection.atOnce(writes)),
     together: (writes) => withConnection((connection) => connection.together(writes)),
   });
   return {

@@ -11,8 +11,9 @@ export type VersionOf = (account: bigint) => Promise<number | undefined>;
 /** The versions of those accounts that exist, by the decimal digits of their id. */
 export type AskVersions = (accountIds: readonly string[]) => Promise<ReadonlyMap<string, number>>;
 
-// Under load the next question waits for an answer, and gathers more calls meanwhile.
-const UNDER_WAY_MAX = 2;
+// Under load the next question waits for an answer, and gathers more calls meanwhile. With two
+// under way, PostgreSQL took 30 instead of 23 µs for a polled call.
+const UNDER_WAY_MAX = 1;
 
 export function createVersionQuestions(ask: AskVersions): VersionOf {
   let waiting: Question | undefined;

@@ -57,6 +57,18 @@ onPostgres('connections to PostgreSQL', () => {
       )[0]?.count,
     );
 
+  test('a transaction that the server ended because the process hung is unavailable, and no error of the program', async (t) => {
+    const url = server.url(await freshDatabase(server));
+    const database = await openPostgres({ url, connectionsMax: 1, timeoutMs: 60_000 }, Date.now);
+    t.after(() => database.close());
+    const hung = database.transaction(1n, async (queries) => {
+      await queries.all(sql("select set_config('idle_in_transaction_session_timeout', '100', true)"), {});
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600); // the whole process
+      return queries.all(sql('select 1 as one'), {});
+    });
+    await assert.rejects(hung, { kind: 'unavailable' });
+  });
+
   test('many more calls at once than there are connections are all answered, with no connection more', async (t) => {
     let database = '';
     const engine = engineOn(server, (name) => {

@@ -3,6 +3,8 @@ import { before, type TestContext, test } from 'node:test';
 import { hashUserId } from '../../../src/domain/credentials.ts';
 import type { Problem } from '../../../src/problem.ts';
 import { type AccountKey, Caller } from '../../../src/store/caller.ts';
+import { markRead } from '../../../src/store/statements/inbox.ts';
+import { mark } from '../../../src/store/statements/outbox.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 import { serve } from '../../durability/service.ts';
 import { accountChanges } from '../../support/account-changes.ts';
@@ -60,6 +62,61 @@ onPostgres('writes of one turn', () => {
     assert.equal(await turns.of(() => write(0)), 1);
     assert.equal(await turns.of(() => Promise.all(all.map(write))), 2);
     assert.deepEqual(await tags(), [102, ...all.slice(1).map(() => 101)]);
+  });
+
+  test('marks of one turn are one statement, and take one round trip', async (t) => {
+    const { setting, app } = await open(t);
+    for (const name of ['one', 'two']) {
+      await adopt(app, {
+        userID: name,
+        username: name,
+        inbox: [{ id: 1, timestamp: '2026-05-01T00:00:00Z', read: false }],
+      });
+    }
+    const { hostname, port } = new URL(setting);
+    const turns = await countRoundTrips(hostname, Number(port || 5432));
+    const store = await openStore(setting.replace(/@[^/]*/, `@127.0.0.1:${turns.port}`));
+    t.after(async () => {
+      await store.close();
+      await turns.close();
+    });
+    const marks = () =>
+      Promise.all(['one', 'two'].map((name) => store.run(markRead, { account: callerOf(name), id: 1n })));
+    assert.equal(await turns.of(async () => assert.deepEqual(await marks(), [1, 1])), 1);
+    assert.equal(await turns.of(async () => assert.deepEqual(await marks(), [0, 0])), 1);
+  });
+
+  test('equal marks of one turn that name a sent message by two user_ids all find it', async (t) => {
+    const { app, store } = await open(t);
+    const at = '2026-05-01T00:00:00Z';
+    const sent = [{ id: 1, delivery_status: 'DELIVERED', timestamp_sent: at, timestamp_updated: at, marked: false }];
+    await adopt(app, { userID: 'one', username: 'one', sent });
+    const { userId } = await accountChanges(app).rotateUserId('one', false);
+    const marks = ['one', 'one', userId].map((name) => store.run(mark, { account: callerOf(name), id: 1n }));
+    assert.deepEqual(await Promise.all(marks), [1, 1, 1]);
+  });
+
+  test('marks and other writes of one turn are all done', async (t) => {
+    const { app, store, outside, tags } = await open(t);
+    await adopt(app, {
+      userID: 'one',
+      username: 'one',
+      inbox: [{ id: 1, timestamp: '2026-05-01T00:00:00Z', read: false }],
+    });
+    const done = await Promise.all([
+      store.run(markRead, { account: callerOf('one'), id: 1n }),
+      ...all.map((account) => store.run(addTag, { account: callerOf(userOf(account)), by: 1 })),
+      store.run(markRead, { account: callerOf(userOf(0)), id: 1n }),
+    ]);
+    assert.deepEqual(done, [1, ...all.map(() => 1), 0]);
+    assert.deepEqual(
+      (await tags()).slice(0, ACCOUNTS),
+      all.map(() => 101),
+    );
+    const [row] = await outside.query(
+      "select unread from tally join account using (account_id) where username = 'one'",
+    );
+    assert.equal(row?.unread, 0n);
   });
 
   test('marks of one turn each tell whether there was something to mark', async (t) => {
