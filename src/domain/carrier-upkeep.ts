@@ -90,14 +90,6 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     }
   }
 
-  async function storeIncomplete(isStopping: () => boolean): Promise<number> {
-    let stored = 0;
-    for (let count = BATCH; count === BATCH && !isStopping(); stored += count) {
-      count = await incoming.storeIncomplete(BATCH);
-    }
-    return stored;
-  }
-
   return {
     /** Undefined where another process has done it just now. */
     async run(isStopping: () => boolean = () => false): Promise<UpkeepCounts | undefined> {
@@ -109,11 +101,19 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
       await database.run(sql.dropHeld, { before: now() - RECEIPT_HELD_MS });
       await database.run(sql.dropBeyond, { newer: receiptsHeldMax - 1 });
       const silent = await expireSilent(taken.looked_to);
-      const incomplete = await storeIncomplete(isStopping);
+      const incomplete = await storeIncomplete(incoming, isStopping);
       await incoming.forgetOld(BATCH);
       return { held, silent, incomplete };
     },
   };
+}
+
+async function storeIncomplete(incoming: Incoming, isStopping: () => boolean): Promise<number> {
+  let stored = 0;
+  for (let count = BATCH; count === BATCH && !isStopping(); stored += count) {
+    count = await incoming.storeIncomplete(BATCH);
+  }
+  return stored;
 }
 
 /** Attempt ids begin with their time: 12 hexadecimal digits of milliseconds. */

@@ -17,7 +17,7 @@ import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import type { WholeMessage } from './incoming.ts';
 import { releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
-import { NO_PROGRESS } from './progress.ts';
+import { NO_PROGRESS, type Progress } from './progress.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
 
 /** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */
@@ -130,14 +130,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       checkPerson(number, username);
       return database.transaction(null, async (queries) => {
         const counts = nothing();
-        const all: Found[] = [];
-        let searched = 0;
-        for await (const each of found(queries, number, username)) {
-          if (!isEmpty(each) || each.profile) all.push(each);
-          searched += 1;
-          if (searched % TOLD_EVERY === 0) progress('searched', searched, null);
-        }
-        for (const each of all) {
+        for (const each of await withData(found(queries, number, username), progress)) {
           add(counts, each);
           if (!isEmpty(each)) counts.creditsReturned += await eraseFrom(queries, each, number, now());
         }
@@ -148,6 +141,17 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       });
     },
   };
+}
+
+async function withData(accounts: AsyncIterable<Found>, progress: Progress): Promise<Found[]> {
+  const all: Found[] = [];
+  let searched = 0;
+  for await (const each of accounts) {
+    if (!isEmpty(each) || each.profile) all.push(each);
+    searched += 1;
+    if (searched % TOLD_EVERY === 0) progress('searched', searched, null);
+  }
+  return all;
 }
 
 /** A local number names another person in each country, so it needs an account. */
