@@ -24,11 +24,11 @@ export interface ColumbaOptions {
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
-/** With nothing kept it is the work that is measured, and not the memory of work. */
-export const NOTHING_KEPT = ['--kept-bytes-max', '0'];
+/** The work of each call is measured, and not the response cache. */
+export const CACHE_OFF = ['--kept-bytes-max', '0'];
 
-/** On a machine that is busy with other things too, nobody is refused because it took its time. */
-const PATIENT = ['--turn-max-ms', '60000'];
+/** On a busy machine no request is rejected for waiting long. */
+const NO_SHEDDING = ['--turn-max-ms', '60000'];
 
 /** Only started: whether it serves yet is for the caller to find out. */
 export async function launchColumba(options: ColumbaOptions): Promise<Columba> {
@@ -46,7 +46,7 @@ export async function launchColumba(options: ColumbaOptions): Promise<Columba> {
     '--web-port',
     'off',
   ];
-  const args = [...node, MAIN, 'serve', ...own, ...PATIENT, ...flags];
+  const args = [...node, MAIN, 'serve', ...own, ...NO_SHEDDING, ...flags];
   const child = launch({ args, messages, ...(env && { env }) });
   const pid = child.pid as number;
   return { child, pid, port, pids: () => [pid], stop: () => end(child) };

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NOTHING_KEPT, startColumba } from './columba.ts';
+import { CACHE_OFF, startColumba } from './columba.ts';
 import { userIdOf } from './data.ts';
 import type { Engine } from './engines.ts';
 import { FIRST_ID, type Filled } from './fill.ts';
@@ -57,7 +57,7 @@ const waits = ({ count, mark }: Pairs): string[] =>
   [count, mark].map((values) => [0.5, 0.99, 1].map((part) => milliseconds(quantile(values, part))).join(', '));
 
 async function empty(filled: Filled) {
-  const columba = await startColumba({ database: filled.database, flags: NOTHING_KEPT });
+  const columba = await startColumba({ database: filled.database, flags: CACHE_OFF });
   const other = await openConnection(columba.port);
   await callPairs(other, within(1_000)); // warms up
   const before = await callPairs(other, within(BEFORE_MS));

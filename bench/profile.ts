@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { NOTHING_KEPT, startColumba } from './columba.ts';
+import { CACHE_OFF, startColumba } from './columba.ts';
 import { ACCOUNTS, MESSAGES } from './data.ts';
 import { fillSqlite } from './fill.ts';
 import { driveOperation, type Name } from './operations.ts';
@@ -23,8 +23,8 @@ const { database, close } = await fillSqlite(join(folder, 'bench.db'), {
 await close();
 
 const CASES = (['Profile', 'Unread'] as const).flatMap((operation) => [
-  { name: `${operation}, kept`, operation, flags: [] },
-  { name: `${operation}, nothing kept`, operation, flags: NOTHING_KEPT },
+  { name: `${operation}, cached`, operation, flags: [] },
+  { name: `${operation}, cache off`, operation, flags: CACHE_OFF },
 ]);
 const profiles: { name: string; times: SelfTimes; totalUs: number }[] = [];
 for (const { name, operation, flags } of CASES) {

@@ -13,7 +13,7 @@ import { writeWhole } from './output.ts';
 
 /** Options and settings that several commands of a migration share. */
 
-export const DEFAULT_FOLDER = 'recordings';
+const DEFAULT_FOLDER = 'recordings';
 
 export const folderOption = (): Option =>
   new Option('--folder <FOLDER>', 'where recordings are').default(DEFAULT_FOLDER);

@@ -166,7 +166,7 @@ const noteView = ({ session, account, origin, services: { database, now } }: Vis
 
 const isReported = ({ kind }: Problem): boolean => kind === 'internal' || kind === 'unavailable';
 
-export function problemView(problem: Problem): View {
+function problemView(problem: Problem): View {
   const { kind, message, details } = problem;
   const errors = details.errors?.map(({ pointer, detail }) => html`<li>${fieldName(pointer)}: ${detail}</li>`) ?? [];
   const main = html`<h1>${texts.problems.title}</h1>

@@ -162,7 +162,7 @@ ${shown}</form>`;
 }
 
 /** The choice between the selected rows and all that match, with the snapshot of this page. */
-export function scopeFields(all: string | null, snapshot: bigint, buttons: Html): Html {
+function scopeFields(all: string | null, snapshot: bigint, buttons: Html): Html {
   const choice =
     all === null
       ? ''

@@ -5,10 +5,10 @@ import { Problem } from '../problem.ts';
  * How many pages of the console a process makes at a time. Calls of the contract come first: a page
  * waits while they wait, and is refused when they would be. Pages beyond the queue are refused too.
  */
-export const PAGES_AT_ONCE = 8;
-export const PAGES_WAITING_MAX = 200;
+const PAGES_AT_ONCE = 8;
+const PAGES_WAITING_MAX = 200;
 /** How long a page waits for calls of the contract. */
-export const PAGE_WAIT_MAX_MS = 2_000;
+const PAGE_WAIT_MAX_MS = 2_000;
 const PAUSE_MS = 5;
 
 /** As the load shedding of the contract sees it. */

@@ -63,7 +63,7 @@ export interface AcceptingOptions {
   readonly tryForMs: number;
 }
 
-export const DEFAULT_TRY_FOR_MS = 48 * 3_600_000;
+const DEFAULT_TRY_FOR_MS = 48 * 3_600_000;
 const CHARACTERS_SHOWN = 50;
 
 export function createAccepting(

@@ -16,8 +16,6 @@ export interface BlacklistEntry {
   readonly position: string;
 }
 
-export type BlacklistRecords = ReturnType<typeof createBlacklistRecords>;
-
 export function createBlacklistRecords(database: Database, region: (account: AccountKey) => Promise<string | null>) {
   return {
     async list(account: AccountKey, limit: number, after: string | null): Promise<BlacklistEntry[]> {

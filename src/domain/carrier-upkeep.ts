@@ -31,7 +31,7 @@ export const UPKEEP_EVERY_MS = 10_000;
 /** A receipt that nobody waits for is kept for so long. */
 export const RECEIPT_HELD_MS = 72 * 3_600_000;
 /** More than these are dropped, the oldest first. */
-export const RECEIPTS_HELD_MAX = 100_000;
+const RECEIPTS_HELD_MAX = 100_000;
 const BATCH = 500;
 // The clocks of two hosts may differ by less than this.
 const CLOCKS_APART_MS = 60_000;

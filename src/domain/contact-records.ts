@@ -32,8 +32,6 @@ const PAGE = 1_000;
 /** The largest number that is counted for a page. */
 export const COUNTED_CONTACTS_MAX = 100_000;
 
-export type ContactRecords = ReturnType<typeof createContactRecords>;
-
 export function createContactRecords(database: Database, region: (account: AccountKey) => Promise<string | null>) {
   /** Lists contacts by id, after the id `after`. `next` is null on the last page. */
   async function list(account: AccountKey, filter: ContactFilter, limit: number, after: bigint | null) {

@@ -28,13 +28,13 @@ export interface ArrivedMessage {
 export type WholeMessage = Omit<ArrivedMessage, 'gatewayId' | 'part'>;
 
 /** A message without an id of its gateway is the same one as another so near in time. */
-export const SAME_WITHIN_MS = 10_000;
+const SAME_WITHIN_MS = 10_000;
 /** How long parts wait for the others. */
 export const PARTS_WAIT_MS = 72 * 3_600_000;
 /** Of more messages that are not whole, the oldest are stored as they are. */
 export const INCOMPLETE_MAX = 100_000;
 /** For so long a repeated id of a gateway is recognized. */
-export const ID_KEPT_MS = 30 * 24 * 3_600_000;
+const ID_KEPT_MS = 30 * 24 * 3_600_000;
 /** A hash of number and text is not needed for longer. */
 const TEXT_KEPT_MS = 3_600_000;
 /** A user data header has one octet for the number of parts. */

@@ -49,8 +49,6 @@ export interface ScheduledRecord extends ScheduledMessage {
 /** A later report does not change these. UNKNOWN is not final: a late receipt still counts. */
 export const FINAL_STATUSES: readonly string[] = ['DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED'];
 
-export type MessageRecords = ReturnType<typeof createMessageRecords>;
-
 export function createMessageRecords(database: Database, now: () => number) {
   return {
     receive: (account: AccountKey, message: NewReceived): Promise<Reception> =>

@@ -11,7 +11,7 @@ import { accountNamed } from './accounts.ts';
  */
 export const STAGES = ['record', 'compare', 'lead', 'alone'] as const;
 export type Stage = (typeof STAGES)[number];
-export const isStage = (text: string): text is Stage => (STAGES as readonly string[]).includes(text);
+const isStage = (text: string): text is Stage => (STAGES as readonly string[]).includes(text);
 
 export interface AccountStage {
   readonly username: string;

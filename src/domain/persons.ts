@@ -76,8 +76,6 @@ const TOLD_EVERY = 100;
 /** The largest number of each kind in an export, which is built in memory. */
 const EXPORTED_MAX = 10_000;
 
-export type Persons = ReturnType<typeof createPersons>;
-
 export function createPersons(database: Database, now: () => number, defaultRegion: string | null) {
   async function* found(queries: Queries, number: string, username: string | null): AsyncGenerator<Found> {
     const rows = username === null ? allAccounts(queries) : [await accountNamed(queries, username)];

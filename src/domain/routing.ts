@@ -22,8 +22,6 @@ export type NewRoute = Pick<Route, 'name' | 'destination' | 'keyword' | 'priorit
 export const ROUTES_MAX = 10_000;
 const ANY_DESTINATION = '';
 
-export type Routing = ReturnType<typeof createRouting>;
-
 export function createRouting(database: Database, now: () => number) {
   return {
     /** By name, after a name. */
@@ -85,7 +83,7 @@ function before(a: Route, b: Route): number {
 }
 
 /** Without what surrounds it: `stop!` is the word `stop`. */
-export const firstWord = (text: string): string => trimmed(/\S+/.exec(text)?.[0] ?? '');
+const firstWord = (text: string): string => trimmed(/\S+/.exec(text)?.[0] ?? '');
 
 export const trimmed = (text: string): string => text.replace(/^[\s\p{P}]+|[\s\p{P}]+$/gu, '');
 

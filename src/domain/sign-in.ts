@@ -46,7 +46,7 @@ export interface SignedIn {
 export const LINK_MS = 24 * 3_600_000;
 const LINK = /^[A-Za-z0-9_-]{43}$/;
 const REMOVED_AT_ONCE = 100;
-export const PASSWORD_LENGTH_MIN = 12;
+const PASSWORD_LENGTH_MIN = 12;
 export const PASSWORD_LENGTH_MAX = 200;
 /** A shorter name is part of many good passwords. */
 const NAME_LENGTH_MIN = 4;

@@ -19,7 +19,7 @@ export interface Replayed {
 }
 
 /** Of one replay, which is one transaction: so many, and the rest of their page. */
-export const REPLAYED_MAX = 1_000;
+const REPLAYED_MAX = 1_000;
 const PAGE = 500;
 
 export type Unrouted = ReturnType<typeof createUnrouted>;

@@ -43,7 +43,7 @@ export interface WebhookAttempt {
 }
 
 /** Each change looks through them. */
-export const WEBHOOKS_MAX = 100;
+const WEBHOOKS_MAX = 100;
 /** How long the secret before is used beside a new one. */
 export const ROTATION_MS = 24 * 3_600_000;
 const SECRET_BYTES = 32;
@@ -68,8 +68,7 @@ export async function addWebhook(
   return { webhook: await webhookWithId(database, id), secret };
 }
 
-export const webhookWithId = async (database: Database, id: bigint): Promise<Webhook> =>
-  toWebhook(await rowOf(database, id));
+const webhookWithId = async (database: Database, id: bigint): Promise<Webhook> => toWebhook(await rowOf(database, id));
 
 async function rowOf(database: Queries, webhook: bigint): Promise<sql.WebhookRow> {
   const row = await database.first(sql.webhookById, { webhook });

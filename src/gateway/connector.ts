@@ -81,7 +81,7 @@ export interface CarrierEvents {
   incoming(message: IncomingMessage): Promise<void>;
 }
 
-export const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'webhook'] as const;
+const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'webhook'] as const;
 export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 
 export interface Connector {

@@ -50,7 +50,7 @@ export interface GatewaySettings extends DispatcherSettings {
   readonly leaseMs: number;
 }
 
-export const GATEWAY_SETTINGS: GatewaySettings = {
+const GATEWAY_SETTINGS: GatewaySettings = {
   pollMs: 1_000,
   submitTimeoutMs: 30_000,
   // Longer than a submission may take, with room for a process that stalls.
@@ -59,7 +59,7 @@ export const GATEWAY_SETTINGS: GatewaySettings = {
   stopTimeoutMs: 10_000,
 };
 
-export const BUILTIN: NewConnector = {
+const BUILTIN: NewConnector = {
   name: 'loopback',
   kind: 'loopback',
   config: { receiptAfterMs: 1_000 },

@@ -31,7 +31,7 @@ export interface HeaderFields {
 }
 
 /** The key of a secret `whsec_…`; null where it is none. */
-export function webhookKey(secret: string): Buffer | null {
+function webhookKey(secret: string): Buffer | null {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : '';
   if (text.length > 2 * KEY_BYTES_MAX || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
   const key = Buffer.from(text, 'base64');

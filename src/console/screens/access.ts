@@ -1,4 +1,5 @@
 import { renderSVG } from 'uqr';
+import { otpauthUri } from '../../domain/totp.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { field, hidden, noticeOf, problemNote, refusalOf, screen, table } from '../lists.ts';
@@ -26,7 +27,7 @@ const currentField = (visit: Visit, name: string): Html =>
     : html`<p><label for="${name}">${texts.current}</label><input id="${name}" name="current" type="password" required autocomplete="current-password" maxlength="200"></p>`;
 
 /** The part of the page that holders and operators have alike. */
-export async function ownAccess(visit: Visit): Promise<Html> {
+async function ownAccess(visit: Visit): Promise<Html> {
   const { signIn, session, zone } = visit;
   const { isOn, recoveryCodesLeft } = await signIn.factorState(session.owner);
   const sessions = (await signIn.sessionsOf(session.owner)).map((each) => ({
@@ -121,8 +122,7 @@ const changeFactor =
 function factorPage({ session, site }: Visit, secret: string, problem: Problem | null): View {
   const key = secret.replace(/[^A-Z2-7]/g, '').slice(0, 100);
   const issuer = new URL(site.origin).hostname;
-  const label = encodeURIComponent(`${issuer}:${session.owner.name}`);
-  const uri = `otpauth://totp/${label}?${new URLSearchParams({ secret: key, issuer })}`;
+  const uri = otpauthUri(key, issuer, session.owner.name);
   const main = html`<h1>${texts.factorTitle}</h1><p class="lead">${texts.factorSteps}</p>${problemNote(problem)}
 <div class="qr" role="img" aria-label="${texts.factorPicture}">${{ html: renderSVG(uri) }}</div>
 <p>${texts.key}: <code data-copy>${key}</code></p>

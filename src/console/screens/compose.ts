@@ -103,7 +103,7 @@ function keptFile({ fileNumbers, fileName }: Typed): Html {
 }
 
 /** `2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number`. */
-export function countSaid(text: string): string {
+function countSaid(text: string): string {
   const { parts, encoding } = splitText(text);
   const alphabet = encoding === 'gsm7' ? texts.count.gsm7 : `${texts.count.ucs2} ${costly(charactersBeyondGsm7(text))}`;
   return [texts.count.parts(parts.length), alphabet, texts.count.cost(parts.length)].join(' · ');

@@ -124,7 +124,7 @@ function isEqual(given: string, secret: string): boolean {
 type Query = ReadonlyMap<string, Buffer>;
 
 /** Values as octets: texts and headers of messages need not be UTF-8. */
-export function readQuery(search: string): Query {
+function readQuery(search: string): Query {
   const pairs = search.replace(/^\?/, '').split('&');
   return new Map(
     pairs.map((pair) => {

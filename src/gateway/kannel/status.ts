@@ -49,7 +49,7 @@ const contentOf = (block: string, name: string): string =>
   new RegExp(`<${name}>([^<]*)</${name}>`).exec(block)?.[1]?.trim() ?? '';
 
 /** The carriers that a message for this smsc-id may leave through. */
-export const carriersFor = ({ carriers }: KannelStatus, smscId: string | undefined): KannelStatus['carriers'] =>
+const carriersFor = ({ carriers }: KannelStatus, smscId: string | undefined): KannelStatus['carriers'] =>
   smscId === undefined ? carriers : carriers.filter(({ id }) => id === smscId);
 
 export const isOnline = (status: KannelStatus, smscId: string | undefined): boolean =>

@@ -39,11 +39,6 @@ export const setStage = statement<{ account: AccountKey; stage: string; at: numb
    on conflict (account_id) do update set stage = excluded.stage, changed_at = excluded.changed_at`,
   { affects: 'none' },
 );
-export const removeStage = statement<{ account: AccountKey }>(
-  'migrationTraffic.removeStage',
-  'delete from migration_stage where account_id = :account',
-  { affects: 'none' },
-);
 
 export interface StateRow {
   value: string;
