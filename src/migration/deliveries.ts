@@ -84,9 +84,9 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
   }
 
   /**
-   * The process ended before it knew. The client asked for it, so both are asked. Columba says false
-   * to what it has done before, such as a deletion. Null where nobody is to do it: a write of all
-   * would delete what arrived since.
+   * The process ended before it knew. The client asked for it, so both are asked. Columba says
+   * false to what it has done before, such as a deletion. Null where nobody is to do it: a write of
+   * all would delete what arrived since.
    */
   async function giveToBoth(sealed: SealedWrite): Promise<boolean | null | undefined> {
     if (writeOfAll(sealed)) return null;

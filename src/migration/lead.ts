@@ -37,7 +37,10 @@ export interface LeadSettings extends DeliverySettings {
   readonly columbaCalls: Pick<OldServer, 'call'>;
 }
 
-/** Columba does not answer, and the old server lacks a write that was acknowledged. */
+/**
+ * Columba does not answer, and the old server lacks a write that was acknowledged. Or the database
+ * does not answer: then nobody knows, and a write could be lost.
+ */
 export class NotNow extends Error {}
 
 /** A client waits no longer: the old server answers it. */
@@ -68,8 +71,15 @@ export function createLead(settings: LeadSettings): Lead {
     return rows.length >= compare.listLimit ? undefined : rows.map(({ id }) => String(id));
   }
 
+  const notNow = (thrown: unknown): never => {
+    settings.failed(thrown);
+    throw new NotNow();
+  };
+
   const begin = (account: bigint, call: SeenCall, request: RawRequest, ids?: string[]): Promise<bigint> =>
-    writes.begin(account, `${call.group}.${call.operation}`, sealWrite(seal, account, call, request, ids));
+    writes
+      .begin(account, `${call.group}.${call.operation}`, sealWrite(seal, account, call, request, ids))
+      .catch(notNow);
 
   async function write(account: bigint, call: SeenCall, request: RawRequest): Promise<LedAnswer> {
     if (!(await isReady(account))) return writeThere(account, call, request);
@@ -145,7 +155,7 @@ export function createLead(settings: LeadSettings): Lead {
     return true;
   }
   const isOldComplete = (account: bigint): Promise<boolean> =>
-    emptied(account, async () => (await writes.counts(account)).due);
+    emptied(account, async () => (await writes.counts(account)).due).catch(notNow);
 
   return {
     write,
