@@ -37,7 +37,10 @@ export interface LeadSettings extends DeliverySettings {
   readonly columbaCalls: Pick<OldServer, 'call'>;
 }
 
-/** Columba does not answer, and the old server lacks a write that was acknowledged. */
+/**
+ * Columba does not answer, and the old server lacks a write that was acknowledged. Or the database
+ * does not answer: then nobody knows, and a write could be lost.
+ */
 export class NotNow extends Error {}
 
 /** A client waits no longer: the old server answers it. */
@@ -84,7 +87,7 @@ export function createLead(settings: LeadSettings): Lead {
   }
 
   const isOldComplete = (account: bigint): Promise<boolean> =>
-    emptied(account, async () => (await writes.counts(account)).due);
+    emptied(account, async () => (await writes.counts(account)).due).catch(notNow(settings));
 
   return {
     write,
@@ -176,13 +179,22 @@ async function idsOf({ columbaCalls, compare }: LeadSettings, call: SeenCall): P
   return rows.length >= compare.listLimit ? undefined : rows.map(({ id }) => String(id));
 }
 
-const begin = (
-  { writes, seal }: LeadSettings,
+function begin(
+  settings: LeadSettings,
   account: bigint,
   call: SeenCall,
   request: RawRequest,
   ids?: string[],
-): Promise<bigint> =>
-  writes.begin(account, `${call.group}.${call.operation}`, sealWrite(seal, account, call, request, ids));
+): Promise<bigint> {
+  const sealed = sealWrite(settings.seal, account, call, request, ids);
+  return settings.writes.begin(account, `${call.group}.${call.operation}`, sealed).catch(notNow(settings));
+}
+
+const notNow =
+  ({ failed }: LeadSettings) =>
+  (thrown: unknown): never => {
+    failed(thrown);
+    throw new NotNow();
+  };
 
 const waited = (ms: number): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), ms).unref());

@@ -245,7 +245,8 @@ class ProxyExchange {
         if (!this.#response.writableFinished) sent.destroy();
       };
       this.#response.once('close', onGone);
-      sent.once('socket', (socket) => this.#connection.follow(socket));
+      // Where another server can answer, the client does not notice that this one is gone.
+      if (!isReplaceable) sent.once('socket', (socket) => this.#connection.follow(socket));
       sent.on('error', reject);
       sent.on('response', (answer) => {
         if (isReplaceable && isUnavailable(answer.statusCode ?? 0)) {
@@ -318,7 +319,7 @@ class ProxyExchange {
   fail(thrown: unknown): void {
     if (thrown instanceof ClientGone || this.#response.destroyed) return;
     if (thrown instanceof NotNow) {
-      this.#refuse(503, 'Columba does not answer, and the old server lacks writes that it was not given yet.');
+      this.#refuse(503, 'Neither server can answer this account now.');
       return;
     }
     this.#settings.failed(thrown);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
@@ -165,6 +166,46 @@ test('lead: the old server does not answer for Columba while it lacks an acknowl
   await proxied.gate.become('refuses');
   const { status, headers } = await proxied.call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
   assert.deepEqual([status, headers['retry-after']], [503, '5']);
+});
+
+test('lead: while the database does not answer, Columba is read, and what could be lost is refused', async (t) => {
+  const { gate, settings, service } = await startLed(t);
+  let isDown = false;
+  const database = new Proxy(settings.database, {
+    get(target, name) {
+      if (isDown) return () => Promise.reject(new Error('the database is down'));
+      const value = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const next = createMigrationProxy({ ...settings, database, folder: undefined });
+  t.after(() => next.stop());
+  await next.start();
+  const url = `http://127.0.0.1:${await next.proxy.listen(0, '127.0.0.1')}`;
+  const read = () => send(url, 'get', 'inbox', 'CountUnread', { user_id: ACME });
+  const write = () => send(url, 'get', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Not stored' });
+  assert.equal((await read()).status, 200);
+  isDown = true;
+  assert.equal((await read()).status, 200);
+  assert.equal((await write()).status, 503);
+  await gate.become('refuses');
+  assert.equal((await read()).status, 503);
+  isDown = false;
+  assert.equal((await read()).status, 200);
+  assert.doesNotMatch(await templatesOf(service), /Not stored/);
+});
+
+test('lead: the connection of a client stays open when Columba is gone', async (t) => {
+  const { gate, address } = await startLed(t);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.after(() => agent.destroy());
+  const sockets = new Set<unknown>();
+  agent.on('free', (socket) => sockets.add(socket));
+  const read = () => send(address, 'get', 'inbox', 'CountUnread', { user_id: ACME }, agent);
+  assert.equal((await read()).status, 200);
+  await gate.become('refuses');
+  for (let calls = 0; calls < 3; calls++) assert.equal((await read()).status, 200);
+  assert.equal(sockets.size, 1);
 });
 
 test('lead: deleting all at the old server, while Columba is down, leaves what arrived later', async (t) => {
