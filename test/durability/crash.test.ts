@@ -13,8 +13,8 @@ import { accountFor, Writer } from './writers.ts';
 
 /** Kills in the middle of writing, again and again: nothing that was acknowledged is lost, and nothing is half there. */
 const WRITERS = 6;
-const SERVER_KILLS = 14;
-const DATABASE_KILLS = 8;
+const SERVER_KILLS = 8;
+const DATABASE_KILLS = 4;
 const USER_ID = 'user_id of the writers';
 
 const newWriters = () => Array.from({ length: WRITERS }, (_, name) => new Writer(name));

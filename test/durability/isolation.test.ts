@@ -18,7 +18,7 @@ import { createRandom, type Random, SEED } from './random.ts';
  */
 const WORKERS = 2;
 const CLIENTS = 6;
-const ROUNDS = 20;
+const ROUNDS = 10;
 const CALLS_EACH = 18;
 const WRITES = 0.6;
 

@@ -27,14 +27,14 @@ export interface LogLine {
 const started: Program[] = [];
 
 /** Waits for what must become true; for minutes on a slow machine, so that time decides nothing. */
-export async function until(what: string, look: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
+export async function until(what: string, look: () => boolean | Promise<boolean>, limitMs = 180_000): Promise<void> {
   for (const end = Date.now() + limitMs; !(await look()); await sleep(10)) {
     if (Date.now() > end) throw new Error(`waited in vain for: ${what}`);
   }
 }
 
 /** The answer, unless it takes longer than anything here should. */
-export async function within<T>(what: string, promise: Promise<T>, limitMs = 30_000): Promise<T> {
+export async function within<T>(what: string, promise: Promise<T>, limitMs = 120_000): Promise<T> {
   const late = new AbortController();
   const timer = sleep(limitMs, undefined, { signal: late.signal }).then(() => {
     throw new Error(`waited in vain for: ${what}`);

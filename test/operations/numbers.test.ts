@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { adopt, type Client, clientOf, exportOf, protocolsFor } from '../support/contract-client.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
+import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { openOutside } from '../support/other-process.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -62,7 +62,10 @@ const NUMBERS: readonly (readonly [region: string, international: readonly strin
 const ELSEWHERE = 'SG';
 
 onEveryEngine('numbers, whatever the region was and is', (engine) => {
-  for (const [own, international, local] of NUMBERS) {
+  // The rules are the same on every engine; the second one shows that it stores what they need.
+  for (const [place, [own, international, local]] of NUMBERS.entries()) {
+    if (engine !== engines[0] && place > 1) break;
+    const isWhole = place < 2;
     const texts = [...international, ...local];
 
     test(`a number of ${own}: all notations are one, under every region at import and every region at the call`, async () => {
@@ -70,6 +73,7 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
       await withRegions(engine, regions, async (services) => {
         for (const before of regions) {
           for (const now of regions) {
+            if (!isWhole && before === now) continue;
             const what = `imported with ${before || 'none'}, asked with ${now || 'none'}`;
             const username = `${before}-${now}`;
             await adopt((services[before] as Service).app, {

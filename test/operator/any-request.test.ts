@@ -195,7 +195,7 @@ onEveryEngine("any request to the operator's API", (engine) => {
           assert.equal(answer.headers.get('content-type'), 'application/problem+json');
           assert.equal(answer.json.status, answer.status);
         }),
-        { numRuns: 40 },
+        { numRuns: engine.name === 'sqlite' ? 30 : 8 },
       );
     });
   }
@@ -243,7 +243,7 @@ onEveryEngine('pages of a list', (engine) => {
             }
           },
         ),
-        { numRuns: 10 },
+        { numRuns: engine.name === 'sqlite' ? 10 : 4 },
       );
     } finally {
       await api.stop();

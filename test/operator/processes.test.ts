@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { columba, type Server, serving } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { callAt } from './operator-api.ts';
@@ -16,111 +16,97 @@ const webOf = ({ output, child }: Server): Promise<string> =>
     look();
   });
 
-onEveryEngine("the operator's side in several processes", (engine) => {
-  async function withTwo(
-    args: readonly string[],
-    work: (webs: readonly [string, string], servers: readonly [Server, Server], database: string) => Promise<void>,
-  ): Promise<void> {
-    const database = await engine.fresh('sample');
-    const one = await serving(['--database', database, ...args]);
-    const other = await serving(['--database', database, ...args]);
-    try {
-      await work([await webOf(one), await webOf(other)], [one, other], database);
-    } finally {
-      for (const { child } of [one, other]) child.kill('SIGTERM');
-      assert.deepEqual([(await one.ended).code, (await other.ended).code], [0, 0]);
-      engine.release(database);
-    }
-  }
+const newToken = async (database: string): Promise<string> => {
+  const args = ['token', 'add', 'ci', '--scope', 'accounts,audit', '--database', database];
+  const { code, stdout, stderr } = await columba(args);
+  assert.deepEqual([code, stderr], [0, '']);
+  return /^colo_\S+$/m.exec(stdout)?.[0] ?? assert.fail(stdout);
+};
 
-  const newToken = async (database: string): Promise<string> => {
-    const { code, stdout, stderr } = await columba([
-      'token',
-      'add',
-      'ci',
-      '--scope',
-      'accounts,audit',
-      '--database',
-      database,
-    ]);
-    assert.deepEqual([code, stderr], [0, '']);
-    return /^colo_\S+$/m.exec(stdout)?.[0] ?? assert.fail(stdout);
-  };
+onEveryEngine("the operator's side in several processes", (engine) => {
+  let database: string;
+  let servers: readonly [Server, Server];
+  let webs: readonly [string, string];
+  let token: string;
+  before(async () => {
+    database = await engine.fresh('sample');
+    const args = ['--database', database, '--workers', '2', '--web-port', '0'];
+    servers = [await serving(args), await serving(args)];
+    webs = [await webOf(servers[0]), await webOf(servers[1])];
+    assert.equal((await callAt(webs[0], 'GET', '/accounts', {})).status, 404, 'there is no token yet');
+    token = await newToken(database);
+  });
+  after(async () => {
+    for (const { child } of servers) child.kill('SIGTERM');
+    for (const { ended } of servers) assert.equal((await ended).code, 0);
+  });
 
   test('2 processes with 2 workers each: a new token works, and its revocation holds from the next request on', async () => {
-    await withTwo(['--workers', '2'], async ([one, other], _servers, database) => {
-      assert.equal((await callAt(one, 'GET', '/accounts', {})).status, 404, 'there is no token yet');
-      const token = await newToken(database);
-      for (const web of [one, other]) assert.equal((await callAt(web, 'GET', '/accounts', { token })).status, 200);
-      const { json } = await callAt(one, 'GET', '/tokens', { token });
-      assert.equal((await callAt(other, 'DELETE', `/tokens/${json.items[0].id}`, { token })).status, 200);
-      for (const web of [one, other]) assert.equal((await callAt(web, 'GET', '/accounts', { token })).status, 401);
-    });
+    const [one, other] = webs;
+    const { json } = await callAt(one, 'POST', '/tokens', { token, body: { name: 'short', scope: ['accounts'] } });
+    const short = { token: json.token as string };
+    for (const web of webs) assert.equal((await callAt(web, 'GET', '/accounts', short)).status, 200);
+    assert.equal((await callAt(other, 'DELETE', `/tokens/${json.id}`, { token })).status, 200);
+    for (const web of webs) assert.equal((await callAt(web, 'GET', '/accounts', short)).status, 401);
   });
 
   test('2 processes with 2 workers each: a disabled account and a revoked user_id are denied at the next call', async () => {
-    await withTwo(['--workers', '2'], async ([one, other], servers, database) => {
-      const token = await newToken(database);
-      const added = await callAt(one, 'POST', '/accounts', { token, body: { username: 'initech' } });
-      const userId: string = added.json.userId;
-      // Several times: each connection may reach another worker.
-      const statuses = async () => {
-        const calls = servers.flatMap(({ address }) =>
-          Array.from({ length: 4 }, () =>
-            fetch(`${address}/api/inbox.asmx/CountUnread?user_id=${userId}`, { headers: { Connection: 'close' } }),
-          ),
-        );
-        return [...new Set((await Promise.all(calls)).map(({ status }) => status))];
-      };
-      assert.deepEqual(await statuses(), [200]);
-      await callAt(other, 'POST', '/accounts/initech/disable', { token });
-      assert.deepEqual(await statuses(), [403]);
-      await callAt(one, 'POST', '/accounts/initech/enable', { token });
-      assert.deepEqual(await statuses(), [200]);
-      const { json } = await callAt(other, 'GET', '/accounts/initech/user-ids', { token });
-      await callAt(other, 'DELETE', `/accounts/initech/user-ids/${json.items[0].hash}`, { token });
-      assert.deepEqual(await statuses(), [403]);
-    });
+    const [one, other] = webs;
+    const added = await callAt(one, 'POST', '/accounts', { token, body: { username: 'initech' } });
+    const userId: string = added.json.userId;
+    // Several times: each connection may reach another worker.
+    const statuses = async () => {
+      const calls = servers.flatMap(({ address }) =>
+        Array.from({ length: 4 }, () =>
+          fetch(`${address}/api/inbox.asmx/CountUnread?user_id=${userId}`, { headers: { Connection: 'close' } }),
+        ),
+      );
+      return [...new Set((await Promise.all(calls)).map(({ status }) => status))];
+    };
+    assert.deepEqual(await statuses(), [200]);
+    await callAt(other, 'POST', '/accounts/initech/disable', { token });
+    assert.deepEqual(await statuses(), [403]);
+    await callAt(one, 'POST', '/accounts/initech/enable', { token });
+    assert.deepEqual(await statuses(), [200]);
+    const { json } = await callAt(other, 'GET', '/accounts/initech/user-ids', { token });
+    await callAt(other, 'DELETE', `/accounts/initech/user-ids/${json.items[0].hash}`, { token });
+    assert.deepEqual(await statuses(), [403]);
   });
 
   test('50 equal requests with one key at once over 2 processes have one effect', async () => {
-    await withTwo([], async (webs, _servers, database) => {
-      const token = await newToken(database);
-      const headers = { 'Idempotency-Key': 'fifty' };
-      const body = { name: 'made once', scope: ['audit'] };
-      const answers = await Promise.all(
-        Array.from({ length: 50 }, (_, index) =>
-          callAt(webs[index % 2] as string, 'POST', '/tokens', { token, body, headers }),
-        ),
-      );
-      for (const { status } of answers) assert.ok(status === 201 || status === 409, String(status));
-      const made = answers.filter(({ status }) => status === 201);
-      assert.ok(made.length >= 1);
-      assert.equal(new Set(made.map(({ text }) => text)).size, 1);
-      assert.equal(made.filter(({ headers: fields }) => !fields.has('idempotent-replayed')).length, 1);
-      const last = await callAt(webs[0], 'POST', '/tokens', { token, body, headers });
-      assert.deepEqual([last.status, last.text], [201, made[0]?.text]);
-      const { json } = await callAt(webs[1], 'GET', '/tokens', { token });
-      const names = json.items.map(({ name }: { name: string }) => name);
-      assert.equal(names.filter((name: string) => name === 'made once').length, 1);
-    });
+    const headers = { 'Idempotency-Key': 'fifty' };
+    const body = { name: 'made once', scope: ['audit'] };
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        callAt(webs[index % 2] as string, 'POST', '/tokens', { token, body, headers }),
+      ),
+    );
+    for (const { status } of answers) assert.ok(status === 201 || status === 409, String(status));
+    const made = answers.filter(({ status }) => status === 201);
+    assert.ok(made.length >= 1);
+    assert.equal(new Set(made.map(({ text }) => text)).size, 1);
+    assert.equal(made.filter(({ headers: fields }) => !fields.has('idempotent-replayed')).length, 1);
+    const last = await callAt(webs[0], 'POST', '/tokens', { token, body, headers });
+    assert.deepEqual([last.status, last.text], [201, made[0]?.text]);
+    const { json } = await callAt(webs[1], 'GET', '/tokens', { token });
+    const names = json.items.map(({ name }: { name: string }) => name);
+    assert.equal(names.filter((name: string) => name === 'made once').length, 1);
   });
 
   test('with workers the operator’s side is a process of its own, which is replaced when it dies', async () => {
-    await withTwo(['--workers', '2', '--web-port', '0'], async ([web], [server], database) => {
-      const token = await newToken(database);
-      assert.equal((await callAt(web, 'GET', '/accounts', { token })).status, 200);
-      const pid = Number(/"web":"[^"]+","pid":(\d+)/.exec(server.output.stderr)?.[1]);
-      assert.notEqual(pid, server.child.pid);
-      process.kill(pid, 'SIGKILL');
-      const replaced = () => [...server.output.stderr.matchAll(/"web":"(http:[^"]+)"/g)][1]?.[1];
-      await new Promise<void>((resolve) => {
-        const look = () => void (replaced() && resolve());
-        server.child.stderr?.on('data', look);
-        look();
-      });
-      assert.equal((await callAt(replaced() as string, 'GET', '/accounts', { token })).status, 200);
-      assert.match(server.output.stderr, /died and is replaced/);
+    const [web] = webs;
+    const [server] = servers;
+    assert.equal((await callAt(web, 'GET', '/accounts', { token })).status, 200);
+    const pid = Number(/"web":"[^"]+","pid":(\d+)/.exec(server.output.stderr)?.[1]);
+    assert.notEqual(pid, server.child.pid);
+    process.kill(pid, 'SIGKILL');
+    const replaced = () => [...server.output.stderr.matchAll(/"web":"(http:[^"]+)"/g)][1]?.[1];
+    await new Promise<void>((resolve) => {
+      const look = () => void (replaced() && resolve());
+      server.child.stderr?.on('data', look);
+      look();
     });
+    assert.equal((await callAt(replaced() as string, 'GET', '/accounts', { token })).status, 200);
+    assert.match(server.output.stderr, /died and is replaced/);
   });
 });

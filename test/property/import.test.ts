@@ -163,7 +163,7 @@ onEveryEngine('importing accounts', (engine) => {
           await ask(service, protocol, group, operation, { user_id: names.userID, ...args });
         }
       });
-      await fc.assert(load, runs(300));
+      await fc.assert(load, runs(300, engine));
     } finally {
       await service.stop();
     }

@@ -56,7 +56,7 @@ onEveryEngine('round trips', (engine) => {
           assert.deepEqual(await ask(service, deleting, 'account', 'FetchSavedMessages', { user_id }), []);
         },
       );
-      await fc.assert(save, runs(150));
+      await fc.assert(save, runs(40, engine));
     }));
 
   test('every spelling of the characters of a text gives the same text', () =>
@@ -71,7 +71,7 @@ onEveryEngine('round trips', (engine) => {
           assert.equal(await ask(service, 'post', 'account', 'DeleteMessageTemplate', { user_id, message }), true);
         }
       });
-      await fc.assert(save, runs(50));
+      await fc.assert(save, runs(25, engine));
     }));
 
   test('what XML cannot carry leaves as U+FFFD in every protocol, and is still what was saved', () =>
@@ -89,7 +89,7 @@ onEveryEngine('round trips', (engine) => {
         }
         assert.equal(await ask(service, protocol, 'account', 'DeleteMessageTemplate', call), true);
       });
-      await fc.assert(save, runs(100));
+      await fc.assert(save, runs(25, engine));
     }));
 
   test('an account that is imported is answered in every protocol as it was in the file', () =>
@@ -103,7 +103,7 @@ onEveryEngine('round trips', (engine) => {
           }
         }
       });
-      await fc.assert(load, runs(50));
+      await fc.assert(load, runs(25, engine));
     }));
 
   test('an id names its own message and no other, over all 64 bits and in every form', () =>
@@ -132,7 +132,7 @@ onEveryEngine('round trips', (engine) => {
         }
         assert.deepEqual(await told('sent', 'FetchSentDS', { max: '10' }), []);
       });
-      await fc.assert(change, runs(50));
+      await fc.assert(change, runs(25, engine));
     }));
 
   test('credits that come back stay a number of 64 bits', () =>
@@ -147,7 +147,7 @@ onEveryEngine('round trips', (engine) => {
         assert.ok(after >= before && after <= LONG_MAX, `${before} credits became ${after}`);
         if (account.scheduled.length > 0 && before < LONG_MAX) assert.ok(after > before);
       });
-      await fc.assert(cancel, runs(50));
+      await fc.assert(cancel, runs(25, engine));
     }));
 });
 
@@ -178,7 +178,7 @@ onEveryEngine('import and export', (engine) => {
       const same = { username, userIDHashes: first.userIDHashes };
       assert.deepEqual({ ...second, ...same }, first);
     });
-    await fc.assert(carry, runs(50));
+    await fc.assert(carry, runs(25, engine));
   });
 });
 

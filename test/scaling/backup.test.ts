@@ -74,7 +74,7 @@ interface Exported {
 
 describe('a backup of the embedded database', () => {
   test('while it serves and is written to: whole, of one moment, and served again by opening it', {
-    timeout: 90_000,
+    timeout: 300_000,
   }, async (t) => {
     const database = freshDatabase();
     await imported(database);

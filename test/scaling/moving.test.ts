@@ -11,7 +11,7 @@ import { script, testWith } from '../support/peers.ts';
 import { digestOf, type Measured, measured, writeAccounts } from './measured-command.ts';
 
 /** MESSAGES=1000000 for the figures of docs/SCALING.md. */
-const MESSAGES = Number(process.env.MESSAGES ?? 100_000);
+const MESSAGES = Number(process.env.MESSAGES ?? 30_000);
 const SIZE = { accounts: 200, messages: MESSAGES, characters: Math.max(200, Math.round(185_000_000 / MESSAGES)) };
 /** What the command may have for everything that is not a buffer. */
 const HEAP_MB = 64;

@@ -130,12 +130,12 @@ onEveryEngine('processes that serve many at once', (engine) => {
     const [asked, told] = [await startProgram(database, 1), await startProgram(database, 1)];
     const reader = createCaller(asked.address, ACME);
     const writer = createCaller(told.address, ACME);
-    const crowd = Array.from({ length: 20 }, () => createCaller(asked.address, ACME));
+    const crowd = Array.from({ length: 12 }, () => createCaller(asked.address, ACME));
     let isOver = false;
     const asking = crowd.map(async (caller) => {
       while (!isOver) await caller.ask('account', 'FetchSavedMessages');
     });
-    for (let count = 0; count < 100; count++) {
+    for (let count = 0; count < 40; count++) {
       await writer.ask('account', 'SaveMessageTemplate', { message: `saved ${count}` });
       const saved = (await reader.ask('account', 'FetchSavedMessages')) as string[];
       assert.ok(saved.includes(`saved ${count}`), `saved ${count} is missing`);

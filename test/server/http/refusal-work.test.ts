@@ -18,7 +18,7 @@ import { ACME, GLOBEX, textOf } from '../../support/service.ts';
 
 /**
  * Whether a user_id is unknown, revoked, disabled, restricted to other networks or no user_id at all cannot be told from the
- * answer, its size, or the work that was done for it: hashes, statements, checks of networks. How long it takes is measured and reported, and nothing is asserted about it: machines are not quiet.
+ * answer, its size, or the work that was done for it: hashes, statements, checks of networks.
  */
 const DENIED: Record<string, string | null> = {
   unknown: '00000000-0000-4000-8000-000000000000',
@@ -163,21 +163,4 @@ onEveryEngine('a user_id that is not valid', (engine) => {
       }
     });
   }
-
-  test('how long it takes', async (t) => {
-    const [call] = CALLS as [(typeof CALLS)[number]];
-    const times = new Map(Object.keys(denied).map((what) => [what, [] as number[]]));
-    for (let round = 0; round < 500; round += 1) {
-      for (const [what, userId] of Object.entries(denied)) {
-        const startedAt = performance.now();
-        await ask('post', call, userId);
-        times.get(what)?.push(performance.now() - startedAt);
-      }
-    }
-    for (const [what, own] of times) {
-      const sorted = own.toSorted((a, b) => a - b);
-      const at = (part: number) => ((sorted[Math.floor(sorted.length * part)] ?? 0) * 1_000).toFixed(0);
-      t.diagnostic(`${what}: median ${at(0.5)} µs, half of them from ${at(0.25)} to ${at(0.75)} µs`);
-    }
-  });
 });

@@ -94,7 +94,7 @@ onPostgres('connections to PostgreSQL', () => {
     assert.deepEqual(shown, [{ idle_in_transaction_session_timeout: '10min' }]);
   });
 
-  test('a service that has stopped leaves no connection', { timeout: 30_000 }, async () => {
+  test('a service that has stopped leaves no connection', { timeout: 300_000 }, async () => {
     let database = '';
     const engine = engineOn(server, (name) => {
       database = name;
@@ -161,7 +161,7 @@ onPostgres('connections to PostgreSQL', () => {
     for (const status of await callAll(service, true)) assert.equal(status, 200);
   });
 
-  test('an export goes on at the pace of its reader, however slow that is', { timeout: 60_000 }, async (t) => {
+  test('an export goes on at the pace of its reader, however slow that is', { timeout: 300_000 }, async (t) => {
     const service = await startService(engineOn(server), 'sample', { databaseTimeoutMs: 500 });
     t.after(() => service.stop());
     const pieces: string[] = [];

@@ -92,7 +92,7 @@ onPostgres('a primary and its synchronous standby', () => {
   const url = (...servers: PostgresServer[]) =>
     `postgres://columba@${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${DATABASE}?target_session_attrs=read-write`;
 
-  test('a service that is told of the standby first works on the primary', { timeout: 30_000 }, async (t) => {
+  test('a service that is told of the standby first works on the primary', { timeout: 300_000 }, async (t) => {
     const service = await serving(['--database', url(standby, primary)]);
     t.after(() => service.child.kill('SIGKILL'));
     const writes = Array.from({ length: 16 }, (_, index) =>
@@ -103,7 +103,7 @@ onPostgres('a primary and its synchronous standby', () => {
     assert.equal((await service.ended).code, 0);
   });
 
-  test('a write that the standby has not confirmed is not acknowledged', { timeout: 60_000 }, async (t) => {
+  test('a write that the standby has not confirmed is not acknowledged', { timeout: 300_000 }, async (t) => {
     const service = await serving(['--database', url(primary, standby), '--database-timeout-ms', '1000']);
     t.after(() => {
       signal(standby, 'SIGCONT');
@@ -126,7 +126,7 @@ onPostgres('a primary and its synchronous standby', () => {
   });
 
   test('a primary that is killed under load loses no acknowledged write, and the service goes over by itself', {
-    timeout: 90_000,
+    timeout: 300_000,
   }, async (t) => {
     const service = await serving(['--database', url(primary, standby), '--database-timeout-ms', '2000']);
     const clients = load(service);

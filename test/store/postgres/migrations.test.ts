@@ -182,7 +182,7 @@ onPostgres('migrations of PostgreSQL', () => {
   });
 
   test('a program that starts while another one migrates waits for it, longer than a call would', {
-    timeout: 30_000,
+    timeout: 300_000,
   }, async () => {
     const url = await engine.fresh('none');
     const opening = await withClient(url, async (client) => {
@@ -197,7 +197,7 @@ onPostgres('migrations of PostgreSQL', () => {
     assert.equal((await versions(url)).length, known);
   });
 
-  test('a migration may take longer than a call: an index of a large table does', { timeout: 30_000 }, async () => {
+  test('a migration may take longer than a call: an index of a large table does', { timeout: 300_000 }, async () => {
     const url = await engine.fresh('none');
     await rows(
       url,
