@@ -42,7 +42,6 @@ export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceP
       restedMs += pauseMs;
     }
     since = utilization();
-    resting = undefined;
   }
 
   return () => {
@@ -52,7 +51,11 @@ export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceP
     sentBefore = sent;
     const owed = owedMs();
     if (owed < 0 || monotonicMs() - lastCallAt > CALLS_WITHIN_MS) since = utilization();
-    else if (owed >= REST_LEAST_MS) resting = rest();
+    else if (owed >= REST_LEAST_MS) {
+      resting = rest().finally(() => {
+        resting = undefined;
+      });
+    }
     return resting;
   };
 }
