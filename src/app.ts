@@ -44,9 +44,9 @@ export interface AppDependencies extends ServiceDependencies {
 export type App = Awaited<ReturnType<typeof createApp>>;
 
 /**
- * The server of the contract on top of the services. Start: recorder, purge, retention, metrics
- * port, contract port, health port. Stop: in the opposite order, after the accepted requests are
- * answered.
+ * The server of the contract on top of the services. Start: recorder, background work, telemetry,
+ * contract port, health port. Stop: the contract port first, when accepted requests are answered;
+ * the database last. Dispatchers are started by cli/gateway.ts.
  */
 export async function createApp(config: Config, deps: AppDependencies) {
   const dialect = await readDialect(config);
@@ -206,7 +206,7 @@ function createEndpointSettings(
     dialect,
     operations: createOperations({ ...services, admission, lists: listRules(dialect), listLimit, listItemsMax }),
     admitClient: (client) => admission.admitClient(client),
-    admitAccount: (account) => admission.admitAccount(account as Caller),
+    admitCachedAccount: (account) => admission.admitAccount(account as Caller),
     admitReading: admission.admitReading,
     readingSucceeded: admission.readingSucceeded,
     ownerOf: accountIdOf,

@@ -30,7 +30,8 @@ export interface EndpointSettings {
   ) => Promise<OperationResult>;
   /** Throws Problem `too-many`, now or later, if the client or the account may not call now. */
   readonly admitClient?: (client: string) => void | Promise<void>;
-  readonly admitAccount?: (account: unknown) => void | Promise<void>;
+  /** The same for an account whose response is cached. Operations admit the others. */
+  readonly admitCachedAccount?: (account: unknown) => void | Promise<void>;
   /**
    * Called before a body is decompressed (without `bytes`) and before it is parsed.
    * Throws Problem `too-many`.
@@ -152,7 +153,7 @@ class RequestHandling {
   }
 
   #answerFromCache(cached: CachedResponse): Reply | Promise<Reply> {
-    const admitting = this.#settings.admitAccount?.(cached.account);
+    const admitting = this.#settings.admitCachedAccount?.(cached.account);
     if (admitting) return this.#after(admitting, () => this.#observed(cached.reply, 'ok', cached));
     return this.#observed(cached.reply, 'ok', cached);
   }

@@ -59,7 +59,7 @@ export type Claiming = ReturnType<typeof createClaiming>;
 export function createClaiming(database: Database, settings: ClaimingSettings) {
   const { now } = settings;
 
-  /** In one transaction. */
+  /** In one transaction. It begins with one account; lockAccounts skips accounts in use. */
   const claimFrom = (
     accountIds: readonly bigint[],
     { connector, isDefault }: ConnectorShare,
@@ -307,7 +307,7 @@ const LEASE_OVER = 'the process that submitted it ended without an answer';
 
 /**
  * A lease that ran out: nobody knows whether the carrier has the message. After a while without a
- * receipt the policy of the account decides.
+ * receipt the policy of the account decides. Without a policy an operator does.
  */
 async function decideOverdue(
   queries: Writing,

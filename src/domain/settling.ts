@@ -232,7 +232,8 @@ export async function provePart(
   const id = part.messageId;
   await queries.run(attemptSql.prove, { account, id, attempt: part.attempt, part: part.part });
   const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
-  if (!row || row.state === 'submitting') return; // an answer is to come
+  // An answer is to come. Or the lease ends, and decideOverdue finds the proof.
+  if (!row || row.state === 'submitting') return;
   const accepted = await queries.all(attemptSql.acceptedParts, { account, ids: elementsOf([id]) });
   if (BigInt(accepted.length) < row.parts) return;
   await end(queries, account, at, null, [{ id, held: row.held, captured: row.held, detail: null }]);

@@ -81,6 +81,7 @@ export interface CarrierEvents {
   incoming(message: IncomingMessage): Promise<void>;
 }
 
+/** A new kind has its name here and its entry in kinds.ts. */
 const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'webhook'] as const;
 export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 

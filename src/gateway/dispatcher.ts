@@ -137,7 +137,8 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
     const share = { connector: connector.name, isDefault: record().isDefault };
     const claimed = await claiming.claim(share, room);
     if (claimed.length > 0) outage.onTry();
-    await submitting.submit(claimed); // before all that may fail: a claimed message that is not submitted is undecided
+    // Before all that may fail: a claimed message that is not submitted is unsure after its lease.
+    await submitting.submit(claimed);
     const { ratePerSecond } = record();
     if (ratePerSecond !== null) {
       const used = claimed.reduce((sum, message) => sum + message.parts.length, 0);

@@ -8,7 +8,7 @@ import { createKannelSendsms } from './kannel/sendsms.ts';
 import { createLoopback } from './loopback.ts';
 import { createWebhook, webhookConfig } from './webhook.ts';
 
-/** Every kind of connector in one place: what its configuration is, and how it is made. */
+/** What every connector gets. */
 export interface ConnectorDependencies {
   readonly now: () => number;
   readonly log?: KannelDependencies['log'];
@@ -27,7 +27,8 @@ type Kind = KindOf<z.ZodObject>;
 
 const kindOf = <S extends z.ZodObject>(kind: KindOf<S>): Kind => kind as unknown as Kind;
 
-export const kinds: Readonly<Partial<Record<ConnectorKind, Kind>>> = {
+/** Every kind of connector: what its configuration is, and how it is made. */
+export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
   loopback: kindOf({
     summary: 'A carrier that is not there: it accepts, and sends receipts after a moment.',
     config: z.strictObject({

@@ -1,7 +1,7 @@
 /**
  * Sending shares the event loop with the calls of the contract. While calls come, it rests after
- * each piece of work until the event loop was idle for as long as it was busy. So most calls find
- * an idle event loop. Where calls fill the rests, a rest ends after 150 ms. Sending then takes
+ * each piece of work. A rest ends when the event loop was idle for as long as it was busy. So most
+ * calls find an idle event loop. Where calls fill the rests, a rest ends after 150 ms. Sending then takes
  * about a tenth of the process. Without calls nothing rests.
  */
 export interface PaceParts {

@@ -1,5 +1,5 @@
 import type { Database, Queries, Writing } from './database.ts';
-import type { Dialect } from './statement.ts';
+import type { SqlDialect } from './statement.ts';
 
 /**
  * A database that reports when each statement begins and ends: for metrics and spans. It reports
@@ -13,7 +13,7 @@ export interface StatementSpan {
   ended(failed: boolean): void;
 }
 
-export function createObserved(database: Database, engine: Dialect['engine'], observe: StatementObserver): Database {
+export function createObserved(database: Database, engine: SqlDialect['engine'], observe: StatementObserver): Database {
   return {
     ...database,
     ...observedQueries(database, observe),

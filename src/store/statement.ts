@@ -5,7 +5,7 @@ export type { AccountKey };
 /**
  * SQL text with `:name` parameters, the same for every engine. Where engines differ, the text has a
  * fragment in braces: `{name}` or `{name :parameter}`. Each engine replaces it by its own SQL, see
- * Dialect.
+ * SqlDialect.
  */
 export interface Statement<P = never, R = unknown> {
   readonly name: string;
@@ -40,7 +40,7 @@ export interface StatementOptions<P> {
 export type Value = string | bigint | number | null | Caller;
 
 /** The SQL of one engine, where engines differ. */
-export interface Dialect {
+export interface SqlDialect {
   readonly engine: 'sqlite' | 'postgres';
   /** A parameter by its number, from 1. */
   parameter(number: number): string;
@@ -95,7 +95,7 @@ const PARAMETER = /(?<!:):([a-z][A-Za-z]*)/g;
 const FRAGMENT = /\{([a-z]+) ?([^}]*)\}/g;
 
 /** The text in the SQL of one engine. */
-export function render(text: string, parameters: readonly string[], dialect: Dialect): string {
+export function render(text: string, parameters: readonly string[], dialect: SqlDialect): string {
   return text
     .replace(FRAGMENT, (_, name: Fragment, argument: string) => dialect.fragments[name](argument))
     .replace(PARAMETER, (_, name: string) => dialect.parameter(parameters.indexOf(name) + 1));

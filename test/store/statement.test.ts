@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { postgresDialect } from '../../src/store/postgres/connection.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
-import { type Dialect, render, type StatementOptions, statement } from '../../src/store/statement.ts';
+import { render, type SqlDialect, type StatementOptions, statement } from '../../src/store/statement.ts';
 
-const rendered = (text: string, dialect: Dialect) => {
+const rendered = (text: string, dialect: SqlDialect) => {
   const { parameters } = statement<Record<string, string>>('test', text, { affects: 'all' });
   return render(text, parameters, dialect);
 };

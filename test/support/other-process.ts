@@ -3,7 +3,7 @@ import pg from 'pg';
 import { postgresDialect } from '../../src/store/postgres/connection.ts';
 import { type Migratable, type Migration, migrate } from '../../src/store/schema/migrations.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
-import { type Dialect, render, type Statement } from '../../src/store/statement.ts';
+import { render, type SqlDialect, type Statement } from '../../src/store/statement.ts';
 import { pathOf, TABLES } from './opened-database.ts';
 
 /** A database as another program sees it, while the service has it open or not. Numbers are bigints, as in the service. */
@@ -51,7 +51,12 @@ export async function openOutside(setting: string): Promise<Outside> {
   );
 }
 
-function outside(ask: Ask, exec: (sql: string) => Promise<void>, dialect: Dialect, close: Outside['close']): Outside {
+function outside(
+  ask: Ask,
+  exec: (sql: string) => Promise<void>,
+  dialect: SqlDialect,
+  close: Outside['close'],
+): Outside {
   const execute = (statement: Statement<never>, parameters: Readonly<Record<string, unknown>>) =>
     ask(
       render(statement.text, statement.parameters, dialect),

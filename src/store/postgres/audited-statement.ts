@@ -1,4 +1,4 @@
-import { type Dialect, render, type Statement } from '../statement.ts';
+import { render, type SqlDialect, type Statement } from '../statement.ts';
 import { addDeletion } from '../statements/audit.ts';
 import { ACCOUNT, CALLER_FOUND, type CallerStatement, caller, HASH, UNRESTRICTED } from './caller-statement.ts';
 
@@ -6,7 +6,7 @@ import { ACCOUNT, CALLER_FOUND, type CallerStatement, caller, HASH, UNRESTRICTED
  * A delete and its audit entry in one statement, and so in one round trip and one transaction. It
  * writes no entry where it deletes nothing. `withCaller`: it identifies the caller as well.
  */
-export function auditedOf(statement: Statement<never>, dialect: Dialect, withCaller: boolean): CallerStatement {
+export function auditedOf(statement: Statement<never>, dialect: SqlDialect, withCaller: boolean): CallerStatement {
   const own = (text: string) => (withCaller ? text.replace(ACCOUNT, UNRESTRICTED) : text);
   const returnsRows = /\breturning\b/.test(statement.text);
   const done = `done as (${own(statement.text)}${returnsRows ? '' : ' returning 1'})`;

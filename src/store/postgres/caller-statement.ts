@@ -1,6 +1,6 @@
 import { denied } from '../../problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
-import { type Dialect, render, type Statement } from '../statement.ts';
+import { render, type SqlDialect, type Statement } from '../statement.ts';
 import { CALLER } from '../statements/account-columns.ts';
 
 /**
@@ -28,7 +28,7 @@ export const ACCOUNT = /(?<!:):account\b/g;
  * Undefined for an insert or a `returning`: there the caller is identified before, by a statement
  * of its own.
  */
-export function withCaller(statement: Statement<never>, dialect: Dialect): CallerStatement | undefined {
+export function withCaller(statement: Statement<never>, dialect: SqlDialect): CallerStatement | undefined {
   const { name, text } = statement;
   const combined = statement.writes ? combineWrite(text) : combineRead(text);
   if (combined === undefined) return undefined;
@@ -81,7 +81,7 @@ export function foundRows<R extends Record<string, unknown>>(rows: R[], account:
 }
 
 /**
- * The accounts of many callers ($1: the hashes), locked in the order of their ids: so two batches
+ * The accounts of many callers ($1: the hashes), locked in the order of their ids. So two batches
  * cannot wait for each other. An account that somebody else has locked is left out, as is one that
  * is restricted to networks.
  */

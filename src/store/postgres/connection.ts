@@ -4,7 +4,7 @@ import { Caller, isAdmitted } from '../caller.ts';
 import type { Writing } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';
-import { type Dialect, readRecords, render, type Statement, type Value } from '../statement.ts';
+import { readRecords, render, type SqlDialect, type Statement, type Value } from '../statement.ts';
 import { identify } from '../statements/accounts.ts';
 import { unavailable } from '../unavailable.ts';
 import { auditedOf } from './audited-statement.ts';
@@ -21,7 +21,7 @@ import { hasIdsOnly, type ManyRow, type ManyStatement, manyOf, manyValues } from
 import { escaped, executePrepared, type Prepared, type PreparedResult } from './prepared-query.ts';
 import type { Write } from './write-batches.ts';
 
-export const postgresDialect: Dialect = {
+export const postgresDialect: SqlDialect = {
   engine: 'postgres',
   parameter: (number) => `$${number}`,
   fragments: {

@@ -1,5 +1,5 @@
 import { Caller } from '../caller.ts';
-import { type Dialect, render, type Statement } from '../statement.ts';
+import { render, type SqlDialect, type Statement } from '../statement.ts';
 import { LOCKED_CALLERS } from './caller-statement.ts';
 import type { Write } from './write-batches.ts';
 
@@ -7,9 +7,9 @@ import type { Write } from './write-batches.ts';
  * A delete or an update that runs for many callers at once, where all of its other parameters are
  * ids. It is one statement and so one transaction: it identifies the callers, locks their accounts
  * and changes their rows. As four statements in two round trips, a mark took 179 µs of CPU here and
- * 149 in PostgreSQL, and so it takes 132 and 135.
+ * 149 in PostgreSQL. Now it takes 132 and 135.
  * It takes arrays: the hashes of user_ids, then the ids. It returns a row for each write that was
- * done, with its number, its account, and how many rows it changed.
+ * done: its number, its account, and how many rows it changed.
  */
 export interface ManyStatement {
   readonly name: string;
@@ -29,7 +29,7 @@ const UPDATE = /^\s*update (\w+) set ([\s\S]+?) where ([\s\S]+)$/;
 const PARAMETER = /(?<!:):([a-z][A-Za-z]*)/g;
 
 /** Undefined for a statement of another form. */
-export function manyOf({ name, text, parameters }: Statement<never>, dialect: Dialect): ManyStatement | undefined {
+export function manyOf({ name, text, parameters }: Statement<never>, dialect: SqlDialect): ManyStatement | undefined {
   if (/\b(returning|using|from\s+\w+\s+as)\b/.test(text)) return undefined;
   const ids = (parameters as readonly string[]).filter((each) => each !== 'account');
   const byJob = (part: string) => render(part.replace(PARAMETER, 'job.of_$1'), [], dialect);
@@ -45,7 +45,7 @@ export function manyOf({ name, text, parameters }: Statement<never>, dialect: Di
   const columns = ids.map((each) => `of_${each}`);
   const arrays = ['$1::text[]', ...ids.map((_, index) => `$${index + 2}::bigint[]`)];
   // The array of locked accounts is made before any row is changed. Of equal writes only the first
-  // is done: an update counts a row once, and the second would seem to find none.
+  // is done. An update counts a row once, so the second would seem to find none.
   const combined = `${LOCKED_CALLERS},
     job as (select distinct on (${['caller.account_id', ...columns].join(', ')})
         ${['caller.account_id as of_account', ...columns, 'given.number'].join(', ')}

@@ -1,6 +1,6 @@
 import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
-import { type Dialect, render, statement } from '../statement.ts';
+import { render, type SqlDialect, statement } from '../statement.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { dispatchOrder, postgresDispatchOrder, sqliteDispatchOrder } from './dispatch-order.ts';
 import { idCounterTable } from './id-counter.ts';
@@ -28,7 +28,7 @@ export interface Migration {
   readonly name: string;
   readonly sql: string;
   /** SQL of one engine that runs after `text`, such as triggers. */
-  readonly own?: Readonly<Record<Dialect['engine'], string>>;
+  readonly own?: Readonly<Record<SqlDialect['engine'], string>>;
 }
 
 export const migrations: readonly Migration[] = [
@@ -191,7 +191,7 @@ export interface Migratable extends Queries {
 
 export async function migrate(
   connection: Migratable,
-  dialect: Dialect,
+  dialect: SqlDialect,
   now: () => number,
   steps: readonly Migration[] = migrations,
 ): Promise<void> {

@@ -4,13 +4,13 @@ import { type AccountKey, Caller } from '../caller.ts';
 import type { Writing } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';
-import { type Dialect, readRecords, render, type Statement, type Value } from '../statement.ts';
+import { readRecords, render, type SqlDialect, type Statement, type Value } from '../statement.ts';
 import { addDeletion } from '../statements/audit.ts';
 import { unavailable } from '../unavailable.ts';
 import { BUSY, codeOf, keepsFromWriting, sqliteFault } from './faults.ts';
 import type { Transactional } from './write-queue.ts';
 
-export const sqliteDialect: Dialect = {
+export const sqliteDialect: SqlDialect = {
   engine: 'sqlite',
   parameter: (number) => `?${number}`,
   fragments: {

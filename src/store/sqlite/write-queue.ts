@@ -6,7 +6,8 @@ import type { Problem } from '../../problem.ts';
  * Runs writes one after the other. Writes of one turn of the event loop share a transaction, and so
  * one wait for the disk. Each of them is done whole or not at all, and is answered after the
  * commit. If the process is killed before the commit, no client has an answer. SQLite then rolls
- * the transaction back at the next start.
+ * the transaction back at the next start. If it is killed after the commit, the write stays, and
+ * its client has no answer. So a client that repeats a write must do no harm.
  */
 export interface WriteQueue<C> {
   add<T>(work: (connection: C) => T | Promise<T>, options?: WriteOptions): Promise<T>;

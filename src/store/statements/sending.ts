@@ -128,7 +128,7 @@ export const setNextDue = statement<One & { servedAt: number; never: number }>(
    where account_id = :account`,
   { affects: 'none' },
 );
-/** In quiet hours: nothing before they end. */
+/** Nothing of the account is looked at before this time, not even a lease that has ended. */
 export const postpone = statement<One & { until: number }>(
   'sending.postpone',
   'update dispatch_account set next_due_at = :until where account_id = :account',
