@@ -1,8 +1,8 @@
 /**
  * Sending shares the event loop with the calls of the contract. While calls come, it rests after
  * each piece of work. A rest ends when the event loop was idle for as long as it was busy. So most
- * calls find an idle event loop. Where calls fill the rests, a rest ends after 150 ms. Sending then takes
- * about a tenth of the process. Without calls nothing rests.
+ * calls find an idle event loop. Where calls fill the rests, a rest ends after 150 ms. Sending then
+ * takes about a tenth of the process. Without calls nothing rests.
  */
 export interface PaceParts {
   /** Grows with every response to a call. */
