@@ -74,7 +74,9 @@ describe('processes that are still starting', () => {
       const serving = () => output.stderr.match(/"msg":"serving"/g)?.length ?? 0;
       const started = () => [...output.stderr.matchAll(new RegExp(`${STARTING} (\\d+)`, 'g'))].map(([, pid]) => pid);
       // The others serve by then, so the one that is left is the one that hangs.
-      await until('it hangs', () => (number === 1 ? started().length === 1 : serving() === WORKERS - 1));
+      const isHanging = () =>
+        number === 1 ? started().length === 1 : started().length === WORKERS && serving() === WORKERS - 1;
+      await until('it hangs', isHanging);
       const served = [...output.stderr.matchAll(/"pid":(\d+),"msg":"serving"/g)].map(([, pid]) => pid);
       const [pid] = started().filter((each) => !served.includes(each));
       process.kill(Number(pid), 'SIGKILL');

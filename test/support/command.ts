@@ -83,11 +83,13 @@ export async function serving(args: readonly string[], options: CommandOptions =
   return { address: await Promise.race([address, early]), output, child, ended };
 }
 
-/** A test that fails leaves nothing running. */
+/** A test that fails leaves nothing running: its child would keep this process alive. */
 const running = new Set<ChildProcess>();
-process.once('exit', () => {
+const killAll = () => {
   for (const child of running) child.kill('SIGKILL');
-});
+};
+after(killAll);
+process.once('exit', killAll);
 
 /** What was started, whether it serves or not. */
 export function launch(args: readonly string[], { env, cwd = folder, command = COLUMBA }: CommandOptions) {
