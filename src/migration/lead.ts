@@ -5,7 +5,7 @@ import { createDeliveries, type Deliveries, type DeliverySettings, whileHeld } f
 import type { OldServer } from './old-server.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
 import { sealWrite, withoutClient, writeOfAll } from './sealed-write.ts';
-import { isRefused, isUnavailable } from './upstream.ts';
+import { isRefused, isUnavailableStatus } from './upstream.ts';
 
 /**
  * Accounts that Columba leads. A write is in the database before Columba is asked, and stays there
@@ -80,7 +80,7 @@ export function createLead(settings: LeadSettings): Lead {
       availability.noteFailure();
       return writeThere(account, call, request, { id, isUntouched: isRefused(thrown) });
     }
-    if (isUnavailable(answer.status)) return writeThere(account, call, request, { id, isUntouched: false });
+    if (isUnavailableStatus(answer.status)) return writeThere(account, call, request, { id, isUntouched: false });
     const isDone = booleanResult(call, answer, compare) === true;
     await (isDone ? writes.arm(account, id) : writes.remove(account, id));
     return { ...answer, isOld: false };

@@ -9,7 +9,7 @@ import { laneOf, type Shadow } from './shadow.ts';
 import type { AccountOfCall, StageCache } from './stage-cache.ts';
 import type { Syncs } from './syncs.ts';
 import type { Tally } from './tally.ts';
-import { ClientConnection, endToEnd, isRefused, isUnavailable, type Upstream } from './upstream.ts';
+import { ClientConnection, endToEnd, isRefused, isUnavailableStatus, type Upstream } from './upstream.ts';
 
 /**
  * A reverse proxy in front of the old server and Columba. Which of them answers a call depends on
@@ -249,7 +249,7 @@ class ProxyExchange {
       if (!isReplaceable) sent.once('socket', (socket) => this.#connection.follow(socket));
       sent.on('error', reject);
       sent.on('response', (answer) => {
-        if (isReplaceable && isUnavailable(answer.statusCode ?? 0)) {
+        if (isReplaceable && isUnavailableStatus(answer.statusCode ?? 0)) {
           this.#response.off('close', onGone);
           answer.resume();
           reject(new Unavailable(`the status ${answer.statusCode}`));

@@ -117,9 +117,9 @@ export const isRefused = (thrown: unknown): boolean =>
   );
 
 /** Whether a server says that it cannot answer now, or somebody in front of it does. */
-export const isUnavailable = (status: number): boolean => status === 502 || status === 503 || status === 504;
+export const isUnavailableStatus = (status: number): boolean => status === 502 || status === 503 || status === 504;
 /** Whether the same call may be answered later. */
-export const isTemporary = (status: number): boolean => status === 429 || isUnavailable(status);
+export const isTemporary = (status: number): boolean => status === 429 || isUnavailableStatus(status);
 
 const HOP_BY_HOP = new Set([
   'connection',

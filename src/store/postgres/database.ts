@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { Problem } from '../../problem.ts';
+import { isUnavailable, Problem } from '../../problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';
@@ -118,8 +118,6 @@ async function withClient<T>(pool: FailoverPool, work: Work<T>): Promise<T> {
     client.release(isBroken);
   }
 }
-
-const isUnavailable = (thrown: unknown): boolean => thrown instanceof Problem && thrown.kind === 'unavailable';
 
 // Serialization failure and deadlock. One of the two transactions goes on, so the second attempt
 // mostly succeeds.
