@@ -12,6 +12,7 @@ const named = process.argv.slice(2);
 const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
 const templateFolder = mkdtempSync(join(tmpdir(), 'columba-templates-'));
+const templateDatabases: string[] = [];
 const postgres = process.env.TEST_POSTGRES ? undefined : await startPostgres();
 
 const reporters = ['spec', new URL('support/slowest-files.ts', import.meta.url).href];
@@ -39,6 +40,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 let failed = (await new Promise((resolve) => child.once('exit', resolve))) !== 0;
 
+if (!postgres && server) await removeTemplates(server); // somebody else's server goes on
 await postgres?.remove();
 if (named.length === 0) {
   const missing = uncovered(folder);
@@ -50,6 +52,10 @@ if (named.length === 0) {
 for (const each of [folder, templateFolder]) rmSync(each, { recursive: true, force: true });
 process.exit(failed ? 1 : 0);
 
+async function removeTemplates(address: string): Promise<void> {
+  for (const name of templateDatabases) await runSql(address, `drop database if exists ${name} with (force)`);
+}
+
 /** By engine and data. */
 async function makeTemplates(): Promise<Record<string, Record<string, string>>> {
   let count = 0;
@@ -57,6 +63,7 @@ async function makeTemplates(): Promise<Record<string, Record<string, string>>> 
   const onServer = (address: string) =>
     createTemplates(async () => {
       const name = `template_${process.pid}_${++count}`;
+      templateDatabases.push(name);
       await runSql(address, `create database ${name}`);
       return addressOf(address, name);
     });
