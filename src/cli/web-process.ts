@@ -70,8 +70,8 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
 
   /** One after the other: a second restart would end the process that the first one starts. */
   async function restartOnce(): Promise<void> {
-    if (stopping) return;
     await end();
+    if (stopping) return;
     await launch().catch((err) => {
       if (!stopping) throw err;
     });
@@ -90,6 +90,7 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
       stopping = true;
       clearTimeout(replacement);
       await end();
+      await restarts.catch(() => {}); // its failure was logged
     },
   };
 }

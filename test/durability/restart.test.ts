@@ -147,6 +147,16 @@ onEveryEngine('a rolling restart', (engine) => {
     assert.equal(code, 0, stderr);
   });
 
+  test('SIGTERM right after SIGHUP starts no process of the operator that outlives the program', async () => {
+    const program = await startProgram(await engine.fresh('sample'), WORKERS, WITH_OPERATOR);
+    program.kill('SIGHUP');
+    await until('the SIGHUP is known', () => program.logged('restarting the workers').length === 1);
+    program.kill('SIGTERM');
+    // Its standard error is closed only when no process is left that has it.
+    const { code, stderr } = await within('the end of all processes', program.ended);
+    assert.equal(code, 0, stderr);
+  });
+
   test('a worker that is killed during a restart does not stop it, and the number of workers is kept', async () => {
     const { program, old, answers } = await restartUnderWay();
     const waiting = program.logged('stopping')[0]?.pid;
