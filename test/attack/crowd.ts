@@ -1,4 +1,5 @@
 import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { cpuUs } from '../../bench/proc.ts';
@@ -166,7 +167,9 @@ async function run(settings: Omit<Crowd, 'port'>): Promise<void> {
   clearInterval(timer);
   const cpuSeconds = (cpuUs(pids) - cpuBefore) / 1e6;
   await new Promise((resolve) => setTimeout(resolve, 500));
+  const ended = once(child, 'exit'); // then its health port is free
   child.kill('SIGTERM');
+  await ended;
   const { kind, connections, seconds, isSpread } = settings;
   const shown = ({ asked, served, longestMs }: Probed) => `${served}/${asked}, ${longestMs.toFixed(0)} ms`;
   say(

@@ -62,6 +62,28 @@ test('a commit does not wait for turns of the event loop that take long, whateve
   assert.ok((counts.at(-1) ?? 0) >= 3, `the last of 8 writes came after ${counts.at(-1)} commits`);
 });
 
+test('writes under load waited for a whole turn of the event loop after each half a millisecond', async () => {
+  const { connection } = remembering();
+  const queue = createWriteQueue(connection);
+  const spin = (ms: number) => {
+    for (const end = performance.now() + ms; performance.now() < end; );
+  };
+  let turns = 0;
+  let isOver = false;
+  const turn = () => {
+    if (isOver) return;
+    turns += 1;
+    setImmediate(turn);
+    spin(8);
+  };
+  setImmediate(turn);
+  const writes = Array.from({ length: 200 }, () => queue.add(async () => spin(0.25)));
+  await Promise.all(writes);
+  isOver = true;
+  // 50 ms of work: some 10 turns, where it was 100.
+  assert.ok(turns < 50, `${turns} turns`);
+});
+
 test('no write is answered before the commit', async () => {
   const { connection, told } = remembering();
   const queue = createWriteQueue(connection);
