@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readXml } from '../../src/asmx/xml/reader.ts';
 import { type Engine, engines } from '../support/engines.ts';
@@ -58,7 +59,7 @@ const run = (...args: string[]): void => {
   isOver ||= status !== 0;
 };
 print('\n## The tests at full size\n');
-run('--test', '--test-reporter=spec', ...globSync(`${here}*.test.ts`));
+run(join(here, '../run.ts'), ...globSync(`${here}*.test.ts`)); // with PostgreSQL
 run(`${here}memory.ts`);
 if (existsSync(`${here}crowd.ts`)) run(`${here}crowd.ts`);
 print(isOver ? '\nA budget is exceeded.' : '\nEverything is within its budget.');
