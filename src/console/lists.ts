@@ -31,15 +31,13 @@ export function refusalOf(thrown: unknown): Problem {
 }
 const CORRECTABLE: readonly string[] = ['bad-argument', 'conflict', 'too-large', 'malformed'];
 
+/** Enter opens its link of the class `open`, or else its first link. */
 export interface Row {
   readonly key: string;
   readonly cells: readonly Html[];
   /** What the checkbox selects, for people who do not see the row. */
   readonly name?: string;
-  /** Where Enter leads. */
-  readonly href?: string;
   readonly isStrong?: boolean;
-  readonly reply?: string;
 }
 
 export interface TableOptions {
@@ -61,16 +59,7 @@ export function table({ caption, columns, rows, canSelect = false, live }: Table
 /** The rows alone, for the script. */
 export const tableRows = (columns: readonly string[], rows: readonly Row[], canSelect = false): Html[] =>
   rows.map(
-    ({
-      key,
-      cells,
-      name = '',
-      href,
-      isStrong,
-      reply,
-    }) => html`<tr data-key="${key}"${isStrong ? html` class="strong"` : ''}${
-      href === undefined ? '' : html` data-href="${href}"`
-    }${reply === undefined ? '' : html` data-reply="${reply}"`}>${
+    ({ key, cells, name = '', isStrong }) => html`<tr data-key="${key}"${isStrong ? html` class="strong"` : ''}>${
       canSelect
         ? html`<td class="select"><input type="checkbox" name="id" value="${key}" aria-label="${texts.select(name)}"></td>`
         : ''

@@ -216,6 +216,7 @@ function press(value) {
   if (!one('tbody input[name=id]:checked')) box.checked = true;
   button.click();
 }
+const linkOf = (row, kind) => row?.querySelector(`a${kind}`)?.href;
 const KEYS = {
   '?': () => one('#keys')?.showModal(),
   '/': () => one('input[type=search]')?.focus(),
@@ -223,8 +224,8 @@ const KEYS = {
   k: () => move(-1),
   x: () => one('input[type=checkbox]', currentRow() ?? document.createElement('div'))?.click(),
   r: () => {
-    const to = currentRow()?.dataset.reply;
-    if (to) location.assign(to);
+    const to = linkOf(currentRow(), '[href*="/conversation?"]');
+    if (to) location.assign(`${to}#reply`);
     else one('#reply')?.focus();
   },
   m: () => press('read'),
@@ -244,7 +245,7 @@ document.addEventListener('keydown', (event) => {
     return;
   }
   if (key === 'Enter' && target.matches('input[type=checkbox], tr')) {
-    const href = currentRow()?.dataset.href;
+    const href = linkOf(currentRow(), '.open') ?? linkOf(currentRow(), '[href]');
     if (!href) return;
     event.preventDefault();
     location.assign(href);

@@ -40,7 +40,6 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       html`<span class="${state === 'disabled' ? 'bad' : ''}">${texts.stateWords[state] ?? state}</span>`,
       html`<a href="/console/accounts/${encodeURIComponent(username)}/">${texts.open}<span class="unseen">: ${username}</span></a>`,
     ],
-    href: `/console/accounts/${encodeURIComponent(username)}`,
   }));
   const list = listOf(texts, rows, isFilteredBy(visit, 'q', 'state'));
   const filtersForm = filters(visit, [

@@ -94,13 +94,12 @@ const rowsOf = ({ base }: Visit, items: readonly ContactOutput[], groupNames: Re
       html`<bdi>${[contact.name, contact.surname].filter(Boolean).join(' ')}</bdi>`,
       html`<a href="${conversationWith(base, contact.mobile ?? '')}">${contact.mobile ?? ''}</a>`,
       html`${contact.groupId === null ? html`<span class="quiet">${texts.noGroup}</span>` : (groupNames.get(contact.groupId) ?? contact.groupId)}`,
-      html`<a href="${base}/contacts/${contact.id}">${texts.change}<span class="unseen"> ${nameOf(contact)}</span></a>${
+      html`<a class="open" href="${base}/contacts/${contact.id}">${texts.change}<span class="unseen"> ${nameOf(contact)}</span></a>${
         isAction('message send') && contact.mobile
           ? html` · <a href="${base}/compose?${new URLSearchParams({ to: contact.mobile }).toString()}">${texts.write}<span class="unseen"> ${nameOf(contact)}</span></a>`
           : ''
       }`,
     ],
-    href: `${base}/contacts/${contact.id}`,
   }));
 
 const selectionButtons = (groups: readonly (readonly [string, string])[]): Html => {

@@ -33,7 +33,6 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
           : ''
       }`,
     ],
-    href: `${base}/groups/${id}`,
   }));
   const list = listOf(texts, rows);
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}

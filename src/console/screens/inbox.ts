@@ -3,7 +3,7 @@ import { isInSnapshot, snapshotOf } from '../../domain/ids.ts';
 import type { InboxMessage } from '../../domain/inbox.ts';
 import { html } from '../../html.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
-import { contactNames, conversationWith, withLink } from '../contact-names.ts';
+import { contactNames, withLink } from '../contact-names.ts';
 import { addressWith, download, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { filterForm, holdsSearch, isSearch, keptFilter, type MessageFilter, readFilter } from '../message-filter.ts';
 import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
@@ -52,16 +52,12 @@ async function rowsOf(visit: Visit, messages: readonly InboxMessage[]): Promise<
     visit,
     messages.map(({ sender }) => sender),
   );
-  return messages.map(({ id, sender, text, shortCode, receivedAt, read }) => {
-    const href = sender !== null && /\d/.test(sender) ? conversationWith(base, sender) : null;
-    return {
-      key: id.toString(),
-      name: texts.message(names(sender) ?? sender ?? '?'),
-      cells: [withLink(base, sender, names), messageText(text, 300), html`${shortCode ?? ''}`, time(receivedAt, zone)],
-      isStrong: !read,
-      ...(href === null ? {} : { href, reply: `${href}#reply` }),
-    };
-  });
+  return messages.map(({ id, sender, text, shortCode, receivedAt, read }) => ({
+    key: id.toString(),
+    name: texts.message(names(sender) ?? sender ?? '?'),
+    cells: [withLink(base, sender, names), messageText(text, 300), html`${shortCode ?? ''}`, time(receivedAt, zone)],
+    isStrong: !read,
+  }));
 }
 
 /** How many match: exact, as far as a search goes. */

@@ -48,7 +48,6 @@ async function rowsOf(visit: Visit, messages: readonly ScheduledMessage[]): Prom
         html`${reference ?? ''}`,
         html`${grouped(record.heldParts)}`,
       ],
-      href,
     });
   }
   return rows;

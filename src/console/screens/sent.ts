@@ -80,7 +80,6 @@ async function rowsOf(visit: Visit, messages: readonly SentMessage[]): Promise<R
         html`${partsOf(text ?? '')}`,
         time(sentAt, zone),
       ],
-      href,
       isStrong: !marked,
     };
   });

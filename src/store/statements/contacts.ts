@@ -54,6 +54,10 @@ export const contactsByEnd = statement<Page & { end: string }, ContactRow>(
    where account_id = :account and {ending number_key} = :end and contact_id >= :from order by contact_id {limit :limit}`,
 );
 /** The same for several endings at once. `ends`: a record each. */
+export const anyContact = statement<{ account: AccountKey }, { contact_id: bigint }>(
+  'contacts.anyContact',
+  'select contact_id from contact where account_id = :account {limit 1}',
+);
 export const contactsByEnds = statement<{ account: AccountKey; ends: string; limit: number }, ContactRow>(
   'contacts.contactsByEnds',
   `${columns} {using contact_by_number_end}
