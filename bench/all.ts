@@ -14,6 +14,7 @@ const PROGRAMS = [
   'mixture',
   'growth',
   'dispatch',
+  'beside',
   'proxy',
   'console',
 ];

@@ -1,13 +1,15 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAccepting } from '../src/domain/accepting.ts';
-import { accountId, addRecord } from '../src/domain/account-records.ts';
-import type { Database } from '../src/store/database.ts';
-import { openPostgres } from '../src/store/postgres/database.ts';
-import { openSqlite } from '../src/store/sqlite/database.ts';
-import { statement } from '../src/store/statement.ts';
 import { launchColumba } from './columba.ts';
-import { startDatabaseServer } from './database-server.ts';
+import {
+  ACCOUNTS_TEXT,
+  acceptAll,
+  addAccounts,
+  deliveredIn,
+  type Store,
+  scheduleAll,
+  startStores,
+} from './dispatch-data.ts';
 import { measureFloor } from './dispatch-floor.ts';
 import { openConnection } from './load.ts';
 import { cpuByPid, cpuSince } from './proc.ts';
@@ -23,58 +25,10 @@ import { numberFrom } from './settings.ts';
  * with synchronous=full, as always. SCHEDULED messages wait for tomorrow meanwhile.
  */
 const MESSAGES = numberFrom('MESSAGES', 20_000);
-const ACCOUNTS = numberFrom('ACCOUNTS', 10);
 const SCHEDULED = Number(process.env.SCHEDULED ?? 0);
 const PROCESSES = (process.env.PROCESSES ?? '1,4').split(',').map(Number);
-const BATCH = 1_000;
-const DAY_MS = 86_400_000;
 /** The rate is taken between these shares of all messages: a start and a last receipt do not count. */
 const [FROM, TO] = [0.1, 0.95];
-
-interface Store {
-  readonly name: string;
-  create(): Promise<string>;
-  open(setting: string): Promise<Database>;
-  pids(): number[];
-}
-
-const delivered = statement<Record<string, never>, { total: bigint }>(
-  'bench.delivered',
-  "select count(*) as total from sent where status = 'DELIVERED'",
-);
-const userIdOf = (index: number) => `bench-user-${index}`;
-
-/** The loopback delivers these: it treats numbers that end in 9001 to 9014 in other ways. */
-const numberOf = (index: number): string =>
-  `+2782${1_000_000 + (Math.floor(index / 9_000) % 800) * 10_000 + (index % 9_000)}`;
-
-async function acceptAll(database: Database, accounts: readonly bigint[], count: number, sendAt: number | null) {
-  const accepting = createAccepting(database, Date.now);
-  const settings = { region: 'ZA', timeZone: null, quietHours: null };
-  for (let done = 0; done < count; done += BATCH) {
-    const recipients = Array.from({ length: Math.min(BATCH, count - done) }, (_, index) => ({
-      number: numberOf(done + index),
-      text: 'Your parcel has arrived.',
-    }));
-    const account = accounts[(done / BATCH) % accounts.length] as bigint;
-    await accepting.accept(account, settings, { recipients, sender: null, reference: null, sendAt, notAfter: null });
-  }
-}
-
-/** The user_id of one account, which calls while the others send. */
-async function fill(database: Database): Promise<{ userId: string; acceptedPerSecond: number }> {
-  const accounts: bigint[] = [];
-  const { userId } = await addRecord(database, { username: 'caller', passwordHash: null, credits: 0n }, Date.now());
-  for (let index = 0; index < ACCOUNTS; index++) {
-    const username = userIdOf(index);
-    await addRecord(database, { username, passwordHash: null, credits: 2n ** 40n }, Date.now());
-    accounts.push(await accountId(database, username));
-  }
-  if (SCHEDULED > 0) await acceptAll(database, accounts, SCHEDULED, Date.now() + DAY_MS);
-  const start = performance.now();
-  await acceptAll(database, accounts, MESSAGES, null);
-  return { userId, acceptedPerSecond: (MESSAGES / (performance.now() - start)) * 1_000 };
-}
 
 /** How long a call takes, over and over, until it is told to stop. */
 function keepCalling(port: number, userId: string) {
@@ -102,11 +56,15 @@ async function measure(store: Store, processes: number): Promise<string[]> {
   const setting = await store.create();
   const database = await store.open(setting);
   say(`${store.name}: accepting ${MESSAGES} messages, ${SCHEDULED} for tomorrow`);
-  const { userId, acceptedPerSecond } = await fill(database);
+  const { accounts, caller: userId } = await addAccounts(database);
+  await scheduleAll(database, accounts, SCHEDULED);
+  const acceptingSince = performance.now();
+  await acceptAll(database, accounts, MESSAGES);
+  const acceptedPerSecond = (MESSAGES / (performance.now() - acceptingSince)) * 1_000;
   say(`${store.name}: ${processes} processes send`);
   const columbas = await Promise.all(Array.from({ length: processes }, () => launchColumba({ database: setting })));
   const pids = () => columbas.flatMap((each) => each.pids());
-  const count = async () => Number((await database.first(delivered, {}))?.total ?? 0n);
+  const count = () => deliveredIn(database);
   while ((await count()) < MESSAGES * FROM) await sleep(50);
   const caller = keepCalling(columbas[0]?.port as number, userId);
   const [own, behind] = [cpuByPid(pids()), cpuByPid(store.pids())];
@@ -137,34 +95,17 @@ async function measure(store: Store, processes: number): Promise<string[]> {
   ];
 }
 
-const folder = temporaryFolder();
-let files = 0;
-const sqlite: Store = {
-  name: 'SQLite',
-  create: async () => `sqlite:${join(folder, `${++files}.db`)}`,
-  open: (setting) => openSqlite(setting.slice('sqlite:'.length), Date.now),
-  pids: () => [],
-};
-const server = process.env.ENGINE === 'sqlite' ? undefined : await startDatabaseServer();
-const stores = [sqlite];
-if (server) {
-  stores.push({
-    name: `PostgreSQL ${server.version}`,
-    create: () => server.create(),
-    open: (url) => openPostgres({ url, connectionsMax: 10, timeoutMs: 30_000 }, Date.now),
-    pids: server.pids,
-  });
-}
+const { stores, stop } = await startStores();
 const rows: string[][] = [];
 for (const store of stores) {
   for (const processes of PROCESSES) rows.push(await measure(store, processes));
 }
-const floor = measureFloor(join(folder, 'floor.db'), MESSAGES);
+const floor = measureFloor(join(temporaryFolder(), 'floor.db'), MESSAGES);
 await endAll();
-await server?.stop();
+await stop();
 heading(
   'Sending',
-  `${whole(MESSAGES)} messages of ${ACCOUNTS} accounts through the loopback, each with its receipt. CPU in µs for each message. The`,
+  `${whole(MESSAGES)} messages of ${ACCOUNTS_TEXT} through the loopback, each with its receipt. CPU in µs for each message. The`,
   'last column: the median of CountUnread of another account meanwhile, and after it.',
 );
 printTable(

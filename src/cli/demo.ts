@@ -1,14 +1,19 @@
 import { accountId } from '../domain/account-records.ts';
+import { createMigrationFigures, latencyStep } from '../domain/migration-figures.ts';
 import { addOperator, ownerOfOperator } from '../domain/operators.ts';
 import { createRouting } from '../domain/routing.ts';
 import { issueLink } from '../domain/sign-in.ts';
 import { addToken } from '../domain/tokens.ts';
-import type { Database } from '../domain/transactions.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';
+import type { Actor, Services } from '../operator/action.ts';
+import { actions } from '../operator/actions/all.ts';
+import type { RawInput } from '../operator/input.ts';
+import { perform } from '../operator/perform.ts';
 
 /** What the demo needs besides its sample data: a token to send with, and a way for replies. */
 export const SAMPLE_USER_ID = '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11';
 const SAMPLE_USERNAME = 'acme';
+const OTHER_USERNAME = 'globex';
 /** Replies of the loopback go to the sender of the message that they answer. */
 const SHORT_CODE = '31234';
 
@@ -21,13 +26,32 @@ export interface DemoSecrets {
   readonly operatorLink: string;
 }
 
-export async function prepareDemo(database: Database, now: () => number): Promise<DemoSecrets> {
+export async function prepareDemo(services: Services): Promise<DemoSecrets> {
+  const { database, now } = services;
   const account = await accountId(database, SAMPLE_USERNAME);
   const route = { name: 'demo', destination: SHORT_CODE, keyword: null, priority: 0, username: SAMPLE_USERNAME };
   await createRouting(database, now).put(route);
   const scopes = ['messages:read', 'messages:send', 'credits'];
   const { secret } = await addToken(database, { name: 'demo', account, scopes, expiresAt: null }, now());
-  // For the operator's screens: a message to a number that nobody has.
+  await fillOperatorScreens(services);
+  const operator = ownerOfOperator(await addOperator(database, 'demo', now()));
+  const holder = { kind: 'account', id: account, name: SAMPLE_USERNAME } as const;
+  const pathOf = async (owner: typeof operator) =>
+    `/console/sign-in/${(await issueLink(database, owner, now())).token}`;
+  return { token: secret, holderLink: await pathOf(holder), operatorLink: await pathOf(operator) };
+}
+
+const DEMO: Actor = { kind: 'command', name: 'demo', tokenId: null, address: null, scopes: [], account: null };
+
+/** Each of the operator's screens has something to show. */
+async function fillOperatorScreens(services: Services): Promise<void> {
+  const { database, now } = services;
+  const act = async (name: string, given: Partial<RawInput>) => {
+    const action = actions.find((each) => each.name === name);
+    if (!action) throw new Error(`there is no action ${name}`);
+    await perform(services, action, { params: {}, query: {}, body: {}, upload: new Uint8Array(), ...given }, DEMO);
+  };
+  // A message to a number that nobody has.
   await createCarrierEvents(database, now, null).incoming({
     connector: 'loopback',
     gatewayId: null,
@@ -37,12 +61,28 @@ export async function prepareDemo(database: Database, now: () => number): Promis
     receivedAt: now(),
     part: null,
   });
-  const operator = ownerOfOperator(await addOperator(database, 'demo', now()));
-  const holder = { kind: 'account', id: account, name: SAMPLE_USERNAME } as const;
-  const pathOf = async (owner: typeof operator) =>
-    `/console/sign-in/${(await issueLink(database, owner, now())).token}`;
-  return { token: secret, holderLink: await pathOf(holder), operatorLink: await pathOf(operator) };
+  // Its address is not public: every attempt is refused before it leaves this machine.
+  const events = ['message.received', 'message.status', 'message.undecided'];
+  await act('webhook add', { body: { url: 'https://127.0.0.1/events', events } });
+  // The loopback throttles the first, and never answers for the second: retrying and undecided.
+  const params = { username: OTHER_USERNAME };
+  const recipients = ['+27825559005', '+27825559006'];
+  await act('message send', { params, body: { recipients, text: 'Your parcel has arrived.' } });
+  await act('migrate stage', { params, body: { stage: 'compare' } });
+  await createMigrationFigures(database, now).add(MIGRATION_COUNTS, []);
 }
+
+/** As a proxy counts: calls of an account that is compared with its old server. */
+const MIGRATION_COUNTS = [
+  { operation: 'inbox.Unread', equal: 812, oldMs: 40, ourMs: 3 },
+  { operation: 'inbox.MarkMessageAsRead', equal: 96, oldMs: 55, ourMs: 5 },
+].flatMap(({ operation, equal, oldMs, ourMs }) =>
+  [
+    { name: 'equal', total: equal },
+    { name: `old ms ${latencyStep(oldMs)}`, total: equal },
+    { name: `our ms ${latencyStep(ourMs)}`, total: equal },
+  ].map((count) => ({ operation, protocol: 'SOAP 1.1', ...count })),
+);
 
 export const welcome = (address: string, web: string | undefined, secrets: DemoSecrets): string => `
 Columba is serving an account of sample data, which is gone when it stops.

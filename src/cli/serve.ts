@@ -18,7 +18,6 @@ import { createAskPrimary } from '../server/process/worker-channel.ts';
 import { serveAggregatedMetrics } from '../server/telemetry/telemetry.ts';
 import { importFile } from '../transfer/import.ts';
 import type { WebServer } from '../web/server.ts';
-import { prepareDemo, SAMPLE_USER_ID, welcome } from './demo.ts';
 import { databaseName } from './session.ts';
 import { isWebProcess, serveWebProcess, startWebProcess, type WebProcess } from './web-process.ts';
 
@@ -186,6 +185,9 @@ async function superviseWorkers(config: Config, deps: AppDependencies, accounts:
 const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.url));
 
 async function serveDemo(given: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
+  // Loaded late: every other start does without the operator's actions here.
+  const { prepareDemo, SAMPLE_USER_ID, welcome } = await import('./demo.ts');
+  const { servicesOf } = await import('./operator-services.ts');
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
   const webPort = await freePort(given);
   const config = { ...given, webPort, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0 };
@@ -193,7 +195,7 @@ async function serveDemo(given: Config, deps: AppDependencies, options: ServeOpt
   try {
     const app = await createApp(config, withoutTelemetry(deps));
     await importFile(SAMPLE, app.archive, deps.now);
-    const secrets = await prepareDemo(app.database, deps.now);
+    const secrets = await prepareDemo(servicesOf(app, config, deps.now));
     await app.stop();
     const serving = { ...deps, pages: { ...deps.pages, demoUserId: SAMPLE_USER_ID } };
     return await serveHere(config, serving, options, (address, _app, web) =>

@@ -50,10 +50,10 @@ describe('the pace of sending', () => {
       await pace();
     }
     const restedMs = rests.reduce((sum, ms) => sum + ms, 0);
-    assert.ok(restedMs < 250, `${restedMs} ms of rest`);
+    assert.ok(restedMs < 300, `${restedMs} ms of rest`);
   });
 
-  test('where calls fill the rests, sending takes a tenth of the time or less', async () => {
+  test('where calls fill the rests, sending takes a twentieth of the time or less', async () => {
     const { loop, rests, pace } = opened(1);
     let workedMs = 0;
     for (let piece = 0; piece < 200; piece++) {
@@ -63,7 +63,7 @@ describe('the pace of sending', () => {
       await pace();
     }
     const restedMs = rests.reduce((sum, ms) => sum + ms, 0);
-    assert.ok(workedMs / (workedMs + restedMs) < 0.11, `${workedMs} ms of work, ${restedMs} ms of rest`);
+    assert.ok(workedMs / (workedMs + restedMs) < 0.05, `${workedMs} ms of work, ${restedMs} ms of rest`);
   });
 
   test('all that sends rests together: whoever asks during a rest waits for its end', async () => {
@@ -79,10 +79,6 @@ describe('the pace of sending', () => {
     loop.active += 8;
     loop.sent += 1;
     await pace();
-    assert.ok(rests.length > 1);
-    assert.equal(
-      rests.reduce((sum, ms) => sum + ms, 0),
-      150,
-    );
+    assert.deepEqual(rests, [8, 4, 2, 1]);
   });
 });
