@@ -69,20 +69,32 @@ async function fillOperatorScreens(services: Services): Promise<void> {
   const recipients = ['+27825559005', '+27825559006'];
   await act('message send', { params, body: { recipients, text: 'Your parcel has arrived.' } });
   await act('migrate stage', { params, body: { stage: 'compare' } });
-  await createMigrationFigures(database, now).add(MIGRATION_COUNTS, []);
+  await act('migrate accept', { params: { operation: 'account.FetchGroups' } });
+  const examples = MIGRATION_EXAMPLES.map((each) => ({ ...each, at: now() }));
+  await createMigrationFigures(database, now).add(MIGRATION_COUNTS, examples);
 }
+
+const PROTOCOL = { protocol: 'SOAP 1.1' };
+const DIFFERENT = { ...PROTOCOL, operation: 'inbox.Unread', name: 'different' };
+const DATE_MASKED = { ...PROTOCOL, operation: 'inbox.Unread', name: 'mask header-date' };
 
 /** As a proxy counts: calls of an account that is compared with its old server. */
 const MIGRATION_COUNTS = [
-  { operation: 'inbox.Unread', equal: 812, oldMs: 40, ourMs: 3 },
-  { operation: 'inbox.MarkMessageAsRead', equal: 96, oldMs: 55, ourMs: 5 },
-].flatMap(({ operation, equal, oldMs, ourMs }) =>
-  [
-    { name: 'equal', total: equal },
-    { name: `old ms ${latencyStep(oldMs)}`, total: equal },
-    { name: `our ms ${latencyStep(ourMs)}`, total: equal },
-  ].map((count) => ({ operation, protocol: 'SOAP 1.1', ...count })),
-);
+  ...[
+    { operation: 'inbox.Unread', equal: 812, oldMs: 40, ourMs: 3 },
+    { operation: 'inbox.MarkMessageAsRead', equal: 96, oldMs: 55, ourMs: 5 },
+  ].flatMap(({ operation, equal, oldMs, ourMs }) => [
+    { ...PROTOCOL, operation, name: 'equal', total: equal },
+    { ...PROTOCOL, operation, name: `old ms ${latencyStep(oldMs)}`, total: equal },
+    { ...PROTOCOL, operation, name: `our ms ${latencyStep(ourMs)}`, total: equal },
+  ]),
+  { ...DIFFERENT, total: 1 },
+  { ...DATE_MASKED, total: 812 },
+];
+const MIGRATION_EXAMPLES = [
+  { ...DIFFERENT, example: 'rows: old 3 rows, ours 2' },
+  { ...DATE_MASKED, example: 'date: old present, ours present, other value' },
+];
 
 export const welcome = (address: string, web: string | undefined, secrets: DemoSecrets): string => `
 Columba is serving an account of sample data, which is gone when it stops.
