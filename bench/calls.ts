@@ -12,8 +12,8 @@ import { startServer } from './servers.ts';
 import { numberFrom, ROUNDS, WITH_PEERS } from './settings.ts';
 
 /**
- * CPU per call of four operations: Columba, the floor, and servers on other toolkits. The floor is
- * a bare node:http server that answers as many bytes. One process each, keep-alive connections, durability on.
+ * CPU per call of four operations: Columba, two floors, and servers on other toolkits. The floors are bare
+ * node:http and node:net servers that answer as many bytes. One process each, keep-alive connections, durability on.
  */
 // Each of a thousand accounts asks twenty times before a message of it is marked. A mark drops its cached answers.
 const REQUESTS = numberFrom('REQUESTS', 20_000);
@@ -21,6 +21,7 @@ const SLICES = 10;
 const SLICE = Math.ceil(REQUESTS / SLICES);
 
 const FLOOR = 'floor: node:http, fixed bytes';
+const NET_FLOOR = 'floor: node:net, fixed bytes';
 const SOAP = 'Columba, SOAP 1.1';
 const UNCACHED = 'Columba, SOAP 1.1, cache off';
 const NPM_SOAP = 'npm soap, SOAP 1.1';
@@ -34,6 +35,8 @@ const TARGETS: Readonly<Record<Name, number>> = {
   MarkMessageAsRead: 0.4,
 };
 const TIMES_NPM_SOAP = 4;
+/** Of cached answers, to node:net. */
+const OF_NET = 0.65;
 
 say(`importing ${ACCOUNTS} accounts with ${MESSAGES} messages each`);
 const database = await importData(temporaryFolder());
@@ -42,6 +45,7 @@ say('starting the servers');
 const columba = await startColumba({ database });
 const uncached = await startColumba({ database: `${database}-copy`, flags: CACHE_OFF });
 const floor = await startServer('floor.ts');
+const netFloor = await startServer('net-floor.ts');
 const npmSoap = await startServer('npm-soap.ts');
 const peers = WITH_PEERS ? await startPeers() : [];
 if (2 * REQUESTS * (ROUNDS + 1) > ACCOUNTS * MESSAGES) say('there are too few messages: some are marked again');
@@ -55,8 +59,8 @@ const measures = (server: Running, protocol: Protocol) =>
   );
 
 /** As many bytes as Columba answers, heads included: theirs differ. */
-async function floorMeasures() {
-  const [ours, bare] = [await openConnection(columba.port), await openConnection(floor.port)];
+async function floorMeasures(server: Running) {
+  const [ours, bare] = [await openConnection(columba.port), await openConnection(server.port)];
   const measured: Record<string, () => Promise<number>> = {};
   for (const operation of NAMES) {
     const call = callOf(operation, 0);
@@ -64,14 +68,15 @@ async function floorMeasures() {
     const own = await bare.ask(requestBytes('SOAP 1.1', call, `/${bytes}`));
     const path = `/${bytes + headBytes - own.headBytes}`;
     measured[operation] = async () =>
-      (await driveOperation({ server: floor, protocol: 'SOAP 1.1', operation, requests: SLICE, path })).cpuUs;
+      (await driveOperation({ server, protocol: 'SOAP 1.1', operation, requests: SLICE, path })).cpuUs;
   }
   for (const connection of [ours, bare]) connection.close();
   return measured;
 }
 
 const candidates = {
-  [FLOOR]: await floorMeasures(),
+  [FLOOR]: await floorMeasures(floor),
+  [NET_FLOOR]: await floorMeasures(netFloor),
   [SOAP]: measures(columba, 'SOAP 1.1'),
   'Columba, GET': measures(columba, 'GET'),
   [UNCACHED]: measures(uncached, 'SOAP 1.1'),
@@ -98,7 +103,7 @@ function report(found: Results<number>): void {
   ]);
   printTable(head, times);
   print('Targets of Columba, SOAP 1.1:');
-  const gsoap = peers.find(({ name }) => name === 'gSOAP');
+  const gsoaps = peers.filter(({ name }) => name.startsWith('gSOAP'));
   printTable(
     ['target', 'reached', '', 'with the cache off', ''],
     NAMES.flatMap((operation) => [
@@ -109,7 +114,8 @@ function report(found: Results<number>): void {
         TARGETS[operation],
         `${operation}: ${TARGETS[operation].toFixed(2)} of the floor`,
       ),
-      ...(gsoap ? [target(found, nameOf(gsoap), operation, 1, `${operation}: ahead of gSOAP`)] : []),
+      target(found, NET_FLOOR, operation, OF_NET, `${operation}: ${OF_NET} of node:net`),
+      ...gsoaps.map((peer) => target(found, nameOf(peer), operation, 1, `${operation}: ahead of ${peer.name}`)),
       target(found, NPM_SOAP, operation, TIMES_NPM_SOAP, `${operation}: ${TIMES_NPM_SOAP} times npm soap`),
     ]),
   );

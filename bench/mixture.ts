@@ -14,7 +14,7 @@ import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
  * Clients that poll while some write: Unread 20 of every account in turn. Of every hundred calls so
- * many are MarkMessageAsRead. One process and two workers, on SQLite and on PostgreSQL.
+ * many are MarkMessageAsRead. One process and two workers, on SQLite and on PostgreSQL; two nodes of two workers on one PostgreSQL.
  * ENGINES=sqlite leaves PostgreSQL out.
  */
 const REQUESTS = numberFrom('REQUESTS', 10_000);
@@ -38,10 +38,26 @@ async function onSqlite(name: string, flags: readonly string[]): Promise<Candida
   return start(database, flags, () => []);
 }
 
-async function onPostgres({ create, pids }: DatabaseServer, flags: readonly string[]): Promise<Candidate> {
+async function onPostgres({ create, pids }: DatabaseServer, flags: readonly string[], nodes = 1): Promise<Candidate> {
   const { database, close } = await fillPostgres(await create(), filling);
   await close();
-  return start(database, ['--database-connections', '16', ...flags], pids);
+  const each = () => start(database, ['--database-connections', '16', ...flags], pids);
+  return balanced(await Promise.all(Array.from({ length: nodes }, each)));
+}
+
+/** Connections go to the nodes by turns. */
+function balanced(nodes: readonly Candidate[]): Candidate {
+  let connections = 0;
+  return {
+    get port() {
+      return (nodes[connections++ % nodes.length] as Candidate).port;
+    },
+    pids: () => nodes.flatMap((node) => node.pids()),
+    behind: () => nodes[0]?.behind() ?? [],
+    stop: async () => {
+      await Promise.all(nodes.map((node) => node.stop()));
+    },
+  };
 }
 
 /** With workers: all processes, and not the first one alone. */
@@ -56,6 +72,7 @@ const candidates: Record<string, Candidate> = {
   ...(server && {
     'PostgreSQL, one process': await onPostgres(server, []),
     'PostgreSQL, two workers': await onPostgres(server, WORKERS),
+    'PostgreSQL, two nodes of two workers': await onPostgres(server, WORKERS, 2),
   }),
 };
 

@@ -23,25 +23,27 @@ interface Toolkit {
   pids(child: ChildProcess): number[];
 }
 
-export const toolkits: readonly Toolkit[] = [
-  {
-    name: 'gSOAP',
-    packages: 'gsoap libgsoap-dev libsqlite3-dev g++',
-    version: () =>
-      ['stdsoap2.h', 'sqlite3.h'].every((header) => existsSync(`/usr/include/${header}`)) &&
-      printed('g++', ['--version'])
-        ? printed('soapcpp2', ['-V'])
-        : null,
-    async start(folder) {
-      const here = fileURLToPath(new URL('servers/gsoap', import.meta.url));
-      execFileSync(join(here, 'build.sh'), [folder], { stdio: ['ignore', 'ignore', 'inherit'] });
-      const child = spawn(join(folder, 'server'), [folder], { stdio: ['ignore', 'pipe', 'inherit'] });
-      const line = await new Promise((resolve) => child.stdout.once('data', resolve).once('close', resolve));
-      if (!line) throw new Error('the gSOAP server did not start');
-      return { child, port: Number(line) };
-    },
-    pids: ({ pid }) => [pid as number],
+const gsoap = (name: string, source: string): Toolkit => ({
+  name,
+  packages: 'gsoap libgsoap-dev libsqlite3-dev g++',
+  version: () =>
+    ['stdsoap2.h', 'sqlite3.h'].every((header) => existsSync(`/usr/include/${header}`)) && printed('g++', ['--version'])
+      ? printed('soapcpp2', ['-V'])
+      : null,
+  async start(folder) {
+    const here = fileURLToPath(new URL('servers/gsoap', import.meta.url));
+    execFileSync(join(here, 'build.sh'), [folder, source], { stdio: ['ignore', 'ignore', 'inherit'] });
+    const child = spawn(join(folder, 'server'), [folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const line = await new Promise((resolve) => child.stdout.once('data', resolve).once('close', resolve));
+    if (!line) throw new Error('the gSOAP server did not start');
+    return { child, port: Number(line) };
   },
+  pids: ({ pid }) => [pid as number],
+});
+
+export const toolkits: readonly Toolkit[] = [
+  gsoap('gSOAP', 'server'),
+  gsoap('gSOAP with data in SQLite', 'sqlite-server'),
   {
     name: 'PHP SoapServer',
     packages: 'libapache2-mod-php php-cli php-soap php-sqlite3',

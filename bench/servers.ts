@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { end, launch, type Running, temporaryFolder } from './processes.ts';
 
-/** The floor and npm soap, which say on which port they listen as soon as they do. */
-export async function startServer(script: 'floor.ts' | 'npm-soap.ts'): Promise<Running> {
+/** The floors and npm soap, which say on which port they listen as soon as they do. */
+export async function startServer(script: 'floor.ts' | 'net-floor.ts' | 'npm-soap.ts'): Promise<Running> {
   const path = fileURLToPath(new URL(`servers/${script}`, import.meta.url));
   const child = launch({ args: [path, temporaryFolder()], output: 'pipe' });
   const line = await new Promise((resolve) => child.stdout?.once('data', resolve).once('close', () => resolve('')));

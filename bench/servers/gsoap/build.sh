@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the gSOAP server: build.sh FOLDER makes FOLDER/server. CXXFLAGS are -O2 unless given.
+# Builds a gSOAP server: build.sh FOLDER SOURCE makes FOLDER/server of SOURCE.cpp. CXXFLAGS are -O2 unless given.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
@@ -7,4 +7,4 @@ cd "$1"
 soapcpp2 -S -L -x -w -d. "$here/api.h" >soapcpp2.log 2>&1 || { cat soapcpp2.log >&2; exit 1; }
 # The two definitions are those that Debian's library was compiled with: they change the layout of struct soap.
 # shellcheck disable=SC2086 # several flags
-g++ -std=c++20 ${CXXFLAGS:--O2} -DWITH_IPV6 -DWITH_DOM -I. "$here/server.cpp" soapC.cpp soapServer.cpp -o server -lgsoap++ -lsqlite3 -pthread
+g++ -std=c++20 ${CXXFLAGS:--O2} -DWITH_IPV6 -DWITH_DOM -I. -I"$here" "$here/$2.cpp" soapC.cpp soapServer.cpp -o server -lgsoap++ -lsqlite3 -pthread

@@ -1,22 +1,12 @@
 // The four operations on gSOAP: the data in memory, a thread for each connection. A mark is on disk before it is answered, as it
 // is with Columba, in the cheapest way there is: one row more in a table that has nothing but marks. `server FOLDER`: there.
-#include <netinet/in.h>
-#include <signal.h>
-#include <sqlite3.h>
-
 #include <algorithm>
-#include <charconv>
-#include <ctime>
 #include <memory>
 #include <mutex>
-#include <string>
-#include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
-#include "api.nsmap"
-#include "soapH.h"
+#include "common.h"
 
 namespace {
 
@@ -37,81 +27,31 @@ sqlite3 *disk;
 sqlite3_stmt *mark;
 std::mutex marking;
 
-void must(int result) {
-  if (result == SQLITE_OK || result == SQLITE_DONE) return;
-  fprintf(stderr, "SQLite: %s\n", sqlite3_errmsg(disk));
-  exit(1);
-}
-
 void openDisk(const std::string &folder) {
-  must(sqlite3_open((folder + "/marks.db").c_str(), &disk));
-  must(sqlite3_exec(disk,
+  must(disk, sqlite3_open((folder + "/marks.db").c_str(), &disk));
+  must(disk, sqlite3_exec(disk,
                     "pragma journal_mode = wal; pragma synchronous = full;"
                     "create table mark (account integer, message integer, primary key (account, message)) without rowid",
                     nullptr, nullptr, nullptr));
-  must(sqlite3_prepare_v2(disk, "insert or ignore into mark (account, message) values (?, ?)", -1, &mark, nullptr));
+  must(disk, sqlite3_prepare_v2(disk, "insert or ignore into mark (account, message) values (?, ?)", -1, &mark, nullptr));
 }
 
 void keepMark(size_t account, size_t message) {
   const std::lock_guard lock(marking);
-  must(sqlite3_bind_int64(mark, 1, static_cast<sqlite3_int64>(account)));
-  must(sqlite3_bind_int64(mark, 2, static_cast<sqlite3_int64>(message)));
-  must(sqlite3_step(mark));
-  must(sqlite3_reset(mark));
-}
-
-size_t number(const char *name, size_t otherwise) {
-  const char *text = getenv(name);
-  return text ? strtoul(text, nullptr, 10) : otherwise;
-}
-
-/** Text that lives as long as the process. */
-template <typename... Arguments>
-char *text(const char *format, Arguments... arguments) {
-  char *made = nullptr;
-  if (asprintf(&made, format, arguments...) < 0) abort();
-  return made;
-}
-
-char *instant(time_t seconds) {
-  char made[32];
-  tm parts;
-  strftime(made, sizeof made, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
-  return text("%s", made);
+  must(disk, sqlite3_bind_int64(mark, 1, static_cast<sqlite3_int64>(account)));
+  must(disk, sqlite3_bind_int64(mark, 2, static_cast<sqlite3_int64>(message)));
+  must(disk, sqlite3_step(mark));
+  must(disk, sqlite3_reset(mark));
 }
 
 /** As bench/data.ts makes it. */
 std::unique_ptr<Account> makeAccount(size_t account, size_t messages) {
   auto made = std::make_unique<Account>();
   made->number = account;
-  api__AccountDetail &detail = made->detail;
-  soap_default_api__AccountDetail(nullptr, &detail);
-  detail.datetimeCreated = text("2019-02-28T23:59:59.123Z");
-  detail.datetimeLastLoggedIn = text("2026-10-31T08:15:00Z");
-  detail.userID = text("bench-user-%06zu", account);
-  detail.username = text("account%06zu", account);
-  detail.password = text("");
-  detail.contactName = text("Thandi");
-  detail.contactSurname = text("Nkosi & Söhne");
-  detail.company = text("Acme \"Fresh\" Produce");
-  detail.email = text("thandi@acme.example");
-  detail.tel = text("+27115550100");
-  detail.mobile = text("+27825550100");
-  detail.address = text("1 Long Street\nCape Town\n8001");
-  detail.credits = 9007199254740993;
-  detail.usedCredits = 4294967296;
-  detail.transmissionPriority = 1;
-  detail.tag = 7;
-  constexpr time_t START = 1'767'225'600;  // 2026-01-01T00:00:00Z
+  fillDetail(made->detail, account);
   for (size_t message = 0; message < messages; message++) {
-    const LONG64 id = 1'000'000 + message;
-    made->byId.emplace(id, message);
-    api__ReceivedMessage &received = made->messages.emplace_back();
-    received.id = id;
-    received.sender = text("+2782555%04zu", message % 10'000);
-    received.message = text("Message %zu of account %zu: is the market open today & tomorrow? 😀", message, account);
-    received.short_USCOREcode = text("31000");
-    received.timestamp = instant(START + message * 60);
+    fillMessage(made->messages.emplace_back(), account, message);
+    made->byId.emplace(made->messages.back().id, message);
   }
   made->read.assign(messages, false);
   made->unread = messages;
@@ -126,18 +66,8 @@ Account *find(soap *soap, const char *path, const char *user) {
   }
   const auto found = user ? accounts.find(user) : accounts.end();
   if (found != accounts.end()) return found->second.get();
-  soap_sender_fault(soap, "The user_id is not valid.", nullptr);
+  unknownUser(soap);
   return nullptr;
-}
-
-constexpr const char *ACCOUNT = "/api/account.asmx";
-constexpr const char *INBOX = "/api/inbox.asmx";
-
-void serve(soap *connection) {
-  soap_serve(connection);
-  soap_destroy(connection);
-  soap_end(connection);
-  soap_free(connection);
 }
 
 }  // namespace
@@ -176,10 +106,8 @@ int api__CountUnread(soap *soap, char *user, api__CountUnreadResponse *answer) {
 int api__MarkMessageAsRead(soap *soap, char *user, char *message, api__MarkMessageAsReadResponse *answer) {
   Account *account = find(soap, INBOX, user);
   if (!account) return soap->error;
-  const std::string_view digits(message ? message : "");
   LONG64 id = 0;
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-  const bool whole = parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
+  const bool whole = readId(message, id);
   const auto found = whole ? account->byId.find(id) : account->byId.end();
   answer->MarkMessageAsReadResult = found != account->byId.end();
   if (found == account->byId.end()) return SOAP_OK;
@@ -200,21 +128,5 @@ int main(int, char **arguments) {
     const std::string_view user = account->detail.userID;
     accounts.emplace(user, std::move(account));
   }
-  // Text is UTF-8. No ids and references are looked for: document/literal has none. The answer is put together before it is
-  // sent, for its Content-Length; without SOAP_IO_STORE it would be made twice, which takes Unread 1.4 times the CPU.
-  soap *listener = soap_new1(SOAP_C_UTFSTRING | SOAP_XML_TREE | SOAP_IO_STORE | SOAP_IO_KEEPALIVE);
-  listener->max_keep_alive = 1'000'000'000;
-  listener->bind_flags = SO_REUSEADDR;
-  if (!soap_valid_socket(soap_bind(listener, "127.0.0.1", 0, 128))) {
-    soap_print_fault(listener, stderr);
-    return 1;
-  }
-  sockaddr_in6 bound;
-  socklen_t size = sizeof bound;
-  getsockname(listener->master, reinterpret_cast<sockaddr *>(&bound), &size);
-  printf("%d\n", ntohs(bound.sin6_port));  // at the same place in a sockaddr_in
-  fflush(stdout);
-  while (soap_valid_socket(soap_accept(listener))) std::thread(serve, soap_copy(listener)).detach();
-  soap_print_fault(listener, stderr);
-  return 1;
+  return listenForever();
 }
