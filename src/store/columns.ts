@@ -36,6 +36,13 @@ export type RowOf<F extends Fields> = { [N in keyof F & string as SnakeCase<N>]:
 
 export const columnOf = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
+/**
+ * To copy and fill. V8 makes a slow dictionary of an object to which more than a dozen names are
+ * added one by one. Reading and writing such rows took 15 % of the CPU of a Profile.
+ */
+export const emptyRecord = (names: readonly string[]): Record<string, unknown> =>
+  JSON.parse(`{${names.map((name) => `${JSON.stringify(name)}:null`).join()}}`);
+
 export function defineColumns<const F extends Fields>(fields: F) {
   const names = Object.keys(fields);
   const columns = names.map((name) => ({
@@ -43,6 +50,7 @@ export function defineColumns<const F extends Fields>(fields: F) {
     column: columnOf(name),
     isNumber: fields[name] === 'number' || fields[name] === 'number?',
   }));
+  const empty = emptyRecord(names);
   return {
     /** For `select` and `insert`: `username, password_hash, …` */
     names: columns.map(({ column }) => column).join(', '),
@@ -50,7 +58,7 @@ export function defineColumns<const F extends Fields>(fields: F) {
     parameters: names.map((name) => `:${name}`).join(', '),
     /** The values of a row. */
     read(row: Readonly<RowOf<F>>): ValuesOf<F> {
-      const values: Record<string, unknown> = {};
+      const values = { ...empty };
       for (const { name, column, isNumber } of columns) {
         const cell = (row as Readonly<Record<string, unknown>>)[column];
         values[name] = isNumber && cell !== null ? Number(cell) : cell;

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import pg from 'pg';
+import { emptyRecord } from '../columns.ts';
 
 /**
  * A statement that the driver prepares by name, and of which a connection asks the columns once.
@@ -41,9 +42,10 @@ type Fields = readonly (string | null)[];
 interface Shape {
   readonly names: readonly string[];
   readonly parsers: readonly ((text: string) => unknown)[];
+  readonly empty: Record<string, unknown>;
 }
 
-const NO_COLUMNS: Shape = { names: [], parsers: [] };
+const NO_COLUMNS: Shape = { names: [], parsers: [], empty: {} };
 
 /** What the driver's Query has, and its types lack. */
 interface DriverQuery {
@@ -89,8 +91,10 @@ class PreparedQuery extends DriverQueryClass {
   }
 
   handleRowDescription({ fields }: { fields: readonly { name: string; dataTypeID: number }[] }): void {
+    const names = fields.map(({ name }) => name);
     this.#shape = {
-      names: fields.map(({ name }) => name),
+      names,
+      empty: emptyRecord(names),
       parsers: fields.map(({ dataTypeID }) => parserOf(dataTypeID)),
     };
   }
@@ -110,8 +114,8 @@ class PreparedQuery extends DriverQueryClass {
 }
 
 /** Each row repeats who called: only the first is asked for that. */
-function rowOf({ names, parsers }: Shape, fields: Fields, isFirst: boolean): Record<string, unknown> {
-  const row: Record<string, unknown> = {};
+function rowOf({ names, parsers, empty }: Shape, fields: Fields, isFirst: boolean): Record<string, unknown> {
+  const row = { ...empty };
   for (let index = 0; index < names.length; index++) {
     const name = names[index] as string;
     const text = fields[index] as string | null;

@@ -1,6 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { Problem } from '../../problem.ts';
 import { type AccountKey, Caller } from '../caller.ts';
+import { emptyRecord } from '../columns.ts';
 import type { Writing } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';
@@ -93,7 +94,7 @@ export class Connection implements Migratable, Writing, Transactional {
 
   allSync<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): R[] {
     const rows = this.#execute(statement, parameters, (prepared, values) =>
-      prepared.statement.all(...values).map((row) => toRow(prepared.columns, row as unknown as unknown[])),
+      prepared.statement.all(...values).map((row) => prepared.toRow(row as unknown as unknown[])),
     ) as R[];
     if (statement.writes) this.onWrite(statement as Statement<never>, parameters, rows);
     if (rows.length > 0) this.#noteDeletion(statement, parameters);
@@ -103,7 +104,7 @@ export class Connection implements Migratable, Writing, Transactional {
   getSync<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): R | undefined {
     const found = this.#execute(statement, parameters, (prepared, values) => {
       const row = prepared.statement.get(...values) as unknown as unknown[] | undefined;
-      return row && toRow(prepared.columns, row);
+      return row && prepared.toRow(row);
     }) as R | undefined;
     if (statement.writes) this.onWrite(statement as Statement<never>, parameters, found === undefined ? [] : [found]);
     return found;
@@ -230,21 +231,24 @@ export class Connection implements Migratable, Writing, Transactional {
 
 interface Prepared {
   readonly statement: StatementSync;
-  readonly columns: readonly string[];
+  readonly toRow: (values: readonly unknown[]) => Record<string, unknown>;
 }
 
 function prepare(database: DatabaseSync, text: string): Prepared {
   const statement = database.prepare(text);
   statement.setReadBigInts(true);
   statement.setReturnArrays(true);
-  return { statement, columns: statement.columns().map(({ name }) => name) };
+  return { statement, toRow: rowMaker(statement.columns().map(({ name }) => name)) };
 }
 
 /** The driver's own objects are dictionaries: 50 % slower to make, several times slower to read. */
-function toRow(columns: readonly string[], values: readonly unknown[]): Record<string, unknown> {
-  const row: Record<string, unknown> = {};
-  for (let index = 0; index < columns.length; index++) row[columns[index] as string] = values[index];
-  return row;
+function rowMaker(columns: readonly string[]): Prepared['toRow'] {
+  const empty = emptyRecord(columns);
+  return (values) => {
+    const row = { ...empty };
+    for (let index = 0; index < columns.length; index++) row[columns[index] as string] = values[index];
+    return row;
+  };
 }
 
 const inputOf = (value: unknown) => (value instanceof Caller ? value.id : value) as SQLInputValue;
