@@ -51,7 +51,7 @@ export const millisecondOf = (at: Instant): number => at - Math.floor(at / 1_000
 
 const DAY_MS = 86_400_000;
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
-// Messages of a list are mostly of one day. Looking for the day of each takes 3 % more of an Unread.
+// Messages of a list are mostly of one day.
 let latestDay = Number.NaN;
 let latestDate = '';
 // Texts of days: toISOString takes 4 µs. Without them a Profile takes 6 % more CPU.

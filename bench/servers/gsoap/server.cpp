@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common.h"
+#include "bench-service.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // `server FOLDER`: there.
 #include <mutex>
 
-#include "common.h"
+#include "bench-service.h"
 
 namespace {
 
