@@ -56,7 +56,7 @@ export const contactsByEnd = statement<Page & { end: string }, ContactRow>(
 /** The same for several endings at once. `ends`: a record each. */
 export const anyContact = statement<{ account: AccountKey }, { contact_id: bigint }>(
   'contacts.anyContact',
-  'select contact_id from contact where account_id = :account {limit 1}',
+  'select contact_id from contact where account_id = :account order by contact_id {limit 1}',
 );
 export const contactsByEnds = statement<{ account: AccountKey; ends: string; limit: number }, ContactRow>(
   'contacts.contactsByEnds',
