@@ -22,13 +22,15 @@ export type Pace = () => Promise<void> | undefined;
 const CALLS_WITHIN_MS = 250;
 const REST_LEAST_MS = 1;
 const RESTS_PER_WORK = 25;
-// Receipts and carriers wait no longer, however much there was to do.
+// Nothing waits longer, and a message that comes alone does not wait at all: the active time since
+// the last piece of work was that of calls.
 const REST_MOST_MS = 2_000;
 
 export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceParts): Pace {
   let sentBefore = bytesSent();
   let lastCallAt = Number.NEGATIVE_INFINITY;
   let since = utilization();
+  let grantedAt = monotonicMs();
   let resting: Promise<void> | undefined;
 
   /** By how much longer the event loop was busy than idle since the last rest. */
@@ -37,9 +39,13 @@ export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceP
     return active - since.active - (idle - since.idle);
   }
 
-  async function rest(owed: number): Promise<void> {
+  function grant(): void {
+    since = utilization();
+    grantedAt = monotonicMs();
+  }
+
+  async function rest(owed: number, mostMs: number): Promise<void> {
     const { idle: idleBefore } = utilization();
-    const mostMs = Math.min(RESTS_PER_WORK * owed, REST_MOST_MS);
     let restedMs = 0;
     for (let ms = owed; ms >= REST_LEAST_MS && restedMs < mostMs; ) {
       const pauseMs = Math.min(ms, mostMs - restedMs);
@@ -47,7 +53,7 @@ export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceP
       restedMs += pauseMs;
       ms = owed - (utilization().idle - idleBefore);
     }
-    since = utilization();
+    grant();
   }
 
   return () => {
@@ -56,9 +62,10 @@ export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceP
     if (sent !== sentBefore) lastCallAt = monotonicMs();
     sentBefore = sent;
     const owed = owedMs();
-    if (owed < 0 || monotonicMs() - lastCallAt > CALLS_WITHIN_MS) since = utilization();
+    const leftMs = grantedAt + REST_MOST_MS - monotonicMs();
+    if (owed < 0 || leftMs <= 0 || monotonicMs() - lastCallAt > CALLS_WITHIN_MS) grant();
     else if (owed >= REST_LEAST_MS) {
-      resting = rest(owed).finally(() => {
+      resting = rest(owed, Math.min(RESTS_PER_WORK * owed, leftMs)).finally(() => {
         resting = undefined;
       });
     }

@@ -66,6 +66,16 @@ describe('the pace of sending', () => {
     assert.ok(workedMs / (workedMs + restedMs) < 0.05, `${workedMs} ms of work, ${restedMs} ms of rest`);
   });
 
+  test('a message that came alone waited for 2 s, because calls had kept the event loop busy', async () => {
+    const { loop, rests, pace } = opened(1);
+    loop.sent += 1;
+    await pace();
+    loop.active += 10_000; // of calls
+    loop.sent += 1;
+    await pace();
+    assert.deepEqual(rests, []);
+  });
+
   test('all that sends rests together: whoever asks during a rest waits for its end', async () => {
     const { loop, rests, pace } = opened();
     loop.active += 10;
