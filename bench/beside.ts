@@ -50,7 +50,9 @@ async function measure(store: Store, workers: number): Promise<string[]> {
     const before = await deliveredIn(database);
     const startedAt = performance.now();
     const calls = await call(REQUESTS);
-    const sent = (await deliveredIn(database)) - before;
+    const after = await deliveredIn(database);
+    if (sends && after >= accepted) throw new Error('all messages were sent before the last call: raise MESSAGES');
+    const sent = after - before;
     return { calls, sentPerSecond: (sent / (performance.now() - startedAt)) * 1_000 };
   }
 

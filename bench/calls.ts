@@ -35,7 +35,7 @@ const TARGETS: Readonly<Record<Name, number>> = {
   MarkMessageAsRead: 0.4,
 };
 const TIMES_NPM_SOAP = 4;
-/** Of cached answers, to node:net. */
+/** Of cached answers of operations that read, to node:net. */
 const OF_NET = 0.65;
 
 say(`importing ${ACCOUNTS} accounts with ${MESSAGES} messages each`);
@@ -114,7 +114,9 @@ function report(found: Results<number>): void {
         TARGETS[operation],
         `${operation}: ${TARGETS[operation].toFixed(2)} of the floor`,
       ),
-      target(found, NET_FLOOR, operation, OF_NET, `${operation}: ${OF_NET} of node:net`),
+      ...(operation === 'MarkMessageAsRead'
+        ? []
+        : [target(found, NET_FLOOR, operation, OF_NET, `${operation}: ${OF_NET} of node:net`)]),
       ...gsoaps.map((peer) => target(found, nameOf(peer), operation, 1, `${operation}: ahead of ${peer.name}`)),
       target(found, NPM_SOAP, operation, TIMES_NPM_SOAP, `${operation}: ${TIMES_NPM_SOAP} times npm soap`),
     ]),

@@ -89,6 +89,7 @@ const FIRST_SCHEDULED = 10n ** 12n;
 
 /** Messages of all accounts for tomorrow. */
 export async function scheduleAll(database: Database, accounts: readonly bigint[], count: number): Promise<void> {
+  if (count % ROWS !== 0) throw new Error(`SCHEDULED: expected a multiple of ${whole(ROWS)}`);
   for (let done = 0; done < count; done += ROWS) {
     const account = accounts[(done / ROWS) % accounts.length] as bigint;
     const row = { account, first: FIRST_SCHEDULED + BigInt(done), at: Date.now() + DAY_MS };

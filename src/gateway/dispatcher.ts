@@ -69,11 +69,11 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const claims = createClaims(parts, { record: () => record, outage, submitting });
 
   async function run(): Promise<void> {
+    let waitMs = settings.pollMs;
     while (!stopping) {
-      let waitMs: number;
       idle.reset();
       try {
-        await parts.pace();
+        if (waitMs === 0) await parts.pace(); // a look that found nothing is no work to rest from
         waitMs = await claims.claim();
         await counts.write(connectors);
       } catch (thrown) {

@@ -2,8 +2,8 @@
  * Sending shares the event loop with the calls of the contract. While calls come, it rests after
  * each piece of work. A rest ends when the event loop was idle for as long as it was busy before.
  * So most calls find an idle event loop. Where calls leave no idle time, a rest takes 25 times as
- * long as the work before. Calls without a pause then keep 0.94 of their rate on SQLite and 0.92 on
- * PostgreSQL, where they kept 0.69. Without calls nothing rests.
+ * long as the loop was busy. Calls without a pause then keep nine tenths of their rate
+ * (bench/RESULTS.md). Without calls nothing rests.
  */
 export interface PaceParts {
   /** Grows with every response to a call. */
@@ -22,9 +22,11 @@ export type Pace = () => Promise<void> | undefined;
 const CALLS_WITHIN_MS = 250;
 const REST_LEAST_MS = 1;
 const RESTS_PER_WORK = 25;
-// Nothing waits longer, and a message that comes alone does not wait at all: the active time since
-// the last piece of work was that of calls.
+// Nothing waits longer. Work that comes after so long without any does not wait at all: meanwhile the
+// event loop was busy with calls alone.
 const REST_MOST_MS = 2_000;
+// Under load a timer takes a turn of the event loop, however short it is.
+const PAUSE_LEAST_MS = 5;
 
 export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceParts): Pace {
   let sentBefore = bytesSent();
@@ -46,11 +48,9 @@ export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceP
 
   async function rest(owed: number, mostMs: number): Promise<void> {
     const { idle: idleBefore } = utilization();
-    let restedMs = 0;
-    for (let ms = owed; ms >= REST_LEAST_MS && restedMs < mostMs; ) {
-      const pauseMs = Math.min(ms, mostMs - restedMs);
-      await sleep(pauseMs);
-      restedMs += pauseMs;
+    const endsAt = monotonicMs() + mostMs;
+    for (let ms = owed; ms >= REST_LEAST_MS && monotonicMs() < endsAt; ) {
+      await sleep(Math.max(PAUSE_LEAST_MS, Math.min(ms, endsAt - monotonicMs())));
       ms = owed - (utilization().idle - idleBefore);
     }
     grant();

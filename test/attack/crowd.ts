@@ -146,6 +146,7 @@ async function start() {
 
 async function run(settings: Omit<Crowd, 'port'>): Promise<void> {
   const { port, child } = await start();
+  const ended = once(child, 'exit'); // then its health port is free
   const file = fileURLToPath(import.meta.url);
   const clients = fork(file, [JSON.stringify({ ...settings, port } satisfies Crowd)]);
   const none = () => ({ asked: 0, served: 0, longestMs: 0 });
@@ -167,7 +168,6 @@ async function run(settings: Omit<Crowd, 'port'>): Promise<void> {
   clearInterval(timer);
   const cpuSeconds = (cpuUs(pids) - cpuBefore) / 1e6;
   await new Promise((resolve) => setTimeout(resolve, 500));
-  const ended = once(child, 'exit'); // then its health port is free
   child.kill('SIGTERM');
   await ended;
   const { kind, connections, seconds, isSpread } = settings;

@@ -222,6 +222,21 @@ describe('working in the console in Chromium', () => {
     assert.equal(await page.locator('input[type=search]').inputValue(), 'gixj?');
   });
 
+  inConsole('Enter opens a row, and r replies to it', async ({ page, open, signIn }) => {
+    await signIn({ username: 'acme' });
+    for (const [path, key, place] of [
+      ['inbox', 'Enter', /\/console\/conversation\?with=[^#]+$/],
+      ['inbox', 'r', /\/console\/conversation\?with=.+#reply$/],
+      ['sent', 'Enter', /\/console\/messages\/\d+$/],
+      ['contacts', 'Enter', /\/console\/contacts\/\d+$/],
+    ] as const) {
+      await open(`/console/${path}`);
+      await page.keyboard.press('j');
+      await page.keyboard.press(key);
+      await page.waitForURL(place);
+    }
+  });
+
   inConsole('a keyboard alone signs in and reads the inbox', async ({ page, open, signIn }) => {
     await signIn({ username: 'acme' });
     await open('/console/access');

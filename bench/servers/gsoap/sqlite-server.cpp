@@ -1,6 +1,8 @@
-// The four operations on gSOAP, with the data in SQLite: the fewest statements for each, a connection for each thread.
+// The four operations on gSOAP, with the data in SQLite: the fewest statements for each. Threads borrow connections to the file.
 // `server FOLDER`: there.
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "bench-service.h"
 
@@ -11,13 +13,14 @@ std::mutex marking;
 
 sqlite3 *opened() {
   sqlite3 *database;
-  must(nullptr, sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr));
-  must(database, sqlite3_exec(database, "pragma journal_mode = wal; pragma synchronous = full; pragma mmap_size = 1073741824; pragma busy_timeout = 5000",
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  const int result = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
+  must(database, result);
+  must(database, sqlite3_exec(database, "pragma journal_mode = wal; pragma synchronous = full; pragma mmap_size = 1073741824; pragma busy_timeout = 5000; pragma wal_autocheckpoint = 64000",
                               nullptr, nullptr, nullptr));
   return database;
 }
 
-/** The connection of a thread, which is that of a client. */
 struct Connection {
   sqlite3 *database = opened();
   sqlite3_stmt *profile = prepared(
@@ -49,7 +52,31 @@ struct Connection {
     must(database, sqlite3_reset(statement));
   }
 };
-thread_local Connection connection;
+
+std::mutex pooling;
+std::vector<std::unique_ptr<Connection>> pool;
+
+/** A thread is that of a client. What it borrows is open and warm, and the next client gets it. */
+struct Borrowed {
+  std::unique_ptr<Connection> connection;
+  Borrowed() {
+    const std::lock_guard lock(pooling);
+    if (pool.empty()) {
+      connection = std::make_unique<Connection>();
+      return;
+    }
+    connection = std::move(pool.back());
+    pool.pop_back();
+  }
+  ~Borrowed() {
+    const std::lock_guard lock(pooling);
+    pool.push_back(std::move(connection));
+  }
+};
+Connection &own() {
+  static thread_local Borrowed borrowed;
+  return *borrowed.connection;
+}
 
 struct Rows {
   sqlite3_stmt *statement;
@@ -57,7 +84,7 @@ struct Rows {
     sqlite3_bind_text(statement, 1, user ? user : "", -1, SQLITE_STATIC);
   }
   ~Rows() { sqlite3_reset(statement); }
-  bool next() { return connection.step(statement); }
+  bool next() { return own().step(statement); }
   char *copy(soap *soap, int column) { return soap_strdup(soap, reinterpret_cast<const char *>(sqlite3_column_text(statement, column))); }
   LONG64 integer(int column) { return sqlite3_column_int64(statement, column); }
 };
@@ -120,7 +147,7 @@ bool isAt(soap *soap, const char *path) {
 
 int api__Profile(soap *soap, char *user, api__ProfileResponse *answer) {
   if (!isAt(soap, ACCOUNT)) return soap->error;
-  Rows rows(connection.profile, user);
+  Rows rows(own().profile, user);
   if (!rows.next()) return unknownUser(soap);
   auto *detail = soap_new_api__AccountDetail(soap, 1);
   soap_default_api__AccountDetail(soap, detail);
@@ -148,10 +175,10 @@ int api__Unread(soap *soap, char *user, int most, api__UnreadResponse *answer) {
   if (!isAt(soap, INBOX)) return soap->error;
   if (most < 0) return soap_sender_fault(soap, "max_count: must not be negative", nullptr);
   {
-    Rows known(connection.account, user);
+    Rows known(own().account, user);
     if (!known.next()) return unknownUser(soap);
   }
-  Rows rows(connection.unread, user);
+  Rows rows(own().unread, user);
   sqlite3_bind_int64(rows.statement, 2, most);
   auto *list = soap_new_api__ArrayOfReceivedMessage(soap, 1);
   soap_default_api__ArrayOfReceivedMessage(soap, list);
@@ -170,7 +197,7 @@ int api__Unread(soap *soap, char *user, int most, api__UnreadResponse *answer) {
 
 int api__CountUnread(soap *soap, char *user, api__CountUnreadResponse *answer) {
   if (!isAt(soap, INBOX)) return soap->error;
-  Rows rows(connection.count, user);
+  Rows rows(own().count, user);
   if (!rows.next()) return unknownUser(soap);
   answer->CountUnreadResult = rows.integer(0);
   return SOAP_OK;
@@ -180,28 +207,28 @@ int api__MarkMessageAsRead(soap *soap, char *user, char *message, api__MarkMessa
   if (!isAt(soap, INBOX)) return soap->error;
   LONG64 account = 0, id = 0;
   {
-    Rows rows(connection.account, user);
+    Rows rows(own().account, user);
     if (!rows.next()) return unknownUser(soap);
     account = rows.integer(0);
   }
   answer->MarkMessageAsReadResult = false;
   if (!readId(message, id)) return SOAP_OK;
   const std::lock_guard lock(marking);
-  connection.run(connection.begin);
-  for (sqlite3_stmt *each : {connection.mark, connection.exists}) {
+  own().run(own().begin);
+  for (sqlite3_stmt *each : {own().mark, own().exists}) {
     sqlite3_bind_int64(each, 1, account);
     sqlite3_bind_int64(each, 2, id);
   }
-  connection.run(connection.mark);
-  if (sqlite3_changes(connection.database) == 1) {
-    sqlite3_bind_int64(connection.lower, 1, account);
-    connection.run(connection.lower);
+  own().run(own().mark);
+  if (sqlite3_changes(own().database) == 1) {
+    sqlite3_bind_int64(own().lower, 1, account);
+    own().run(own().lower);
     answer->MarkMessageAsReadResult = true;
   } else {
-    answer->MarkMessageAsReadResult = connection.step(connection.exists);
-    sqlite3_reset(connection.exists);
+    answer->MarkMessageAsReadResult = own().step(own().exists);
+    sqlite3_reset(own().exists);
   }
-  connection.run(connection.commit);
+  own().run(own().commit);
   return SOAP_OK;
 }
 

@@ -92,7 +92,7 @@ const rowsOf = ({ base }: Visit, items: readonly ContactOutput[], groupNames: Re
     name: texts.contact(nameOf(contact)),
     cells: [
       html`<bdi>${[contact.name, contact.surname].filter(Boolean).join(' ')}</bdi>`,
-      html`<a href="${conversationWith(base, contact.mobile ?? '')}">${contact.mobile ?? ''}</a>`,
+      contact.mobile ? html`<a href="${conversationWith(base, contact.mobile)}">${contact.mobile}</a>` : html``,
       html`${contact.groupId === null ? html`<span class="quiet">${texts.noGroup}</span>` : (groupNames.get(contact.groupId) ?? contact.groupId)}`,
       html`<a class="open" href="${base}/contacts/${contact.id}">${texts.change}<span class="unseen"> ${nameOf(contact)}</span></a>${
         isAction('message send') && contact.mobile

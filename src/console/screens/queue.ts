@@ -118,7 +118,7 @@ const rowsOf = ({ zone }: Visit, items: readonly QueueOutput[]): Row[] =>
     name: texts.message(username, id),
     cells: [
       html`<a href="/console/accounts/${encodeURIComponent(username)}/">${username}</a>`,
-      html`<a href="/console/accounts/${encodeURIComponent(username)}/messages/${id}">${id}</a>`,
+      html`<a class="open" href="/console/accounts/${encodeURIComponent(username)}/messages/${id}">${id}</a>`,
       html`<span class="${state === 'undecided' ? 'bad' : ''}">${texts.states[state] ?? state}</span>`,
       time(dueAt, zone),
       html`${grouped(attempts)}`,

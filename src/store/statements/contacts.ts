@@ -53,11 +53,11 @@ export const contactsByEnd = statement<Page & { end: string }, ContactRow>(
   `${columns} {using contact_by_number_end}
    where account_id = :account and {ending number_key} = :end and contact_id >= :from order by contact_id {limit :limit}`,
 );
-/** The same for several endings at once. `ends`: a record each. */
 export const anyContact = statement<{ account: AccountKey }, { contact_id: bigint }>(
   'contacts.anyContact',
   'select contact_id from contact where account_id = :account order by contact_id {limit 1}',
 );
+/** The same as contactsByEnd for several endings at once. `ends`: a record each. */
 export const contactsByEnds = statement<{ account: AccountKey; ends: string; limit: number }, ContactRow>(
   'contacts.contactsByEnds',
   `${columns} {using contact_by_number_end}
