@@ -29,8 +29,8 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 /**
  * For long work in steps: await the function between two steps. Where they took longer than
  * `afterMs` since the last pause, the event loop serves its sockets first. With `afterMsMax` the
- * steps may take as long as that pause, up to this. So under load they get half of the time, as long
- * as a turn is no longer.
+ * steps may take as long as that pause, up to this. So under load they get half of the time, unless
+ * turns are longer.
  */
 export function createPauses(afterMs: number, afterMsMax = afterMs): () => Promise<void> | undefined {
   let since = performance.now();

@@ -22,8 +22,8 @@ export type Pace = () => Promise<void> | undefined;
 const CALLS_WITHIN_MS = 250;
 const REST_LEAST_MS = 1;
 const RESTS_PER_WORK = 25;
-// Nothing waits longer. Work that comes after so long without any does not wait at all: meanwhile the
-// event loop was busy with calls alone.
+// Nothing waits longer. Work that comes after so long without any does not wait at all: calls alone
+// kept the loop busy.
 const REST_MOST_MS = 2_000;
 // Under load a timer takes a turn of the event loop, however short it is.
 const PAUSE_LEAST_MS = 5;
