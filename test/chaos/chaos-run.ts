@@ -39,8 +39,15 @@ const CREDITS = 1_000_000n;
 const TIMES = { unsureMs: 60_000, leaseMs: 20_000, submitTimeoutMs: 2_000 };
 const HOUR = 3_600_000;
 
-const sentRows = sql<Record<string, never>, { text: string; status: string; captured: bigint }>(
-  `select text, status, (select coalesce(sum(amount), 0) from movement where movement.account_id = sent.account_id
+interface SentRow {
+  text: string;
+  status: string;
+  captured: bigint;
+  undecided: bigint;
+}
+const sentRows = sql<Record<string, never>, SentRow>(
+  `select text, status, (select count(*) from dispatch where dispatch.account_id = sent.account_id
+     and dispatch.message_id = sent.message_id and state = 'undecided') as undecided, (select coalesce(sum(amount), 0) from movement where movement.account_id = sent.account_id
      and movement.message_id = sent.message_id and kind = 'capture') as captured from sent`,
 );
 const scheduledRows = sql<Record<string, never>, { text: string }>('select text from scheduled');
@@ -246,9 +253,9 @@ async function outcomesOf({ database }: Services): Promise<Outcome[]> {
   const sent = await database.all(sentRows, {});
   const scheduled = await database.all(scheduledRows, {});
   return [
-    ...sent.map(({ text, status, captured }) => {
-      const token = tokenOf(text);
-      return { token, list: 'sent' as const, status, captured: Number(captured) };
+    ...sent.map(({ text, status, captured, undecided }) => {
+      const isUndecided = undecided > 0n;
+      return { token: tokenOf(text), list: 'sent' as const, status, captured: Number(captured), isUndecided };
     }),
     ...scheduled.map(({ text }) => ({ token: tokenOf(text), list: 'scheduled' as const, status: null, captured: 0 })),
   ];

@@ -120,6 +120,16 @@ describe('the checker finds each planted fault', () => {
     found(checked(RIGHT, used(3)), /^a \(DELIVERED\): 3 credits are used, and the carrier took 2 to 2 parts$/);
     found(checked(RIGHT, used(1)), /^a \(DELIVERED\): 1 credits are used/);
   });
+
+  test('credits that are used before an operator has decided', () => {
+    const events = RIGHT.filter(({ kind }) => kind !== 'receipt-taken');
+    const undecided = (captured: number): string[] => {
+      const outcome = { token: 'a', list: 'sent', status: 'UNKNOWN', captured, isUndecided: true } as const;
+      return checked(events, [outcome], { pendingReason: () => 'an operator decides' });
+    };
+    assert.deepEqual(undecided(0), []);
+    found(undecided(1), /^a \(UNKNOWN\): 1 credits are used/);
+  });
 });
 
 function accepted(token: string): Event {

@@ -113,13 +113,16 @@ const RULES: readonly Rule[] = [
     return [`${token} has the status ${outcome.status}, and its receipts said ${[...possible].join(' or ')}`];
   },
 
-  /** What was taken by the carrier for certain is the least, what may have been is the most. */
+  /**
+   * What was taken by the carrier for certain is the least, what may have been is the most. While an
+   * operator has to decide, all is held.
+   */
   function capturedIsTaken(message) {
     const submitted = of(message, 'submitted').filter(({ taken }) => taken === 'yes');
     const most = new Set(submitted.map(({ part }) => part)).size;
     const least = new Set(submitted.filter(({ answered }) => answered).map(({ part }) => part)).size;
     return message.outcomes
-      .filter(({ captured }) => captured < least || captured > most)
+      .filter(({ captured, isUndecided }) => (isUndecided ? captured > 0 : captured < least || captured > most))
       .map(
         ({ token, captured, status }) =>
           `${token} (${status}): ${captured} credits are used, and the carrier took ${least} to ${most} parts`,

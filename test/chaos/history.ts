@@ -44,6 +44,8 @@ export interface Outcome {
   readonly status: string | null;
   /** Credits that were captured for it. */
   readonly captured: number;
+  /** It waits for an operator: all of its credits are held until then. */
+  readonly isUndecided?: boolean;
 }
 
 export interface History {
