@@ -50,7 +50,7 @@ describe('the pace of sending', () => {
       await pace();
     }
     const restedMs = rests.reduce((sum, ms) => sum + ms, 0);
-    assert.ok(restedMs < 300, `${restedMs} ms of rest`);
+    assert.ok(restedMs < 250, `${restedMs} ms of rest`);
   });
 
   test('where calls fill the rests, sending takes a twentieth of the time or less', async () => {
