@@ -14,8 +14,8 @@ import { numberFrom, ROUNDS } from './settings.ts';
  * What calls lose while messages are sent. Connections call without a pause, with messages to send and without, by turns. So both
  * want the whole process.
  */
-const REQUESTS = numberFrom('REQUESTS', 10_000);
-const MESSAGES = numberFrom('MESSAGES', 10_000);
+const REQUESTS = numberFrom('REQUESTS', 40_000);
+const MESSAGES = numberFrom('MESSAGES', 30_000);
 const WARM_CALLS = 30_000;
 
 interface Turn {
