@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnectors, type NewConnector } from '../../src/domain/connectors.ts';
 import type { Submission, SubmitResult } from '../../src/gateway/connector.ts';
 import { createDispatcher, type DispatcherParts } from '../../src/gateway/dispatcher.ts';
-import { NO_PACE } from '../../src/gateway/pace.ts';
+import { NO_PACE, type Pace } from '../../src/gateway/pace.ts';
 import { createSettler } from '../../src/gateway/settler.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, SETTINGS, scripted, until } from '../support/gateway.ts';
@@ -25,6 +25,7 @@ async function opened(
   answer: Answer,
   record: Partial<NewConnector> = {},
   faults: Partial<DispatcherParts['connectors']> = {},
+  pace: Pace = NO_PACE,
 ) {
   let stop = async () => {};
   t.after(() => stop()); // before the database is closed
@@ -44,7 +45,7 @@ async function opened(
     connectors: { ...connectors, ...faults },
     now: sending.now,
     random: () => 0,
-    pace: NO_PACE,
+    pace,
     settings: SETTINGS,
     failed: () => {},
     connectorChanged: () => {},
@@ -73,6 +74,14 @@ onEveryEngine('faults of a dispatcher', (engine) => {
       clock.now += 100; // its share of the rate comes with time
       return submitted.length === 1;
     });
+  });
+
+  test('a message that came alone waited for a rest, which looks that found nothing had begun', async (t) => {
+    const pace = () => hang(TAKEN).then(() => {});
+    const { submitted, send } = await opened(engine, t, () => TAKEN, {}, {}, pace);
+    await sleep(3 * SETTINGS.pollMs);
+    await send(1);
+    await until('it is submitted', () => submitted.length === 1);
   });
 
   test('messages without an answer kept the rest of the window empty', async (t) => {
