@@ -9,7 +9,15 @@ import { addSent } from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
 import { emitStatuses } from './events.ts';
 import { afterQuietHours } from './quiet-hours.ts';
-import { type EndedMessage, end, NEVER, putBack, type SubmittedMessage, setStatus } from './settling.ts';
+import {
+  acceptedCounts,
+  type EndedMessage,
+  end,
+  NEVER,
+  putBack,
+  type SubmittedMessage,
+  setStatus,
+} from './settling.ts';
 
 /**
  * Claiming: a dispatcher takes messages that are due, of several accounts, for a time. A claimed
@@ -236,7 +244,6 @@ function claimedOf(
     parts: numbers
       .filter((number) => !accepted?.has(number))
       .map((number) => ({ number, attemptId: newAttemptId(at) })),
-    acceptedBefore: accepted?.size ?? 0,
   };
 }
 
@@ -356,11 +363,11 @@ async function decideOverdue(
 /** Receipts have proved that the carrier has all parts of these. */
 async function provenOf(queries: Writing, account: bigint, rows: readonly sql.DispatchRow[]): Promise<EndedMessage[]> {
   if (rows.length === 0) return [];
-  const ids = elementsOf(rows.map(({ message_id }) => message_id));
-  const counts = new Map<bigint, bigint>();
-  for (const { message_id: id } of await queries.all(attemptSql.acceptedParts, { account, ids })) {
-    counts.set(id, (counts.get(id) ?? 0n) + 1n);
-  }
+  const counts = await acceptedCounts(
+    queries,
+    account,
+    rows.map(({ message_id }) => message_id),
+  );
   return rows
     .filter(({ message_id, parts }) => (counts.get(message_id) ?? 0n) >= parts)
     .map(({ message_id: id, held }) => ({ id, held, captured: held, detail: null }));

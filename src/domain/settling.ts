@@ -28,8 +28,6 @@ export interface SubmittedMessage {
   /** Larger with every claim: whoever has an older one comes too late. */
   readonly fence: bigint;
   readonly attempt: number;
-  /** Parts that a carrier took in earlier attempts. */
-  readonly acceptedBefore: number;
 }
 export interface Settlement {
   readonly message: SubmittedMessage;
@@ -111,14 +109,8 @@ async function settleOf(
     captured: heldOf(message.id),
     detail: null,
   }));
-  const rejected = of('rejected').map(({ message, parts: own, outcome }) => ({
-    id: message.id,
-    held: heldOf(message.id),
-    captured: acceptedCount(message, own),
-    detail: outcome.reason,
-  }));
   await end(queries, account, at, 'SUBMITTED', submitted);
-  await end(queries, account, at, 'REJECTED', rejected);
+  await endRejected(queries, account, at, of('rejected'), rows);
   for (const kind of ['waiting', 'unsure'] as const) {
     const back = of(kind).map(({ message, outcome }) => [message.id, outcome.dueAt, outcome.reason] as const);
     await putBack(queries, account, kind, back);
@@ -129,8 +121,46 @@ async function settleOf(
   if (known.length > 0) await onGatewayIds?.(queries, account, known);
 }
 
-const acceptedCount = (message: Settlement['message'], parts: readonly PartResult[]): bigint =>
-  BigInt(message.acceptedBefore + parts.filter(({ state }) => state === 'accepted').length);
+/**
+ * Parts that a carrier took in any attempt are used. An earlier attempt, whose answer was lost, may
+ * have a receipt since: where the carrier has all parts, this refusal was that of a duplicate.
+ */
+async function endRejected(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  settlements: readonly (Settlement & { outcome: { readonly reason: string } })[],
+  rows: ReadonlyMap<bigint, sql.DispatchRow>,
+): Promise<void> {
+  if (settlements.length === 0) return;
+  const counts = await acceptedCounts(
+    queries,
+    account,
+    settlements.map(({ message }) => message.id),
+  );
+  const messages = settlements.map(({ message: { id }, outcome }) => {
+    const { held, parts } = rows.get(id) as sql.DispatchRow;
+    const captured = counts.get(id) ?? 0n;
+    return { id, held, captured, detail: captured >= parts ? null : outcome.reason };
+  });
+  const taken = messages.filter(({ detail }) => detail === null);
+  await end(queries, account, at, 'SUBMITTED', taken);
+  const refused = messages.filter(({ detail }) => detail !== null);
+  await end(queries, account, at, 'REJECTED', refused);
+}
+
+/** How many parts of each message a carrier has. */
+export async function acceptedCounts(
+  queries: Queries,
+  account: bigint,
+  ids: readonly bigint[],
+): Promise<Map<bigint, bigint>> {
+  const counts = new Map<bigint, bigint>();
+  for (const { message_id: id } of await queries.all(attemptSql.acceptedParts, { account, ids: elementsOf(ids) })) {
+    counts.set(id, (counts.get(id) ?? 0n) + 1n);
+  }
+  return counts;
+}
 
 /** Back to those that a dispatcher looks at later, each with its time and reason. */
 export async function putBack(

@@ -56,7 +56,6 @@ test('parts of a long message share a reference, also in a later attempt', () =>
     id: 0x1_23n,
     fence: 1n,
     attempt: 1,
-    acceptedBefore: 0,
     sender: null,
     recipient: '+27825550201',
     text: 'x'.repeat(161),
