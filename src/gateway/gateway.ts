@@ -21,6 +21,8 @@ export interface Gateway {
   wake(): void;
   /** A connector that runs in this process, and the revision of its configuration. */
   runningOf(name: string): { readonly revision: string; readonly connector: Connector } | undefined;
+  /** Resolves when every answer of a carrier that has come is on disk. */
+  settled(): Promise<void>;
   /** Claims nothing more, settles what is under way, closes the connectors. */
   stop(): Promise<void>;
 }
@@ -132,6 +134,7 @@ export function createGateway(parts: GatewayParts): Gateway {
       const found = running.find(name);
       return found && { revision: found.record.revision, connector: found.connector };
     },
+    settled: () => settler.empty(),
     async stop() {
       stopping = true;
       clearTimeout(timer);

@@ -83,8 +83,14 @@ describe('the checker finds each planted fault', () => {
     found(checked([...unanswered, second]), /^a, part 1, was submitted again/);
     assert.deepEqual(checked([...unanswered, second], OUTCOMES, { unsurePolicy: 'submit-again' }), []);
     found(checked([...RIGHT, second], OUTCOMES, { unsurePolicy: 'submit-again' }), /^a, part 1, was submitted again/);
-    const late = RIGHT.map((event) => (event.kind === 'submitted' ? { ...event, answeredAt: 1_000 } : event));
-    assert.deepEqual(checked([...late, second], OUTCOMES, { unsurePolicy: 'submit-again' }), []);
+    const late = RIGHT.map((event) =>
+      event.kind === 'submitted' ? { ...event, answeredAt: RIGHT.length + 1 } : event,
+    );
+    found(checked([...late, second], OUTCOMES, { unsurePolicy: 'submit-again' }), /^a, part 1, was submitted again/);
+    const jump: Event = { kind: 'clock-jumped' };
+    assert.deepEqual(checked([...late, jump, second], OUTCOMES, { unsurePolicy: 'submit-again' }), []);
+    const again = checked([...RIGHT, jump, second], OUTCOMES, { unsurePolicy: 'submit-again' });
+    found(again, /^a, part 1, was submitted again/);
     found(checked([...late, second]), /^a, part 1, was submitted again/);
   });
 

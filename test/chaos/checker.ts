@@ -12,6 +12,8 @@ export function check(history: History): string[] {
   ];
 }
 
+type Submission = Extract<Event, { kind: 'submitted' }> & { readonly order: number };
+
 interface Message {
   readonly token: string;
   readonly events: (Event & { readonly order: number })[];
@@ -45,6 +47,14 @@ const isCancelled = (message: Message): boolean => of(message, 'cancelled').leng
 const mayBeCancelled = (message: Message): boolean =>
   of(message, 'cancel-asked').length > of(message, 'cancel-refused').length;
 
+/**
+ * Whether the service knows the answer for certain before it acts again. It does not where the
+ * answer was lost, or where the clock jumped before it came: the lease may have ended.
+ */
+function isKnown({ answered, order, answeredAt = order }: Submission, events: readonly Event[]): boolean {
+  return answered && !events.slice(order, answeredAt).some(({ kind }) => kind === 'clock-jumped');
+}
+
 const RULES: readonly Rule[] = [
   function listedOnce(message) {
     const { token, outcomes } = message;
@@ -77,15 +87,13 @@ const RULES: readonly Rule[] = [
       .map(({ token, part }) => `${token}, part ${part}, was submitted after its cancel was acknowledged`);
   },
 
-  function neverTwice(message, { unsurePolicy }) {
+  function neverTwice(message, { unsurePolicy, events }) {
     const faults: string[] = [];
-    const taken = new Map<number, Extract<Event, { kind: 'submitted' }>>();
+    const taken = new Map<number, Submission>();
     for (const submission of of(message, 'submitted')) {
       const { token, part } = submission;
       const earlier = taken.get(part);
-      // A clock that jumps may end a lease before the answer comes.
-      const wasUnsure = earlier?.answered === false || (earlier?.answeredAt ?? 0) > submission.order;
-      const isAllowed = unsurePolicy === 'submit-again' && wasUnsure;
+      const isAllowed = unsurePolicy === 'submit-again' && earlier && !isKnown(earlier, events);
       if (earlier && !isAllowed) faults.push(`${token}, part ${part}, was submitted again after the carrier took it`);
       if (submission.taken === 'yes') taken.set(part, submission);
     }
@@ -117,10 +125,10 @@ const RULES: readonly Rule[] = [
    * What was taken by the carrier for certain is the least, what may have been is the most. While an
    * operator has to decide, all is held.
    */
-  function capturedIsTaken(message) {
+  function capturedIsTaken(message, { events }) {
     const submitted = of(message, 'submitted').filter(({ taken }) => taken === 'yes');
     const most = new Set(submitted.map(({ part }) => part)).size;
-    const least = new Set(submitted.filter(({ answered }) => answered).map(({ part }) => part)).size;
+    const least = new Set(submitted.filter((each) => isKnown(each, events)).map(({ part }) => part)).size;
     return message.outcomes
       .filter(({ captured, isUndecided }) => (isUndecided ? captured > 0 : captured < least || captured > most))
       .map(

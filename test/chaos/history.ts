@@ -34,6 +34,8 @@ export type Event =
       readonly held: bigint;
       readonly used: bigint;
     }
+  /** The clock jumps after this. Answers that came before are on disk by then. */
+  | { readonly kind: 'clock-jumped' }
   | { readonly kind: 'killed'; readonly what: string };
 
 /** A message as the account sees it after the run, when everything runs again. */

@@ -96,6 +96,10 @@ async function perform(ask: Ask): Promise<Record<string, string>> {
       offsetMs = ask.offsetMs;
       gateway.wake();
       return {};
+    case 'settle':
+      await sleep(0); // an answer of this turn is on its way to the settler
+      await gateway.settled();
+      return {};
     case 'stop':
       await gateway.stop();
       await services.stop();

@@ -13,6 +13,8 @@ export type Ask =
   | { readonly kind: 'receipt'; readonly attemptId: string; readonly status: string }
   | { readonly kind: 'balances'; readonly account: string }
   | { readonly kind: 'clock'; readonly offsetMs: number }
+  /** It answers when every answer of the carrier that it has heard is on disk. */
+  | { readonly kind: 'settle' }
   | { readonly kind: 'stop' };
 export type ToNode =
   | { readonly kind: 'ask'; readonly call: number; readonly ask: Ask }

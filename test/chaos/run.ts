@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPostgresServer } from '../support/postgres-server.ts';
 import { runChaos } from './chaos-run.ts';
+import type { Event } from './history.ts';
 
 /**
  * `npm run chaos`: kills by the hundred, on SQLite. ENGINE=postgres starts a PostgreSQL, which is
@@ -29,6 +30,14 @@ async function freshDatabase(round: number): Promise<string> {
   await server.query(`create database chaos_${round}`);
   return server.url(`chaos_${round}`);
 }
+/** What was seen of the messages that the faults name, with kills and jumps of the clock between. */
+function historyOf(events: readonly Event[], faults: readonly string[]): string[] {
+  const tokens = new Set(faults.map((fault) => fault.slice(0, 6)));
+  const isTold = (event: Event) => !('token' in event) || tokens.has(event.token);
+  return [...events.entries()]
+    .filter(([, event]) => event.kind !== 'balances' && isTold(event))
+    .map(([order, event]) => `${order} ${JSON.stringify(event)}`);
+}
 print(`SEED=${seed} KILLS=${KILLS} ENGINE=${server ? 'postgres' : 'sqlite'}`);
 let kills = 0;
 for (let round = 0; kills < KILLS; round++) {
@@ -44,8 +53,10 @@ for (let round = 0; kills < KILLS; round++) {
   });
   kills += result.kills;
   print(`round ${round}: ${result.messages} messages, ${result.kills} kills, ${result.faults.length} faults`);
-  for (const fault of result.faults.slice(0, 20)) print(`  ${fault}`);
-  if (result.faults.length > 0) {
+  const shown = result.faults.slice(0, 20);
+  for (const fault of shown) print(`  ${fault}`);
+  if (shown.length > 0) {
+    for (const line of historyOf(result.events, shown)) print(`  ${line}`);
     process.exitCode = 1;
     break;
   }
