@@ -7,16 +7,18 @@ import { elementsOf } from '../store/statements/json.ts';
 import { addHistory } from '../store/statements/message-records.ts';
 import { addSent } from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
-import { emitStatuses } from './events.ts';
+import { type KnownParts, knownParts } from './known-parts.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 import {
-  acceptedCounts,
   type EndedMessage,
   end,
+  endRefused,
+  endTaken,
+  leaveUndecided,
   NEVER,
   putBack,
+  reconsider,
   type SubmittedMessage,
-  setStatus,
 } from './settling.ts';
 
 /**
@@ -192,26 +194,20 @@ async function claimOf(
   }
   const lease = { owner: settings.owner, leaseUntil: at + settings.leaseMs };
   const rows = await queries.all(sql.claim, { account, now: at, limit, connector, ...lease });
-  const messages = rows.length > 0 ? await readTexts(queries, account, at, rows) : [];
+  // Only of a message that was tried before a carrier may have parts.
+  const tried = rows.filter(({ attempts }) => attempts > 1n).map(({ message_id }) => message_id);
+  const known = await knownParts(queries, account, tried);
+  const messages = rows.length > 0 ? await readTexts(queries, account, at, rows, known) : [];
   await queries.run(sql.setNextDue, { account, servedAt: at, never: NEVER });
-  const accepted = await acceptedParts(queries, account, messages);
   // A receipt came between the refusal and the answer that was told to us: the carrier has all.
-  const isTaken = (each: DueMessage) => BigInt(accepted.get(each.message_id)?.size ?? 0) >= each.parts;
-  const taken = messages
-    .filter(isTaken)
-    .map(({ message_id: id, held }) => ({ id, held, captured: held, detail: null }));
-  await end(queries, account, at, 'SUBMITTED', taken);
+  const isTaken = (each: DueMessage) => BigInt(known(each.message_id).accepted.size) >= each.parts;
+  await endTaken(queries, account, at, messages.filter(isTaken));
   const open = messages.filter((each) => !isTaken(each));
   const expired = open.filter(({ expires_at }) => Number(expires_at) <= at);
   const going = open.filter(({ expires_at }) => Number(expires_at) > at);
-  const ended: EndedMessage[] = expired.map(({ message_id: id, held, reason }) => ({
-    id,
-    held,
-    captured: BigInt(accepted.get(id)?.size ?? 0),
-    detail: reason,
-  }));
-  await end(queries, account, at, 'EXPIRED', ended);
-  return going.map((each) => claimedOf(each, row, accepted.get(each.message_id), settings.newAttemptId, at));
+  const refused = expired.map((row) => ({ row, reason: row.reason }));
+  await endRefused(queries, account, at, 'EXPIRED', refused);
+  return going.map((each) => claimedOf(each, row, known(each.message_id), settings.newAttemptId, at));
 }
 
 interface DueMessage extends sql.DispatchRow {
@@ -222,7 +218,7 @@ interface DueMessage extends sql.DispatchRow {
 function claimedOf(
   row: DueMessage,
   { account_id: account, priority }: sql.DueAccountRow,
-  accepted: ReadonlySet<number> | undefined,
+  { accepted }: KnownParts,
   newAttemptId: ClaimingSettings['newAttemptId'],
   at: number,
 ): ClaimedMessage {
@@ -241,9 +237,7 @@ function claimedOf(
     notAfter: row.not_after === null ? null : Number(row.not_after),
     expiresAt: Number(row.expires_at),
     partsTotal,
-    parts: numbers
-      .filter((number) => !accepted?.has(number))
-      .map((number) => ({ number, attemptId: newAttemptId(at) })),
+    parts: numbers.filter((number) => !accepted.has(number)).map((number) => ({ number, attemptId: newAttemptId(at) })),
   };
 }
 
@@ -257,6 +251,7 @@ async function readTexts(
   account: bigint,
   at: number,
   rows: readonly sql.DispatchRow[],
+  known: (id: bigint) => KnownParts,
 ): Promise<DueMessage[]> {
   const ids = elementsOf(rows.map(({ message_id }) => message_id));
   const taken = await queries.all(sql.takeScheduled, { account, ids });
@@ -288,26 +283,10 @@ async function readTexts(
     const { message_id: id, held } = row;
     const { recipient = null, text = null } = texts.get(id) ?? {};
     if (recipient !== null && text !== null && !sentElsewhere.has(id)) going.push({ ...row, recipient, text });
-    else gone.push({ id, held, captured: 0n, detail: null });
+    else gone.push({ id, held, captured: BigInt(known(id).accepted.size), detail: null });
   }
   await end(queries, account, at, null, gone);
   return going;
-}
-
-/** Only of a message that was tried before a carrier may have parts. */
-async function acceptedParts(
-  queries: Writing,
-  account: bigint,
-  messages: readonly sql.DispatchRow[],
-): Promise<Map<bigint, Set<number>>> {
-  const ids = messages.filter(({ attempts }) => attempts > 1n).map((each) => each.message_id);
-  const accepted = new Map<bigint, Set<number>>();
-  if (ids.length === 0) return accepted;
-  for (const row of await queries.all(attemptSql.acceptedParts, { account, ids: elementsOf(ids) })) {
-    const parts = accepted.get(row.message_id) ?? new Set();
-    accepted.set(row.message_id, parts.add(Number(row.part)));
-  }
-  return accepted;
 }
 
 const LEASE_OVER = 'the process that submitted it ended without an answer';
@@ -335,9 +314,7 @@ async function decideOverdue(
     );
   }
   const late = rows.filter(({ state }) => state === 'unsure');
-  const proven = await provenOf(queries, account, late);
-  await end(queries, account, at, 'SUBMITTED', proven);
-  const open = late.filter(({ message_id }) => !proven.some(({ id }) => id === message_id));
+  const open = await reconsider(queries, account, at, late);
   const again = policy === 'submit-again' ? open.filter(({ expires_at }) => Number(expires_at) > at) : [];
   const reasonOf = ({ reason }: sql.DispatchRow) => reason ?? LEASE_OVER;
   await putBack(
@@ -347,28 +324,10 @@ async function decideOverdue(
     again.map((row) => [row.message_id, at, reasonOf(row)]),
   );
   const undecided = open.filter((row) => !again.includes(row));
-  await putBack(
+  await leaveUndecided(
     queries,
     account,
-    'undecided',
-    undecided.map((row) => [row.message_id, NEVER, reasonOf(row)]),
+    at,
+    undecided.map((row) => ({ id: row.message_id, reason: reasonOf(row) })),
   );
-  const details = new Map(undecided.map((row) => [row.message_id, reasonOf(row)]));
-  if (details.size === 0) return;
-  await setStatus(queries, account, at, 'UNKNOWN', details);
-  const statuses = undecided.map(({ message_id: messageId }) => ({ messageId, status: 'UNKNOWN' }));
-  await emitStatuses(queries, 'message.undecided', account, at, statuses);
-}
-
-/** Receipts have proved that the carrier has all parts of these. */
-async function provenOf(queries: Writing, account: bigint, rows: readonly sql.DispatchRow[]): Promise<EndedMessage[]> {
-  if (rows.length === 0) return [];
-  const counts = await acceptedCounts(
-    queries,
-    account,
-    rows.map(({ message_id }) => message_id),
-  );
-  return rows
-    .filter(({ message_id, parts }) => (counts.get(message_id) ?? 0n) >= parts)
-    .map(({ message_id: id, held }) => ({ id, held, captured: held, detail: null }));
 }

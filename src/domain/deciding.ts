@@ -1,13 +1,18 @@
 import { conflict, notFound } from '../problem.ts';
-import type { Database } from '../store/database.ts';
+import type { Database, Writing } from '../store/database.ts';
+import * as attemptSql from '../store/statements/attempts.ts';
 import { elementsOf } from '../store/statements/json.ts';
+import { watchedTo } from '../store/statements/receipts.ts';
 import * as sql from '../store/statements/sending.ts';
+import { knownParts } from './known-parts.ts';
+import { applySilence } from './receipts.ts';
 import { end, putBack, setStatus } from './settling.ts';
 
 /**
  * What an operator decides about a message of which nobody knows whether the carrier has it.
- * submitted: it has. not-submitted: it has not, and the credits are free again. submit-again: it
- * goes out once more, which may be the second time.
+ * submitted: it has what was not answered, and parts that it refused still go. not-submitted: it has
+ * not, and these credits are free again. submit-again: it goes out once more, which may be the
+ * second time.
  */
 export const DECISIONS = ['submitted', 'not-submitted', 'submit-again'] as const;
 export type Decision = (typeof DECISIONS)[number];
@@ -24,18 +29,36 @@ export function decide(
   return database.transaction(account, async (queries) => {
     const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
     if (!row) throw notFound('undecided message with this id');
-    if (row.state !== 'unsure' && row.state !== 'undecided') {
+    // Nobody takes over a lease of a disabled account, or of a connector that is paused.
+    const isLeaseOver = row.state === 'submitting' && Number(row.due_at) <= at;
+    if (row.state !== 'unsure' && row.state !== 'undecided' && !isLeaseOver) {
       throw conflict('The message is not undecided: it is on its way.');
     }
+    // Parts that the carrier refused are not among them: they are still to go.
+    const assumed = decision === 'submitted' ? await queries.all(attemptSql.setTaken, { account, id }) : [];
+    const known = (await knownParts(queries, account, [id]))(id);
+    const accepted = BigInt(known.accepted.size);
     const { held } = row;
-    if (decision === 'submitted') {
+    if (accepted >= row.parts) {
       await end(queries, account, at, 'SUBMITTED', [{ id, held, captured: held, detail: DETAIL }]);
     } else if (decision === 'not-submitted') {
-      await end(queries, account, at, 'REJECTED', [{ id, held, captured: 0n, detail: DETAIL }]);
+      await end(queries, account, at, 'REJECTED', [{ id, held, captured: accepted, detail: DETAIL }]);
     } else {
       await queries.run(sql.extend, { account, id, expiresAt: at + tryForMs });
       await putBack(queries, account, 'waiting', [[id, at, DETAIL]]);
       await setStatus(queries, account, at, 'QUEUED', new Map([[id, DETAIL]]));
     }
+    await silenceWatched(queries, account, id, assumed, at);
   });
+}
+
+type Assumed = readonly { readonly attempt: bigint; readonly part: bigint; readonly attempt_id: string }[];
+
+/** The upkeep has passed these attempts, so nobody would find that no receipt came. */
+async function silenceWatched(queries: Writing, account: bigint, id: bigint, assumed: Assumed, at: number) {
+  if (assumed.length === 0) return;
+  const watch = await queries.first(watchedTo, {});
+  const silent = assumed.filter(({ attempt_id }) => attempt_id <= (watch?.looked_to ?? ''));
+  const parts = silent.map(({ attempt, part }) => ({ messageId: id, attempt, part }));
+  if (parts.length > 0) await applySilence(queries, account, parts, at);
 }

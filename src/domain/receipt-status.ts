@@ -45,7 +45,10 @@ export function statusOfParts(attempts: readonly PartAttempt[]): string | null {
   return pending ?? FINAL.find((status) => statuses.includes(status)) ?? null;
 }
 
-/** A part that was submitted again is delivered as soon as one of its attempts is. */
+/**
+ * A part that was submitted again is delivered as soon as one of its attempts is. While the newer
+ * one is on its way, the failure of an older one says nothing.
+ */
 function statusOfPart(attempts: readonly PartAttempt[]): string | null {
   const taken = attempts.filter(({ state, status }) => state === 'accepted' || status !== null);
   if (taken.some(({ status }) => status === 'DELIVERED')) return 'DELIVERED';
@@ -53,5 +56,8 @@ function statusOfPart(attempts: readonly PartAttempt[]): string | null {
     (best, each) => (best && best.attempt > each.attempt ? best : each),
     undefined,
   );
-  return last ? (last.status ?? 'SUBMITTED') : null;
+  if (!last) return null;
+  const status = last.status ?? 'SUBMITTED';
+  const isUnderWay = attempts.some(({ attempt, state }) => attempt > last.attempt && state === 'submitting');
+  return isUnderWay && isFinal(status) ? null : status;
 }

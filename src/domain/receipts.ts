@@ -207,13 +207,13 @@ async function applyTo(
     changed.set(`${messageId}/${key}`, [messageId, attempt, part, receipt.status, receipt.at]);
     follow(message, receipt, known.status, now);
   }
-  for (const { messageId, attempt, part } of proofs) {
-    await provePart(queries, account, now, { messageId, attempt, part });
-  }
   if (changed.size > 0) {
     await queries.run(sql.setAttemptStatuses, { account, rows: accountRecordsOf(account, [...changed.values()]) });
   }
   await writeMessages(queries, account, messages, sent, now);
+  for (const { messageId, attempt, part } of proofs) {
+    await provePart(queries, account, now, { messageId, attempt, part });
+  }
 }
 
 async function readMessages(

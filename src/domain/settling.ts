@@ -3,6 +3,7 @@ import * as attemptSql from '../store/statements/attempts.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/sending.ts';
 import { emitStatuses } from './events.ts';
+import { knownParts, statusesByReceipts } from './known-parts.ts';
 import { move, releaseHeld } from './ledger.ts';
 import { eachAccount } from './transactions.ts';
 
@@ -110,57 +111,152 @@ async function settleOf(
     detail: null,
   }));
   await end(queries, account, at, 'SUBMITTED', submitted);
-  await endRejected(queries, account, at, of('rejected'), rows);
+  const rejected = of('rejected').map(({ message, outcome }) => ({ id: message.id, reason: outcome.reason }));
+  await endRefused(queries, account, at, 'REJECTED', withRows(rejected, rows));
   for (const kind of ['waiting', 'unsure'] as const) {
     const back = of(kind).map(({ message, outcome }) => [message.id, outcome.dueAt, outcome.reason] as const);
     await putBack(queries, account, kind, back);
   }
+  // A receipt may have come before the answer. And an answer of an older claim may be the last one
+  // that was missing.
+  const unsure = of('unsure').map(({ message }) => ({ ...(rows.get(message.id) as sql.DispatchRow), ...UNSURE }));
+  const others = settlements
+    .filter((each) => !current.includes(each))
+    .flatMap(({ message }) => rows.get(message.id) ?? []);
+  await reconsider(queries, account, at, [...unsure, ...others]);
   const known = settlements.flatMap(({ message, parts: own }) =>
     own.flatMap(({ gatewayId }) => (gatewayId === null ? [] : [{ messageId: message.id, gatewayId }])),
   );
   if (known.length > 0) await onGatewayIds?.(queries, account, known);
 }
 
+const UNSURE = { state: 'unsure' } as const;
+
+export interface RefusedMessage {
+  readonly row: sql.DispatchRow;
+  readonly reason: string | null;
+}
+const withRows = (
+  refused: readonly { readonly id: bigint; readonly reason: string }[],
+  rows: ReadonlyMap<bigint, sql.DispatchRow>,
+): RefusedMessage[] => refused.map(({ id, reason }) => ({ row: rows.get(id) as sql.DispatchRow, reason }));
+
 /**
- * Parts that a carrier took in any attempt are used. An earlier attempt, whose answer was lost, may
- * have a receipt since: where the carrier has all parts, this refusal was that of a duplicate.
+ * Ends messages that are not tried any more. Parts that a carrier took in any attempt are used.
+ * Where the answer of an earlier attempt was lost, the carrier may have the message: a receipt or
+ * an operator decides, and the credits are held until then.
  */
-async function endRejected(
+export async function endRefused(
   queries: Writing,
   account: bigint,
   at: number,
-  settlements: readonly (Settlement & { outcome: { readonly reason: string } })[],
-  rows: ReadonlyMap<bigint, sql.DispatchRow>,
+  status: 'REJECTED' | 'EXPIRED',
+  refused: readonly RefusedMessage[],
 ): Promise<void> {
-  if (settlements.length === 0) return;
-  const counts = await acceptedCounts(
+  if (refused.length === 0) return;
+  const known = await knownParts(queries, account, idsOf(refused));
+  const isTaken = ({ row }: RefusedMessage) => BigInt(known(row.message_id).accepted.size) >= row.parts;
+  const isUnsure = ({ row }: RefusedMessage) => known(row.message_id).unsure.size > 0;
+  const [taken, others] = divided(refused, isTaken);
+  const [unsure, ended] = divided(others, isUnsure);
+  await endTaken(
     queries,
     account,
-    settlements.map(({ message }) => message.id),
+    at,
+    taken.map(({ row }) => row),
   );
-  const messages = settlements.map(({ message: { id }, outcome }) => {
-    const { held, parts } = rows.get(id) as sql.DispatchRow;
-    const captured = counts.get(id) ?? 0n;
-    return { id, held, captured, detail: captured >= parts ? null : outcome.reason };
-  });
-  const taken = messages.filter(({ detail }) => detail === null);
-  await end(queries, account, at, 'SUBMITTED', taken);
-  const refused = messages.filter(({ detail }) => detail !== null);
-  await end(queries, account, at, 'REJECTED', refused);
+  await leaveUndecided(
+    queries,
+    account,
+    at,
+    unsure.map(({ row, reason }) => ({ id: row.message_id, reason: `${reason ?? status}; ${ANSWER_LOST}` })),
+  );
+  const messages = ended.map(({ row: { message_id: id, held }, reason }) => ({
+    id,
+    held,
+    captured: BigInt(known(id).accepted.size),
+    detail: reason,
+  }));
+  await end(queries, account, at, status, messages);
 }
 
-/** How many parts of each message a carrier has. */
-export async function acceptedCounts(
-  queries: Queries,
-  account: bigint,
-  ids: readonly bigint[],
-): Promise<Map<bigint, bigint>> {
-  const counts = new Map<bigint, bigint>();
-  for (const { message_id: id } of await queries.all(attemptSql.acceptedParts, { account, ids: elementsOf(ids) })) {
-    counts.set(id, (counts.get(id) ?? 0n) + 1n);
-  }
-  return counts;
+const ANSWER_LOST = 'an earlier submission was not answered';
+const idsOf = (refused: readonly RefusedMessage[]): bigint[] => refused.map(({ row }) => row.message_id);
+const divided = <T>(all: readonly T[], isFirst: (each: T) => boolean): [T[], T[]] => [
+  all.filter(isFirst),
+  all.filter((each) => !isFirst(each)),
+];
+
+/** The carrier has all parts of these. A receipt may have told more than that. */
+export async function endTaken(
+  queries: Writing,
+  account: AccountKey,
+  at: number,
+  rows: readonly sql.DispatchRow[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const statuses = await statusesByReceipts(
+    queries,
+    account,
+    rows.map(({ message_id }) => message_id),
+  );
+  const byStatus = Map.groupBy(rows, ({ message_id }) => statuses.get(message_id) ?? 'SUBMITTED');
+  for (const [status, own] of byStatus) await end(queries, account, at, status, own.map(takenWhole));
 }
+
+const takenWhole = ({ message_id: id, held }: sql.DispatchRow): EndedMessage => ({
+  id,
+  held,
+  captured: held,
+  detail: null,
+});
+
+/** Nobody knows whether the carrier has these: an operator decides, or a receipt. */
+export async function leaveUndecided(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  messages: readonly { readonly id: bigint; readonly reason: string }[],
+): Promise<void> {
+  if (messages.length === 0) return;
+  const back = messages.map(({ id, reason }) => [id, NEVER, reason] as const);
+  await putBack(queries, account, 'undecided', back);
+  await setStatus(queries, account, at, 'UNKNOWN', new Map(messages.map(({ id, reason }) => [id, reason])));
+  const statuses = messages.map(({ id: messageId }) => ({ messageId, status: 'UNKNOWN' }));
+  await emitStatuses(queries, 'message.undecided', account, at, statuses);
+}
+
+/**
+ * After an answer or a receipt that came late. Messages whose parts a carrier has are ended. Those
+ * that lack a part, and wait for no answer, go on. Returns those that are still unsure.
+ */
+export async function reconsider(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  rows: readonly sql.DispatchRow[],
+): Promise<sql.DispatchRow[]> {
+  const settled = rows.filter((row) => row.state !== 'submitting' || Number(row.due_at) <= at);
+  if (settled.length === 0) return [];
+  const known = await knownParts(
+    queries,
+    account,
+    settled.map(({ message_id }) => message_id),
+  );
+  const [taken, others] = divided(settled, (row) => BigInt(known(row.message_id).accepted.size) >= row.parts);
+  await endTaken(queries, account, at, taken);
+  const [unsure, open] = divided(others, ({ message_id }) => known(message_id).unsure.size > 0);
+  const back = open.filter(({ state }) => state !== 'waiting');
+  await putBack(
+    queries,
+    account,
+    'waiting',
+    back.map(({ message_id, reason }) => [message_id, at, reason ?? LACKS_A_PART] as const),
+  );
+  return unsure;
+}
+
+const LACKS_A_PART = 'the carrier lacks a part of it';
 
 /** Back to those that a dispatcher looks at later, each with its time and reason. */
 export async function putBack(
@@ -188,7 +284,7 @@ export async function end(
   queries: Writing,
   account: AccountKey,
   at: number,
-  status: 'SUBMITTED' | 'REJECTED' | 'EXPIRED' | null,
+  status: string | null,
   messages: readonly EndedMessage[],
 ): Promise<void> {
   if (messages.length === 0) return;
@@ -255,16 +351,13 @@ async function settleCredits(
  */
 export async function provePart(
   queries: Writing,
-  account: AccountKey,
+  account: bigint,
   at: number,
   part: { readonly messageId: bigint; readonly attempt: bigint; readonly part: bigint },
 ): Promise<void> {
   const id = part.messageId;
   await queries.run(attemptSql.prove, { account, id, attempt: part.attempt, part: part.part });
-  const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
-  // An answer is to come. Or the lease ends, and decideOverdue finds the proof.
-  if (!row || row.state === 'submitting') return;
-  const accepted = await queries.all(attemptSql.acceptedParts, { account, ids: elementsOf([id]) });
-  if (BigInt(accepted.length) < row.parts) return;
-  await end(queries, account, at, null, [{ id, held: row.held, captured: row.held, detail: null }]);
+  const rows = await queries.all(sql.of, { account, ids: elementsOf([id]) });
+  // Where an answer is to come, it looks for this proof.
+  await reconsider(queries, account, at, rows);
 }

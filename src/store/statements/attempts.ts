@@ -59,11 +59,23 @@ export const prove = statement<One & { id: bigint; attempt: bigint; part: bigint
    where account_id = :account and message_id = :id and attempt = :attempt and part = :part`,
   { affects: 'none' },
 );
-/** How many parts of each message a carrier has. */
-export const acceptedParts = statement<One & { ids: string }, { message_id: bigint; part: bigint }>(
-  'attempts.acceptedParts',
-  `select distinct message_id, part from attempt
-   where account_id = :account and message_id {among :ids} and state = 'accepted'`,
+/** Of each part, over all attempts: whether a carrier has it, and whether an answer is missing. */
+export const partStates = statement<
+  One & { ids: string },
+  { message_id: bigint; part: bigint; is_accepted: bigint; is_unsure: bigint }
+>(
+  'attempts.partStates',
+  `select message_id, part, cast(max(case when state = 'accepted' then 1 else 0 end) as bigint) as is_accepted,
+     cast(max(case when state in ('unsure', 'submitting') then 1 else 0 end) as bigint) as is_unsure
+   from attempt where account_id = :account and message_id {among :ids} group by message_id, part`,
+);
+/** An operator says that the carrier has what nobody answered. */
+export const setTaken = statement<One & { id: bigint }, { attempt: bigint; part: bigint; attempt_id: string }>(
+  'attempts.setTaken',
+  `update attempt set state = 'accepted'
+   where account_id = :account and message_id = :id and state in ('unsure', 'submitting')
+   returning attempt, part, attempt_id`,
+  { affects: 'none' },
 );
 export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
   'attempts.ofMessage',

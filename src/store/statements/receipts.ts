@@ -153,6 +153,10 @@ export const takeWatch = statement<{ now: number; due: number; farAhead: number 
    where watch_id = 1 and (taken_at < :due or taken_at > :farAhead) returning looked_to`,
   { affects: 'none' },
 );
+export const watchedTo = statement<Record<string, never>, { looked_to: string }>(
+  'receipts.watchedTo',
+  'select looked_to from receipt_watch where watch_id = 1',
+);
 export const moveWatch = statement<{ to: string }>(
   'receipts.moveWatch',
   'update receipt_watch set looked_to = :to where watch_id = 1',

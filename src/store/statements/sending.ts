@@ -195,14 +195,16 @@ export const texts = statement<Some, { message_id: bigint; recipient: string | n
   'sending.texts',
   'select message_id, recipient, text from sent where account_id = :account and message_id {among :ids}',
 );
+const FINAL = "('DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED')";
 /**
  * Unmarked again, because the status is a new one. A deleted message stays deleted. What a receipt
- * has told, before the answer to the submission came, stays.
+ * has told, before the answer to the submission came, stays until the end.
  */
 export const setStatus = statement<Some & { status: string; at: number }, { message_id: bigint }>(
   'sending.setStatus',
   `update sent set status = :status, is_marked = 0, updated_at = case when updated_at > :at then updated_at else :at end
-   where account_id = :account and message_id {among :ids} and status in ('QUEUED', 'UNKNOWN')
+   where account_id = :account and message_id {among :ids}
+     and (status in ('QUEUED', 'UNKNOWN') or (:status in ${FINAL} and status not in ${FINAL}))
    returning message_id`,
 );
 export const addHistory = statement<One & { status: string; at: number; rows: string }>(
