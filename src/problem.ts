@@ -38,6 +38,8 @@ export interface ProblemDetails {
   operator?: string | undefined;
   /** The connection is closed after the response: what follows on it cannot be trusted. */
   closes?: boolean;
+  /** unavailable: another transaction holds rows for too long. Work on other rows goes on. */
+  isLockedOut?: boolean;
   /** When the client may try again. */
   retryAfterSeconds?: number;
   /** method: the methods that the address takes. */
@@ -66,6 +68,10 @@ export class Problem extends Error {
 
 /** The database does not answer now. The same call may succeed later. */
 export const isUnavailable = (thrown: unknown): boolean => thrown instanceof Problem && thrown.kind === 'unavailable';
+
+/** It does answer, but another transaction holds the rows of an account. Other accounts go on. */
+export const isLockedOut = (thrown: unknown): boolean =>
+  thrown instanceof Problem && thrown.details.isLockedOut === true;
 
 export const badArgument = (parameter: string, reason: string) =>
   new Problem('bad-argument', `${parameter}: ${reason}`);

@@ -69,14 +69,14 @@ export type Claiming = ReturnType<typeof createClaiming>;
 export function createClaiming(database: Database, settings: ClaimingSettings) {
   const { now } = settings;
 
-  /** In one transaction. It begins with one account; lockAccounts skips accounts in use. */
+  /** In one transaction. lockAccounts skips accounts in use, so it waits for none. */
   const claimFrom = (
     accountIds: readonly bigint[],
     { connector, isDefault }: ConnectorShare,
     at: number,
     limit: number,
   ) =>
-    database.transaction(accountIds[0] as bigint, async (queries) => {
+    database.transactionWithoutLock(async (queries) => {
       const parameters = { connector, isDefault: isDefault ? 1 : 0, now: at };
       const quota = Math.ceil(limit / Math.min(SHARES, accountIds.length));
       const claimed: ClaimedMessage[] = [];

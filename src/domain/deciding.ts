@@ -10,8 +10,8 @@ import { end, putBack, setStatus } from './settling.ts';
 
 /**
  * What an operator decides about a message of which nobody knows whether the carrier has it.
- * submitted: it has what was not answered, and parts that it refused still go. not-submitted: it has
- * not, and these credits are free again. submit-again: it goes out once more, which may be the
+ * submitted: it has what was not answered, and parts that it refused still go. not-submitted: it
+ * has not, and these credits are free again. submit-again: it goes out once more, which may be the
  * second time.
  */
 export const DECISIONS = ['submitted', 'not-submitted', 'submit-again'] as const;

@@ -136,6 +136,7 @@ async function addPart(queries: Writing, message: ArrivedMessage, part: Part, no
   if (!held) throw new Error('holding a part gave no row');
   const parts = textsOf(held);
   const ready: WholeMessage[] = [];
+  if (parts.get(number) === text) return []; // it came again, with another id of the gateway
   const isTaken = parts.has(number);
   if (isTaken) {
     ready.push(joinParts(held));

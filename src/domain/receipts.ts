@@ -6,7 +6,7 @@ import * as sql from '../store/statements/receipts.ts';
 import { emitStatuses } from './events.ts';
 import { isFinal, type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import { type OnGatewayIds, provePart } from './settling.ts';
-import { eachAccount } from './transactions.ts';
+import { failuresOfEach } from './transactions.ts';
 
 /** A delivery receipt as a carrier brings it. */
 export interface NewReceipt {
@@ -20,6 +20,8 @@ export interface NewReceipt {
   readonly detail: string | null;
 }
 interface MatchedReceipt extends Pick<NewReceipt, 'status' | 'at' | 'detail'> {
+  /** As it came; a held one has none. */
+  readonly source?: NewReceipt;
   readonly messageId: bigint;
   readonly attempt: bigint;
   readonly part: bigint;
@@ -50,26 +52,26 @@ export function createReceipts(
       await nextTurn();
       const batch = waiting.splice(0, BATCH_MAX);
       const failures = await applySafely(batch.map(({ receipt }) => receipt));
-      for (const [index, { resolve, reject }] of batch.entries()) {
-        const failure = failures[index];
-        if (failure === undefined) resolve();
-        else reject(failure);
+      for (const { receipt, resolve, reject } of batch) {
+        if (failures.has(receipt)) reject(failures.get(receipt));
+        else resolve();
       }
     }
     isRunning = false;
   }
 
   /** One receipt that cannot be applied must not keep the others out: then each is tried alone. */
-  async function applySafely(batch: readonly NewReceipt[]): Promise<unknown[]> {
-    try {
-      await apply(database, now, batch);
-      return [];
-    } catch (thrown) {
-      if (batch.length === 1 || isUnavailable(thrown)) return batch.map(() => thrown);
-      const failures: unknown[] = [];
-      for (const each of batch) failures.push((await applySafely([each]))[0]);
-      return failures;
+  async function applySafely(batch: readonly NewReceipt[]): Promise<Failures> {
+    const failures = await apply(database, now, batch).catch(
+      (thrown) => new Map(batch.map((receipt) => [receipt, thrown])),
+    );
+    if (batch.length === 1) return failures;
+    for (const [receipt, thrown] of [...failures]) {
+      if (isUnavailable(thrown)) continue;
+      failures.delete(receipt);
+      for (const [alone, reason] of await applySafely([receipt])) failures.set(alone, reason);
     }
+    return failures;
   }
 
   return {
@@ -82,12 +84,24 @@ export function createReceipts(
   };
 }
 
-async function apply(database: Database, now: () => number, batch: readonly NewReceipt[]): Promise<void> {
+/** What was thrown for each receipt that is not on disk. */
+type Failures = Map<NewReceipt, unknown>;
+
+/** An account that is locked keeps back its own receipts only. */
+async function apply(database: Database, now: () => number, batch: readonly NewReceipt[]): Promise<Failures> {
   const { matched, unmatched } = await match(database, batch);
-  await eachAccount(database, matched.keys(), (queries, account) =>
+  const failed = await failuresOfEach(database, matched.keys(), (queries, account) =>
     applyTo(queries, account, matched.get(account) ?? [], now()),
   );
-  if (unmatched.length === 0) return;
+  const failures: Failures = new Map();
+  for (const [account, thrown] of failed) {
+    for (const { source } of matched.get(account) ?? []) if (source) failures.set(source, thrown);
+  }
+  if (unmatched.length > 0) await hold(database, now, unmatched);
+  return failures;
+}
+
+async function hold(database: Database, now: () => number, unmatched: readonly NewReceipt[]): Promise<void> {
   const rows = unmatched.map(({ connector, gatewayId, attemptId, status, at, detail }) => [
     ...[connector, gatewayId ?? '', attemptId ?? '', status, at, detail?.slice(0, DETAIL_LENGTH_MAX) ?? null],
   ]);
@@ -120,9 +134,10 @@ async function match(
   }
   const matched = new Map<bigint, MatchedReceipt[]>();
   for (const [place, { account_id, message_id: messageId, attempt, part }] of [...best].sort(([a], [b]) => a - b)) {
-    const { status, at, detail } = batch[place] as NewReceipt;
+    const source = batch[place] as NewReceipt;
+    const { status, at, detail } = source;
     const own = matched.get(account_id) ?? [];
-    own.push({ messageId, attempt, part, status, at, detail });
+    own.push({ messageId, attempt, part, status, at, detail, source });
     matched.set(account_id, own);
   }
   return { matched, unmatched: batch.filter((_, place) => !best.has(place)) };

@@ -143,8 +143,8 @@ const withRows = (
 
 /**
  * Ends messages that are not tried any more. Parts that a carrier took in any attempt are used.
- * Where the answer of an earlier attempt was lost, the carrier may have the message: a receipt or
- * an operator decides, and the credits are held until then.
+ * Where the answer of an earlier attempt was lost, the carrier may have the message. Then a receipt
+ * or an operator decides, and the credits are held until then.
  */
 export async function endRefused(
   queries: Writing,

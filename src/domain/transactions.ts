@@ -2,25 +2,34 @@ import type { Database, Writing } from '../store/database.ts';
 
 export type { Database, Writing };
 
+type OfAccount = (queries: Writing, account: bigint) => Promise<void>;
+
 /**
- * A transaction for each account, several at once. Each one is done or fails alone: the first error
- * is thrown when all have ended. No account waits for another one's lock.
+ * A transaction for each account, several at once. Each one is done or fails alone. No account
+ * waits for another one's lock. Returns what was thrown, by account.
  */
-export async function eachAccount(
+export async function failuresOfEach(
   database: Database,
   accounts: Iterable<bigint>,
-  work: (queries: Writing, account: bigint) => Promise<void>,
-): Promise<void> {
+  work: OfAccount,
+): Promise<Map<bigint, unknown>> {
   const waiting = accounts[Symbol.iterator]();
-  const failures: unknown[] = [];
+  const failures = new Map<bigint, unknown>();
   async function next(): Promise<void> {
     for (let entry = waiting.next(); !entry.done; entry = waiting.next()) {
       const account = entry.value;
-      await database.transaction(account, (queries) => work(queries, account)).catch((thrown) => failures.push(thrown));
+      await database
+        .transaction(account, (queries) => work(queries, account))
+        .catch((thrown) => failures.set(account, thrown));
     }
   }
   await Promise.all(Array.from({ length: database.transactionsAtOnce }, next));
-  if (failures.length > 0) throw failures[0];
+  return failures;
+}
+
+/** The first error is thrown when all have ended. */
+export async function eachAccount(database: Database, accounts: Iterable<bigint>, work: OfAccount): Promise<void> {
+  for (const thrown of (await failuresOfEach(database, accounts, work)).values()) throw thrown;
 }
 
 /** A database whose transactions join one open transaction. They are rolled back with it. */
@@ -35,6 +44,7 @@ export const joined = (database: Database, queries: Writing): Database => ({
   first: (statement, parameters) => queries.first(statement, parameters),
   run: (statement, parameters) => queries.run(statement, parameters),
   transaction: (_account, work) => work(queries),
+  transactionWithoutLock: (work) => work(queries),
   transactionsAtOnce: 1,
   snapshot: (work) => work(queries),
 });

@@ -3,6 +3,7 @@ import { createReceipts } from '../domain/receipts.ts';
 import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents } from './connector.ts';
 import { NO_PACE, type Pace } from './pace.ts';
+import { carrierText, isAttemptId } from './submissions.ts';
 
 /**
  * Where connectors tell what carriers report. Every process that has connectors has its own: what
@@ -17,7 +18,15 @@ export function createCarrierEvents(
   const receipts = createReceipts(database, now, pace);
   const incoming = createIncoming(database, now, defaultRegion);
   return {
-    receipt: (receipt) => receipts.receive(receipt),
-    incoming: (message) => incoming.receive(message),
+    receipt: ({ attemptId, gatewayId, ...receipt }) =>
+      receipts.receive({
+        ...receipt,
+        attemptId: attemptId !== null && isAttemptId(attemptId) ? attemptId : null,
+        gatewayId: shortened(gatewayId),
+      }),
+    incoming: ({ gatewayId, ...message }) => incoming.receive({ ...message, gatewayId: shortened(gatewayId) }),
   };
 }
+
+/** Ids are keys of indexes, where PostgreSQL takes at most 2.7 kB. */
+const shortened = (id: string | null): string | null => (id === null ? null : carrierText(id)) || null;

@@ -51,6 +51,9 @@ const AGAIN_MS = 20;
 const PAUSE_AFTER_MS = 0.5;
 const DOWN_FIRST_MS = 1_000;
 const DOWN_LAST_MS = 30_000;
+// So many submissions in a row without an answer: the carrier hangs. Each of them may need an
+// operator.
+const UNANSWERED_MAX = 20;
 
 export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const { connectors, now, settings, failed } = parts;
@@ -62,7 +65,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const submitting = createSubmitting(parts, {
     onResult: (result) => {
       counts.add(result, now());
-      outage.onResult(result);
+      if (!stopping) outage.onResult(result); // a stop ends submissions without an answer
     },
     onSettled: idle.wake,
   });
@@ -197,6 +200,7 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
   let until: number | null = null;
   let delayMs = DOWN_FIRST_MS;
   let isTrying = false;
+  let unanswered = 0;
   const pause = (): void => {
     until = now() + delayMs;
     delayMs = Math.min(delayMs * 2, DOWN_LAST_MS);
@@ -215,14 +219,16 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
       pause();
     },
     onResult(result: SubmitResult): void {
-      if (result.kind === 'temporary' && result.connectorDown) {
+      unanswered = result.kind === 'unsure' ? unanswered + 1 : 0;
+      const outage = outageOf(result, unanswered);
+      if (outage !== null) {
         if (until !== null && !isTrying) return; // of the same outage
         isTrying = false;
         if (until === null) {
-          connectorChanged(connector.name, result.reason);
+          connectorChanged(connector.name, outage);
           pause();
         }
-        connectors.setDown(connector.name, result.reason).catch(failed);
+        connectors.setDown(connector.name, outage).catch(failed);
         return;
       }
       // A carrier that refuses a message for good has answered.
@@ -235,6 +241,12 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
       connectors.setUp(connector.name).catch(failed);
     },
   };
+}
+
+/** Why the carrier does not work, where the result is no verdict on the message; else null. */
+function outageOf(result: SubmitResult, unanswered: number): string | null {
+  if (result.kind === 'temporary' && result.connectorDown) return result.reason;
+  return result.kind === 'unsure' && unanswered >= UNANSWERED_MAX ? result.reason : null;
 }
 
 const NO_RESULTS: LastResults = { lastAcceptedAt: null, lastError: null, lastErrorAt: null };

@@ -1,6 +1,6 @@
 import type { Settlement, Settling } from '../domain/settling.ts';
 import { nextTurn } from '../event-loop.ts';
-import { isUnavailable } from '../problem.ts';
+import { isLockedOut, isUnavailable } from '../problem.ts';
 import { NO_PACE, type Pace } from './pace.ts';
 
 /**
@@ -28,8 +28,8 @@ const TRIES_ALONE_MAX = 3;
 
 /**
  * While the database does not answer, a batch is tried again: its results are known nowhere else.
- * Where the database refuses a batch, each account is settled alone. So one account whose results
- * cannot be written keeps back no other.
+ * Where the database refuses a batch, or an account of it is locked, each account is settled alone.
+ * So one account whose results cannot be written keeps back no other.
  */
 export function createSettler(
   settling: Settling,
@@ -47,7 +47,7 @@ export function createSettler(
       await pace();
       await nextTurn(); // results of this turn come along
       const batch = waiting.splice(0, BATCH_MAX);
-      const thrown = await attempted(() => settling.settle(settlementsOf(batch)));
+      const thrown = await attempted(() => settling.settle(settlementsOf(batch)), isOutage);
       if (thrown === undefined) for (const { resolve } of batch) resolve();
       else settleApart(batch);
     }
@@ -74,15 +74,15 @@ export function createSettler(
     await attempted(() => settling.setAside(own)); // else the lease runs out
   }
 
-  /** What the database refused, if it did. Waits for as long as the database does not answer. */
-  async function attempted(work: () => Promise<void>): Promise<unknown> {
+  /** What the database refused, if it did. Waits for as long as the reason is one that passes. */
+  async function attempted(work: () => Promise<void>, isPassing = isUnavailable): Promise<unknown> {
     for (;;) {
       try {
         await work();
         return undefined;
       } catch (thrown) {
         failed(thrown);
-        if (!isUnavailable(thrown)) return thrown ?? new Error('the database refused it');
+        if (!isPassing(thrown)) return thrown ?? new Error('the database refused it');
         await sleep(RETRY_MS);
       }
     }
@@ -99,5 +99,8 @@ export function createSettler(
     },
   };
 }
+
+/** Of all accounts. */
+const isOutage = (thrown: unknown): boolean => isUnavailable(thrown) && !isLockedOut(thrown);
 
 const settlementsOf = (waiting: readonly Waiting[]): Settlement[] => waiting.map(({ settlement }) => settlement);

@@ -6,6 +6,7 @@ import type { Submission, SubmitResult } from './connector.ts';
 
 /** A claimed message as the submissions of its parts, and their results as what became of it. */
 
+export const isAttemptId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id);
 /**
  * 48 bits of time and 80 random ones. Nobody guesses it, and new ones are neighbours in an index.
  */
@@ -72,7 +73,7 @@ const STATES = { accepted: 'accepted', temporary: 'refused', permanent: 'refused
 export const partResults = (message: ClaimedMessage, results: readonly SubmitResult[]): PartResult[] =>
   message.parts.map(({ number }, index) => {
     const result = results[index] ?? NO_ANSWER;
-    const gatewayId = result.kind === 'accepted' && result.gatewayId !== null ? cleaned(result.gatewayId) : null;
+    const gatewayId = result.kind === 'accepted' && result.gatewayId !== null ? carrierText(result.gatewayId) : null;
     return { part: number, state: STATES[result.kind], gatewayId };
   });
 
@@ -80,6 +81,6 @@ export const partResults = (message: ClaimedMessage, results: readonly SubmitRes
 export const NO_ANSWER: SubmitResult = { kind: 'unsure', reason: 'no answer' };
 
 const TEXT_MAX = 200;
-/** What a carrier says goes into the database: without control characters, and not for ever. */
-const cleaned = (text: string): string => text.replace(/[\p{Cc}\p{Cs}]/gu, '').slice(0, TEXT_MAX);
-const reasonOf = ({ reason }: { readonly reason: string }): string => cleaned(reason);
+/** What a carrier says goes into the database: short, and without control characters. */
+export const carrierText = (text: string): string => text.slice(0, TEXT_MAX).replace(/[\p{Cc}\p{Cs}]/gu, '');
+const reasonOf = ({ reason }: { readonly reason: string }): string => carrierText(reason);

@@ -42,6 +42,8 @@ export interface Database extends Queries {
    * account that is being added. The changes are on disk when the promise resolves.
    */
   transaction<T>(account: AccountKey | null, work: (queries: Writing) => Promise<T>): Promise<T>;
+  /** For work that locks accounts itself, and skips those that others have locked. */
+  transactionWithoutLock<T>(work: (queries: Writing) => Promise<T>): Promise<T>;
   /** How many transactions of accounts are best begun at once. */
   readonly transactionsAtOnce: number;
   /** All reads of `work` see the database at one moment. */

@@ -25,14 +25,18 @@ export function createObserved(database: Database, engine: SqlDialect['engine'],
       const confirming = database.confirm(account);
       return confirming && observed(observe('accounts.identify', 'read'), () => confirming);
     },
-    transaction(account, work) {
-      const span = observe('transaction', 'transaction');
-      const { within } = span;
-      return observed(span, () =>
-        database.transaction(account, within ? (queries) => work(observedWriting(queries, within)) : work),
-      );
-    },
+    transaction: (account, work) =>
+      observedTransaction(observe, work, (observedWork) => database.transaction(account, observedWork)),
+    transactionWithoutLock: (work) => observedTransaction(observe, work, database.transactionWithoutLock),
   };
+}
+
+type Work<T> = (queries: Writing) => Promise<T>;
+
+function observedTransaction<T>(observe: StatementObserver, work: Work<T>, run: (work: Work<T>) => Promise<T>) {
+  const span = observe('transaction', 'transaction');
+  const { within } = span;
+  return observed(span, () => run(within ? (queries) => work(observedWriting(queries, within)) : work));
 }
 
 async function observed<T>(span: StatementSpan, work: () => T | Promise<T>): Promise<T> {

@@ -4,9 +4,10 @@ import { Problem } from '../problem.ts';
  * The database does not answer, for a reason outside of the program. `operator` tells the operator
  * the reason.
  */
-export const unavailable = (cause: unknown, operator?: string): Problem =>
+export const unavailable = (cause: unknown, operator?: string, isLockedOut = false): Problem =>
   new Problem('unavailable', 'The database does not answer. Try again later.', {
     cause,
     operator,
+    isLockedOut,
     retryAfterSeconds: 5,
   });

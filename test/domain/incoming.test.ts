@@ -142,11 +142,12 @@ onEveryEngine('incoming messages', (engine) => {
               Array.from({ length: total }, (_, index) => index + 1),
               { minLength: total },
             ),
+            early: fc.array(fc.integer({ min: 1, max: total }), { maxLength: 2 }),
             repeated: fc.array(fc.integer({ min: 1, max: total }), { maxLength: 4 }),
             withIds: fc.boolean(),
           }),
         ),
-        async ({ total, order, repeated, withIds }) => {
+        async ({ total, order, early, repeated, withIds }) => {
           reference = (reference + 1) % 65_536;
           const part = (number: number) =>
             incoming.receive(
@@ -156,6 +157,7 @@ onEveryEngine('incoming messages', (engine) => {
                 part: { reference, total, number },
               }),
             );
+          for (const number of early) await part(number);
           for (const number of [...order, ...repeated]) await part(number);
           const whole = `First ${reference}${order.map((_, index) => (index === 0 ? '' : `-${index + 1}`)).join('')}`;
           const all = await textsOf(bench);
@@ -166,6 +168,25 @@ onEveryEngine('incoming messages', (engine) => {
       { numRuns: 15 },
     );
     assert.deepEqual(await unroutedTexts(bench), []);
+  });
+
+  test('a part that came again with another id made two messages of one', async (t) => {
+    const { bench, route, incoming } = await opened(engine, t);
+    await route('code', { username: 'acme', destination: '31234' });
+    const part = (gatewayId: string, number: number, text: string) =>
+      incoming.receive(arrived({ gatewayId, text, part: { reference: 7, total: 2, number } }));
+    await part('a', 1, 'one ');
+    await part('b', 1, 'one ');
+    await part('c', 2, 'two');
+    assert.deepEqual(await textsOf(bench), ['one two']);
+  });
+
+  test('a message without a sender is in the inbox of its route, or among the unrouted ones', async (t) => {
+    const { bench, route, incoming } = await opened(engine, t);
+    await route('code', { username: 'acme', destination: '31234' });
+    await incoming.receive(arrived({ sender: '', text: 'routed' }));
+    await incoming.receive(arrived({ sender: '', destination: '', text: 'unrouted' }));
+    assert.deepEqual([await textsOf(bench), await unroutedTexts(bench)], [['routed'], ['unrouted']]);
   });
 
   test('parts that arrive at once from several connections are joined', async (t) => {

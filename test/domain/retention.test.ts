@@ -10,6 +10,7 @@ import { deleteSent } from '../../src/store/statements/retention.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
+import { message, openSending } from '../support/sending.ts';
 
 const DAY_MS = 86_400_000;
 const count = async (database: Database, table: string): Promise<number> =>
@@ -17,6 +18,7 @@ const count = async (database: Database, table: string): Promise<number> =>
     (await database.first(sql<Record<string, never>, { total: bigint }>(`select count(*) as total from ${table}`), {}))
       ?.total,
   );
+const setRetention = sql("insert into retention (kind, days) values ('sent', 1)");
 const noPause = async () => {};
 const never = () => false;
 const TEN_DAYS = { inbox: 10, sent: 10, unrouted: 10, audit: 10, ledger: 10 };
@@ -55,6 +57,32 @@ onEveryEngine('retention', (engine) => {
     );
     assert.deepEqual((await createLedger(database, () => clock.now).check()).discrepancies, []);
     assert.deepEqual((await run('retention show')).older, { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0 });
+  });
+
+  test('retention deleted a message that was still tried again, and nobody knew what became of it', async (t) => {
+    const sending = await openSending(engine, t);
+    const account = await sending.addAccount();
+    for (const outcome of ['sent', 'tried again']) {
+      await sending.accept(account, message({ text: outcome, notAfter: sending.now() + 5 * DAY_MS }));
+      const later = { kind: 'waiting', dueAt: sending.now() + 2 * DAY_MS, reason: 'throttled' } as const;
+      const isSent = outcome === 'sent';
+      await sending.settle(
+        await sending.claim(),
+        isSent ? { kind: 'submitted' } : later,
+        isSent ? 'accepted' : 'refused',
+      );
+    }
+    await sending.database.run(setRetention, {});
+    sending.clock.now += 1.5 * DAY_MS;
+    const retention = createRetention(sending.database, sending.now);
+    await retention.applyDue(noPause, never);
+    const left = await sending.outbox.newestSent(account, 10);
+    assert.deepEqual(
+      left.map(({ text }) => text),
+      ['tried again'],
+    );
+    sending.clock.now += DAY_MS;
+    assert.equal((await sending.claim()).length, 1, 'it is submitted at its time');
   });
 
   test('one process applies retention in an hour, in batches of 100, and stops after a batch', async (t) => {

@@ -26,6 +26,7 @@ async function opened(
   record: Partial<NewConnector> = {},
   faults: Partial<DispatcherParts['connectors']> = {},
   pace: Pace = NO_PACE,
+  connectorChanged: DispatcherParts['connectorChanged'] = () => {},
 ) {
   let stop = async () => {};
   t.after(() => stop()); // before the database is closed
@@ -48,7 +49,7 @@ async function opened(
     pace,
     settings: SETTINGS,
     failed: () => {},
-    connectorChanged: () => {},
+    connectorChanged,
   });
   stop = async () => {
     for (const end of hanging.splice(0)) end();
@@ -106,6 +107,32 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     await until('one tries it', () => submitted.length === 2);
     await sleep(10 * SETTINGS.pollMs);
     assert.equal(submitted.length, 2);
+  });
+
+  test('a carrier that answered nothing got the whole backlog, and all of it was undecided', async (t) => {
+    let isHanging = true;
+    const changes: (string | null)[] = [];
+    const told = (_: string, reason: string | null) => changes.push(reason);
+    const unsure: SubmitResult = { kind: 'unsure', reason: 'no answer' };
+    const answer = () => (isHanging ? unsure : TAKEN);
+    const { clock, submitted, send } = await opened(engine, t, answer, { submissionsMax: 30 }, {}, NO_PACE, told);
+    await send(300);
+    await until('it is down', () => changes.length === 1);
+    await sleep(5 * SETTINGS.pollMs);
+    assert.ok(submitted.length <= 60, `${submitted.length} were submitted`);
+    for (let tries = 1; tries <= 3; tries++) {
+      const before = submitted.length;
+      clock.now += 30_000;
+      await until('one more tries it', () => submitted.length > before);
+      await sleep(5 * SETTINGS.pollMs);
+      assert.equal(submitted.length, before + 1);
+    }
+    isHanging = false;
+    await until('the others go when it answers', () => {
+      clock.now += 1_000;
+      return submitted.length === 300;
+    });
+    assert.deepEqual(changes, ['no answer', null]);
   });
 
   test('a clock that was put back during an outage kept the connector silent', async (t) => {

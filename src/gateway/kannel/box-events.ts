@@ -23,7 +23,7 @@ export async function receiveSms(
     await events.receipt({
       connector,
       attemptId,
-      gatewayId: textOf(frame.foreignId)?.slice(0, 65) || null,
+      gatewayId: textOf(frame.foreignId),
       status: read.status,
       at: readUnixTime(frame.time, now),
       detail: read.detail,
@@ -31,14 +31,11 @@ export async function receiveSms(
     return true;
   }
   if (frame.smsType !== SMS_TYPE.incoming) return false;
-  const sender = readAddress(textOf(frame.sender));
-  const destination = readAddress(textOf(frame.receiver));
-  if (sender === null || destination === null) return false;
   await events.incoming({
     connector,
-    gatewayId: textOf(frame.id)?.slice(0, 65) || null,
-    sender,
-    destination,
+    gatewayId: textOf(frame.id),
+    sender: readAddress(textOf(frame.sender)),
+    destination: readAddress(textOf(frame.receiver)),
     text: readText({ coding: frame.coding, charset: textOf(frame.charset), body: frame.body ?? new Uint8Array() }),
     receivedAt: readUnixTime(frame.time, now),
     part: readPart(frame.udh),

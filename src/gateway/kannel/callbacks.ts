@@ -69,7 +69,7 @@ async function receipt(parts: CallbackParts, query: Query, events: CarrierEvents
   await events.receipt({
     connector: parts.name,
     attemptId: id,
-    gatewayId: textOf(query, 'f').slice(0, 65) || null,
+    gatewayId: textOf(query, 'f'),
     status: read.status,
     at: readUnixTime(textOf(query, 't'), parts.now()),
     detail: read.detail,
@@ -83,9 +83,7 @@ async function incoming(
   query: Query,
   events: CarrierEvents | null,
 ): Promise<Response> {
-  const sender = readAddress(textOf(query, 'from'));
-  const destination = readAddress(textOf(query, 'to'));
-  if (sender === null || destination === null) {
+  if (!query.has('from') || !query.has('to')) {
     parts.log.warn({ connector: parts.name }, 'kannel: a message without from or to; see the post-url');
     return reply(400, 'The parameters from and to are missing.');
   }
@@ -95,9 +93,9 @@ async function incoming(
   const coding = textOf(query, 'coding');
   await events.incoming({
     connector: parts.name,
-    gatewayId: textOf(query, 'id').slice(0, 65) || null,
-    sender,
-    destination,
+    gatewayId: textOf(query, 'id'),
+    sender: readAddress(textOf(query, 'from')),
+    destination: readAddress(textOf(query, 'to')),
     text: readText({
       coding: coding === '' ? null : Number(coding),
       charset: textOf(query, 'charset') || null,

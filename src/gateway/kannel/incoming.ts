@@ -32,11 +32,11 @@ function decoderOf(charset: string): { decode(octets: Uint8Array): string } {
   }
 }
 
-/** A sender or a destination; null for what is none. */
-export function readAddress(text: string | null): string | null {
-  const address = withoutNul(text ?? '').trim();
-  return address === '' || address.length > ADDRESS_LENGTH_MAX ? null : address;
-}
+/** A sender or a destination. Some phones hide theirs: it is empty, and the message counts. */
+export const readAddress = (text: string | null): string =>
+  withoutNul(text ?? '')
+    .trim()
+    .slice(0, ADDRESS_LENGTH_MAX);
 
 /** PostgreSQL stores no U+0000. */
 const withoutNul = (text: string): string => text.replaceAll('\u0000', '\ufffd');

@@ -56,6 +56,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
           ? connection.within(NO_TIMEOUTS, work, NO_TIMEOUT_MS)
           : connection.within([], work, undefined, account),
       ),
+    transactionWithoutLock: (work) => withConnection((connection) => connection.within([], work)),
     transactionsAtOnce: TRANSACTIONS_AT_ONCE,
     snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work, NO_TIMEOUT_MS)),
     check,
@@ -91,7 +92,8 @@ function createConnections(pool: FailoverPool, settingNames: SettingNames) {
         const { code = '' } = (cause ?? {}) as { code?: string };
         if (attempt < ATTEMPTS_MAX && CONFLICTS.has(code)) continue;
         if (UNWRITABLE.has(code)) wasRefusedByDisk = true;
-        throw isUnavailable(thrown) ? unavailable(cause, postgresFault(pool.urls, cause, settingNames)) : thrown;
+        if (!isUnavailable(thrown)) throw thrown;
+        throw unavailable(cause, postgresFault(pool.urls, cause, settingNames), LOCKED_OUT.has(code));
       }
     }
   }
@@ -123,6 +125,8 @@ async function withClient<T>(pool: FailoverPool, work: Work<T>): Promise<T> {
 // mostly succeeds.
 const CONFLICTS = new Set(['40001', '40P01']);
 const ATTEMPTS_MAX = 5;
+/** One of these, or a lock that was not released in time. */
+const LOCKED_OUT = new Set([...CONFLICTS, '55P03']);
 // Read-only, disk full, I/O error: the database can be read and not written.
 const UNWRITABLE = new Set(['25006', '53100', '58030']);
 /** Extends a file, as a call does. It leaves nothing behind. */

@@ -90,7 +90,8 @@ function createPool(connectionString: string, settings: PoolSettings): pg.Pool {
     // All servers together take at most the time-out.
     connectionTimeoutMillis: Math.ceil(timeoutMs / servers),
     statement_timeout: timeoutMs,
-    lock_timeout: timeoutMs,
+    // Shorter: else the time of the statement is over first, and nobody knows that it was a lock.
+    lock_timeout: Math.ceil(timeoutMs * 0.8),
     idle_in_transaction_session_timeout: timeoutMs,
     // Where the network loses everything, the server's own time-out does not arrive.
     query_timeout: timeoutMs + 1_000,

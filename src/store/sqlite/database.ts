@@ -59,6 +59,7 @@ export async function openSqlite(
         : read((connection) => connection.getSync(statement, parameters)),
     run: (statement, parameters) => writes.add(() => writer.runSync(statement, parameters), optionsOf(statement)),
     transaction: (_account, work) => writes.add(work),
+    transactionWithoutLock: (work) => writes.add(work),
     // They share a commit, see write-queue.ts.
     transactionsAtOnce: 64,
     snapshot: (work) => withConnection(path, (connection) => connection.within('begin', work)),

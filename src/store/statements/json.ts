@@ -1,7 +1,13 @@
 /** Values for `{among}` and `{records}`: JSON with exact 64-bit numbers. */
 type Cell = bigint | number | string | null;
 
-const jsonOf = (cell: Cell): string => (typeof cell === 'bigint' ? cell.toString() : JSON.stringify(cell));
+function jsonOf(cell: Cell): string {
+  if (typeof cell === 'bigint') return cell.toString();
+  const json = JSON.stringify(cell);
+  // PostgreSQL's json refuses U+0000 and half a surrogate pair, which JSON writes as \u escapes.
+  if (typeof cell !== 'string' || !json.includes('\\u')) return json;
+  return JSON.stringify(cell.toWellFormed().replaceAll('\0', '\ufffd'));
+}
 
 export const elementsOf = (ids: readonly bigint[]): string => `[${ids.join()}]`;
 

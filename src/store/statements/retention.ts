@@ -58,17 +58,18 @@ export const deleteGatewayMessages = statement<Batch>(
      (select gateway_id_hash from gateway_message where account_id = :account and received_at < :before
       order by received_at {limit :limit})`,
 );
+/** A message on its way stays: it is neither sent nor refused. */
+const sent = `account_id = :account and sent_at < :before
+      and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = sent.message_id)`;
 export const countSent = statement<Before, Total>(
   'retention.countSent',
-  'select count(*) as total from sent where account_id = :account and sent_at < :before',
+  `select count(*) as total from sent where ${sent}`,
 );
-const oldSent = `(select message_id from sent where account_id = :account and sent_at < :before
-      order by sent_at, message_id {limit :limit})`;
-/** Attempts of the messages that deleteSent deletes, except of those on their way. */
+const oldSent = `(select message_id from sent where ${sent} order by sent_at, message_id {limit :limit})`;
+/** Attempts of the messages that deleteSent deletes. */
 export const deleteAttempts = statement<Batch>(
   'retention.deleteAttempts',
-  `delete from attempt where account_id = :account and message_id in ${oldSent}
-     and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = attempt.message_id)`,
+  `delete from attempt where account_id = :account and message_id in ${oldSent}`,
   { affects: 'none' },
 );
 export const deleteSent = statement<Batch>(

@@ -283,11 +283,29 @@ describe('a box at bearerbox', () => {
     const peer = await bearerbox();
     const { recording } = await boxAt(peer.port);
     const id = octetsOf('00000000-0000-4000-8000-000000000002');
-    peer.send(smsFrame({ id, smsType: SMS_TYPE.incoming, sender: null, receiver: octetsOf('1') }));
+    peer.send(smsFrame({ id, smsType: SMS_TYPE.receipt, receiptMask: 0, receiptUrl: null }));
     peer.send(smsFrame({ id, smsType: 77 }));
     await until('both acknowledgements', () => acksIn(peer).length === 2);
     assert.deepEqual([recording.incoming, recording.receipts], [[], []]);
     assert.equal(recording.logged.filter((line) => line.includes('not for a box')).length, 2);
+  });
+
+  test('a message of a phone that hides its number was acknowledged and lost', async () => {
+    const peer = await bearerbox();
+    const { recording } = await boxAt(peer.port);
+    const id = octetsOf('00000000-0000-4000-8000-000000000003');
+    const long = octetsOf('1'.repeat(100));
+    for (const receiver of [octetsOf('1'), long]) {
+      peer.send(smsFrame({ id, smsType: SMS_TYPE.incoming, sender: null, receiver, body: octetsOf('hello') }));
+    }
+    await until('both acknowledgements', () => acksIn(peer).length === 2);
+    assert.deepEqual(
+      recording.incoming.map(({ sender, destination, text }) => [sender, destination, text]),
+      [
+        ['', '1', 'hello'],
+        ['', '1'.repeat(64), 'hello'],
+      ],
+    );
   });
 
   test('a box sends heartbeats to bearerbox', async () => {

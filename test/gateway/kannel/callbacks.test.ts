@@ -198,7 +198,17 @@ describe('callbacks', () => {
     assert.deepEqual(recording.receipts, []);
   });
 
-  test('a message without a sender is refused, and stays with smsbox', async () => {
+  test('a message of a phone that hides its number was refused, and lost when smsbox gave up', async () => {
+    const { recording, connector } = await started();
+    const address = `http://127.0.0.1/carriers/kannel/${SECRET}/mo?from=&to=1`;
+    assert.equal((await call(connector, new Request(address, { method: 'POST', body: 'x' }))).status, 200);
+    assert.deepEqual(
+      recording.incoming.map(({ sender, text }) => [sender, text]),
+      [['', 'x']],
+    );
+  });
+
+  test('an address without the parameter from is refused, and the message stays with smsbox', async () => {
     const { recording, connector } = await started();
     const request = new Request(`http://127.0.0.1/carriers/kannel/${SECRET}/mo?to=1`, { method: 'POST', body: 'x' });
     assert.equal((await call(connector, request)).status, 400);

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import pg from 'pg';
+import { createReceipts } from '../../../src/domain/receipts.ts';
+import { createSettling } from '../../../src/domain/settling.ts';
+import { createSettler } from '../../../src/gateway/settler.ts';
+import { openPostgres } from '../../../src/store/postgres/database.ts';
+import { type Engine, engines } from '../../support/engines.ts';
+import { openSending } from '../../support/sending.ts';
+import { onPostgres } from './servers.ts';
+
+const TIMEOUT_MS = 200;
+
+/** Two accounts with a due message each. Another program holds the row of the first one. */
+async function opened(t: TestContext) {
+  const engine = engines.find(({ name }) => name === 'postgres') as Engine;
+  const sending = await openSending(engine, t);
+  const impatient = await openPostgres({ url: sending.setting, connectionsMax: 5, timeoutMs: TIMEOUT_MS }, sending.now);
+  const holder = new pg.Client({ connectionString: sending.setting });
+  await holder.connect();
+  const release = () => holder.query('rollback');
+  t.after(async () => {
+    await holder.end();
+    await impatient.close();
+  });
+  const [locked, free] = [await sending.addAccount(), await sending.addAccount()];
+  for (const account of [locked, free]) await sending.accept(account);
+  const lock = () => holder.query(`begin; select from account where account_id = ${locked} for update`);
+  return { ...sending, impatient, locked, free, lock, release };
+}
+
+onPostgres('an account that another transaction holds', () => {
+  test('a locked account kept all others from being claimed', async (t) => {
+    const { claim, lock, release, locked, free } = await opened(t);
+    await lock();
+    assert.deepEqual(
+      (await claim()).map(({ account }) => account),
+      [free],
+    );
+    await release();
+    assert.deepEqual(
+      (await claim()).map(({ account }) => account),
+      [locked],
+    );
+  });
+
+  test('a locked account kept the results of all others from being settled', async (t) => {
+    const { claim, lock, release, impatient, now, ledger, locked, free } = await opened(t);
+    const claimed = await claim();
+    await lock();
+    const settler = createSettler(
+      createSettling(impatient, now),
+      () => new Promise(setImmediate),
+      () => {},
+    );
+    const added = new Map(
+      claimed.map((message) => {
+        const parts = [{ part: 1, state: 'accepted' as const, gatewayId: null }];
+        return [message.account, settler.add({ message, parts, outcome: { kind: 'submitted' } })];
+      }),
+    );
+    await added.get(free);
+    assert.equal((await ledger.balances(free)).used, 1n);
+    assert.equal((await ledger.balances(locked)).used, 0n);
+    await release();
+    await added.get(locked);
+    assert.equal((await ledger.balances(locked)).used, 1n);
+  });
+
+  test('a locked account made the receipts of all others fail', async (t) => {
+    const { claim, lock, release, impatient, now, messages, locked, free } = await opened(t);
+    const claimed = await claim();
+    await lock();
+    const { receive } = createReceipts(impatient, now);
+    const received = await Promise.allSettled(
+      claimed.map(({ parts }) =>
+        receive({
+          connector: 'loopback',
+          attemptId: parts[0]?.attemptId ?? null,
+          gatewayId: null,
+          status: 'DELIVERED',
+          at: now(),
+          detail: null,
+        }),
+      ),
+    );
+    const failed = claimed.filter((_, place) => received[place]?.status === 'rejected');
+    assert.deepEqual(
+      failed.map(({ account }) => account),
+      [locked],
+    );
+    const id = claimed.find(({ account }) => account === free)?.id as bigint;
+    assert.equal((await messages.sent(free, id)).status, 'DELIVERED');
+    await release();
+  });
+});
