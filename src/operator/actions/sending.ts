@@ -171,7 +171,8 @@ const decideAction = accountAction({
   path: '/accounts/{username}/messages/{id}/decide',
   summary: 'Decide about a message of which nobody knows whether the carrier has it.',
   description:
-    '`submitted`: the carrier has it, and its credits are used. `not-submitted`: it has not, and they are free again. ' +
+    '`submitted`: the carrier has what it did not answer; a part that it refused still goes out. ' +
+    '`not-submitted`: it has not, and those credits are free again. ' +
     '`submit-again`: it goes out once more, which may be the second time.',
   params: messageParams,
   body: z.strictObject({ decision: z.enum(DECISIONS).describe('What is known, or what is to be done.') }),
