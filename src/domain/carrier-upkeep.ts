@@ -90,6 +90,15 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     }
   }
 
+  let sweptTo = '';
+  /** Goes over all older attempts again and again, a batch in each run: 4 million in a day. */
+  async function sweepPassed(lookedTo: string): Promise<void> {
+    const range = { after: sweptTo, to: lookedTo, limit: BATCH };
+    const last = (await database.first(sql.passedTo, range))?.last ?? null;
+    if (last !== null) await database.run(sql.removePassed, { after: sweptTo, to: last });
+    sweptTo = last ?? '';
+  }
+
   return {
     /** Undefined where another process has done it just now. */
     async run(isStopping: () => boolean = () => false): Promise<UpkeepCounts | undefined> {
@@ -103,6 +112,7 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
       const silent = await expireSilent(taken.looked_to);
       const incomplete = await storeIncomplete(incoming, isStopping);
       await incoming.forgetOld(BATCH);
+      await sweepPassed(taken.looked_to);
       return { held, silent, incomplete };
     },
   };

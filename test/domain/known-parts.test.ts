@@ -148,6 +148,18 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
+  test('attempts of messages that were deleted after 72 hours stayed for ever', async (t) => {
+    const sent = await opened(engine, t);
+    const attempts = sql<Record<string, never>, { attempt: bigint }>('select attempt from attempt');
+    await sent.answer(await sent.send(), { kind: 'submitted' }, 'accepted');
+    for (const left of [1, 0, 0]) {
+      sent.clock.now += 4 * DAY;
+      await sent.upkeep.run();
+      assert.equal((await sent.database.all(attempts, {})).length, left);
+      if (left === 1) await sent.remove();
+    }
+  });
+
   test('a client that deleted a message while it was tried again got all of its credits back', async (t) => {
     const sent = await opened(engine, t);
     await sent.answer(await sent.send(TWO_PARTS), throttledFor(sent.now()), 'accepted', 'refused');

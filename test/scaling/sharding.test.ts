@@ -75,6 +75,8 @@ const BEYOND: Readonly<Record<string, string>> = {
   'receipts.moveWatch': 'the watch is of the installation',
   'receipts.removeHeld': 'a held receipt names no account',
   'receipts.takeWatch': 'the watch is of the installation',
+  'receipts.passedTo': 'the watch is of the installation',
+  'receipts.removePassed': 'the watch is of the installation',
   'receipts.watchedTo': 'the watch is of the installation',
   'routes.after': 'a route names the account: nothing else is known yet',
   'routes.byEnd': 'a route names the account: nothing else is known yet',

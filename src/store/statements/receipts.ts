@@ -143,6 +143,20 @@ export const attemptsAfter = statement<{ after: string; before: string; limit: n
   `select account_id, message_id, attempt, part, attempt_id, state, status from attempt
    where attempt_id > :after and attempt_id < :before order by attempt_id {limit :limit}`,
 );
+/** The last of so many attempts, up to one that the watch has passed; null where there is none. */
+export const passedTo = statement<{ after: string; to: string; limit: number }, { last: string | null }>(
+  'receipts.passedTo',
+  `select max(attempt_id) as last from (select attempt_id from attempt
+     where attempt_id > :after and attempt_id <= :to order by attempt_id {limit :limit}) as passed`,
+);
+/** Of messages that were deleted after the watch had passed them. */
+export const removePassed = statement<{ after: string; to: string }>(
+  'receipts.removePassed',
+  `delete from attempt where attempt_id > :after and attempt_id <= :to
+     and not exists (select 1 from sent where sent.account_id = attempt.account_id and sent.message_id = attempt.message_id)
+     and not exists (select 1 from dispatch where dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id)`,
+  { affects: 'none' },
+);
 /**
  * One process takes it; the others see that it was taken. A time far ahead is of a clock that was
  * put back since.
