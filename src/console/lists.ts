@@ -124,6 +124,20 @@ export const download =
     text: await act.download(action, { params: { username: account.username } }),
   });
 
+/** The link to the file of a list. It has the filter of the list, and begins at its first row. */
+export const csvLink = ({ path, query }: Pick<Visit, 'path' | 'query'>, isFiltered: boolean): Html => {
+  const address = addressWith({ path: `${path}.csv`, query }, { after: null, balance: null });
+  return html`<a href="${address}">${isFiltered ? texts.downloadMatching : texts.download}</a>`;
+};
+
+/** The filter of a list, in the form that acts on its rows. */
+export const keptFields = ({ query }: Pick<Visit, 'query'>, names: readonly string[]): Html =>
+  html`${hidden(Object.fromEntries(names.map((name) => [name, query.get(name) ?? ''])))}`;
+
+/** The list with the filter that such a form has kept: what was shown before the act. */
+export const keptAddress = (path: string, { form }: Pick<Visit, 'form'>, names: readonly string[]): string =>
+  addressWith({ path, query: new URLSearchParams(names.map((name): [string, string] => [name, form.raw(name)])) }, {});
+
 /** The page that asks before something is lost. */
 export const asking = (current: string, given: Confirmation): View =>
   page(given.question, confirmation(given), { current });

@@ -70,7 +70,7 @@ onEveryEngine('acts of the console', (engine) => {
     for (const text of ['red one', 'blue', 'RED two']) await receive(api, text);
     const snapshot = await snapshotOf(client, '/console/inbox?q=red');
     const done = await client.post('/console/inbox', { act: 'read', scope: 'all', snapshot, q: 'red' });
-    assert.equal(done.location, '/console/inbox?notice=read&count=2');
+    assert.equal(done.location, '/console/inbox?q=red&notice=read&count=2');
     assert.match((await client.get('/console/inbox?state=unread&q=blue')).text, />blue</);
     assert.doesNotMatch((await client.get('/console/inbox?state=unread&q=red')).text, /red one/);
   });

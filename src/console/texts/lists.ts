@@ -32,5 +32,6 @@ export const texts = {
   progressFailed: (message: string) => `It stopped: ${message}`,
   goOn: 'Go on',
   download: 'Download as CSV',
+  downloadMatching: 'Download all that match as CSV',
   optional: '(optional)',
 } as const;
