@@ -147,8 +147,12 @@ const shown = (route: FoundRoute['route'], visit: Visit): Promise<View> =>
   route.show(visit).catch((thrown) => {
     const problem = toProblem(thrown, '');
     if (isReported(problem) || visit.query.has('part')) throw thrown;
-    return problemView(problem);
+    return problemView(isOfAddress(problem, visit) ? NOT_FOUND() : problem);
   });
+
+/** An id in the path that can be none: there is no such page. What a form has sent is not meant. */
+const isOfAddress = ({ details: { errors = [] } }: Problem, { params }: Visit): boolean =>
+  errors.length > 0 && errors.every(({ pointer }) => Object.hasOwn(params, pointer.replace(/^\{(\w+)\}$/, '$1')));
 
 /** That an operator has looked at an account is audited, as its changes are. */
 const noteView = ({ session, account, origin, services: { database, now } }: Visit, screen: string) =>

@@ -153,4 +153,21 @@ onEveryEngine('filters of the console', (engine) => {
     assert.match((await client.get(decoded(next))).text, /all 60 that match and have a new state/);
     assert.equal((await fileOf(client, decoded(next))).length, 60);
   });
+
+  test('an address with an id that can be none was refused with a regular expression', async (t) => {
+    const { client } = await opened(t);
+    for (const path of [
+      'contacts/abc',
+      'contacts?group=abc',
+      'contacts?group=99999999999999999999',
+      'contacts.csv?group=abc',
+      'groups/abc',
+      'messages/abc',
+    ]) {
+      const { status, text } = await client.get(`/console/${path}`);
+      assert.equal(status, 404, path);
+      assert.doesNotMatch(text, /\^\(|expected|Invalid/, path);
+    }
+    assert.equal((await client.post('/console/contacts/abc', { mobile: '+27825550201' })).status, 404);
+  });
 });
