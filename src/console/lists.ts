@@ -1,8 +1,9 @@
 import { type Html, html } from '../html.ts';
-import { Problem } from '../problem.ts';
+import { Problem, type ProblemKind } from '../problem.ts';
 import { PAGE_ROWS, type Scanned, writeCursor } from './scan.ts';
 import { texts } from './texts/lists.ts';
 import { page, type View, type Visit } from './visit.ts';
+import { type Labels, wrongFields } from './wrong-fields.ts';
 
 /** Lists, forms and notes that screens are made of. */
 
@@ -17,16 +18,20 @@ export function noticeOf({ query }: Visit, notices: Notices): Html {
   return html`<p class="note done" role="status">${typeof notice === 'string' ? notice : notice(count)}</p>`;
 }
 
-export const problemNote = (problem: Problem | null): Html => {
+/** What was refused. `labels` are those of the form, by the names that its action has. */
+export function problemNote(problem: Problem | null, labels: Labels = {}): Html {
   if (!problem) return html``;
-  const errors = problem.details.errors ?? [];
-  const items = errors.map(({ pointer, detail }) => html`<li>${pointer.replace(/^[#?{]?\/?/, '')}: ${detail}</li>`);
-  return html`<div class="note problem" role="alert"><p>${problem.message}</p>${items.length > 1 ? html`<ul>${items}</ul>` : ''}</div>`;
-};
+  const { sentence, each } = wrongFields(problem, labels);
+  const items = each.length === 0 ? '' : html`<ul>${each.map((line) => html`<li>${line}</li>`)}</ul>`;
+  return html`<div class="note problem" role="alert"><p>${sentence}</p>${items}</div>`;
+}
 
-/** A refusal that the person can put right on the same page; anything else is thrown on. */
-export function refusalOf(thrown: unknown): Problem {
-  if (thrown instanceof Problem && CORRECTABLE.includes(thrown.kind)) return thrown;
+/**
+ * A refusal that the person can put right on the same page; anything else is thrown on. Where a
+ * form names something, `more` has `not-found`.
+ */
+export function refusalOf(thrown: unknown, more?: ProblemKind): Problem {
+  if (thrown instanceof Problem && (CORRECTABLE.includes(thrown.kind) || thrown.kind === more)) return thrown;
   throw thrown;
 }
 const CORRECTABLE: readonly string[] = ['bad-argument', 'conflict', 'too-large', 'malformed'];

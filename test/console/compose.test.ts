@@ -172,6 +172,8 @@ onEveryEngine('compose, check and send', (engine) => {
       [{ to: '0825550201', text: '  ' }, /Write a text/],
       [{ to: '0825550201', text: 'Hi', when: '2020-01-01T10:00' }, /has passed/],
       [{ to: '0825550201', text: 'Hi', when: 'soon' }, /expected a day and a time/],
+      [{ to: '0825550201', text: 'x'.repeat(10_001) }, /<p>Text: expected at most 10000 characters/],
+      [{ to: '0825550201', text: 'Hi', notAfter: '2020-01-01T10:00' }, /<p>Do not send after: the messages are due/],
     ] as [Fields, RegExp][]) {
       const page = await check(client, fields);
       assert.equal(page.status, 400);

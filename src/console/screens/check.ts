@@ -9,6 +9,7 @@ import { type Recipient, type Recipients, readRecipients } from '../recipients.t
 import { texts as composeTexts } from '../texts/compose.ts';
 import { noticed, page, type View, type Visit } from '../visit.ts';
 import { grouped, instantOf, messageText, time } from '../words.ts';
+import { wrongFields } from '../wrong-fields.ts';
 
 /**
  * The check before sending, and sending. The page of the check carries the numbers that it judged,
@@ -29,6 +30,15 @@ interface AcceptanceOutput {
 }
 
 const texts = composeTexts.check;
+/** What the action calls its fields. */
+export const COMPOSE_LABELS = {
+  recipients: composeTexts.to,
+  text: composeTexts.text,
+  sendAt: composeTexts.when,
+  notAfter: composeTexts.notAfter,
+  reference: composeTexts.reference,
+  file: composeTexts.file,
+};
 /** The most recipients of one action. */
 const AT_ONCE = 1_000;
 const REFUSED_SHOWN = 200;
@@ -191,8 +201,9 @@ interface Summary {
   readonly isLater: boolean;
 }
 
-export async function sendMessage(visit: Visit): Promise<View> {
-  const { form, base } = visit;
+/** What is refused now was right at the check: the form comes back with everything typed. */
+export async function sendMessage(visit: Visit, again: Again): Promise<View> {
+  const { form } = visit;
   const numbers = form
     .raw('recipients')
     .split('\n')
@@ -200,9 +211,13 @@ export async function sendMessage(visit: Visit): Promise<View> {
   if (numbers.length === 0) throw new Problem('bad-argument', composeTexts.errors.noRecipients);
   if (numbers.length > AT_ONCE)
     return { kind: 'progress', title: composeTexts.sending.title, pieces: sendMany(visit, numbers) };
-  const { accepted, isLater } = await sendBatch(visit, numbers, 0);
-  await remember(visit, numbers);
-  return noticed(`${base}/${isLater ? 'scheduled' : 'sent'}`, 'accepted', accepted);
+  try {
+    const { accepted, isLater } = await sendBatch(visit, numbers, 0);
+    await remember(visit, numbers);
+    return noticed(`${visit.base}/${isLater ? 'scheduled' : 'sent'}`, 'accepted', accepted);
+  } catch (thrown) {
+    return again(visit, refusalOf(thrown));
+  }
 }
 
 /** The key covers page and content: the same content is sent once, another one is a new message. */
@@ -260,7 +275,7 @@ async function* sendMany(visit: Visit, numbers: readonly string[]): AsyncGenerat
     await remember(visit, numbers);
     yield html`</ol><p class="note done" role="status">${sending.done(accepted, refused)}</p>`;
   } catch (thrown) {
-    yield html`</ol><p class="note problem" role="alert">${sending.failed(toProblem(thrown, '').message, numbers.length - done)}</p>`;
+    yield html`</ol><p class="note problem" role="alert">${sending.failed(wrongFields(toProblem(thrown, ''), COMPOSE_LABELS).sentence, numbers.length - done)}</p>`;
   }
   yield html`<p><a href="${visit.base}/${isLater ? 'scheduled' : 'sent'}">${isLater ? sending.toScheduled : sending.toSent}</a></p>`;
 }

@@ -6,7 +6,7 @@ import { field, problemNote } from '../lists.ts';
 import { cheaper, texts } from '../texts/compose.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, zoneName } from '../words.ts';
-import { CHECK_BYTES_MAX, checkMessage, sendMessage } from './check.ts';
+import { CHECK_BYTES_MAX, COMPOSE_LABELS, checkMessage, sendMessage } from './check.ts';
 
 /** Writing a message. Nothing is sent from here: the next page checks it first. */
 
@@ -71,7 +71,7 @@ async function composePage(visit: Visit, typed: Typed, problem: Problem | null):
     ({ id, name, total }) =>
       html`<label class="choice"><input type="checkbox" name="group" value="${id}"${typed.groups.includes(String(id)) ? html` checked` : ''}> ${texts.groupSaid(name ?? String(id), total)}</label>`,
   );
-  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.credits(grouped(free))}</p>${problemNote(problem)}
+  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.credits(grouped(free))}</p>${problemNote(problem, COMPOSE_LABELS)}
 <form method="post" action="${base}/compose/check" enctype="multipart/form-data" class="fields">
 <input type="hidden" name="key" value="${typed.key}">
 <p><label for="to">${texts.to}</label><textarea id="to" name="to" rows="3" aria-describedby="to-hint">${area(typed.to)}</textarea><span class="hint" id="to-hint">${texts.toHint} <a href="${base}/contacts">${texts.chooseContacts}</a></span></p>
@@ -146,5 +146,5 @@ export const composeRoutes = [
   // back must find the same page, with the same key.
   post('/compose/check', check, CHECK_BYTES_MAX),
   post('/compose/count', count),
-  post('/compose/send', sendMessage, CHECK_BYTES_MAX),
+  post('/compose/send', (visit) => sendMessage(visit, again), CHECK_BYTES_MAX),
 ];

@@ -47,6 +47,13 @@ const paramsOf = ({ account, params }: Visit) => ({
   ...(params.id === undefined ? {} : { id: params.id }),
 });
 const GROUPS_MAX = 500;
+const LABELS = {
+  mobile: texts.number,
+  name: texts.name,
+  surname: texts.surname,
+  groupId: texts.group,
+  q: texts.search,
+};
 const FILTER = ['q', 'group'] as const;
 
 async function groupChoices({ domain, account }: Visit): Promise<(readonly [string, string])[]> {
@@ -97,7 +104,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     groupId: form.text('groupId'),
   };
   const said = `${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}<p class="quiet">${texts.total(said, total)}</p>
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}<p class="quiet">${texts.total(said, total)}</p>
 ${filtersForm}${list}${pagerOf(visit, next)}
 <p class="buttons"><a href="${base}/import">${texts.import}</a> ${csvLink(visit, isFilteredBy(visit, ...FILTER))}</p>
 <h2 id="add">${texts.add}</h2>${contactForm(`${base}/contacts`, typed, groups, texts.addSubmit)}`;
@@ -238,7 +245,7 @@ const edit = async (visit: Visit, problem: Problem | null = null): Promise<View>
         groupId: contact.groupId ?? '',
       };
   const address = `${base}/contacts/${params.id ?? ''}`;
-  const main = html`<h1>${texts.changeTitle}</h1>${problemNote(problem)}
+  const main = html`<h1>${texts.changeTitle}</h1>${problemNote(problem, LABELS)}
 ${contactForm(address, typed, await groupChoices(visit), texts.changeSubmit)}
 <form method="post" action="${address}/remove" class="buttons"><button class="danger">${texts.remove}</button></form>`;
   return screen(texts.changeTitle, 'contacts', main, problem);

@@ -11,6 +11,7 @@ export const texts = {
   noFile: 'Choose a file first.',
   check: 'Check the file',
   columns: 'Which column is what?',
+  columnsLabel: 'Columns',
   fields: { mobile: 'Number', name: 'First name', surname: 'Surname', group: 'Group' },
   byName: 'by its name, if there is one',
   group: 'Group of rows that name none',
