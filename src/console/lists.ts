@@ -58,7 +58,7 @@ export function table({ caption, columns, rows, canSelect = false, live }: Table
   const selector = canSelect ? html`<th scope="col"><span class="unseen">${texts.select('')}</span></th>` : '';
   return html`<table class="cards"><caption class="unseen">${caption}</caption>
 <thead><tr>${selector}${columns.map((name) => html`<th scope="col">${name === '' ? html`<span class="unseen">${texts.acts}</span>` : name}</th>`)}</tr></thead>
-<tbody id="rows"${live ? html` data-live="${live.url}" data-mode="${live.mode}"` : ''}>${tableRows(columns, rows, canSelect)}</tbody></table>`;
+<tbody${live ? html` data-live="${live.url}" data-mode="${live.mode}"` : ''}>${tableRows(columns, rows, canSelect)}</tbody></table>`;
 }
 
 /** The rows alone, for the script. */
@@ -249,5 +249,5 @@ export interface Confirmation {
 function confirmation(given: Confirmation): Html {
   return html`<h1>${texts.confirm}</h1><p class="lead">${given.question}</p>${given.details ? html`<div>${given.details}</div>` : ''}
 <form method="post" action="${given.action}">${given.fields ?? []}<input type="hidden" name="confirmed" value="yes">
-<p class="buttons"><button class="danger">${given.submit}</button> <a href="${given.back}">${texts.cancel}</a></p></form>`;
+<p class="buttons"><button class="danger">${given.submit}</button> <a href="${given.back}">${texts.goBack}</a></p></form>`;
 }

@@ -16,7 +16,7 @@ export const texts = {
   actOn: 'Act on',
   readFar: (read: number) => `The search read the newest ${grouped(read)} entries and stopped there.`,
   readOn: 'Search further back',
-  cancel: 'Cancel',
+  goBack: 'Go back',
   confirm: 'Please confirm',
   nothingSelected: 'Nothing was selected, so nothing was done.',
   someGone: (count: number) =>
