@@ -77,6 +77,13 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match(again.location ?? '', /count=0$/);
   });
 
+  test('one undecided message was told as several', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'Hi' } });
+    await api.services.database.run(sql("update dispatch set state = 'undecided', reason = 'no answer'"), {});
+    assert.match((await client.get('/console/')).text, /1 message is undecided: .* has it\./);
+  });
+
   test('a message without a route is given to an account; a route brings the others', async (t) => {
     const { api, client } = await opened(t);
     const { database, now } = api.services;
