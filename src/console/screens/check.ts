@@ -8,7 +8,7 @@ import { hidden, refusalOf, table } from '../lists.ts';
 import { type Recipient, type Recipients, readRecipients } from '../recipients.ts';
 import { texts as composeTexts } from '../texts/compose.ts';
 import { noticed, page, type View, type Visit } from '../visit.ts';
-import { grouped, instantOf, messageText, time } from '../words.ts';
+import { grouped, instantOf, messageText, time, zoneName } from '../words.ts';
 import { wrongFields } from '../wrong-fields.ts';
 
 /**
@@ -130,6 +130,9 @@ const contentOf = (text: string, numbers: readonly string[]): string =>
 const contentName = ({ session, account }: Visit, content: string): string =>
   hash('sha256', JSON.stringify(['console content', ownerKey(session.owner), account.username, content]));
 
+/** People of several zones may look at it, so the zone is named. */
+const timeIn = (at: number | string, zone: string): Html => html`${time(at, zone)} ${texts.inZone(zoneName(zone))}`;
+
 async function checkPage(visit: Visit, key: string, recipients: Recipients, checked: Checked): Promise<View> {
   const { base, form, zone, now, domain, account, services } = visit;
   const numbers = recipients.list.map(({ number }) => number);
@@ -142,14 +145,16 @@ async function checkPage(visit: Visit, key: string, recipients: Recipients, chec
   const left = free - checked.credits;
   const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
   const isDelayed = isLater(visit, checked.dueAt);
+  const notAfter = instantOf(form.text('notAfter'), zone);
   const canSend = checked.accepted > 0 && left >= 0n;
+  const lead = checked.accepted === 0 ? texts.none : left < 0n ? texts.lacking : texts.goes(checked.accepted);
   const main = html`<h1>${texts.title}</h1>
-<p class="lead">${checked.accepted > 0 ? texts.goes(checked.accepted) : texts.none}</p>
-${sentBefore === null ? '' : html`<div class="note problem" role="alert"><p>${texts.before} ${time(sentBefore, zone)}</p></div>`}
-${left < 0n ? html`<div class="note problem" role="alert"><p>${texts.missing(grouped(-left))}</p></div>` : ''}
-${checked.isShifted ? html`<p class="note">${texts.shifted} ${time(checked.dueAt, zone)}</p>` : ''}
-<dl class="list">${row(texts.due, isDelayed ? time(checked.dueAt, zone) : texts.atOnce)}
-${row(texts.cost, texts.costSaid(grouped(checked.credits), checked.parts))}${row(texts.after, grouped(left))}</dl>
+<p class="lead">${lead}</p>
+${sentBefore === null ? '' : html`<div class="note problem" role="alert"><p>${texts.before} ${timeIn(sentBefore, zone)}</p></div>`}
+${left < 0n ? html`<div class="note problem" role="alert"><p>${texts.missing(-left)}</p></div>` : ''}
+${checked.isShifted ? html`<p class="note">${texts.shifted} ${timeIn(checked.dueAt, zone)}</p>` : ''}
+<dl class="list">${row(texts.due, isDelayed ? timeIn(checked.dueAt, zone) : texts.atOnce)}${notAfter === null ? '' : row(composeTexts.notAfter, timeIn(notAfter, zone))}
+${row(texts.cost, texts.costSaid(checked.credits, checked.parts))}${left < 0n ? row(texts.free, grouped(free)) : row(texts.after, grouped(left))}</dl>
 <h2>${texts.texts}</h2>${checked.previews.map((recipient) => html`<p><strong>${recipient}</strong></p><pre>${messageText(form.raw('text'))}</pre>`)}
 ${recipients.duplicates.length > 0 ? html`<p class="note">${texts.duplicates(recipients.duplicates.length)}</p>` : ''}
 ${refusedTable(checked.refused)}

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { charactersBeyondGsm7, splitText } from '../../sms/parts.ts';
+import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
 import { field, problemNote } from '../lists.ts';
 import { cheaper, texts } from '../texts/compose.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
@@ -105,14 +105,18 @@ function keptFile({ fileNumbers, fileName }: Typed): Html {
 /** `2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number`. */
 function countSaid(text: string): string {
   const { parts, encoding } = splitText(text);
-  const alphabet = encoding === 'gsm7' ? texts.count.gsm7 : `${texts.count.ucs2} ${costly(charactersBeyondGsm7(text))}`;
+  const alphabet = encoding === 'gsm7' ? texts.count.gsm7 : `${texts.count.ucs2} ${costly(text, parts.length)}`;
   return [texts.count.parts(parts.length), alphabet, texts.count.cost(parts.length)].join(' · ');
 }
 
-export function costly(characters: readonly string[]): string {
+/** The characters that make a text Unicode, with cheaper ones where these save a part. */
+function costly(text: string, parts: number): string {
+  const characters = charactersBeyondGsm7(text);
+  const written = [...text].map((character) => cheaper[character] ?? character).join('');
+  const isCheaper = partsOf(written) < parts;
   const shown = characters.slice(0, CHARACTERS_MAX).map((character) => {
-    const other = cheaper[character];
-    return other === undefined ? character : texts.count.instead(character, other === ' ' ? 'a blank' : other);
+    const other = isCheaper ? cheaper[character] : undefined;
+    return other === undefined ? character : texts.count.instead(character, other === ' ' ? texts.count.blank : other);
   });
   return texts.count.because(shown.join(', ') + (characters.length > CHARACTERS_MAX ? ' …' : ''));
 }

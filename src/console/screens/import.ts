@@ -134,7 +134,12 @@ function errorsOf({ errors, errorsLeftOut }: ImportOutput): Html {
   if (errors.length === 0) return html``;
   const rows = errors.slice(0, ERRORS_SHOWN).map(({ row, field, detail, proposal }) => ({
     key: `${row}/${field}`,
-    cells: [html`${row}`, html`${field}`, html`${detail}`, html`${proposal ?? ''}`],
+    cells: [
+      html`${row}`,
+      html`${field}`,
+      html`${detail}`,
+      html`${proposal ?? (/digits are lost/.test(detail) ? texts.lost : '')}`,
+    ],
   }));
   const more = errors.length - rows.length + errorsLeftOut;
   return html`<h2>${texts.errors}</h2>${table({ caption: texts.errors, columns: texts.errorColumns, rows })}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;

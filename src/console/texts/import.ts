@@ -26,6 +26,7 @@ export const texts = {
   groupsAdded: 'new groups',
   errors: 'Rows that are wrong',
   errorColumns: ['Row', 'Column', 'What is wrong', 'Perhaps it was'],
+  lost: 'type the number again',
   more: (count: number) => `and ${grouped(count)} more`,
   skip: 'Leave the wrong rows out and import the others',
   submit: 'Import',
