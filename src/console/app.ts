@@ -11,6 +11,7 @@ import { Problem, toProblem } from '../problem.ts';
 import { createActing } from './acting.ts';
 import { NO_FORM, readForm } from './form.ts';
 import { assets, frameAround, framed, protection, type Viewer } from './frame.ts';
+import { problemNote } from './lists.ts';
 import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
 import { holderRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
@@ -147,8 +148,12 @@ const shown = (route: FoundRoute['route'], visit: Visit): Promise<View> =>
   route.show(visit).catch((thrown) => {
     const problem = toProblem(thrown, '');
     if (isReported(problem) || visit.query.has('part')) throw thrown;
-    return problemView(problem);
+    return problemView(isOfAddress(problem, visit) ? NOT_FOUND() : problem);
   });
+
+/** An id in the path that can be none: there is no such page. What a form has sent is not meant. */
+const isOfAddress = ({ details: { errors = [] } }: Problem, { params }: Visit): boolean =>
+  errors.length > 0 && errors.every(({ pointer }) => Object.hasOwn(params, pointer.replace(/^\{(\w+)\}$/, '$1')));
 
 /** That an operator has looked at an account is audited, as its changes are. */
 const noteView = ({ session, account, origin, services: { database, now } }: Visit, screen: string) =>
@@ -167,17 +172,14 @@ const noteView = ({ session, account, origin, services: { database, now } }: Vis
 const isReported = ({ kind }: Problem): boolean => kind === 'internal' || kind === 'unavailable';
 
 function problemView(problem: Problem): View {
-  const { kind, message, details } = problem;
-  const errors = details.errors?.map(({ pointer, detail }) => html`<li>${fieldName(pointer)}: ${detail}</li>`) ?? [];
+  const { kind, details } = problem;
   const main = html`<h1>${texts.problems.title}</h1>
-<div class="note problem" role="alert"><p>${message}</p>${errors.length > 1 ? html`<ul>${errors}</ul>` : ''}</div>
+${problemNote(problem)}
 <p>${kind === 'not-found' ? '' : texts.problems.again} <a href="/console/">${texts.problems.toStart}</a></p>`;
   const retryAfter = details.retryAfterSeconds;
   const view = { kind: 'page', title: texts.problems.title, main, status: STATUS[kind] } as const;
   return retryAfter === undefined ? view : { ...view, retryAfter };
 }
-
-const fieldName = (pointer: string): string => pointer.replace(/^[#?{]?\/?/, '').replace(/\}$/, '');
 
 const assetResponse = ({ text, type }: { text: string; type: string }): Response =>
   new Response(text, {

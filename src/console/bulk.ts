@@ -128,6 +128,9 @@ export async function* idBatches<R extends { readonly id: bigint }>(
   }
 }
 
+/** Of a list that has no choice of all. */
+export async function* noBatches(): AsyncGenerator<readonly string[]> {}
+
 export interface SelectableList {
   readonly texts: ListTexts;
   /** Where its form is sent. */

@@ -55,7 +55,9 @@ async function readMultipart(bytes: Uint8Array, type: string): Promise<Form> {
   const files = new Map<string, SentFile>();
   for (const [name, value] of data) {
     if (typeof value === 'string') fields.push([name, value]);
-    else if (value.size > 0) files.set(name, { name: value.name, bytes: new Uint8Array(await value.arrayBuffer()) });
+    // A browser sends a file without a name where none was chosen. One with a name may be empty.
+    else if (value.size > 0 || value.name !== '')
+      files.set(name, { name: value.name, bytes: new Uint8Array(await value.arrayBuffer()) });
   }
   return bounded(fields, files);
 }

@@ -88,7 +88,7 @@ ${main}
 </main>
 <p id="live" role="status" aria-live="polite"></p>
 <footer>${texts.product}</footer>
-${viewer ? keysDialog() : ''}
+${viewer ? keysDialog(viewer) : ''}
 </body>
 </html>
 `;
@@ -103,37 +103,44 @@ ${
     : ''
 }
 </header>
-${isOperator ? navigation('/console', OPERATOR_SCREENS, texts.operator, viewed ? 'accounts' : current) : ''}
-${isOperator && !viewed ? '' : navigation(viewed?.base ?? '/console', HOLDER_SCREENS, texts.holder, current)}`;
+${isOperator ? navigation('/console', texts.operator, viewed ? 'accounts' : current) : ''}
+${isOperator && !viewed ? '' : navigation(viewed?.base ?? '/console', texts.holder, current)}`;
 
-/** Names of screens, and the action without which a screen would be empty. */
-const HOLDER_SCREENS = Object.keys(texts.holder).map(
-  (key) => [key, key === 'compose' ? 'message send' : null] as const,
-);
+/** The action without which a screen would be empty. */
 const NEEDED: Readonly<Record<string, string>> = {
+  compose: 'message send',
   queue: 'queue list',
   unrouted: 'unrouted list',
   connectors: 'connector list',
   webhooks: 'webhook list',
 };
-const OPERATOR_SCREENS = Object.keys(texts.operator).map((key) => [key, NEEDED[key] ?? null] as const);
+const isThere = (screen: string): boolean => NEEDED[screen] === undefined || isAction(NEEDED[screen]);
 
-const navigation = (
-  base: string,
-  screens: readonly (readonly [string, string | null])[],
-  names: Readonly<Record<string, string>>,
-  current: string,
-): Html =>
-  html`<nav aria-label="${texts.screens}${base === '/console' ? '' : ` ${base.split('/').at(-1) ?? ''}`}"><ul>${screens
-    .filter(([, action]) => action === null || isAction(action))
+const navigation = (base: string, names: Readonly<Record<string, string>>, current: string): Html =>
+  html`<nav aria-label="${texts.screens}${base === '/console' ? '' : ` ${base.split('/').at(-1) ?? ''}`}"><ul>${Object.entries(
+    names,
+  )
+    .filter(([key]) => isThere(key))
     .map(
-      ([key]) =>
-        html`<li><a href="${base}/${key === 'overview' ? '' : key}" data-screen="${key}"${
+      ([key, name]) =>
+        html`<li><a href="${base}/${key === 'overview' ? '' : key}"${
           key === current ? html` aria-current="page"` : ''
-        }>${names[key] ?? key}</a></li>`,
+        }>${name}</a></li>`,
     )}</ul></nav>`;
 
-const keysDialog =
-  (): Html => html`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">${texts.help}</h2>
-<dl class="list">${texts.keys.map(([key, meaning]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${meaning}</dd></div>`)}</dl>
+/** The keys of the screens that somebody has. The script goes where this list says. */
+function keysDialog({ isOperator, viewed }: Viewer): Html {
+  const who = isOperator && !viewed ? 'operator' : 'holder';
+  const base = viewed?.base ?? '/console';
+  const names: Readonly<Record<string, string>> = texts[who];
+  const line = (key: string, meaning: string, more: Html | string = '') =>
+    html`<div${more}><dt><kbd>${key}</kbd></dt><dd>${meaning}</dd></div>`;
+  const there = texts.places[who].filter(([, screen]) => isThere(screen));
+  const places = there.map(([key, screen]) =>
+    line(`g ${key}`, names[screen] ?? screen, html` data-go="${key}" data-place="${base}/${screen}"`),
+  );
+  const others = [texts.keys.help, ...texts.keys.both, ...texts.keys[who]].map(([key, meaning]) => line(key, meaning));
+  return html`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">${texts.help}</h2>
+<dl class="list">${places}${others}</dl>
 <form method="dialog"><button>${texts.close}</button></form></dialog>`;
+}

@@ -1,8 +1,9 @@
 import { type Html, html } from '../html.ts';
-import { Problem } from '../problem.ts';
+import { Problem, type ProblemKind } from '../problem.ts';
 import { PAGE_ROWS, type Scanned, writeCursor } from './scan.ts';
 import { texts } from './texts/lists.ts';
 import { page, type View, type Visit } from './visit.ts';
+import { type Labels, wrongFields } from './wrong-fields.ts';
 
 /** Lists, forms and notes that screens are made of. */
 
@@ -17,16 +18,20 @@ export function noticeOf({ query }: Visit, notices: Notices): Html {
   return html`<p class="note done" role="status">${typeof notice === 'string' ? notice : notice(count)}</p>`;
 }
 
-export const problemNote = (problem: Problem | null): Html => {
+/** What was refused. `labels` are those of the form, by the names that its action has. */
+export function problemNote(problem: Problem | null, labels: Labels = {}): Html {
   if (!problem) return html``;
-  const errors = problem.details.errors ?? [];
-  const items = errors.map(({ pointer, detail }) => html`<li>${pointer.replace(/^[#?{]?\/?/, '')}: ${detail}</li>`);
-  return html`<div class="note problem" role="alert"><p>${problem.message}</p>${items.length > 1 ? html`<ul>${items}</ul>` : ''}</div>`;
-};
+  const { sentence, each } = wrongFields(problem, labels);
+  const items = each.length === 0 ? '' : html`<ul>${each.map((line) => html`<li>${line}</li>`)}</ul>`;
+  return html`<div class="note problem" role="alert"><p>${sentence}</p>${items}</div>`;
+}
 
-/** A refusal that the person can put right on the same page; anything else is thrown on. */
-export function refusalOf(thrown: unknown): Problem {
-  if (thrown instanceof Problem && CORRECTABLE.includes(thrown.kind)) return thrown;
+/**
+ * A refusal that the person can put right on the same page; anything else is thrown on. Where a
+ * form names something, `more` has `not-found`.
+ */
+export function refusalOf(thrown: unknown, more?: ProblemKind): Problem {
+  if (thrown instanceof Problem && (CORRECTABLE.includes(thrown.kind) || thrown.kind === more)) return thrown;
   throw thrown;
 }
 const CORRECTABLE: readonly string[] = ['bad-argument', 'conflict', 'too-large', 'malformed'];
@@ -53,7 +58,7 @@ export function table({ caption, columns, rows, canSelect = false, live }: Table
   const selector = canSelect ? html`<th scope="col"><span class="unseen">${texts.select('')}</span></th>` : '';
   return html`<table class="cards"><caption class="unseen">${caption}</caption>
 <thead><tr>${selector}${columns.map((name) => html`<th scope="col">${name === '' ? html`<span class="unseen">${texts.acts}</span>` : name}</th>`)}</tr></thead>
-<tbody id="rows"${live ? html` data-live="${live.url}" data-mode="${live.mode}"` : ''}>${tableRows(columns, rows, canSelect)}</tbody></table>`;
+<tbody${live ? html` data-live="${live.url}" data-mode="${live.mode}"` : ''}>${tableRows(columns, rows, canSelect)}</tbody></table>`;
 }
 
 /** The rows alone, for the script. */
@@ -123,6 +128,20 @@ export const download =
     fileName,
     text: await act.download(action, { params: { username: account.username } }),
   });
+
+/** The link to the file of a list. It has the filter of the list, and begins at its first row. */
+export const csvLink = ({ path, query }: Pick<Visit, 'path' | 'query'>, isFiltered: boolean): Html => {
+  const address = addressWith({ path: `${path}.csv`, query }, { after: null, balance: null });
+  return html`<a href="${address}">${isFiltered ? texts.downloadMatching : texts.download}</a>`;
+};
+
+/** The filter of a list, in the form that acts on its rows. */
+export const keptFields = ({ query }: Pick<Visit, 'query'>, names: readonly string[]): Html =>
+  html`${hidden(Object.fromEntries(names.map((name) => [name, query.get(name) ?? ''])))}`;
+
+/** The list with the filter that such a form has kept: what was shown before the act. */
+export const keptAddress = (path: string, { form }: Pick<Visit, 'form'>, names: readonly string[]): string =>
+  addressWith({ path, query: new URLSearchParams(names.map((name): [string, string] => [name, form.raw(name)])) }, {});
 
 /** The page that asks before something is lost. */
 export const asking = (current: string, given: Confirmation): View =>
@@ -230,5 +249,5 @@ export interface Confirmation {
 function confirmation(given: Confirmation): Html {
   return html`<h1>${texts.confirm}</h1><p class="lead">${given.question}</p>${given.details ? html`<div>${given.details}</div>` : ''}
 <form method="post" action="${given.action}">${given.fields ?? []}<input type="hidden" name="confirmed" value="yes">
-<p class="buttons"><button class="danger">${given.submit}</button> <a href="${given.back}">${texts.cancel}</a></p></form>`;
+<p class="buttons"><button class="danger">${given.submit}</button> <a href="${given.back}">${texts.goBack}</a></p></form>`;
 }

@@ -1,5 +1,5 @@
-import { type Html, html } from '../html.ts';
-import { filterField, filterSelect, filters, hidden, searchField } from './lists.ts';
+import type { Html } from '../html.ts';
+import { filterField, filterSelect, filters, keptAddress, keptFields, searchField } from './lists.ts';
 import type { Visit } from './visit.ts';
 import { instantOf } from './words.ts';
 
@@ -39,6 +39,9 @@ export function readFilter({ zone }: Visit, texts: MessageFilterTexts, get: (nam
 /** Whether rows have to be looked at one by one. */
 export const isSearch = ({ q, from, to }: MessageFilter): boolean => q !== '' || from !== null || to !== null;
 
+/** Whether it leaves anything out. */
+export const isFilter = (filter: MessageFilter): boolean => isSearch(filter) || filter.state !== '';
+
 /** Whether a message is in the range and has the searched text in one of its texts. */
 export const holdsSearch = ({ q, from, to }: MessageFilter, at: number, texts: readonly (string | null)[]): boolean =>
   (from === null || at >= from) &&
@@ -54,5 +57,7 @@ export const filterForm = (visit: Visit, texts: MessageFilterTexts): Html =>
   ]);
 
 /** For the form that acts on all that match. */
-export const keptFilter = ({ query }: Visit): Html =>
-  html`${hidden(Object.fromEntries(FIELDS.map((name) => [name, query.get(name) ?? ''])))}`;
+export const keptFilter = (visit: Visit): Html => keptFields(visit, FIELDS);
+
+/** The list as it was before the act. */
+export const filteredList = (path: string, visit: Visit): string => keptAddress(path, visit, FIELDS);

@@ -1,6 +1,6 @@
 import { Problem } from '../problem.ts';
 import { numberKey } from '../sms/numbers.ts';
-import { readContactRows } from '../transfer/contact-csv.ts';
+import { readContactRows, readNumberRows } from '../transfer/contact-csv.ts';
 import { texts } from './texts/compose.ts';
 import type { Visit } from './visit.ts';
 
@@ -34,7 +34,7 @@ export async function readRecipients(visit: Visit): Promise<Recipients> {
   }
   for (const group of new Set(form.all('group'))) await addGroup(visit, group, add);
   const file = await fileOf(visit);
-  for (const [index, number] of file.numbers.entries()) if (number !== '') add(number, texts.check.row(index + 2));
+  for (const [index, number] of file.numbers.entries()) if (number !== '') add(number, texts.check.row(index + 1));
   const { list, duplicates } = eachOnce(all, await domain.region(account.id));
   return { list, duplicates, fileNumbers: file.numbers, fileName: file.name };
 }
@@ -66,14 +66,24 @@ async function fileOf({ form }: Visit): Promise<{ numbers: string[]; name: strin
   const file = form.file('file');
   if (file) {
     const numbers: string[] = [];
-    for (const { row, mobile } of await readContactRows(file.bytes, null)) {
-      while (numbers.length < row - 2) numbers.push('');
+    for (const { row, mobile } of await rowsOf(file.bytes)) {
+      while (numbers.length < row - 1) numbers.push('');
       numbers.push(mobile.replace(/[\r\n]/g, ' '));
     }
     return { numbers, name: file.name.slice(0, 100) };
   }
   if (form.raw('fileNumbers') === '' || form.has('dropFile')) return { numbers: [], name: '' };
   return { numbers: form.raw('fileNumbers').split('\n'), name: form.text('fileName').slice(0, 100) };
+}
+
+/** A file with a column of numbers, or with numbers alone. This page asks for no column. */
+async function rowsOf(bytes: Uint8Array): Promise<readonly { readonly row: number; readonly mobile: string }[]> {
+  const numbers = await readNumberRows(bytes);
+  if (numbers) return numbers;
+  return readContactRows(bytes, null).catch((thrown) => {
+    const isOfColumns = thrown instanceof Problem && thrown.details.errors?.[0]?.pointer === '?columns';
+    throw isOfColumns ? new Problem('bad-argument', texts.errors.noColumn) : thrown;
+  });
 }
 
 export function eachOnce(all: readonly Recipient[], region: string | null): Pick<Recipients, 'list' | 'duplicates'> {

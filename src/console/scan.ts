@@ -69,6 +69,22 @@ export async function scan<R>({
   }
 }
 
+/** How many rows of a file are written at once. */
+export const EXPORTED_AT_ONCE = 500;
+
+/** All rows that match, in pieces, for a file. It ends with the list, or when nobody reads on. */
+export async function* matchingRows<R>(
+  read: (after: Cursor | undefined, rowsMax: number) => Promise<Scanned<R>>,
+  signal: AbortSignal,
+): AsyncGenerator<readonly R[]> {
+  for (let after: Cursor | undefined; !signal.aborted; ) {
+    const { rows, next } = await read(after, EXPORTED_AT_ONCE);
+    yield rows;
+    if (next === null) return;
+    after = next;
+  }
+}
+
 export const writeCursor = ({ at, id }: Cursor): string => `${at}.${id}`;
 
 /** Undefined for what is no cursor: the list begins anew. */

@@ -2,7 +2,7 @@ import type { ImportRow } from '../domain/contact-import.ts';
 import type { Contact } from '../domain/contacts.ts';
 import type { InboxMessage } from '../domain/inbox.ts';
 import type { SentMessage } from '../domain/outbox.ts';
-import { CSV_START, type CsvColumn, csvLine, readCsv } from './csv.ts';
+import { CSV_START, type CsvColumn, csvLine, readCsv, readFirstCells } from './csv.ts';
 
 /** Reads and writes contacts as CSV, and writes messages as CSV. */
 
@@ -31,6 +31,19 @@ export async function readContactRows(bytes: Uint8Array, columns: string | null)
     });
   }
   return rows;
+}
+
+/** Digits with what people write between them, or what a spreadsheet has made of them. */
+const NUMBER = /^[+(]{0,2}\d[\d\s()./E+-]*$/i;
+
+/** A list of numbers without a header. Null where the first cell of a row is something else. */
+export async function readNumberRows(bytes: Uint8Array): Promise<Pick<ImportRow, 'row' | 'mobile'>[] | null> {
+  const rows: Pick<ImportRow, 'row' | 'mobile'>[] = [];
+  for await (const { row, cell } of readFirstCells(bytes)) {
+    if (!NUMBER.test(cell.text)) return null;
+    rows.push({ row, mobile: cell.text });
+  }
+  return rows.length > 0 ? rows : null;
 }
 
 /** Writes what `readContactRows` reads. `groups` has the names of groups. */

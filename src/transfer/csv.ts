@@ -35,24 +35,36 @@ export async function* readCsv(
   columns: readonly CsvColumn[],
   named: string | null,
 ): AsyncGenerator<CsvRow> {
-  if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
-  const { text, delimiter } = withoutHint(decode(bytes));
   let header: ReadonlyMap<string, number> | undefined;
-  let row = 0;
-  for await (const record of recordsOf(text, delimiter ?? delimiterOf(text))) {
-    row += 1;
-    if (record.every((cell) => cell.trim() === '')) continue;
+  for await (const { row, record } of readRows(bytes)) {
     if (!header) {
       header = headerOf(record, columns, readNames(named, columns));
       continue;
     }
-    if (row > CSV_ROWS_MAX + 1) throw new Problem('too-large', `A file has at most ${CSV_ROWS_MAX} rows.`);
     yield {
       row,
       cells: Object.fromEntries([...header].map(([name, index]) => [name, unguarded(record[index] ?? '')])),
     };
   }
   if (!header) throw refusal('file', '#', 'it is empty');
+}
+
+/** The first cells of a file without a header. The numbers of rows are as in `readCsv`. */
+export async function* readFirstCells(bytes: Uint8Array): AsyncGenerator<{ row: number; cell: Cell }> {
+  for await (const { row, record } of readRows(bytes)) yield { row, cell: unguarded(record[0] ?? '') };
+}
+
+/** All rows that are not empty. */
+async function* readRows(bytes: Uint8Array): AsyncGenerator<{ row: number; record: string[] }> {
+  if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
+  const { text, delimiter } = withoutHint(decode(bytes));
+  let row = 0;
+  for await (const record of recordsOf(text, delimiter ?? delimiterOf(text))) {
+    row += 1;
+    if (record.every((cell) => cell.trim() === '')) continue;
+    if (row > CSV_ROWS_MAX + 1) throw new Problem('too-large', `A file has at most ${CSV_ROWS_MAX} rows.`);
+    yield { row, record };
+  }
 }
 
 /** The first row that is not empty: the names of the columns. */

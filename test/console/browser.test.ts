@@ -222,6 +222,21 @@ describe('working in the console in Chromium', () => {
     assert.equal(await page.locator('input[type=search]').inputValue(), 'gixj?');
   });
 
+  inConsole('keys of an operator led to screens that only holders have', async ({ page, open, signIn }) => {
+    await signIn({ operator: 'ann' });
+    await page.keyboard.press('?');
+    const list = page.getByRole('dialog', { name: 'Keys' });
+    await list.waitFor();
+    const keys = await list.locator('kbd').allTextContents();
+    assert.deepEqual(keys, ['g a', 'g q', 'g u', 'g c', 'g l', '?', '/', 'j k', 'x', 'Enter']);
+    await page.keyboard.press('Escape');
+    for (const key of ['g', 'i', 'g', 'q']) await page.keyboard.press(key);
+    await page.getByRole('heading', { name: 'Queue' }).waitFor();
+    await open('/console/accounts/acme/inbox');
+    for (const key of ['g', 's']) await page.keyboard.press(key);
+    await page.waitForURL(/\/console\/accounts\/acme\/sent$/);
+  });
+
   inConsole('Enter opens a row, and r replies to it', async ({ page, open, signIn }) => {
     await signIn({ username: 'acme' });
     for (const [path, key, place] of [

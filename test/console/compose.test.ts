@@ -172,6 +172,8 @@ onEveryEngine('compose, check and send', (engine) => {
       [{ to: '0825550201', text: '  ' }, /Write a text/],
       [{ to: '0825550201', text: 'Hi', when: '2020-01-01T10:00' }, /has passed/],
       [{ to: '0825550201', text: 'Hi', when: 'soon' }, /expected a day and a time/],
+      [{ to: '0825550201', text: 'x'.repeat(10_001) }, /<p>Text: expected at most 10000 characters/],
+      [{ to: '0825550201', text: 'Hi', notAfter: '2020-01-01T10:00' }, /<p>Do not send after: the messages are due/],
     ] as [Fields, RegExp][]) {
       const page = await check(client, fields);
       assert.equal(page.status, 400);
@@ -186,6 +188,67 @@ onEveryEngine('compose, check and send', (engine) => {
     const page = await check(client, { to: '0825550201\n0825550202\n0825550203', text: 'Hi' });
     assert.match(page.text, /2 credits are missing/);
     assert.doesNotMatch(page.text, /compose\/send/);
+    const one = await check(client, { to: '0825550201\n0825550202', text: 'Hi' });
+    assert.match(one.text, /1 credit is missing/);
+  });
+
+  test('the check said that messages will go and named credits below zero where credits were missing', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'credits add', { params: { username: 'acme' }, body: { amount: '-29999', reason: 'test' } });
+    const { text } = await check(client, { to: '0825550201\n0825550202', text: 'Hi' });
+    assert.match(text, /No message will go, because credits are missing\./);
+    assert.match(text, /<dt>Credits that you have<\/dt><dd>1<\/dd>/);
+    assert.doesNotMatch(text, /will go\.|-1<|Credits left afterwards/);
+    const enough = await check(client, { to: '0825550201', text: 'Hi' });
+    assert.match(enough.text, /<dd>1 credit \(1 part\)<\/dd>.*<dt>Credits left afterwards<\/dt><dd>0</s);
+  });
+
+  test('what was typed was lost where a message is refused after the check', async (t) => {
+    const { api, client } = await opened(t);
+    const page = await check(client, { to: '0825550201', text: 'Kept text' });
+    await act(api, 'credits add', { params: { username: 'acme' }, body: { amount: '-30000', reason: 'test' } });
+    const refused = await client.post('/console/compose/send', fieldsOf(page, '/console/compose/send'));
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /role="alert".*1 credits.*>0825550201<\/textarea>.*>Kept text<\/textarea>/s);
+    assert.deepEqual(await sent(api), []);
+  });
+
+  test('times of the check had no zone, and the time after which nothing is sent was not shown', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'account change', { params: { username: 'acme' }, body: { timeZone: 'Africa/Johannesburg' } });
+    const fields = { to: '0825550201', text: 'Later', when: '2026-11-16T10:00', notAfter: '2026-11-16T12:30' };
+    const page = await check(client, fields);
+    const times = [...page.text.matchAll(/<dt>([^<]+)<\/dt><dd><time[^>]*>([^<]+)<\/time> ([^<]+)</g)];
+    assert.deepEqual(
+      times.map(([, ...said]) => said),
+      [
+        ['To be sent', '16 Nov 2026, 10:00:00', '(Africa/Johannesburg)'],
+        ['Do not send after', '16 Nov 2026, 12:30:00', '(Africa/Johannesburg)'],
+      ],
+    );
+    await client.post('/console/compose/send', fieldsOf(page, '/console/compose/send'));
+    const again = await check(client, { ...fields, key: 'b'.repeat(32) });
+    assert.match(again.text, /sent or scheduled this very text to these very numbers before/);
+    assert.doesNotMatch(again.text, /It was sent at/);
+  });
+
+  test('a file of numbers without a header was refused for a column that nobody could name', async (t) => {
+    const { client } = await opened(t);
+    const checked = (content: string) => {
+      const data = new FormData();
+      data.set('file', new File([content], 'numbers.txt'));
+      data.set('text', 'Hi');
+      data.set('key', KEY);
+      return client.upload('/console/compose/check', data);
+    };
+    const page = await checked('0825550201\r\n+27 82 555 0202\r\n\r\n12\r\n');
+    assert.match(page.text, /2 messages will go/);
+    assert.match(page.text, /row 4 of the file<\/td><td data-label="Number"><bdi>12</);
+    const again = await client.post('/console/compose/check', fieldsOf(page, '/console/compose/check'));
+    assert.match(again.text, /row 4 of the file<\/td><td data-label="Number"><bdi>12</);
+    assert.match((await checked('Mobile\n12\n0825550201')).text, /1 message will go.*row 2 of the file/s);
+    assert.match((await checked('who\n0825550201')).text, /<p>File with numbers: no column is called mobile/);
+    assert.match((await checked('')).text, /<p>File with numbers: it is empty/);
   });
 
   test('a message for later is scheduled in the zone of the account', async (t) => {
@@ -233,5 +296,14 @@ onEveryEngine('compose, check and send', (engine) => {
       JSON.parse(text).said,
       "2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number",
     );
+  });
+
+  test('the counter promised a lower price for a character whose change saves nothing', async (t) => {
+    const { client } = await opened(t);
+    const said = async (text: string) =>
+      JSON.parse((await client.post('/console/compose/count', { text })).text).said as string;
+    assert.equal(await said('It’s'), '1 part · Unicode alphabet because of ’ · 1 credit for each number');
+    // The other character keeps the text Unicode.
+    assert.match(await said(`It’s 😀 ${'x'.repeat(80)}`), /^2 parts · Unicode alphabet because of ’, 😀 · /);
   });
 });

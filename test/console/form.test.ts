@@ -25,6 +25,15 @@ describe('forms of the console', () => {
     assert.equal(form.file('other'), null);
   });
 
+  test('an empty file was taken for no file', async () => {
+    const data = new FormData();
+    data.set('empty', new File([], 'empty.csv'));
+    data.set('unchosen', new File([], ''));
+    const form = await readForm(sent(data), 10_000);
+    assert.equal(form.file('empty')?.bytes.length, 0);
+    assert.equal(form.file('unchosen'), null);
+  });
+
   test('too many bytes or fields are refused, and so is what is no form', async () => {
     const large = new URLSearchParams({ text: 'x'.repeat(300_000) });
     assert.equal(await kindOf(readForm(sent(large), 262_144)), 'too-large');

@@ -77,6 +77,13 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match(again.location ?? '', /count=0$/);
   });
 
+  test('one undecided message was told as several', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'Hi' } });
+    await api.services.database.run(sql("update dispatch set state = 'undecided', reason = 'no answer'"), {});
+    assert.match((await client.get('/console/')).text, /1 message is undecided: .* has it\./);
+  });
+
   test('a message without a route is given to an account; a route brings the others', async (t) => {
     const { api, client } = await opened(t);
     const { database, now } = api.services;
@@ -92,7 +99,9 @@ onEveryEngine("the operator's acts", (engine) => {
     const page = await client.get('/console/unrouted');
     const [, id = ''] = /<tr data-key="(\d+)"/.exec(page.text) ?? [];
     const refused = await client.post('/console/unrouted', { act: 'assign', id, username: 'nobody' });
-    assert.ok([400, 404].includes(refused.status));
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /There is no account with the username nobody/);
+    assert.match(refused.text, new RegExp(`id="to-${id}"[^>]* value="nobody"`));
     assert.equal(
       (await client.post('/console/unrouted', { act: 'assign', id, username: 'acme' })).location,
       '/console/unrouted?notice=assigned',
@@ -104,6 +113,50 @@ onEveryEngine("the operator's acts", (engine) => {
       '/console/unrouted?notice=replayed&count=2',
     );
     assert.match((await client.get('/console/unrouted')).text, /Every message has found its account/);
+  });
+
+  test('a form that named an unknown account ended on a page without the form', async (t) => {
+    const { client } = await opened(t);
+    for (const [path, fields] of [
+      ['unrouted', { act: 'save-route', name: 'kept-name', destination: '31999', routeTo: 'nobody' }],
+      ['tokens', { name: 'kept-name', username: 'nobody', scope: 'messages:send' }],
+      ['webhooks', { act: 'add', url: 'https://kept-name.example/', event: 'message.received', username: 'nobody' }],
+      ['retention/person', { number: '+27825550201', account: 'nobody' }],
+    ] as const) {
+      const { status, text } = await client.post(`/console/${path}`, fields);
+      assert.equal(status, 400, path);
+      assert.match(text, /role="alert"><p>There is no account with the username nobody/, path);
+      assert.match(text, /value="(?:https:..)?kept-name|value="(?:&#43;|\+)27825550201"/, path);
+    }
+  });
+
+  test('a refused field was named as JSON names it, not by its label', async (t) => {
+    const { client } = await opened(t);
+    const days = { inbox: 'abc', sent: '', audit: '', ledger: '', unrouted: '' };
+    for (const [path, fields, expected] of [
+      [
+        'accounts',
+        { username: 'new', credits: 'many' },
+        /<p>Credits to begin with: expected a whole number [^,]*<\/p>/,
+      ],
+      ['accounts', { username: 'acme' }, /<p>Username: there is already an account/],
+      [
+        'accounts/acme/settings',
+        { allowedNetworks: 'nowhere' },
+        /<p>Networks from which it may be used, with commas: /,
+      ],
+      ['accounts/acme/credits', { amount: '0', reason: 'x' }, /<p>How many \(negative takes back\): 0 moves nothing/],
+      ['retention', days, /<p>Received messages: days: expected a whole number/],
+      ['unrouted', { act: 'save-route', name: 'two words', routeTo: 'acme' }, /<p>Name: expected 1 to 64 letters/],
+      ['tokens', { name: 'shop' }, /<p>What it may do: choose at least one/],
+      ['accounts/acme/access/tokens', { tokenName: 'shop' }, /<p>What it may do: choose at least one/],
+    ] as const) {
+      const { status, text } = await client.post(`/console/${path}`, fields);
+      assert.equal(status, 400, path);
+      const [note = ''] = /role="alert">.*?<\/div>/s.exec(text) ?? [];
+      assert.match(note, expected, path);
+      assert.doesNotMatch(note, /#\/|[?{]\w+\}?:|as a text/, path);
+    }
   });
 
   test('a connector is paused and resumed', async (t) => {

@@ -31,6 +31,25 @@ onEveryEngine('screens of the console', (engine) => {
     );
   });
 
+  test('the overview showed first steps to an account that had sent messages and received none', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    const params = { username: 'acme' };
+    await act(api, 'account add', { body: { ...params, region: 'ZA', credits: '9' } });
+    const client = await signedIn(api, params);
+    assert.match((await client.get('/console/')).text, /Three first steps/);
+    await act(api, 'contact add', { params, body: { mobile: '+27825550201', name: 'Anna' } });
+    const known = await client.get('/console/');
+    assert.doesNotMatch(known.text, /first steps/);
+    assert.match(known.text, /No message has arrived yet\..*No message was sent yet\./s);
+    await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'The last one' } });
+    const { text } = await client.get('/console/');
+    assert.match(text, /Last sent.*\/console\/messages\/\d+"><bdi>Anna<\/bdi>.*The last one.*Waiting/s);
+    assert.doesNotMatch(text, /first steps/);
+    await act(api, 'inbox receive', { params, body: { text: 'An answer', sender: '+27825550201' } });
+    assert.match((await client.get('/console/')).text, /Last received.*An answer.*Last sent.*The last one/s);
+  });
+
   test('every screen of an operator answers, and those of a holder below the account, audited', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());

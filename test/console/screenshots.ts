@@ -30,7 +30,9 @@ for (const name of ['inbox', 'sent']) {
 }
 await page.goto(`${api.address}/console/compose`);
 await page.getByLabel('To', { exact: true }).fill('+27825550201\n082 555 0202\n12');
-await page.getByLabel('Text', { exact: true }).fill('Your order is ready. It’s at the counter.');
+await page
+  .getByLabel('Text', { exact: true })
+  .fill('Your order is ready. It’s at the counter until Friday, and we are open from 8 to 6.');
 await page.getByText('Unicode alphabet').waitFor();
 await shot('compose');
 await page.getByRole('button', { name: 'Check' }).click();

@@ -188,8 +188,8 @@ function relativeTimes(within) {
 }
 relativeTimes(document);
 
-const base = (one('[data-screen=inbox]')?.getAttribute('href') ?? '/console/inbox').replace(/\/inbox$/, '');
-const PLACES = { i: 'inbox', s: 'sent', h: 'scheduled', c: 'contacts', p: 'compose' };
+// Holders and operators have different screens: the list of keys on the page says where each leads.
+const places = new Map(all('#keys [data-go]').map(({ dataset }) => [dataset.go, dataset.place]));
 let awaitsPlace = false;
 
 function rowsOf() {
@@ -237,7 +237,7 @@ document.addEventListener('keydown', (event) => {
   if (target.matches('textarea, select, input:not([type=checkbox], [type=radio])')) return;
   if (awaitsPlace) {
     awaitsPlace = false;
-    if (PLACES[key]) location.assign(`${base}/${PLACES[key]}`);
+    if (places.has(key)) location.assign(places.get(key));
     return;
   }
   if (key === 'g') {

@@ -10,6 +10,14 @@ import { browserName, time } from '../words.ts';
 
 /** Password, second step and sessions of whoever is signed in. */
 
+/** Of a token, a password and a code. */
+export const ACCESS_LABELS = {
+  name: texts.tokenName,
+  scope: texts.tokenScopes,
+  password: texts.next,
+  code: texts.code,
+};
+
 /** After a sign-in the password was just given, or a link was used. */
 const FRESH_MS = 10 * 60_000;
 const isFresh = ({ session, now }: Visit): boolean => now - session.createdAt < FRESH_MS;
@@ -60,7 +68,7 @@ export const accessPage = (visit: Visit, more: Html, problem: Problem | null): P
   ownAccess(visit).then((own) =>
     page(
       texts.title,
-      html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${more}${own}`,
+      html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, ACCESS_LABELS)}${more}${own}`,
       {
         current: 'access',
         ...(problem ? { status: 400 } : {}),
@@ -123,7 +131,7 @@ function factorPage({ session, site }: Visit, secret: string, problem: Problem |
   const key = secret.replace(/[^A-Z2-7]/g, '').slice(0, 100);
   const issuer = new URL(site.origin).hostname;
   const uri = otpauthUri(key, issuer, session.owner.name);
-  const main = html`<h1>${texts.factorTitle}</h1><p class="lead">${texts.factorSteps}</p>${problemNote(problem)}
+  const main = html`<h1>${texts.factorTitle}</h1><p class="lead">${texts.factorSteps}</p>${problemNote(problem, ACCESS_LABELS)}
 <div class="qr" role="img" aria-label="${texts.factorPicture}">${{ html: renderSVG(uri) }}</div>
 <p>${texts.key}: <code data-copy>${key}</code></p>
 <form method="post" action="/console/access/factor" class="fields">${hidden({ secret: key, act: 'confirm' })}

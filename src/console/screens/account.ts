@@ -18,6 +18,7 @@ interface AccountOutput {
 }
 
 const FIELDS = Object.entries(texts.fields);
+const LABELS = { ...texts.fields, amount: texts.amount, reason: texts.reason, reference: texts.reference };
 const paramsOf = ({ params }: Visit) => ({ username: params.username ?? '' });
 const addressOf = ({ params }: Visit): string => `/console/accounts/${encodeURIComponent(params.username ?? '')}`;
 
@@ -36,7 +37,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     return select({ name, label, value, choices: [['', texts.usual], ...names.map((each) => [each, each] as const)] });
   });
   const isEnabled = account.state === 'enabled';
-  const main = html`<h1>${account.username}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}
+  const main = html`<h1>${account.username}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}
 <p><span class="${isEnabled ? 'good' : 'bad'}">${texts.stateWords[account.state] ?? ''}</span> · ${texts.since} ${time(account.createdAt, zone)} · ${texts.lastLogin} ${time(account.lastLoginAt, zone)}</p>
 <p><a href="${here}/">${texts.open}</a></p>
 <h2>${texts.link}</h2><p>${texts.linkLead}</p><form method="post" action="${here}/sign-in-link" class="fields"><p><label class="choice"><input type="checkbox" name="reset"> ${texts.linkReset}</label></p><button>${texts.linkSubmit}</button></form>

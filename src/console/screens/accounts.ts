@@ -26,6 +26,13 @@ interface AccountLine {
   readonly state: string;
 }
 
+const LABELS = {
+  username: texts.username,
+  company: texts.company,
+  region: texts.region,
+  credits: texts.credits,
+};
+
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, form } = visit;
   const { items, next } = await act.run<{ items: AccountLine[]; next: string | null }>('account list', {
@@ -46,7 +53,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     searchField(visit, texts.search),
     filterSelect(visit, { name: 'state', label: texts.state, choices: texts.states }),
   ]);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${filtersForm}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${filtersForm}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="/console/accounts" class="fields">
 ${field({ name: 'username', label: texts.username, value: form.text('username'), isRequired: true, lengthMax: 200, autocomplete: 'off' })}
 ${field({ name: 'company', label: texts.company, value: form.text('company'), lengthMax: 200 })}

@@ -1,9 +1,8 @@
 import { html } from '../../html.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
-import { addressWith, filterField, filters, isFilteredBy, listOf, pagerOf } from '../lists.ts';
-import { PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
+import { csvLink, filterField, filters, isFilteredBy, listOf, pagerOf } from '../lists.ts';
+import { EXPORTED_AT_ONCE, PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
 import { texts } from '../texts/audit.ts';
-import { texts as listTexts } from '../texts/lists.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
 import { instantOf, time } from '../words.ts';
 
@@ -22,8 +21,6 @@ interface AuditPage {
   readonly items: readonly EntryOutput[];
   readonly next: string | null;
 }
-
-const EXPORTED_AT_ONCE = 500;
 
 const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;
 const DAY_MS = 24 * 3_600_000;
@@ -68,10 +65,9 @@ const show = async (visit: Visit): Promise<View> => {
     filterField(visit, 'from', texts.from, 'date'),
     filterField(visit, 'to', texts.to, 'date'),
   ]);
-  const csv = addressWith({ path: '/console/audit.csv', query }, { after: null });
   // Fewer than a page, and more to read: a search has come so far.
   const searched = next !== null && rows.length < PAGE_ROWS ? SEARCHED_ROWS_MAX : null;
-  const main = html`<h1>${texts.title}</h1>${filter}${list}${pagerOf(visit, next, searched)}<p><a href="${csv}">${listTexts.download}</a></p>`;
+  const main = html`<h1>${texts.title}</h1>${filter}${list}${pagerOf(visit, next, searched)}<p>${csvLink(visit, isFilteredBy(visit, ...FIELDS))}</p>`;
   return page(texts.title, main, { current: 'audit' });
 };
 

@@ -43,7 +43,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     ],
   }));
   const list = listOf(texts, rows);
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { number: texts.number })}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/blacklist" class="fields">
 ${field({ name: 'number', label: texts.number, type: 'tel', value: form.text('number') || (query.get('number') ?? ''), hint: texts.addHint, isRequired: true, lengthMax: 200 })}<button class="main">${texts.submit}</button></form>`;
   return screen(texts.title, 'blacklist', main, problem);

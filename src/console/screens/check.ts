@@ -8,7 +8,8 @@ import { hidden, refusalOf, table } from '../lists.ts';
 import { type Recipient, type Recipients, readRecipients } from '../recipients.ts';
 import { texts as composeTexts } from '../texts/compose.ts';
 import { noticed, page, type View, type Visit } from '../visit.ts';
-import { grouped, instantOf, messageText, time } from '../words.ts';
+import { grouped, instantOf, messageText, time, zoneName } from '../words.ts';
+import { wrongFields } from '../wrong-fields.ts';
 
 /**
  * The check before sending, and sending. The page of the check carries the numbers that it judged,
@@ -29,6 +30,15 @@ interface AcceptanceOutput {
 }
 
 const texts = composeTexts.check;
+/** What the action calls its fields. */
+export const COMPOSE_LABELS = {
+  recipients: composeTexts.to,
+  text: composeTexts.text,
+  sendAt: composeTexts.when,
+  notAfter: composeTexts.notAfter,
+  reference: composeTexts.reference,
+  file: composeTexts.file,
+};
 /** The most recipients of one action. */
 const AT_ONCE = 1_000;
 const REFUSED_SHOWN = 200;
@@ -120,6 +130,9 @@ const contentOf = (text: string, numbers: readonly string[]): string =>
 const contentName = ({ session, account }: Visit, content: string): string =>
   hash('sha256', JSON.stringify(['console content', ownerKey(session.owner), account.username, content]));
 
+/** People of several zones may look at it, so the zone is named. */
+const timeIn = (at: number | string, zone: string): Html => html`${time(at, zone)} ${texts.inZone(zoneName(zone))}`;
+
 async function checkPage(visit: Visit, key: string, recipients: Recipients, checked: Checked): Promise<View> {
   const { base, form, zone, now, domain, account, services } = visit;
   const numbers = recipients.list.map(({ number }) => number);
@@ -132,14 +145,16 @@ async function checkPage(visit: Visit, key: string, recipients: Recipients, chec
   const left = free - checked.credits;
   const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
   const isDelayed = isLater(visit, checked.dueAt);
+  const notAfter = instantOf(form.text('notAfter'), zone);
   const canSend = checked.accepted > 0 && left >= 0n;
+  const lead = checked.accepted === 0 ? texts.none : left < 0n ? texts.lacking : texts.goes(checked.accepted);
   const main = html`<h1>${texts.title}</h1>
-<p class="lead">${checked.accepted > 0 ? texts.goes(checked.accepted) : texts.none}</p>
-${sentBefore === null ? '' : html`<div class="note problem" role="alert"><p>${texts.before} ${time(sentBefore, zone)}</p></div>`}
-${left < 0n ? html`<div class="note problem" role="alert"><p>${texts.missing(grouped(-left))}</p></div>` : ''}
-${checked.isShifted ? html`<p class="note">${texts.shifted} ${time(checked.dueAt, zone)}</p>` : ''}
-<dl class="list">${row(texts.due, isDelayed ? time(checked.dueAt, zone) : texts.atOnce)}
-${row(texts.cost, texts.costSaid(grouped(checked.credits), checked.parts))}${row(texts.after, grouped(left))}</dl>
+<p class="lead">${lead}</p>
+${sentBefore === null ? '' : html`<div class="note problem" role="alert"><p>${texts.before} ${timeIn(sentBefore, zone)}</p></div>`}
+${left < 0n ? html`<div class="note problem" role="alert"><p>${texts.missing(-left)}</p></div>` : ''}
+${checked.isShifted ? html`<p class="note">${texts.shifted} ${timeIn(checked.dueAt, zone)}</p>` : ''}
+<dl class="list">${row(texts.due, isDelayed ? timeIn(checked.dueAt, zone) : texts.atOnce)}${notAfter === null ? '' : row(composeTexts.notAfter, timeIn(notAfter, zone))}
+${row(texts.cost, texts.costSaid(checked.credits, checked.parts))}${left < 0n ? row(texts.free, grouped(free)) : row(texts.after, grouped(left))}</dl>
 <h2>${texts.texts}</h2>${checked.previews.map((recipient) => html`<p><strong>${recipient}</strong></p><pre>${messageText(form.raw('text'))}</pre>`)}
 ${recipients.duplicates.length > 0 ? html`<p class="note">${texts.duplicates(recipients.duplicates.length)}</p>` : ''}
 ${refusedTable(checked.refused)}
@@ -191,8 +206,9 @@ interface Summary {
   readonly isLater: boolean;
 }
 
-export async function sendMessage(visit: Visit): Promise<View> {
-  const { form, base } = visit;
+/** What is refused now was right at the check: the form comes back with everything typed. */
+export async function sendMessage(visit: Visit, again: Again): Promise<View> {
+  const { form } = visit;
   const numbers = form
     .raw('recipients')
     .split('\n')
@@ -200,9 +216,13 @@ export async function sendMessage(visit: Visit): Promise<View> {
   if (numbers.length === 0) throw new Problem('bad-argument', composeTexts.errors.noRecipients);
   if (numbers.length > AT_ONCE)
     return { kind: 'progress', title: composeTexts.sending.title, pieces: sendMany(visit, numbers) };
-  const { accepted, isLater } = await sendBatch(visit, numbers, 0);
-  await remember(visit, numbers);
-  return noticed(`${base}/${isLater ? 'scheduled' : 'sent'}`, 'accepted', accepted);
+  try {
+    const { accepted, isLater } = await sendBatch(visit, numbers, 0);
+    await remember(visit, numbers);
+    return noticed(`${visit.base}/${isLater ? 'scheduled' : 'sent'}`, 'accepted', accepted);
+  } catch (thrown) {
+    return again(visit, refusalOf(thrown));
+  }
 }
 
 /** The key covers page and content: the same content is sent once, another one is a new message. */
@@ -260,7 +280,7 @@ async function* sendMany(visit: Visit, numbers: readonly string[]): AsyncGenerat
     await remember(visit, numbers);
     yield html`</ol><p class="note done" role="status">${sending.done(accepted, refused)}</p>`;
   } catch (thrown) {
-    yield html`</ol><p class="note problem" role="alert">${sending.failed(toProblem(thrown, '').message, numbers.length - done)}</p>`;
+    yield html`</ol><p class="note problem" role="alert">${sending.failed(wrongFields(toProblem(thrown, ''), COMPOSE_LABELS).sentence, numbers.length - done)}</p>`;
   }
   yield html`<p><a href="${visit.base}/${isLater ? 'scheduled' : 'sent'}">${isLater ? sending.toScheduled : sending.toSent}</a></p>`;
 }

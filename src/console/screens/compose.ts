@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { charactersBeyondGsm7, splitText } from '../../sms/parts.ts';
+import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
 import { field, problemNote } from '../lists.ts';
 import { cheaper, texts } from '../texts/compose.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, zoneName } from '../words.ts';
-import { CHECK_BYTES_MAX, checkMessage, sendMessage } from './check.ts';
+import { CHECK_BYTES_MAX, COMPOSE_LABELS, checkMessage, sendMessage } from './check.ts';
 
 /** Writing a message. Nothing is sent from here: the next page checks it first. */
 
@@ -71,7 +71,7 @@ async function composePage(visit: Visit, typed: Typed, problem: Problem | null):
     ({ id, name, total }) =>
       html`<label class="choice"><input type="checkbox" name="group" value="${id}"${typed.groups.includes(String(id)) ? html` checked` : ''}> ${texts.groupSaid(name ?? String(id), total)}</label>`,
   );
-  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.credits(grouped(free))}</p>${problemNote(problem)}
+  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.credits(grouped(free))}</p>${problemNote(problem, COMPOSE_LABELS)}
 <form method="post" action="${base}/compose/check" enctype="multipart/form-data" class="fields">
 <input type="hidden" name="key" value="${typed.key}">
 <p><label for="to">${texts.to}</label><textarea id="to" name="to" rows="3" aria-describedby="to-hint">${area(typed.to)}</textarea><span class="hint" id="to-hint">${texts.toHint} <a href="${base}/contacts">${texts.chooseContacts}</a></span></p>
@@ -105,14 +105,18 @@ function keptFile({ fileNumbers, fileName }: Typed): Html {
 /** `2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number`. */
 function countSaid(text: string): string {
   const { parts, encoding } = splitText(text);
-  const alphabet = encoding === 'gsm7' ? texts.count.gsm7 : `${texts.count.ucs2} ${costly(charactersBeyondGsm7(text))}`;
+  const alphabet = encoding === 'gsm7' ? texts.count.gsm7 : `${texts.count.ucs2} ${costly(text, parts.length)}`;
   return [texts.count.parts(parts.length), alphabet, texts.count.cost(parts.length)].join(' · ');
 }
 
-export function costly(characters: readonly string[]): string {
+/** The characters that make a text Unicode, with cheaper ones where these save a part. */
+function costly(text: string, parts: number): string {
+  const characters = charactersBeyondGsm7(text);
+  const written = [...text].map((character) => cheaper[character] ?? character).join('');
+  const isCheaper = partsOf(written) < parts;
   const shown = characters.slice(0, CHARACTERS_MAX).map((character) => {
-    const other = cheaper[character];
-    return other === undefined ? character : texts.count.instead(character, other === ' ' ? 'a blank' : other);
+    const other = isCheaper ? cheaper[character] : undefined;
+    return other === undefined ? character : texts.count.instead(character, other === ' ' ? texts.count.blank : other);
   });
   return texts.count.because(shown.join(', ') + (characters.length > CHARACTERS_MAX ? ' …' : ''));
 }
@@ -146,5 +150,5 @@ export const composeRoutes = [
   // back must find the same page, with the same key.
   post('/compose/check', check, CHECK_BYTES_MAX),
   post('/compose/count', count),
-  post('/compose/send', sendMessage, CHECK_BYTES_MAX),
+  post('/compose/send', (visit) => sendMessage(visit, again), CHECK_BYTES_MAX),
 ];

@@ -1,16 +1,20 @@
 import { COUNTED_CONTACTS_MAX } from '../../domain/contact-records.ts';
 import { type Html, html } from '../../html.ts';
-import { Problem } from '../../problem.ts';
+import { notFound, Problem } from '../../problem.ts';
+import { contactsCsv } from '../../transfer/contact-csv.ts';
 import { isAction } from '../acting.ts';
-import { actOnRows, selectableList, selectedIds } from '../bulk.ts';
+import { actOnRows, noBatches, selectableList, selectedIds } from '../bulk.ts';
 import { conversationWith } from '../contact-names.ts';
 import {
   asking,
+  csvLink,
   download,
   field,
   filterSelect,
   filters,
   isFilteredBy,
+  keptAddress,
+  keptFields,
   noticeOf,
   pageQuery,
   pagerOf,
@@ -20,8 +24,8 @@ import {
   searchField,
   select,
 } from '../lists.ts';
+import { EXPORTED_AT_ONCE } from '../scan.ts';
 import { texts } from '../texts/contacts.ts';
-import { texts as listTexts } from '../texts/lists.ts';
 import { get, noticed, post, redirect, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
 
@@ -43,10 +47,29 @@ const paramsOf = ({ account, params }: Visit) => ({
   ...(params.id === undefined ? {} : { id: params.id }),
 });
 const GROUPS_MAX = 500;
+const LABELS = {
+  mobile: texts.number,
+  name: texts.name,
+  surname: texts.surname,
+  groupId: texts.group,
+  q: texts.search,
+};
+const FILTER = ['q', 'group'] as const;
 
 async function groupChoices({ domain, account }: Visit): Promise<(readonly [string, string])[]> {
   const groups = await domain.contacts.groups(account.id, GROUPS_MAX, null);
   return groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
+}
+
+const ID = /^(?:0|-?[1-9]\d{0,18})$/;
+
+/** The group of the filter. An address with something else as its id shows nothing that exists. */
+function groupOf({ query }: Visit): bigint | undefined {
+  const text = query.get('group')?.trim() ?? '';
+  if (text === '') return undefined;
+  const id = ID.test(text) ? BigInt(text) : null;
+  if (id === null || id !== BigInt.asIntN(64, id)) throw notFound('such group');
+  return id;
 }
 
 const nameOf = ({ name, surname, mobile }: ContactOutput): string =>
@@ -54,18 +77,20 @@ const nameOf = ({ name, surname, mobile }: ContactOutput): string =>
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { query, base, form, act, account, domain } = visit;
+  groupOf(visit);
   const groups = await groupChoices(visit);
   const { items, next } = await act.run<PageOutput>('contact list', {
     params: { username: account.username },
-    query: pageQuery(visit, 'q', 'group'),
+    query: pageQuery(visit, ...FILTER),
   });
   const total = await domain.contacts.count(account.id);
   const list = selectableList({
     texts,
     action: `${base}/contacts/selected`,
     rows: rowsOf(visit, items, new Map(groups)),
-    isFiltered: isFilteredBy(visit, 'q', 'group'),
+    isFiltered: isFilteredBy(visit, ...FILTER),
     all: null,
+    kept: keptFields(visit, FILTER),
     buttons: selectionButtons(groups),
   });
   const filtersForm = filters(visit, [
@@ -79,9 +104,9 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     groupId: form.text('groupId'),
   };
   const said = `${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}<p class="quiet">${texts.total(said, total)}</p>
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}<p class="quiet">${texts.total(said, total)}</p>
 ${filtersForm}${list}${pagerOf(visit, next)}
-<p class="buttons"><a href="${base}/import">${texts.import}</a> <a href="${base}/contacts.csv">${listTexts.download}</a></p>
+<p class="buttons"><a href="${base}/import">${texts.import}</a> ${csvLink(visit, isFilteredBy(visit, ...FILTER))}</p>
 <h2 id="add">${texts.add}</h2>${contactForm(`${base}/contacts`, typed, groups, texts.addSubmit)}`;
   return screen(texts.title, 'contacts', main, problem);
 };
@@ -114,7 +139,7 @@ const selectionButtons = (groups: readonly (readonly [string, string])[]): Html 
 /** What was chosen in the list: written to, moved to a group, or removed. */
 const actOnSelected = async (visit: Visit): Promise<View> => {
   const { form, base, act, account } = visit;
-  const back = `${base}/contacts`;
+  const back = keptAddress(`${base}/contacts`, visit, FILTER);
   const paramsFor = (id: string) => ({ username: account.username, id });
   const each = async (ids: readonly string[], work: (id: string) => Promise<unknown>): Promise<number> => {
     let done = 0;
@@ -126,7 +151,7 @@ const actOnSelected = async (visit: Visit): Promise<View> => {
   return actOnRows(visit, {
     title: texts.title,
     back,
-    action: `${back}/selected`,
+    action: `${base}/contacts/selected`,
     current: 'contacts',
     batches: noBatches,
     notice: isMove ? 'moved' : 'removedMany',
@@ -148,8 +173,6 @@ function goneMeanwhile(thrown: unknown): null {
   throw thrown;
 }
 
-async function* noBatches(): AsyncGenerator<readonly string[]> {}
-
 /** To the page that writes a message, with the numbers of the chosen contacts. */
 async function writeTo(visit: Visit): Promise<View> {
   const { act, account, base } = visit;
@@ -159,7 +182,7 @@ async function writeTo(visit: Visit): Promise<View> {
     const found = await act.run<ContactOutput>('contact show', { params }).catch(goneMeanwhile);
     if (found?.mobile) numbers.push(found.mobile);
   }
-  if (numbers.length === 0) return noticed(`${base}/contacts`, 'nothing');
+  if (numbers.length === 0) return noticed(keptAddress(`${base}/contacts`, visit, FILTER), 'nothing');
   return redirect(`${base}/compose?${new URLSearchParams({ to: numbers.join('\n') })}`);
 }
 
@@ -222,7 +245,7 @@ const edit = async (visit: Visit, problem: Problem | null = null): Promise<View>
         groupId: contact.groupId ?? '',
       };
   const address = `${base}/contacts/${params.id ?? ''}`;
-  const main = html`<h1>${texts.changeTitle}</h1>${problemNote(problem)}
+  const main = html`<h1>${texts.changeTitle}</h1>${problemNote(problem, LABELS)}
 ${contactForm(address, typed, await groupChoices(visit), texts.changeSubmit)}
 <form method="post" action="${address}/remove" class="buttons"><button class="danger">${texts.remove}</button></form>`;
   return screen(texts.changeTitle, 'contacts', main, problem);
@@ -249,11 +272,36 @@ const remove = async (visit: Visit): Promise<View> => {
   return noticed(`${base}/contacts`, 'removed');
 };
 
+const whole = download('contacts.csv', 'contact export');
+
+/** Those that the filter of the address leaves. */
+async function* matching({ query, domain, account, signal }: Visit, group: bigint | undefined) {
+  const filter = { group, q: query.get('q')?.trim() || undefined, mobile: undefined };
+  for (let after: bigint | null = null; !signal.aborted; ) {
+    const { items, next }: Awaited<ReturnType<typeof domain.contacts.list>> = await domain.contacts.list(
+      account.id,
+      filter,
+      EXPORTED_AT_ONCE,
+      after,
+    );
+    yield items;
+    if (next === null) return;
+    after = next;
+  }
+}
+
+const csv = async (visit: Visit): Promise<View> => {
+  if (!isFilteredBy(visit, ...FILTER)) return whole(visit);
+  const { domain, account } = visit;
+  const text = contactsCsv(matching(visit, groupOf(visit)), await domain.contacts.groupNames(account.id));
+  return { kind: 'download', fileName: 'contacts.csv', text };
+};
+
 export const contactRoutes = [
   get('/contacts', (visit) => show(visit)),
   post('/contacts', add),
   post('/contacts/selected', actOnSelected),
-  get('/contacts.csv', download('contacts.csv', 'contact export')),
+  get('/contacts.csv', csv),
   get('/contacts/:id', (visit) => edit(visit)),
   post('/contacts/:id', change),
   post('/contacts/:id/remove', remove),

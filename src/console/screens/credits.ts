@@ -1,10 +1,9 @@
 import type { Movement } from '../../domain/ledger.ts';
 import { html } from '../../html.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
-import { filterSelect, filters, listOf, pager } from '../lists.ts';
-import { readCursor, scan } from '../scan.ts';
+import { csvLink, filterSelect, filters, listOf, pager } from '../lists.ts';
+import { EXPORTED_AT_ONCE, readCursor, scan } from '../scan.ts';
 import { texts } from '../texts/credits.ts';
-import { texts as listTexts } from '../texts/lists.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
@@ -80,20 +79,20 @@ const show = async (visit: Visit): Promise<View> => {
   const main = html`<h1>${texts.title}</h1><ul class="tiles" data-live="${visit.path}?part=counts" data-mode="whole">${tiles(balances)}</ul>
 ${isWrong ? html`<p class="note problem" role="alert">${texts.wrong}</p>` : ''}
 <h2>${texts.movements}</h2>${filter}${listOf({ ...texts, title: texts.movements }, lines, kind !== '')}${pages}
-<p><a href="${base}/credits.csv">${listTexts.download}</a></p>`;
+<p>${csvLink(visit, kind !== '')}</p>`;
   return page(texts.title, main, { current: 'credits' });
 };
 
 const tiles = ({ free, held, used }: { free: bigint; held: bigint; used: bigint }) =>
   html`<li><strong>${grouped(free)}</strong>${texts.free}</li><li><strong>${grouped(held)}</strong>${texts.held}</li><li><strong>${grouped(used)}</strong>${texts.used}</li>`;
 
-const EXPORTED_AT_ONCE = 500;
-
-async function* lines({ domain, account }: Visit): AsyncGenerator<string> {
+async function* lines({ domain, account, query, signal }: Visit): AsyncGenerator<string> {
+  const wanted = query.get('kind') ?? '';
   yield CSV_START + csvLine(['at', 'kind', 'from', 'to', 'amount', 'message', 'reason', 'reference']);
-  for (let after: Movement | undefined; ; ) {
+  for (let after: Movement | undefined; !signal.aborted; ) {
     const rows: Movement[] = await domain.ledger.movements(account.id, EXPORTED_AT_ONCE, after);
     yield rows
+      .filter(({ kind }) => wanted === '' || kind === wanted)
       .map(({ at, kind, from, to, amount, messageId, reason, reference }) => {
         const when = new Date(at).toISOString();
         return csvLine([when, kind, from, to, String(amount), String(messageId ?? ''), reason ?? '', reference ?? '']);

@@ -35,7 +35,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     ],
   }));
   const list = listOf(texts, rows);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, { name: texts.name })}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/groups" class="fields">
 ${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 200 })}<button class="main">${texts.addSubmit}</button></form>`;
   return screen(texts.title, 'groups', main, problem);
@@ -56,7 +56,7 @@ const add = async (visit: Visit): Promise<View> => {
 const edit = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, base, form } = visit;
   const { id, name } = await act.run<GroupOutput>('group show', { params: paramsOf(visit) });
-  const main = html`<h1>${texts.rename}</h1>${problemNote(problem)}
+  const main = html`<h1>${texts.rename}</h1>${problemNote(problem, { name: texts.name })}
 <form method="post" action="${base}/groups/${id}" class="fields">
 ${field({ name: 'name', label: texts.name, value: problem ? form.text('name') : (name ?? ''), isRequired: true, lengthMax: 200 })}<button class="main">${texts.renameSubmit}</button></form>
 <form method="post" action="${base}/groups/${id}/remove" class="buttons"><button class="danger">${texts.remove}</button></form>`;

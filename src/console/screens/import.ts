@@ -30,6 +30,7 @@ interface ImportOutput {
 }
 
 const FIELDS = ['mobile', 'name', 'surname', 'group'] as const;
+const LABELS = { file: texts.file, columns: texts.columnsLabel, group: texts.group };
 const COLUMNS_MAX = 100;
 const ERRORS_SHOWN = 200;
 /** The file in base64, with the other fields. */
@@ -45,7 +46,7 @@ function decompressed(text: string): Uint8Array {
 }
 
 const fileForm = ({ base }: Visit, problem: Problem | null): View => {
-  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem)}
+  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem, LABELS)}
 <form method="post" action="${base}/import" enctype="multipart/form-data" class="fields">
 <p><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" required aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
 <button class="main">${texts.read}</button></form>`;
@@ -114,7 +115,7 @@ async function checkPage(
   const groupNames = groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
   const groupChoices: (readonly [string, string])[] = [['', texts.noGroup], ...groupNames];
   const canImport = found !== null && found.rows > found.bad;
-  const main = html`<h1>${texts.check}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem)}${found ? countsOf(found) : ''}
+  const main = html`<h1>${texts.check}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem, LABELS)}${found ? countsOf(found) : ''}
 <form method="post" action="${base}/import" class="fields">${hidden({ kept: compressed(upload) })}
 <fieldset><legend>${texts.columns}</legend>${mapping}</fieldset>
 ${select({ name: 'group', label: texts.group, value: form.text('group'), choices: groupChoices })}
@@ -133,7 +134,12 @@ function errorsOf({ errors, errorsLeftOut }: ImportOutput): Html {
   if (errors.length === 0) return html``;
   const rows = errors.slice(0, ERRORS_SHOWN).map(({ row, field, detail, proposal }) => ({
     key: `${row}/${field}`,
-    cells: [html`${row}`, html`${field}`, html`${detail}`, html`${proposal ?? ''}`],
+    cells: [
+      html`${row}`,
+      html`${field}`,
+      html`${detail}`,
+      html`${proposal ?? (/digits are lost/.test(detail) ? texts.lost : '')}`,
+    ],
   }));
   const more = errors.length - rows.length + errorsLeftOut;
   return html`<h2>${texts.errors}</h2>${table({ caption: texts.errors, columns: texts.errorColumns, rows })}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;
@@ -156,7 +162,7 @@ async function* importing(visit: Visit, upload: Uint8Array): AsyncGenerator<Html
     );
     yield html`<p class="note done" role="status">${texts.done(added, changed, bad)}</p>`;
   } catch (thrown) {
-    yield problemNote(toProblem(thrown, ''));
+    yield problemNote(toProblem(thrown, ''), LABELS);
   }
   yield html`<p><a href="${base}/contacts">${texts.toContacts}</a></p>`;
 }

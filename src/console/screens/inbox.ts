@@ -2,11 +2,21 @@ import type { Cursor } from '../../domain/cursor.ts';
 import { isInSnapshot, snapshotOf } from '../../domain/ids.ts';
 import type { InboxMessage } from '../../domain/inbox.ts';
 import { html } from '../../html.ts';
+import { inboxCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames, withLink } from '../contact-names.ts';
-import { addressWith, download, noticeOf, pager, type Row, tableRows } from '../lists.ts';
-import { filterForm, holdsSearch, isSearch, keptFilter, type MessageFilter, readFilter } from '../message-filter.ts';
-import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
+import { addressWith, csvLink, download, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import {
+  filteredList,
+  filterForm,
+  holdsSearch,
+  isFilter,
+  isSearch,
+  keptFilter,
+  type MessageFilter,
+  readFilter,
+} from '../message-filter.ts';
+import { justAfter, matchingRows, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { texts } from '../texts/inbox.ts';
 import { texts as listTexts } from '../texts/lists.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
@@ -83,7 +93,7 @@ const show = async (visit: Visit): Promise<View> => {
     texts,
     action: `${base}/inbox`,
     rows,
-    isFiltered: isSearch(filter) || isUnread(filter),
+    isFiltered: isFilter(filter),
     all: rows.length === 0 ? null : listTexts.onAll(await countOf(visit, filter)),
     snapshot,
     kept: keptFilter(visit),
@@ -93,7 +103,7 @@ const show = async (visit: Visit): Promise<View> => {
     live: isLive ? { url: addressWith(visit, { part: 'rows' }), mode: 'hold' } : undefined,
   });
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filterForm(visit, texts)}${list}${pager(visit, found)}
-<p><a href="${base}/inbox.csv">${listTexts.download}</a></p>`;
+<p>${csvLink(visit, isFilter(filter))}</p>`;
   return page(texts.title, main, { current: 'inbox' });
 };
 
@@ -107,7 +117,8 @@ const act = async (visit: Visit): Promise<View> => {
   const ask = (total: number) => ({ question: texts.deleteQuestion(total), submit: texts.deleteSubmit(total) });
   return actOnRows(visit, {
     title: texts.acting,
-    back: `${base}/inbox`,
+    back: filteredList(`${base}/inbox`, visit),
+    action: `${base}/inbox`,
     current: 'inbox',
     notice: change,
     ...(change === 'delete' ? { ask } : {}),
@@ -128,8 +139,13 @@ async function countWithin(visit: Visit, filter: MessageFilter, snapshot: bigint
   return Math.max(0, (await countOf(visit, filter)) - later.length);
 }
 
-export const inboxRoutes = [
-  get('/inbox', show),
-  post('/inbox', act),
-  get('/inbox.csv', download('inbox.csv', 'inbox export')),
-];
+const whole = download('inbox.csv', 'inbox export');
+
+const csv = async (visit: Visit): Promise<View> => {
+  const filter = readFilter(visit, texts, (name) => visit.query.get(name) ?? '');
+  if (!isFilter(filter)) return whole(visit);
+  const found = matchingRows((after, rowsMax) => scanInbox(visit, filter, after, rowsMax), visit.signal);
+  return { kind: 'download', fileName: 'inbox.csv', text: inboxCsv(found) };
+};
+
+export const inboxRoutes = [get('/inbox', show), post('/inbox', act), get('/inbox.csv', csv)];

@@ -1,11 +1,11 @@
 import { accountRecord } from '../../domain/account-records.ts';
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import { asking, empty, field, hidden, refusalOf, table } from '../lists.ts';
+import { asking, empty, field, hidden, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { texts } from '../texts/access.ts';
 import { noticed, page, post, type View, type Visit } from '../visit.ts';
 import { day, time } from '../words.ts';
-import { accessPage, ownAccessRoutes } from './access.ts';
+import { ACCESS_LABELS, accessPage, ownAccessRoutes } from './access.ts';
 
 /** What programs use an account with: user_ids and tokens. Each secret is shown once. */
 interface UserIdOutput {
@@ -88,7 +88,12 @@ async function tokens(visit: Visit): Promise<Html> {
 const show = async (visit: Visit, problem: Problem | null): Promise<View> => {
   const keys = html`${await userIds(visit)}${await tokens(visit)}`;
   if (!visit.isOperator) return accessPage(visit, keys, problem);
-  return page(texts.title, html`<h1>${texts.title}</h1>${keys}`, { current: 'access' });
+  return screen(
+    texts.title,
+    'access',
+    html`<h1>${texts.title}</h1>${problemNote(problem, ACCESS_LABELS)}${keys}`,
+    problem,
+  );
 };
 
 const secretPage = ({ base }: Visit, title: string, secret: string): View =>

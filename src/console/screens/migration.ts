@@ -1,6 +1,6 @@
 import { type Html, html } from '../../html.ts';
 import { migrationReport, RULES, reportMain } from '../../operator/migration-report.ts';
-import { Problem } from '../../problem.ts';
+import type { Problem } from '../../problem.ts';
 import {
   asking,
   field,
@@ -68,7 +68,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     field({ isFilter: true, name: 'days', label: texts.days, type: 'number', value: String(report.days) }),
     field({ isFilter: true, name: 'calls', label: texts.calls, type: 'number', value: String(report.callsMin) }),
   ]);
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { username: texts.username, stage: texts.stage })}
 ${filter}<div data-live="${address}" data-mode="whole">${counts}</div>
 <p><a href="${HERE}/report?${new URLSearchParams(settingsOf(visit)).toString()}">${texts.print}</a></p>
 ${await stages(visit, report)}${differences(visit, report)}${masks(report)}${unseen(report)}${acceptances(visit, report)}`;
@@ -210,8 +210,7 @@ const setStage = async (visit: Visit): Promise<View> => {
       back: HERE,
     });
   } catch (thrown) {
-    if (thrown instanceof Problem && thrown.kind === 'not-found') return show(visit, thrown);
-    return show(visit, refusalOf(thrown));
+    return show(visit, refusalOf(thrown, 'not-found'));
   }
 };
 

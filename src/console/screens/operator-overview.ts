@@ -38,10 +38,9 @@ async function needs({ act }: Visit, connectors: readonly ConnectorOutput[]): Pr
     const { items, next } = await act.run<{ items: unknown[]; next: string | null }>('queue list', {
       query: { open: 'true', limit: String(COUNTED_MAX) },
     });
-    const count = `${grouped(items.length)}${next === null ? '' : '+'}`;
     if (items.length > 0)
       found.push(
-        html`<li class="bad">${texts.undecided(count)} <a href="/console/queue?show=open">${texts.decide}</a></li>`,
+        html`<li class="bad">${texts.undecided(items.length, next !== null)} <a href="/console/queue?show=open">${texts.decide}</a></li>`,
       );
   }
   if (isAction('unrouted list')) {

@@ -49,7 +49,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       }</form>`,
     ],
   }));
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { name: texts.name })}
 ${table({ caption: texts.title, columns: texts.columns, rows })}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100, autocomplete: 'off' })}<button class="main" name="act" value="add">${texts.submit}</button></form>`;
   return screen(texts.title, 'operators', main, problem);

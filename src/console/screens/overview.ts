@@ -1,18 +1,18 @@
 import { accountRecord } from '../../domain/account-records.ts';
 import { createConnectors } from '../../domain/connectors.ts';
-import { html } from '../../html.ts';
+import { type Html, html } from '../../html.ts';
 import { isAction } from '../acting.ts';
 import { contactNames, withLink } from '../contact-names.ts';
-import { table, tableRows } from '../lists.ts';
+import { type Row, table } from '../lists.ts';
 import { scan } from '../scan.ts';
-import { isFailed } from '../status-cell.ts';
+import { isFailed, statusCell } from '../status-cell.ts';
 import { texts } from '../texts/overview.ts';
 import { get, page, type Visit } from '../visit.ts';
-import { grouped, instantOf, localTime, messageText, time } from '../words.ts';
+import { grouped, instantOf, localTime, messageText, party, time } from '../words.ts';
 
 /** What the holder looks at first. */
 
-const LAST_RECEIVED = 5;
+const LAST_SHOWN = 5;
 const DAY_MS = 24 * 3_600_000;
 const COUNTED_MAX = 1_000;
 
@@ -68,8 +68,8 @@ async function stopped({ services, account, zone, domain }: Visit) {
 }
 const LOOKED_AT = 500;
 
-async function lastReceived(visit: Visit) {
-  const messages = await visit.domain.inbox.newest(visit.account.id, LAST_RECEIVED);
+async function lastReceived(visit: Visit): Promise<Row[]> {
+  const messages = await visit.domain.inbox.newest(visit.account.id, LAST_SHOWN);
   const names = await contactNames(
     visit,
     messages.map(({ sender }) => sender),
@@ -81,21 +81,51 @@ async function lastReceived(visit: Visit) {
   }));
 }
 
+async function lastSent(visit: Visit): Promise<Row[]> {
+  const messages = await visit.domain.outbox.newestSent(visit.account.id, LAST_SHOWN);
+  const names = await contactNames(
+    visit,
+    messages.map(({ recipient }) => recipient),
+  );
+  return messages.map(({ id, recipient, text, status, sentAt }) => ({
+    key: id.toString(),
+    cells: [
+      html`<a href="${visit.base}/messages/${id.toString()}">${party(names(recipient) ?? recipient)}</a>`,
+      messageText(text, 160),
+      statusCell(status),
+      time(sentAt, visit.zone),
+    ],
+  }));
+}
+
+/** First steps are for an account that has nothing at all. */
+async function isNew({ domain, account }: Visit): Promise<boolean> {
+  const scheduled = await domain.outbox.soonest(account.id, 1);
+  const filter = { group: undefined, q: undefined, mobile: undefined };
+  return scheduled.length === 0 && (await domain.contacts.list(account.id, filter, 1, null)).items.length === 0;
+}
+
+const lastOf = (href: string, words: typeof texts.received | typeof texts.sent, rows: readonly Row[]): Html =>
+  html`<h2>${words.title}</h2>${
+    rows.length === 0
+      ? html`<p class="quiet">${words.none}</p>`
+      : html`${table({ caption: words.title, columns: words.columns, rows })}<p><a href="${href}">${words.more}</a></p>`
+  }`;
+
 const show = async (visit: Visit) => {
   const { base, query } = visit;
   if (query.get('part') === 'counts') return { kind: 'fragment', html: await tiles(visit) } as const;
-  const rows = await lastReceived(visit);
-  if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows)}` } as const;
+  const [received, sent] = [await lastReceived(visit), await lastSent(visit)];
+  const isEmpty = received.length === 0 && sent.length === 0 && (await isNew(visit));
   const steps = Object.entries(texts.steps)
     .filter(([screen]) => screen !== 'compose' || isAction('message send'))
     .map(([screen, [name, what]]) => html`<li><a href="${base}/${screen}">${name}</a>: ${what}.</li>`);
   const main = html`<h1>${texts.title}</h1>${await stopped(visit)}
 <ul class="tiles" data-live="${base}/?part=counts" data-mode="whole">${await tiles(visit)}</ul>
 ${
-  rows.length === 0
+  isEmpty
     ? html`<h2>${texts.stepsTitle}</h2><ol>${steps}</ol>`
-    : html`<h2>${texts.last}</h2>${table({ caption: texts.last, columns: texts.columns, rows })}
-<p><a href="${base}/inbox">${texts.more}</a></p>`
+    : html`${lastOf(`${base}/inbox`, texts.received, received)}${lastOf(`${base}/sent`, texts.sent, sent)}`
 }`;
   return page(texts.title, main, { current: 'overview' });
 };

@@ -16,6 +16,8 @@ type CountsOutput = Readonly<Record<string, number | string | boolean>> & { read
 
 const KINDS: readonly string[] = RETENTION_KINDS;
 const HERE = '/console/retention';
+const DAYS = KINDS.map((kind) => [kind, texts.days(texts.kinds[kind] ?? kind)] as const);
+const LABELS = { ...Object.fromEntries(DAYS), number: texts.number, account: texts.account };
 
 /** How much is too old and still there: it shrinks while the service removes it. */
 const tooOld = (older: RetentionOutput['older']): Html =>
@@ -25,15 +27,15 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const { act, form, query } = visit;
   const { days, older } = await act.run<RetentionOutput>('retention show');
   if (query.get('part') === 'counts') return { kind: 'fragment', html: tooOld(older) };
-  const inputs = KINDS.map((kind) =>
+  const inputs = DAYS.map(([kind, label]) =>
     field({
       name: kind,
-      label: texts.days(texts.kinds[kind] ?? kind),
+      label,
       value: form.has(kind) ? form.text(kind) : String(days[kind] ?? ''),
       type: 'number',
     }),
   );
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}<p class="lead">${texts.lead}</p>
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}<p class="lead">${texts.lead}</p>
 <form method="post" action="${HERE}" class="fields">${inputs}<button class="main">${texts.preview}</button></form>
 <h2>${texts.progress}</h2><p>${texts.progressLead}</p><ul class="tiles" data-live="${HERE}?part=counts" data-mode="whole">${tooOld(older)}</ul>
 <h2>${texts.person}</h2><p>${texts.personLead}</p><form method="post" action="${HERE}/person" class="fields">
@@ -98,7 +100,7 @@ const person = async (visit: Visit): Promise<View> => {
       back: HERE,
     });
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(visit, refusalOf(thrown, 'not-found'));
   }
 };
 
@@ -110,7 +112,7 @@ async function* erasing({ act }: Visit, number: string, query: Record<string, st
     const counts = yield* reporting((progress) => act.run<CountsOutput>('person erase', { ...given, progress }));
     yield html`<p class="note done" role="status">${texts.erased(rowsOf(counts))}</p>`;
   } catch (thrown) {
-    yield problemNote(toProblem(thrown, ''));
+    yield problemNote(toProblem(thrown, ''), LABELS);
   }
   yield html`<p><a href="${HERE}">${texts.back}</a></p>`;
 }

@@ -5,13 +5,22 @@ import type { SentMessage } from '../../domain/outbox.ts';
 import { html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
 import { partsOf } from '../../sms/parts.ts';
-import { actOnRows, idBatches, selectableList } from '../bulk.ts';
+import { sentCsv } from '../../transfer/contact-csv.ts';
+import { actOnRows, idBatches, noBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contact-names.ts';
-import { addressWith, download, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
-import { filterForm, holdsSearch, isSearch, keptFilter, type MessageFilter, readFilter } from '../message-filter.ts';
-import { justAfter, readCursor, scan } from '../scan.ts';
+import { addressWith, csvLink, download, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import {
+  filteredList,
+  filterForm,
+  holdsSearch,
+  isFilter,
+  isSearch,
+  keptFilter,
+  type MessageFilter,
+  readFilter,
+} from '../message-filter.ts';
+import { justAfter, matchingRows, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { isFailed, isResting, statusCell } from '../status-cell.ts';
-import { texts as listTexts } from '../texts/lists.ts';
 import { texts } from '../texts/sent.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { messageText, party, time } from '../words.ts';
@@ -33,11 +42,14 @@ function wantedBy(filter: MessageFilter) {
 }
 
 /** Those with a new state have an index of their own, oldest change first. */
-function scanSent({ domain, account }: Visit, filter: MessageFilter, after: Cursor | undefined, rowsMax?: number) {
-  const shared = {
-    isWanted: isPlain(filter) ? undefined : wantedBy(filter),
-    ...(rowsMax === undefined ? {} : { rowsMax }),
-  };
+function scanSent(
+  { domain, account }: Visit,
+  filter: MessageFilter,
+  after: Cursor | undefined,
+  rowsMax?: number,
+  isWanted = isPlain(filter) ? undefined : wantedBy(filter),
+) {
+  const shared = { isWanted, ...(rowsMax === undefined ? {} : { rowsMax }) };
   if (filter.state === 'unseen') {
     const last = (cursor: Cursor) => ({ ...UNUSED, sentAt: 0, updatedAt: cursor.at, id: cursor.id });
     return scan<SentMessage>({
@@ -56,6 +68,22 @@ function scanSent({ domain, account }: Visit, filter: MessageFilter, after: Curs
     isBeyond: from === null ? undefined : ({ sentAt }) => sentAt < from,
     after: after ?? justAfter(filter.to),
   });
+}
+
+/** Marking is about new states. So "all" are those that match the filter and have one. */
+function scanNew(visit: Visit, filter: MessageFilter, after: Cursor | undefined, rowsMax: number) {
+  if (isPlain(filter)) return scanSent(visit, { ...filter, state: 'unseen' }, after, rowsMax);
+  const isWanted = wantedBy(filter);
+  return scanSent(visit, filter, after, rowsMax, (message) => !message.marked && isWanted(message));
+}
+
+/** How many these are: exact, as far as a search goes. `shown` is the page of the list. */
+async function countNew(visit: Visit, filter: MessageFilter, shown: Scanned<SentMessage>): Promise<bigint> {
+  const { domain, account, query } = visit;
+  if (isPlain(filter)) return domain.outbox.countUnmarked(account.id);
+  const isWhole = shown.next === null && !query.has('after');
+  const { rows } = isWhole ? shown : await scanNew(visit, filter, undefined, SEARCHED_ROWS_MAX);
+  return BigInt(rows.filter(({ marked }) => !marked).length);
 }
 
 async function rowsOf(visit: Visit, messages: readonly SentMessage[]): Promise<Row[]> {
@@ -86,7 +114,7 @@ async function rowsOf(visit: Visit, messages: readonly SentMessage[]): Promise<R
 }
 
 const show = async (visit: Visit): Promise<View> => {
-  const { query, base, services, account, domain } = visit;
+  const { query, base, services, account } = visit;
   const filter = readFilter(visit, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
   const found = await scanSent(visit, filter, readCursor(query.get('after')));
@@ -96,9 +124,8 @@ const show = async (visit: Visit): Promise<View> => {
     texts,
     action: `${base}/sent`,
     rows,
-    isFiltered: !isPlain(filter) || filter.state !== '',
-    // Marking is about new states, so "all" are those that have one.
-    all: texts.allNew(await domain.outbox.countUnmarked(account.id)),
+    isFiltered: isFilter(filter),
+    all: texts.allNew(await countNew(visit, filter, found), !isPlain(filter)),
     snapshot,
     kept: html`${keptFilter(visit)}${hidden({ key: randomBytes(16).toString('hex') })}`,
     buttons: html`<button name="act" value="mark">${texts.mark}</button>
@@ -106,17 +133,17 @@ const show = async (visit: Visit): Promise<View> => {
     live: query.has('after') ? undefined : { url: addressWith(visit, { part: 'rows' }), mode: 'replace' },
   });
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filterForm(visit, texts)}${list}${pager(visit, found)}
-<p><a href="${base}/sent.csv">${listTexts.download}</a></p>`;
+<p>${csvLink(visit, isFilter(filter))}</p>`;
   return page(texts.title, main, { current: 'sent' });
 };
-
-const ALL_UNSEEN: MessageFilter = { q: '', state: 'unseen', from: null, to: null };
 
 const act = async (visit: Visit): Promise<View> => {
   const { base, account, domain, form } = visit;
   const params = { username: account.username };
   const isResend = form.text('act') === 'resend';
-  const list = { title: texts.acting, back: `${base}/sent`, current: 'sent' };
+  const filter = readFilter(visit, texts, (name) => form.raw(name));
+  const action = `${base}/sent`;
+  const list = { title: texts.acting, back: filteredList(action, visit), action, current: 'sent' };
   if (isResend && form.text('scope') === 'all') return noticed(list.back, 'selectFirst');
   if (isResend) {
     return actOnRows(visit, {
@@ -124,7 +151,7 @@ const act = async (visit: Visit): Promise<View> => {
       notice: 'resent',
       ask: (total) => ({ question: texts.resendQuestion(total), submit: texts.resendSubmit(total) }),
       act: (ids) => resendEach(visit, ids),
-      batches: () => idBatches((after, rowsMax) => scanSent(visit, ALL_UNSEEN, after, rowsMax), 0n),
+      batches: noBatches,
     });
   }
   return actOnRows(visit, {
@@ -132,8 +159,9 @@ const act = async (visit: Visit): Promise<View> => {
     notice: 'mark',
     act: async (ids) =>
       (await visit.act.run<{ done: number }>('message change-many', { params, body: { ids, change: 'mark' } })).done,
-    batches: (snapshot) => idBatches((after, rowsMax) => scanSent(visit, ALL_UNSEEN, after, rowsMax), snapshot),
-    count: async () => Number(await domain.outbox.countUnmarked(account.id)),
+    batches: (snapshot) =>
+      idBatches((after, rowsMax) => scanNew(visit, filter, after, rowsMax), snapshot, { isSearch: !isPlain(filter) }),
+    ...(isPlain(filter) ? { count: async () => Number(await domain.outbox.countUnmarked(account.id)) } : {}),
   });
 };
 
@@ -153,8 +181,13 @@ async function resendEach(visit: Visit, ids: readonly string[]): Promise<number>
   return accepted;
 }
 
-export const sentRoutes = [
-  get('/sent', show),
-  post('/sent', act),
-  get('/sent.csv', download('sent.csv', 'message export')),
-];
+const whole = download('sent.csv', 'message export');
+
+const csv = async (visit: Visit): Promise<View> => {
+  const filter = readFilter(visit, texts, (name) => visit.query.get(name) ?? '');
+  if (!isFilter(filter)) return whole(visit);
+  const found = matchingRows((after, rowsMax) => scanSent(visit, filter, after, rowsMax), visit.signal);
+  return { kind: 'download', fileName: 'sent.csv', text: sentCsv(found) };
+};
+
+export const sentRoutes = [get('/sent', show), post('/sent', act), get('/sent.csv', csv)];

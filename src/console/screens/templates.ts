@@ -31,7 +31,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     ],
   }));
   const list = listOf(texts, rows);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, { text: texts.text })}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/templates" class="fields"><p><label for="text">${texts.text}</label>
 <textarea id="text" name="text" required maxlength="${TEMPLATE_LENGTH_MAX}">${form.raw('text')}</textarea></p><button class="main">${texts.submit}</button></form>`;
   return screen(texts.title, 'templates', main, problem);

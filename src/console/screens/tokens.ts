@@ -30,6 +30,7 @@ interface TokenOutput {
 }
 
 const HERE = '/console/tokens';
+const LABELS = { name: texts.name, username: texts.username, scope: texts.scopes };
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, zone, form } = visit;
@@ -55,7 +56,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     (scope) =>
       html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${texts.scopeWords[scope] ?? scope} <span class="quiet">${scope}</span></label>`,
   );
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100 })}
 ${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}<fieldset><legend>${texts.scopes}</legend>${choices}</fieldset><button class="main">${texts.submit}</button></form>`;
   return screen(texts.title, 'tokens', main, problem);
@@ -73,7 +74,7 @@ const add = async (visit: Visit): Promise<View> => {
       { current: 'tokens' },
     );
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(visit, refusalOf(thrown, 'not-found'));
   }
 };
 

@@ -36,9 +36,16 @@ interface RouteOutput {
 
 const ROUTES_MAX = 500;
 const HERE = '/console/unrouted';
+const LABELS = {
+  name: texts.name,
+  destination: texts.destination,
+  keyword: texts.keyword,
+  priority: texts.priority,
+  username: texts.username,
+};
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, zone } = visit;
+  const { act, zone, form } = visit;
   const { items, next } = await act.run<{ items: UnroutedOutput[]; next: string | null }>('unrouted list', {
     query: pageQuery(visit),
   });
@@ -50,7 +57,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       party(destination),
       messageText(text, 200),
       html`${connector}`,
-      html`<form method="post" action="${HERE}" class="row-form"><label for="to-${id}">${texts.assign}</label><input id="to-${id}" name="username" required maxlength="200">${hidden({ id })}
+      html`<form method="post" action="${HERE}" class="row-form"><label for="to-${id}">${texts.assign}</label><input id="to-${id}" name="username" required maxlength="200" value="${form.text('id') === id ? form.text('username') : ''}">${hidden({ id })}
 <button name="act" value="assign">${texts.assignSubmit}</button></form><form method="post" action="${HERE}">${hidden({ id })}<button name="act" value="remove" class="danger" aria-label="${texts.remove} ${id}">${texts.remove}</button></form>`,
     ],
   }));
@@ -58,7 +65,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     rows.length === 0
       ? empty(texts.empty, texts.emptyHint)
       : html`${table({ caption: texts.title, columns: texts.columns, rows })}<form method="post" action="${HERE}" class="buttons"><button name="act" value="replay">${texts.replay}</button></form>`;
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}${await routes(visit)}`;
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(visit, next)}${await routes(visit)}`;
   return screen(texts.title, 'unrouted', main, problem);
 };
 
@@ -92,7 +99,7 @@ const act = async (visit: Visit): Promise<View> => {
   try {
     return (await change(visit)) ?? (await show(visit));
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(visit, refusalOf(thrown, 'not-found'));
   }
 };
 

@@ -39,6 +39,7 @@ interface AttemptOutput {
 }
 
 const HERE = '/console/webhooks';
+const LABELS = { url: texts.url, events: texts.events, username: texts.username };
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, form } = visit;
@@ -62,7 +63,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     (event) =>
       html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${texts.eventWords[event] ?? event} <span class="quiet">${event}</span></label>`,
   );
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem)}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'url', label: texts.url, type: 'url', value: form.text('url'), isRequired: true, lengthMax: 2_000 })}
 <fieldset><legend>${texts.events}</legend>${choices}</fieldset>${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}
 <p><label class="choice"><input type="checkbox" name="full"> ${texts.full}</label></p><button class="main" name="act" value="add">${texts.submit}</button></form>`;
@@ -115,7 +116,7 @@ const act = async (visit: Visit): Promise<View> => {
       }
     }
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(visit, refusalOf(thrown, 'not-found'));
   }
 };
 

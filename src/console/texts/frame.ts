@@ -8,21 +8,38 @@ export const texts = {
   viewing: (username: string) => `You look at the account ${username} as its holder sees it. This is audited.`,
   back: 'Back to all accounts',
   help: 'Keys',
-  keys: [
-    ['?', 'this list'],
-    ['g i', 'inbox'],
-    ['g s', 'sent'],
-    ['g h', 'scheduled'],
-    ['g c', 'contacts'],
-    ['g p', 'compose'],
-    ['/', 'search'],
-    ['j k', 'next and previous row'],
-    ['x', 'select the row'],
-    ['Enter', 'open the row'],
-    ['r', 'reply'],
-    ['m', 'mark as read'],
-    ['#', 'delete'],
-  ],
+  /** Keys after a g, and the screen that each leads to. The script takes them from the page. */
+  places: {
+    holder: [
+      ['i', 'inbox'],
+      ['s', 'sent'],
+      ['h', 'scheduled'],
+      ['c', 'contacts'],
+      ['p', 'compose'],
+    ],
+    operator: [
+      ['a', 'accounts'],
+      ['q', 'queue'],
+      ['u', 'unrouted'],
+      ['c', 'connectors'],
+      ['l', 'audit'],
+    ],
+  },
+  keys: {
+    both: [
+      ['/', 'search'],
+      ['j k', 'next and previous row'],
+      ['x', 'select the row'],
+      ['Enter', 'open the row'],
+    ],
+    holder: [
+      ['r', 'reply'],
+      ['m', 'mark as read'],
+      ['#', 'delete'],
+    ],
+    operator: [],
+    help: ['?', 'this list'],
+  },
   close: 'Close',
   /** For the script, as data attributes of the body. */
   script: {

@@ -16,7 +16,7 @@ export const texts = {
   actOn: 'Act on',
   readFar: (read: number) => `The search read the newest ${grouped(read)} entries and stopped there.`,
   readOn: 'Search further back',
-  cancel: 'Cancel',
+  goBack: 'Go back',
   confirm: 'Please confirm',
   nothingSelected: 'Nothing was selected, so nothing was done.',
   someGone: (count: number) =>
@@ -32,5 +32,6 @@ export const texts = {
   progressFailed: (message: string) => `It stopped: ${message}`,
   goOn: 'Go on',
   download: 'Download as CSV',
+  downloadMatching: 'Download all that match as CSV',
   optional: '(optional)',
 } as const;

@@ -8,7 +8,10 @@ export const texts = {
   down: (name: string, reason: string) =>
     `The connector ${name} does not work: ${reason}. Messages wait and go out when it works again.`,
   paused: (name: string) => `The connector ${name} is paused. Messages for it wait.`,
-  undecided: (count: string) => `${count} messages are undecided: nobody knows whether the carrier has them.`,
+  undecided: (count: number, isAtLeast: boolean) =>
+    count === 1 && !isAtLeast
+      ? '1 message is undecided: nobody knows whether the carrier has it.'
+      : `${grouped(count)}${isAtLeast ? '+' : ''} messages are undecided: nobody knows whether the carrier has them.`,
   decide: 'Decide',
   unrouted: 'Incoming messages have no route.',
   route: 'Look at them',

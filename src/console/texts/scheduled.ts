@@ -11,7 +11,8 @@ export const texts = {
   moveTo: 'New time',
   empty: 'No message is scheduled.',
   emptyHint: 'Choose a time when you write a message, and it waits here.',
-  question: (count: number) => `Cancel ${counted(count, 'scheduled message')}? Their credits are free again.`,
+  question: (count: number) =>
+    `Cancel ${counted(count, 'scheduled message')}? ${count === 1 ? 'Its' : 'Their'} credits are free again.`,
   submit: (count: number) => `Cancel ${counted(count, 'message')}`,
   acting: 'Cancelling scheduled messages',
   moving: 'Moving scheduled messages',

@@ -17,7 +17,8 @@ export const texts = {
   from: 'From day',
   to: 'To day',
   mark: 'Mark seen',
-  allNew: (count: bigint) => `all ${grouped(count)} with a new state`,
+  allNew: (count: bigint, isFiltered: boolean) =>
+    isFiltered ? `all ${grouped(count)} that match and have a new state` : `all ${grouped(count)} with a new state`,
   resend: 'Send again',
   resendQuestion: (count: number) =>
     `Send ${counted(count, 'message')} again? Each becomes a new message and costs credits again.`,

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { act, type ConsoleClient, type Fields, signedIn } from './console-client.ts';
+
+/** What a filter leaves is what an act and a file are about. */
+
+const decoded = (text: string): string => text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
+const params = { username: 'acme' };
+
+onEveryEngine('filters of the console', (engine) => {
+  async function opened(t: {
+    after(work: () => Promise<void>): void;
+  }): Promise<{ api: OperatorApi; client: ConsoleClient }> {
+    const api = await startOperatorApi(engine);
+    t.after(() => api.stop());
+    return { api, client: await signedIn(api, params) };
+  }
+  /** Presses a button for all that match, with the fields that the page of the list has. */
+  const actOnAll = async (client: ConsoleClient, path: string, fields: Fields) => {
+    const { text } = await client.get(path);
+    const [, form = ''] = text.slice(text.indexOf('<main')).split('<form method="post" action="');
+    const action = form.slice(0, form.indexOf('"'));
+    const kept = [...form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(
+      ([, name = '', value = '']) => [name, decoded(value)] as const,
+    );
+    return client.post(action, { ...Object.fromEntries(kept), scope: 'all', ...fields });
+  };
+  const unmarked = async (api: OperatorApi) =>
+    (await act<{ items: { text: string; marked: boolean }[] }>(api, 'message list', { params })).items
+      .filter(({ marked }) => !marked)
+      .map(({ text }) => text)
+      .sort();
+  const record = (api: OperatorApi, text: string) =>
+    act(api, 'message record', { params, body: { recipient: '+27825550299', text, status: 'DELIVERED' } });
+  const fileOf = async (client: ConsoleClient, path: string): Promise<string[]> => {
+    const { text } = await client.get(path);
+    const [, link = ''] = /href="([^"]+\.csv[^"]*)"/.exec(text) ?? [];
+    const file = await client.get(decoded(link));
+    assert.match(file.headers.get('content-type') ?? '', /^text\/csv/);
+    return file.text.trim().split('\r\n').slice(1);
+  };
+
+  test('marking all sent messages that match a search marked every message with a new state', async (t) => {
+    const { api, client } = await opened(t);
+    for (const text of ['Hello one', 'Hello two', 'Other']) await record(api, text);
+    const path = '/console/sent?q=Hello';
+    assert.match((await client.get(path)).text, /all 2 that match and have a new state/);
+    const before = await unmarked(api);
+    const done = await actOnAll(client, path, { act: 'mark' });
+    assert.equal(done.location, '/console/sent?q=Hello&notice=mark&count=2');
+    assert.deepEqual(
+      await unmarked(api),
+      before.filter((text) => !text.startsWith('Hello')),
+    );
+  });
+
+  test('marking all sent messages in a state or a range of days marked the others too', async (t) => {
+    const { api, client } = await opened(t);
+    const all = await unmarked(api);
+    const failed = await actOnAll(client, '/console/sent?state=failed', { act: 'mark' });
+    assert.equal(failed.location, '/console/sent?state=failed&notice=mark&count=1');
+    assert.equal((await unmarked(api)).length, all.length - 1);
+    const days = await actOnAll(client, '/console/sent?from=2026-10-05&to=2026-10-05', { act: 'mark' });
+    assert.match(days.location ?? '', /from=2026-10-05&to=2026-10-05&notice=mark&count=1$/);
+    assert.deepEqual(await unmarked(api), ['Your order 2 is ready.']);
+    const unseen = await actOnAll(client, '/console/sent?state=unseen', { act: 'mark' });
+    assert.equal(unseen.location, '/console/sent?state=unseen&notice=mark&count=1');
+    assert.deepEqual(await unmarked(api), []);
+  });
+
+  test('all received messages that match are those of the state, the days and the search together', async (t) => {
+    const { api, client } = await opened(t);
+    const texts = async () =>
+      (await act<{ items: { id: string; read: boolean }[] }>(api, 'inbox list', { params })).items
+        .filter(({ read }) => !read)
+        .map(({ id }) => id)
+        .sort();
+    assert.deepEqual(await texts(), ['1003', '1004', '1005', '9007199254740993']);
+    const path = '/console/inbox?q=no+sender&state=unread&from=2026-10-02&to=2026-10-03';
+    assert.match((await client.get(path)).text, /all 1 that match/);
+    const done = await actOnAll(client, path, { act: 'read' });
+    assert.match(done.location ?? '', /^\/console\/inbox\?q=no\+sender&state=unread&from=.*&notice=read&count=1$/);
+    assert.deepEqual(await texts(), ['1003', '1005', '9007199254740993']);
+    const days = '/console/inbox?from=2026-10-01&to=2026-10-01';
+    const asked = await actOnAll(client, days, { act: 'delete' });
+    assert.match(asked.text, /Delete 2 received messages\?/);
+    assert.ok(decoded(asked.text).includes(`href="${days}"`), 'the way back has lost the filter');
+    const removed = await actOnAll(client, days, { act: 'delete', confirmed: 'yes' });
+    assert.match(removed.location ?? '', /notice=delete&count=2$/);
+    const { items } = await act<{ items: unknown[] }>(api, 'inbox list', { params });
+    assert.equal(items.length, 4);
+  });
+
+  test('lists without a filter or without a choice of all act on no more than they offer', async (t) => {
+    const { api, client } = await opened(t);
+    const scheduled = await client.get('/console/scheduled');
+    assert.doesNotMatch(scheduled.text, /role="search"/);
+    assert.match(scheduled.text, /all 2 that match/);
+    assert.match(
+      (await actOnAll(client, '/console/scheduled', { act: 'delete' })).text,
+      /Cancel 2 scheduled messages\?/,
+    );
+    const contacts = await client.get('/console/contacts?q=Anna');
+    assert.doesNotMatch(contacts.text, /name="scope"/);
+    const nothing = await actOnAll(client, '/console/contacts?q=Anna', { act: 'delete', confirmed: 'yes' });
+    assert.equal(nothing.location, '/console/contacts?q=Anna&notice=nothing');
+    const { items } = await act<{ items: unknown[] }>(api, 'contact list', { params });
+    assert.equal(items.length, 6);
+  });
+
+  test('the filter was lost after an act on selected rows', async (t) => {
+    const { client } = await opened(t);
+    const sent = await client.post('/console/sent', { act: 'mark', scope: 'selected', id: '2002', q: 'order' });
+    assert.equal(sent.location, '/console/sent?q=order&notice=mark&count=1');
+    const list = await client.get(sent.location as string);
+    assert.match(list.text, /name="q" type="search" value="order"/);
+    const moved = await client.post('/console/contacts/selected', {
+      act: 'move',
+      moveTo: '2',
+      id: '101',
+      q: 'a',
+      group: '1',
+    });
+    assert.equal(moved.location, '/console/contacts?q=a&group=1&notice=moved&count=1');
+  });
+
+  test('the file of a filtered list had every row of the account', async (t) => {
+    const { api, client } = await opened(t);
+    await act(api, 'credits add', { params, body: { amount: '7', reason: 'invoice' } });
+    for (const [path, whole, part, row] of [
+      ['sent', 4, 'q=order&state=failed', /UNDELIVERABLE/],
+      ['sent', 4, 'state=unseen&q=order+2', /order-2/],
+      ['inbox', 6, 'q=market', /Is the market open today/],
+      ['inbox', 6, 'state=unread&from=2026-10-02&to=2026-10-02', /31000,no/],
+      ['contacts', 6, 'q=pat&group=2', /^Dev,Patel/],
+    ] as const) {
+      assert.equal((await fileOf(client, `/console/${path}`)).length, whole, path);
+      const rows = await fileOf(client, `/console/${path}?${part}`);
+      assert.equal(rows.length, 1, `${path}?${part}: ${rows}`);
+      assert.match(rows[0] ?? '', row);
+      assert.match((await client.get(`/console/${path}?${part}`)).text, /Download all that match as CSV/);
+    }
+    const movements = await fileOf(client, '/console/credits?kind=grant');
+    assert.ok(movements.length > 0 && movements.every((line) => line.includes(',grant,')), movements.join('\n'));
+  });
+
+  test('the file of a page that is not the first one begins with the first row', async (t) => {
+    const { api, client } = await opened(t);
+    for (let number = 0; number < 60; number += 1) await record(api, `Hello ${number}`);
+    const [, next = ''] = /rel="next" href="([^"]+)"/.exec((await client.get('/console/sent?q=hello')).text) ?? [];
+    assert.match((await client.get(decoded(next))).text, /all 60 that match and have a new state/);
+    assert.equal((await fileOf(client, decoded(next))).length, 60);
+  });
+
+  test('an address with an id that can be none was refused with a regular expression', async (t) => {
+    const { client } = await opened(t);
+    for (const path of [
+      'contacts/abc',
+      'contacts?group=abc',
+      'contacts?group=99999999999999999999',
+      'contacts.csv?group=abc',
+      'groups/abc',
+      'messages/abc',
+    ]) {
+      const { status, text } = await client.get(`/console/${path}`);
+      assert.equal(status, 404, path);
+      assert.doesNotMatch(text, /\^\(|expected|Invalid/, path);
+    }
+    assert.equal((await client.post('/console/contacts/abc', { mobile: '+27825550201' })).status, 404);
+  });
+});
