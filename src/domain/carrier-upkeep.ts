@@ -40,6 +40,7 @@ export type CarrierUpkeep = ReturnType<typeof createCarrierUpkeep>;
 
 export function createCarrierUpkeep(database: Database, incoming: Incoming, settings: UpkeepSettings) {
   const { now, receiptWaitMs, receiptsHeldMax = RECEIPTS_HELD_MAX } = settings;
+  const sweepPassed = createSweep(database);
 
   /** Receipts and answers that were written at the same moment do not always see each other. */
   async function matchHeld(): Promise<number> {
@@ -90,21 +91,10 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     }
   }
 
-  let sweptTo = '';
-  /** Goes over all older attempts again and again, a batch in each run: 4 million in a day. */
-  async function sweepPassed(lookedTo: string): Promise<void> {
-    const range = { after: sweptTo, to: lookedTo, limit: BATCH };
-    const last = (await database.first(sql.passedTo, range))?.last ?? null;
-    if (last !== null) await database.run(sql.removePassed, { after: sweptTo, to: last });
-    sweptTo = last ?? '';
-  }
-
   return {
     /** Undefined where another process has done it just now. */
     async run(isStopping: () => boolean = () => false): Promise<UpkeepCounts | undefined> {
-      const at = now();
-      const times = { now: at, due: at - UPKEEP_EVERY_MS + 1, farAhead: at + CLOCKS_APART_MS };
-      const taken = await database.first(sql.takeWatch, times);
+      const taken = await database.first(sql.takeWatch, timesOf(now()));
       if (!taken || isStopping()) return undefined;
       const held = await matchHeld();
       await database.run(sql.dropHeld, { before: now() - RECEIPT_HELD_MS });
@@ -115,6 +105,18 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
       await sweepPassed(taken.looked_to);
       return { held, silent, incomplete };
     },
+  };
+}
+
+const timesOf = (now: number) => ({ now, due: now - UPKEEP_EVERY_MS + 1, farAhead: now + CLOCKS_APART_MS });
+
+/** Goes over all older attempts again and again, a batch in each run: 4 million in a day. */
+function createSweep(database: Database): (lookedTo: string) => Promise<void> {
+  let after = '';
+  return async (lookedTo) => {
+    const last = (await database.first(sql.passedTo, { after, to: lookedTo, limit: BATCH }))?.last ?? null;
+    if (last !== null) await database.run(sql.removePassed, { after, to: last });
+    after = last ?? '';
   };
 }
 
