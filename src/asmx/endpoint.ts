@@ -4,6 +4,7 @@ import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import type { Contract } from '../contract/types.ts';
 import { type Handler, isWhole, type Reply, type Request } from '../exchange.ts';
 import { type Problem, type ProblemKind, toProblem } from '../problem.ts';
+import { utf8Bytes } from '../utf8.ts';
 import { createPages, type PageSettings, type Pages } from './pages/pages.ts';
 import {
   type Call,
@@ -169,7 +170,7 @@ class RequestHandling {
       this.#outcome = { protocol, group, operation, call };
       const { value, account } = await this.#settings.operations(call, request);
       this.#settings.readingSucceeded?.(request.client, body.length);
-      const reply = this.#withReports(message, message.encode(call, value), call, account);
+      const reply = this.#withReports(message, inBytes(message.encode(call, value)), call, account);
       if (!isWhole(reply.body)) this.#settings.admitPieces?.(reply.owner);
       this.#settings.responseCache?.store(request, body, { protocol, group, operation, account, reply });
       return this.#observed(reply, 'ok', { protocol, group, operation, account, call });
@@ -217,6 +218,10 @@ class RequestHandling {
     return reply;
   }
 }
+
+/** Encoded once, for the cache and for the socket. */
+const inBytes = (reply: Reply): Reply =>
+  typeof reply.body === 'string' ? { ...reply, body: utf8Bytes(reply.body) } : reply;
 
 async function* reporting(
   pieces: AsyncIterable<string | Uint8Array>,

@@ -100,28 +100,24 @@ export class ResponseCache {
    */
   store(request: Request, body: Uint8Array, response: CachedResponse): void {
     const { reply, group, operation, account } = response;
-    if (typeof reply.body !== 'string' || reply.body.length > RESPONSE_BYTES_MAX) return;
+    if (!(reply.body instanceof Uint8Array) || reply.body.length > RESPONSE_BYTES_MAX) return;
     if (body.length > KEY_LENGTH_MAX) return; // not even while the database is asked
     if (!this.#cacheable.get(group)?.has(operation) || this.#settings.bytesMax === 0) return;
     const unchanged = this.#isUnchanged(account, false);
     if (unchanged instanceof Promise) {
       unchanged.then(
-        (answer) => answer && this.#store(request, body, response, reply.body as string),
+        (answer) => answer && this.#store(request, body, response, reply.body as Uint8Array),
         () => {}, // nobody waits for it
       );
     } else if (unchanged) this.#store(request, body, response, reply.body);
   }
 
-  #store(request: Request, body: Uint8Array, response: CachedResponse, text: string): void {
+  #store(request: Request, body: Uint8Array, response: CachedResponse, bytes: Uint8Array): void {
     const { reply, operation } = response;
     const key = keyOf(request, body);
-    const length = Buffer.byteLength(text);
-    if (key.length > KEY_LENGTH_MAX || length > RESPONSE_BYTES_MAX) return;
-    // A buffer of its own: a slice of the shared pool would keep the whole pool in memory.
-    const bytes = Buffer.allocUnsafeSlow(length);
-    bytes.write(text);
-    const copy = { ...response, operation: detached(operation), reply: { ...reply, body: bytes } };
-    this.#add(detached(key), copy, key.length + length + ENTRY_BYTES);
+    if (key.length > KEY_LENGTH_MAX) return;
+    const copy = { ...response, operation: detached(operation), reply: { ...reply, body: ownBytes(bytes) } };
+    this.#add(detached(key), copy, key.length + bytes.length + ENTRY_BYTES);
     this.#addHint(operationHint(request));
   }
 
@@ -166,6 +162,14 @@ export class ResponseCache {
     if (this.#hints.size >= HINTS_MAX) this.#hints.clear();
     this.#hints.add(detached(hint));
   }
+}
+
+/** A slice of the shared pool would keep the whole pool in memory. */
+function ownBytes(bytes: Uint8Array): Uint8Array {
+  if (bytes.buffer.byteLength === bytes.length) return bytes;
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  own.set(bytes);
+  return own;
 }
 
 /** Operations without a dateTime: a time without a date means another day tomorrow. */

@@ -8,6 +8,7 @@ import type { Services } from '../operator/action.ts';
 import { domainOf } from '../operator/domain.ts';
 import { STATUS } from '../operator/problem-json.ts';
 import { Problem, toProblem } from '../problem.ts';
+import { utf8Bytes } from '../utf8.ts';
 import { createActing } from './acting.ts';
 import { NO_FORM, readForm } from './form.ts';
 import { assets, frameAround, framed, protection, type Viewer } from './frame.ts';
@@ -195,7 +196,7 @@ function responseOf(view: View, viewer: Viewer | null, request: Request): Respon
     case 'redirect':
       return new Response(null, { status: 303, headers: { ...headers, Location: view.to } });
     case 'fragment': {
-      const body = view.html.html;
+      const body = utf8Bytes(view.html.html);
       const etag = `"${hash('sha256', body).slice(0, 32)}"`;
       const fields = { ...headers, ETag: etag, 'Content-Type': 'text/html; charset=utf-8' };
       if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers: fields });
@@ -217,7 +218,7 @@ function responseOf(view: View, viewer: Viewer | null, request: Request): Respon
       headers['Content-Type'] = 'text/html; charset=utf-8';
       if (view.cacheControl) headers['Cache-Control'] = view.cacheControl;
       const body = framed({ title: view.title, main: view.main, viewer, current: view.current ?? '' });
-      return new Response(isHead ? null : body, { status: view.status ?? 200, headers });
+      return new Response(isHead ? null : utf8Bytes(body), { status: view.status ?? 200, headers });
     }
   }
 }

@@ -25,7 +25,7 @@ const responseOf = (bytes: number, account: unknown = 1): CachedResponse => ({
   group: 'inbox',
   operation: 'Unread',
   account,
-  reply: { status: 200, headers: { 'Content-Type': 'text/xml' }, body: 'x'.repeat(bytes) },
+  reply: { status: 200, headers: { 'Content-Type': 'text/xml' }, body: Buffer.from('x'.repeat(bytes)) },
 });
 const cacheOf = (bytesMax: number, isUnchanged = (_account: unknown) => true) =>
   new ResponseCache({ contract, bytesMax, isUnchanged });

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { exclusiveTurn } from '../../event-loop.ts';
 import { isWhole, type Reply } from '../../exchange.ts';
+import { utf8Bytes } from '../../utf8.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Pieces, ResponseCollector } from './response-collector.ts';
 
@@ -54,7 +55,7 @@ export class ResponseWriter {
     // As latin1 text the body goes out in one write with the head. Encoding it as UTF-8 in the
     // socket would cost several times as much.
     const bytes =
-      typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+      typeof body === 'string' ? utf8Bytes(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     const content = request.method === 'HEAD' ? '' : bytes.toString('latin1');
     this.#settings.onBytesSent(content.length);
     this.#socket.write(
