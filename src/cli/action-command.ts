@@ -143,7 +143,7 @@ const camel = (name: string): string => flagName(name).replace(/-(\w)/g, (_, let
 function inputValue({ kind, where, isNullable, name }: CommandField, given: unknown): unknown {
   if (kind === 'flag') return where === 'query' ? String(given === true) : given === true;
   const text = String(given);
-  if (isNullable && (text === '' || (kind === 'integer' && text === 'null'))) return null;
+  if (isNullable && (text === '' || text === 'null')) return null;
   if (kind === 'integer' && where !== 'query') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
   if (kind === 'list') {
     return text

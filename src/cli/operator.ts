@@ -8,8 +8,7 @@ import { completionCommand } from './completion.ts';
 import { migrateCommands } from './migrate.ts';
 import { servicesOf } from './operator-services.ts';
 import { print } from './output.ts';
-import { databaseOption, settingOption } from './program.ts';
-import { withSession } from './session.ts';
+import { databaseOption, settingOption, withSession } from './session.ts';
 
 /**
  * The commands of the operator: every action, under its noun. They are loaded only where one of

@@ -1,9 +1,9 @@
 import { access, constants, stat } from 'node:fs/promises';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { flagOf, settings } from '../config/settings.ts';
 import { Problem } from '../problem.ts';
 import { print } from './output.ts';
-import { withSession } from './session.ts';
+import { databaseOption, settingOption, withSession } from './session.ts';
 
 /**
  * The commands, their arguments and their options. What a command does is loaded when it is run:
@@ -77,7 +77,6 @@ const SOURCES = `
 Flags win over environment variables, these over the file columba.conf of the current folder (or the one that
 COLUMBA_CONFIG names), and this over the defaults.`;
 
-export const databaseOption = () => new Option('--database <VALUE>', 'another database than COLUMBA_DATABASE names');
 const withDatabase = (command: Command): Command => command.addOption(databaseOption());
 
 /** Without "[options]", which every command has. */
@@ -87,12 +86,6 @@ const termOf = (command: Command): string =>
     ...(command.commands.length > 0 ? ['COMMAND'] : []),
     ...command.registeredArguments.map((each) => each.name()),
   ].join(' ');
-
-export function settingOption(name: string): Option {
-  const { variable, fallback, meaning } = settings[name as keyof typeof settings];
-  const text = `${meaning} ${variable}${fallback && `, default ${fallback}`}`;
-  return new Option(`--${flagOf(name)} <VALUE>`, text);
-}
 
 function settingsTable(): string {
   const rows = Object.entries(settings).map(

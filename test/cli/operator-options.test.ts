@@ -40,4 +40,29 @@ describe('options of operator commands', () => {
     const known = JSON.parse((await show('+27825550201')).stdout);
     assert.equal(known.accounts[0].contacts[0].mobile, '0825550201');
   });
+
+  test('null on the command line was stored as the text null', async () => {
+    const database = ['--database', freshDatabase()];
+    const fields = ['--company', 'X', '--email', 'a@b.example', '--region', 'ZA', '--stop-words', 'STOP'];
+    const more = ['--time-zone', 'Africa/Johannesburg', '--quiet-hours', '22:00-06:00', '--low-credits', '5'];
+    const networks = ['--allowed-networks', '10.0.0.0/8'];
+    await columba(['account', 'add', 'acme', ...fields, ...more, ...networks, ...database]);
+    const given = [...fields, ...more, ...networks].filter((word) => word.startsWith('--'));
+    const cleared = [...given, '--connector'].flatMap((flag) => [flag, 'null']);
+    const changed = await columba(['account', 'change', 'acme', ...cleared, ...database]);
+    assert.deepEqual([changed.code, changed.stderr], [0, '']);
+    const account = JSON.parse((await columba(['account', 'show', 'acme', '--json', ...database])).stdout);
+    for (const name of ['company', 'email', 'region', 'timeZone', 'quietHours', 'lowCredits', 'connector']) {
+      assert.equal(account[name], null, name);
+    }
+    assert.deepEqual([account.stopWords, account.allowedNetworks], [[], []]);
+  });
+
+  test('a wrong --time-zone of an account was told of as a setting', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', ...database]);
+    const { code, stderr } = await columba(['account', 'change', 'acme', '--time-zone', 'Mars/Base', ...database]);
+    const sentence = 'columba: --time-zone: expected a time zone such as Africa/Johannesburg\n';
+    assert.deepEqual([code, stderr], [1, sentence]);
+  });
 });

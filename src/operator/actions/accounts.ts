@@ -61,7 +61,7 @@ const settable = {
   tag: integer(-(2 ** 31), 2 ** 31 - 1)
     .optional()
     .describe("A number for the operator's own use."),
-  allowedNetworks: allowedNetworks.optional(),
+  allowedNetworks: allowedNetworks.nullable().optional(),
   timeZone: z
     .string()
     .max(64)
@@ -81,7 +81,7 @@ const settable = {
     .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
   lowCredits: amount.nullable().optional().describe('Below so many free credits, the event credits.low tells it.'),
   connector: text(64, 'The connector that carries its messages; null for the default one.'),
-  stopWords: stopWords.optional(),
+  stopWords: stopWords.nullable().optional(),
 };
 
 const accountOutput = z.strictObject({
