@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { Command } from 'commander';
+import { readConnectorFile } from '../gateway/connector-file.ts';
 import type { Actor } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { accountCommands, findCommand } from './account.ts';
@@ -66,7 +67,10 @@ export function operatorCommands(dependencies: CommandDependencies, find?: Comma
 export function addOperatorCommands(program: Command): Command {
   const dependencies: CommandDependencies = {
     withServices: (command, options, work) =>
-      withSession(command, options, ({ services, config }) => work(servicesOf(services, config, Date.now))),
+      withSession(command, options, ({ services, config }) => {
+        const connectorsOfFile = () => readConnectorFile(config.connectors).map(({ name }) => name);
+        return work({ ...servicesOf(services, config, Date.now), connectorsOfFile });
+      }),
     print,
     actor: commandActor(),
   };

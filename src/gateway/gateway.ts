@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { createClaiming } from '../domain/claiming.ts';
-import { type ConnectorRecord, type Connectors, createConnectors, type NewConnector } from '../domain/connectors.ts';
+import {
+  BUILTIN_NAME,
+  type ConnectorRecord,
+  type Connectors,
+  createConnectors,
+  type NewConnector,
+} from '../domain/connectors.ts';
 import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
 import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
@@ -62,7 +68,7 @@ const GATEWAY_SETTINGS: GatewaySettings = {
 };
 
 const BUILTIN: NewConnector = {
-  name: 'loopback',
+  name: BUILTIN_NAME,
   kind: 'loopback',
   config: { receiptAfterMs: 1_000 },
   isDefault: true,
@@ -98,7 +104,12 @@ export function createGateway(parts: GatewayParts): Gateway {
   /** As the table has it now. */
   async function follow(): Promise<void> {
     await prepare();
-    const records = await connectors.list();
+    let records = await connectors.list();
+    if (records.length === 0) {
+      // The last one was removed while we run: a restart would do the same.
+      await connectors.prepare(ofFile, BUILTIN);
+      records = await connectors.list();
+    }
     if (!isTold && records.every(({ origin }) => origin === 'builtin')) parts.builtinUsed?.();
     isTold = true;
     const names = new Set(records.map(({ name }) => name));

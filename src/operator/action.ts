@@ -55,6 +55,8 @@ export interface Services {
   readonly changed: () => void;
   /** Is told how far long work has come. What it tells may still be rolled back. */
   readonly progress?: Progress;
+  /** Names of the connectors of the file, for a command that runs before the service has started. */
+  readonly connectorsOfFile: () => readonly string[];
   readonly version: string;
   readonly engine: 'sqlite' | 'postgres';
   /** The public URL of the web listener, without a slash at its end. */

@@ -137,4 +137,19 @@ onEveryEngine('actions of connectors', (engine) => {
     assert.ok(pointers(problem).includes('#/config/receiptAfterMs'));
     assert.doesNotMatch(JSON.stringify(problem), /hidden/);
   });
+
+  test('an account could name a connector that does not exist', async (t) => {
+    const { run, refusal } = await openActions(engine, t);
+    const pointer = '#/connector';
+    const only = (names: string) => [{ pointer, detail: `there is no such connector. Expected one of ${names}` }];
+    const body = { username: 'acme', connector: 'nope' };
+    assert.deepEqual((await refusal('account add', { body })).details.errors, only('loopback'));
+    await run('account add', { body: { ...body, connector: 'loopback' } });
+    await run('connector put', { params: { name: 'way' }, body: { kind: 'loopback', isDefault: true } });
+    const params = { username: 'acme' };
+    const change = (connector: string) => ({ params, body: { connector } });
+    assert.deepEqual((await refusal('account change', change('nope'))).details.errors, only('way'));
+    await run('account change', change('way'));
+    await run('account change', { params, body: { connector: null } });
+  });
 });
