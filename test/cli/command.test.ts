@@ -118,6 +118,23 @@ describe('columba check, help and version', () => {
     assert.equal(told.at(-2), 'The settings are right and the database can be used.');
   });
 
+  test('check said that all is right although a connector is dead and messages wait', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', '--credits', '5', ...database]);
+    const config = JSON.stringify({ host: '127.0.0.1', port: 9 });
+    const put = await columba(['connector', 'put', 'dead', '--kind', 'kannel-box', '--config', config, ...database]);
+    assert.equal(put.stderr, '');
+    await columba(['message', 'send', 'acme', '+27825550201', '--text', 'Hi', ...database]);
+    const { code, stdout, stderr } = await columba(['check', ...database]);
+    assert.equal(code, 1);
+    assert.ok(!stdout.includes('The settings are right'), stdout);
+    const sentences = [
+      'The database can be used. The connector dead cannot be used as it is.',
+      '1 message waits, and no connector is the default. Make one the default.',
+    ];
+    assert.equal(stderr.trimEnd().split('\n').at(-1), `columba: ${sentences.join(' ')}`);
+  });
+
   test('help names every command, and its settings apart, each with its variable and its default', async () => {
     const { stdout: help } = await columba([]);
     assert.deepEqual(await columba(['--help']), { code: 0, stdout: help, stderr: '' });
