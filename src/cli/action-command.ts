@@ -12,7 +12,7 @@ import {
 import type { RawInput } from '../operator/input.ts';
 import { type Performed, perform } from '../operator/perform.ts';
 import { Problem } from '../problem.ts';
-import { printList, printOutput, printStream } from './action-output.ts';
+import { printList, printOutput, printStream, refusalOf } from './action-output.ts';
 import { readSecret } from './secret-input.ts';
 
 /** An action as a command: arguments and options in, a table or JSON out. */
@@ -78,8 +78,10 @@ async function run({ action, services, raw, actor, options, print }: Run, shape:
     return;
   }
   const { output, stream } = await read();
-  if (stream) await printStream(stream);
-  else printOutput(action, output, raw, { asJson, print });
+  if (stream) return printStream(stream);
+  const refusal = refusalOf(action, output);
+  if (refusal === null || asJson) printOutput(action, output, raw, { asJson, print });
+  if (refusal !== null) throw new Problem('bad-argument', refusal);
 }
 
 /** Names fields as the command does: --priority in place of #/priority. */

@@ -82,6 +82,11 @@ export interface CommandView<Input, Output> {
   readonly secrets?: readonly string[];
   /** What the command says to people; the default is a table. */
   readonly say?: (output: Output, input: Input) => string;
+  /**
+   * Why nothing was done although the API has an answer; null where something was. The command
+   * says it on standard error and ends with 1.
+   */
+  readonly refusal?: (output: Output) => string | null;
   /** Fields of a list's items that are columns of its table; the default is every field. */
   readonly columns?: readonly string[];
   readonly row?: (item: never) => readonly string[];

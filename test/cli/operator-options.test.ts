@@ -65,4 +65,20 @@ describe('options of operator commands', () => {
     const sentence = 'columba: --time-zone: expected a time zone such as Africa/Johannesburg\n';
     assert.deepEqual([code, stderr], [1, sentence]);
   });
+
+  test('message send ended with 0 although every recipient was refused', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', '--region', 'ZA', '--credits', '5', ...database]);
+    const send = (to: string, ...flags: string[]) =>
+      columba(['message', 'send', 'acme', to, '--text', 'Hi', ...flags, ...database]);
+    const stderr = [
+      'columba: No recipient can get the message.',
+      'recipient 1: this is not a phone number that can exist',
+      'recipient 2: a spreadsheet has written this number with an exponent, and digits are lost',
+    ];
+    assert.deepEqual(await send('12,2.78E+10'), { code: 1, stdout: '', stderr: `${stderr.join('\n')}\n` });
+    const asJson = await send('12', '--json');
+    assert.deepEqual([asJson.code, JSON.parse(asJson.stdout).accepted], [1, []]);
+    assert.equal((await send('12,0825550201')).code, 0, 'the others go');
+  });
 });

@@ -100,6 +100,8 @@ function readMessages(body: z.output<typeof sendBody>): NewMessages {
   return { recipients: given, sender, reference, sendAt, notAfter };
 }
 
+const refusedLine = ({ index, detail }: Acceptance['refused'][number]): string => `recipient ${index + 1}: ${detail}`;
+
 const send = accountAction({
   name: 'message send',
   scope: 'messages:send',
@@ -126,11 +128,13 @@ const send = accountAction({
   target: ({ params }, { accepted }) => `${params.username}/${accepted[0]?.id ?? '-'}+${accepted.length}`,
   command: {
     arguments: ['recipients'],
+    refusal: ({ accepted, refused }) =>
+      accepted.length > 0 ? null : ['No recipient can get the message.', ...refused.map(refusedLine)].join('\n'),
     say: ({ accepted, refused, parts, creditsMissing }, { query }) =>
       [
         `${query.dry_run ? 'Would be accepted' : 'Accepted'}: ${accepted.length}. Parts: ${parts}. Refused: ${refused.length}.`,
         ...accepted.filter(({ id }) => id !== null).map(({ id, recipient }) => `  ${id}  ${recipient}`),
-        ...refused.map(({ index, detail }) => `  recipient ${index + 1}: ${detail}`),
+        ...refused.map((each) => `  ${refusedLine(each)}`),
         ...(creditsMissing > 0n ? [`  ${creditsMissing} credits are missing`] : []),
       ].join('\n'),
   },
