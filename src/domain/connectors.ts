@@ -97,16 +97,6 @@ export function createConnectors(database: Database, now: () => number) {
       await database.run(sql.remove, { name });
     },
 
-    /** Refuses a name that no connector has. Those of the file may not be in the table yet. */
-    async requireName(name: string, ofFile: () => readonly string[]): Promise<void> {
-      const stored = (await list()).map((each) => each.name);
-      if (stored.includes(name)) return;
-      const names = [...new Set([...stored, ...ofFile()])];
-      const known = names.length > 0 ? names : [BUILTIN_NAME];
-      if (known.includes(name)) return;
-      throw badField('connector', `there is no such connector. Expected one of ${known.sort().join(', ')}`);
-    },
-
     async setPaused(name: string, isPaused: boolean): Promise<ConnectorRecord> {
       await this.show(name);
       await database.run(sql.setPaused, { name, pausedAt: isPaused ? now() : null });
@@ -133,6 +123,20 @@ export function createConnectors(database: Database, now: () => number) {
 
     ...createConnectorState(database, now),
   };
+}
+
+/** Refuses a name that no connector has. Those of the file may not be in the table yet. */
+export async function requireConnector(
+  database: Database,
+  name: string,
+  ofFile: () => readonly string[],
+): Promise<void> {
+  const stored = (await database.all(sql.all, {})).map((row) => row.name);
+  if (stored.includes(name)) return;
+  const names = [...new Set([...stored, ...ofFile()])];
+  const known = names.length > 0 ? names : [BUILTIN_NAME];
+  if (known.includes(name)) return;
+  throw badField('connector', `there is no such connector. Expected one of ${known.sort().join(', ')}`);
 }
 
 /** Accounts that name no connector would wait for ever. */

@@ -94,20 +94,15 @@ export function createGateway(parts: GatewayParts): Gateway {
   let isPrepared = false;
   let isTold = false;
 
-  /** Where the database does not answer at the start, it is tried again. */
-  async function prepare(): Promise<void> {
-    if (isPrepared) return;
-    await connectors.prepare(ofFile, BUILTIN);
-    isPrepared = true;
-  }
-
-  /** As the table has it now. */
+  /**
+   * As the table has it now. It is prepared at the start, or as soon as the database answers. It is
+   * so again where the last connector was removed.
+   */
   async function follow(): Promise<void> {
-    await prepare();
-    let records = await connectors.list();
+    let records = isPrepared ? await connectors.list() : [];
     if (records.length === 0) {
-      // The last one was removed while we run: a restart would do the same.
       await connectors.prepare(ofFile, BUILTIN);
+      isPrepared = true;
       records = await connectors.list();
     }
     if (!isTold && records.every(({ origin }) => origin === 'builtin')) parts.builtinUsed?.();

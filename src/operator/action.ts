@@ -55,7 +55,7 @@ export interface Services {
   readonly changed: () => void;
   /** Is told how far long work has come. What it tells may still be rolled back. */
   readonly progress?: Progress;
-  /** Names of the connectors of the file, for a command that runs before the service has started. */
+  /** Names of the connectors of the file, for a command before the first start of the service. */
   readonly connectorsOfFile: () => readonly string[];
   readonly version: string;
   readonly engine: 'sqlite' | 'postgres';

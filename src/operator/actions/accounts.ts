@@ -10,7 +10,7 @@ import {
   unsurePolicies,
 } from '../../domain/account-records.ts';
 import { isRegion } from '../../domain/accounts.ts';
-import { createConnectors } from '../../domain/connectors.ts';
+import { requireConnector } from '../../domain/connectors.ts';
 import { hashPassword } from '../../domain/credentials.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/quiet-hours.ts';
 import { isStopWord } from '../../domain/stop-words.ts';
@@ -215,7 +215,7 @@ const add = action({
   run: async (services, { body }) => {
     const { database, now } = services;
     const { password, credits: begin = 0n, username: name, ...settings } = body;
-    await requireConnector(services, settings.connector);
+    await checkConnector(services, settings.connector);
     const passwordHash = password === undefined ? null : await hashPassword(password);
     const given = { ...onlyGiven(settings), username: name, passwordHash, credits: begin };
     return { username: name, ...(await addRecord(database, given, now())) };
@@ -223,11 +223,11 @@ const add = action({
 });
 
 /** Messages of an account whose connector is misspelt would wait for ever. */
-async function requireConnector(
-  { database, now, connectorsOfFile }: Services,
+async function checkConnector(
+  { database, connectorsOfFile }: Services,
   name: string | null | undefined,
 ): Promise<void> {
-  if (typeof name === 'string') await createConnectors(database, now).requireName(name, connectorsOfFile);
+  if (typeof name === 'string') await requireConnector(database, name, connectorsOfFile);
 }
 
 /** Without fields that were not given. */
@@ -268,7 +268,7 @@ const change = accountAction({
   command: { say: ({ username: name }) => `Changed ${name}.` },
   run: async (services, { body }) => {
     const { database, account } = services;
-    await requireConnector(services, body.connector);
+    await checkConnector(services, body.connector);
     return shown(await changeRecord(database, account.id, account.username, onlyGiven(body)));
   },
 });
