@@ -96,7 +96,7 @@ async function* lines({ domain, account }: Visit): AsyncGenerator<string> {
     yield rows
       .map(({ at, kind, from, to, amount, messageId, reason, reference }) => {
         const when = new Date(at).toISOString();
-        return csvLine([when, kind, from, to, String(amount), String(messageId ?? ''), reason ?? '', reference ?? '']);
+        return csvLine([when, kind, from, to, amount, String(messageId ?? ''), reason ?? '', reference ?? '']);
       })
       .join('');
     if (rows.length < EXPORTED_AT_ONCE) return;
