@@ -67,6 +67,9 @@ export class Problem extends Error {
 /** The database does not answer now. The same call may succeed later. */
 export const isUnavailable = (thrown: unknown): boolean => thrown instanceof Problem && thrown.kind === 'unavailable';
 
+/** How every command ends where the database does not answer, and a process of a service too. */
+export const NO_DATABASE_EXIT_CODE = 3;
+
 export const badArgument = (parameter: string, reason: string) =>
   new Problem('bad-argument', `${parameter}: ${reason}`);
 
