@@ -20,11 +20,24 @@ const MEANINGS: Readonly<Record<string, string>> = {
   account: 'make, show and change accounts',
   'account-token': 'bearer tokens that are bound to an account',
   audit: 'who changed what',
+  blacklist: 'numbers to which an account sends nothing',
+  connector: 'ways to carriers',
+  contact: 'contacts of an account',
+  credits: 'credits of an account and their movements',
+  group: 'groups of contacts',
+  inbox: 'received messages of an account',
+  message: 'sent and scheduled messages of an account',
   migrate: 'move from an old server, measured and reversible',
   operator: 'people who sign in to the console',
+  person: 'what is known about a phone number, and erasing it',
+  queue: 'messages on their way out, of all accounts',
+  retention: 'for how many days data is kept',
+  route: 'which account gets what is sent to a number',
+  template: 'templates of an account',
   token: 'bearer tokens of the JSON API',
-  webhook: 'addresses to which events are delivered',
+  unrouted: 'received messages that no route takes',
   'user-id': 'user_ids of an account',
+  webhook: 'addresses to which events are delivered',
 };
 
 export const commandActor = (): Actor => ({
@@ -45,6 +58,12 @@ function userName(): string {
   }
 }
 
+const meaningOf = (noun: string): string => {
+  const meaning = MEANINGS[noun];
+  if (meaning === undefined) throw new Error(`the noun ${noun} needs its meaning`);
+  return meaning;
+};
+
 /** The commands of all actions; a noun with several verbs is a command with subcommands. */
 export function operatorCommands(dependencies: CommandDependencies, find?: Command): Command[] {
   const nouns = [...new Set(actions.map(({ name }) => name.split(' ', 1)[0] as string))];
@@ -52,7 +71,7 @@ export function operatorCommands(dependencies: CommandDependencies, find?: Comma
     const own = actions.filter(({ name }) => name.split(' ', 1)[0] === noun);
     const [first] = own;
     if (own.length === 1 && first && !first.name.includes(' ')) return actionCommand(first, dependencies);
-    const group = new Command(noun).description(MEANINGS[noun] ?? `${noun}s of an account`).helpCommand(false);
+    const group = new Command(noun).description(meaningOf(noun)).helpCommand(false);
     const commands =
       noun === 'account'
         ? [...accountCommands(dependencies), ...(find ? [find] : [])]

@@ -1,7 +1,6 @@
-import { access, constants, stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { flagOf, settings } from '../config/settings.ts';
-import { Problem } from '../problem.ts';
+import { requireFile } from './input-file.ts';
 import { print } from './output.ts';
 import { databaseOption, settingOption, withSession } from './session.ts';
 
@@ -36,7 +35,7 @@ export function createProgram(version: string): Command {
     .option('--encoding <NAME>', 'how the file is written, such as windows-1252; else UTF-8', readEncoding)
     .option('--update', 'add to accounts that exist: rows are added or changed by id, none is removed')
     .action(async (file, { encoding, update }, command) => {
-      if (file !== '-') await checkReadable(file); // or no database is made for it
+      if (file !== '-') requireFile(file); // or a database is made for nothing
       const { runImport } = await import('./data.ts');
       process.exitCode = await withSession(command, { creates: true }, ({ services }) =>
         runImport(services, file, encoding, update === true),
@@ -96,12 +95,6 @@ function settingsTable(): string {
 and in the file; flags are those of serve, and --database of every command.
 
 ${rows.join('\n')}`;
-}
-
-async function checkReadable(file: string): Promise<void> {
-  await access(file, constants.R_OK);
-  if ((await stat(file)).isDirectory())
-    throw new Problem('bad-argument', `${file}: expected a file, and this is a folder`);
 }
 
 function readEncoding(label: string): string {

@@ -78,10 +78,13 @@ describe('columba import and export', () => {
 
   test('a file that cannot be read is told of in one sentence', async () => {
     const database = freshDatabase();
-    for (const path of [join(folder, 'missing.json'), folder]) {
+    const missing = join(folder, 'missing.json');
+    for (const [path, reason] of [
+      [missing, 'there is no such file'],
+      [folder, 'expected a file, and this is a folder'],
+    ] as const) {
       const { code, stdout, stderr } = await columba(['import', path, '--database', database]);
-      assert.deepEqual([code, stdout], [1, ''], stderr);
-      assert.match(stderr, /^columba: [^\n]+\n$/);
+      assert.deepEqual([code, stdout, stderr], [1, '', `columba: ${path}: ${reason}\n`]);
       assert.ok(!existsSync(database.replace('sqlite:', '')), 'a database for a file that cannot be read');
     }
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { columba, freshDatabase } from '../support/command.ts';
+import { columba, folder, freshDatabase, freshPath } from '../support/command.ts';
 
 describe('options of operator commands', () => {
   test('a received message could be marked as read and never as unread', async () => {
@@ -80,5 +81,31 @@ describe('options of operator commands', () => {
     const asJson = await send('12', '--json');
     assert.deepEqual([asJson.code, JSON.parse(asJson.stdout).accepted], [1, []]);
     assert.equal((await send('12,0825550201')).code, 0, 'the others go');
+  });
+
+  test('mistakes of a file were told as options that do not exist', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', '--region', 'ZA', ...database]);
+    const [empty, bad] = [freshPath('csv'), freshPath('csv')];
+    writeFileSync(empty, '');
+    writeFileSync(bad, 'mobile\n0825550201\nnone\n');
+    const told = async (file: string) => {
+      const { code, stdout, stderr } = await columba(['contact', 'import', 'acme', file, ...database]);
+      assert.deepEqual([code, stdout], [1, '']);
+      return stderr;
+    };
+    assert.equal(await told(empty), 'columba: FILE: it is empty\n');
+    assert.equal(await told(bad), 'columba: FILE: row 3: this is not a phone number\n');
+    assert.equal(await told('nofile.csv'), 'columba: nofile.csv: there is no such file\n');
+    assert.equal(await told(folder), `columba: ${folder}: expected a file, and this is a folder\n`);
+    const put = ['connector', 'put', 'box', '--kind', 'kannel-box', '--config', '{"host":7}', ...database];
+    assert.equal((await columba(put)).stderr, 'columba: --config host: expected a text\n');
+  });
+
+  test('the help named fields of the API instead of options', async () => {
+    const { stdout } = await columba(['help', 'contact', 'import']);
+    assert.match(stdout, /^Usage: columba contact import /, 'help of two words was the help of the first one');
+    assert.match(stdout, /unless --skip-bad is given/);
+    assert.doesNotMatch(stdout, /skip_bad/);
   });
 });
