@@ -121,6 +121,18 @@ describe('columba check, help and version', () => {
     assert.equal(told.at(-2), 'The settings are right and the database can be used.');
   });
 
+  test('the list of commands had nouns such as creditss and inboxs', () => {
+    const groups = addOperatorCommands(createProgram('1')).commands.filter(({ commands }) => commands.length > 0);
+    const meanings = groups.map((command) => command.description());
+    assert.ok(meanings.includes('credits of an account and their movements'), meanings.join('\n'));
+    assert.deepEqual(
+      meanings.filter((meaning) =>
+        /creditss|inboxs|unrouteds|retentions|persons|(connector|queue)s of an/.test(meaning),
+      ),
+      [],
+    );
+  });
+
   test('check said that all is right although a connector is dead and messages wait', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', '--credits', '5', ...database]);
