@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { endAtClosedPipe } from './cli/output.ts';
 import { createProgram } from './cli/program.ts';
-import { operatorSentence, Problem } from './problem.ts';
+import { isUnavailable, NO_DATABASE_EXIT_CODE, operatorSentence, Problem } from './problem.ts';
 import { withoutPassword } from './url-password.ts';
 import { version } from './version.ts';
 
@@ -10,7 +10,7 @@ import { version } from './version.ts';
  * database does not answer.
  */
 const program = createProgram(version);
-const args = process.argv.slice(2);
+const args = withHelpLast(process.argv.slice(2));
 endAtClosedPipe();
 // The operator's commands take 0.1 s to load, which the others do without.
 if (!program.commands.some((command) => command.name() === args[0]) && !['-V', '--version'].includes(args[0] ?? '')) {
@@ -28,9 +28,14 @@ try {
     // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
     const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
     tell(told ? sentence(thrown as Error) : withoutPassword(String((thrown as Error).stack ?? thrown)));
-    const isUnavailable = thrown instanceof Problem && thrown.kind === 'unavailable' && args[0] !== 'serve';
-    process.exitCode = isUnavailable ? 3 : 1;
+    process.exitCode = isUnavailable(thrown) ? NO_DATABASE_EXIT_CODE : 1;
   }
+}
+
+/** Commander helps about one word. `help account add` is `account add --help`. */
+function withHelpLast([first, ...words]: string[]): string[] {
+  if (first === 'help' && words.length > 1) return [...words, '--help'];
+  return first === undefined ? [] : [first, ...words];
 }
 
 function tell(line: string): void {

@@ -12,7 +12,8 @@ import {
 import type { RawInput } from '../operator/input.ts';
 import { type Performed, perform } from '../operator/perform.ts';
 import { Problem } from '../problem.ts';
-import { printList, printOutput, printStream } from './action-output.ts';
+import { printList, printOutput, printStream, refusalOf } from './action-output.ts';
+import { requireFile } from './input-file.ts';
 import { readSecret } from './secret-input.ts';
 
 /** An action as a command: arguments and options in, a table or JSON out. */
@@ -38,7 +39,7 @@ export function actionCommand(action: Action, { withServices, print, actor }: Co
   }
   if (action.upload) command.argument('<FILE>', 'a file; - is standard input');
   for (const field of shape.options) {
-    command.addOption(optionOf(field));
+    command.addOption(optionOf({ ...field, description: withFlags(field.description, shape) }));
     // Where a value must be given, "no" is one.
     if (field.kind === 'flag' && field.isRequired) command.option(`--no-${flagName(field.name)}`, 'the opposite');
   }
@@ -47,7 +48,7 @@ export function actionCommand(action: Action, { withServices, print, actor }: Co
   }
   if (action.position !== null) command.option('--limit <N>', 'at most so many; else all');
   if (!action.download) command.option('--json', 'for programs: as the API answers');
-  const more = action.description === undefined ? '' : `\n${action.description}\n`;
+  const more = action.description === undefined ? '' : `\n${withFlags(action.description, shape)}\n`;
   command.addHelpText('after', `${more}\nExample:\n  ${commandLine(action)}`);
   command.action(async (...given) => {
     const invoked = given.at(-1) as Command;
@@ -78,8 +79,10 @@ async function run({ action, services, raw, actor, options, print }: Run, shape:
     return;
   }
   const { output, stream } = await read();
-  if (stream) await printStream(stream);
-  else printOutput(action, output, raw, { asJson, print });
+  if (stream) return printStream(stream);
+  const refusal = refusalOf(action, output);
+  if (refusal === null || asJson) printOutput(action, output, raw, { asJson, print });
+  if (refusal !== null) throw new Problem('bad-argument', refusal);
 }
 
 /** Names fields as the command does: --priority in place of #/priority. */
@@ -94,16 +97,20 @@ export async function performForPeople(
     return await perform(services, action, raw, actor);
   } catch (thrown) {
     if (!(thrown instanceof Problem) || !thrown.details.errors) throw thrown;
-    const lines = thrown.details.errors.map(({ pointer, detail }) => `${wordOf(pointer, shape)}: ${detail}`);
+    const lines = thrown.details.errors.map(({ pointer, detail }) => `${wordOf(pointer, action, shape)}: ${detail}`);
     throw new Problem(thrown.kind, lines.join('\n'));
   }
 }
 
-function wordOf(pointer: string, { arguments: words, secrets }: CommandShape): string {
-  const [, name = pointer] = /^(?:#\/|\?|\{)(\w+)/.exec(pointer) ?? [];
+function wordOf(pointer: string, { upload }: Action, { arguments: words, options, secrets }: CommandShape): string {
+  // The body is the file. What is wrong in it is told by its row.
+  if (upload && pointer.startsWith('#')) return 'FILE';
+  const [, name = pointer, inside = ''] = /^(?:#\/|\?|\{)(\w+)(?:\/(.+))?/.exec(pointer) ?? [];
   const argument = words.find((field) => field.name === name);
   if (argument) return argumentName(argument);
-  return `--${flagName(name)}${secrets.some((field) => field.name === name) ? '-stdin' : ''}`;
+  const isJson = options.some((field) => field.name === name && field.kind === 'json');
+  const flag = `--${flagName(name)}${secrets.some((field) => field.name === name) ? '-stdin' : ''}`;
+  return isJson && inside !== '' ? `${flag} ${inside}` : flag;
 }
 
 function limitOf(given: unknown): number {
@@ -129,7 +136,8 @@ async function rawInput(action: Action, shape: CommandShape, words: string[], op
     if (given !== undefined) parts[field.where][field.name] = inputValue(field, given);
   }
   for (const field of shape.secrets) {
-    if (options[`${camel(field.name)}Stdin`]) parts[field.where][field.name] = await readSecret(flagName(field.name));
+    if (options[`${camel(field.name)}Stdin`])
+      parts[field.where][field.name] = await readSecret(flagName(field.name), `--${flagName(field.name)}-stdin`);
   }
   const file = action.upload ? words[shape.arguments.length] : undefined;
   const upload = file === undefined ? new Uint8Array() : await readUpload(file, action.upload?.bytesMax ?? 0);
@@ -143,7 +151,7 @@ const camel = (name: string): string => flagName(name).replace(/-(\w)/g, (_, let
 function inputValue({ kind, where, isNullable, name }: CommandField, given: unknown): unknown {
   if (kind === 'flag') return where === 'query' ? String(given === true) : given === true;
   const text = String(given);
-  if (isNullable && (text === '' || (kind === 'integer' && text === 'null'))) return null;
+  if (isNullable && (text === '' || text === 'null')) return null;
   if (kind === 'integer' && where !== 'query') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
   if (kind === 'list') {
     return text
@@ -171,12 +179,19 @@ function optionOf(field: CommandField): Option {
   return new Option(`${flag} <${value}>`, description).makeOptionMandatory(field.isRequired);
 }
 
+/** The descriptions name fields as the API does, in backticks: here they are options. */
+const withFlags = (sentence: string, { options }: CommandShape): string =>
+  sentence.replace(/`(\w+)`/g, (quoted, name: string) =>
+    options.some((field) => field.name === name) ? `--${flagName(name)}` : quoted,
+  );
+
 const withoutStop = (sentence: string): string =>
   sentence.replace(/\.$/, '').replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase());
 
 async function readUpload(file: string, bytesMax: number): Promise<Uint8Array> {
   const tooLarge = () => new Problem('too-large', `${file}: more than ${bytesMax} bytes`);
   if (file !== '-') {
+    requireFile(file);
     if ((await stat(file)).size > bytesMax) throw tooLarge();
     return readFile(file);
   }

@@ -25,6 +25,10 @@ export function printOutput(
   for (const line of lines) print(line);
 }
 
+/** Why nothing was done; null where something was. */
+export const refusalOf = (action: Action, output: unknown): string | null =>
+  action.command.refusal?.(decoded(action.output, output)) ?? null;
+
 const decoded = (schema: z.ZodType | null, output: unknown): unknown => schema?.parse(output);
 
 const isObject = (value: unknown): value is Json =>

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Setting } from '../config/setting.ts';
-import { type Config, settings, shownValue } from '../config/settings.ts';
+import { type Config, configLines } from '../config/settings.ts';
+import { readUnconnected, unconnectedFault } from '../domain/connector-totals.ts';
 import type { Discrepancy } from '../domain/ledger.ts';
 import { checkConnectors } from '../gateway/connector-check.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
@@ -67,9 +67,7 @@ export async function runBackup({ services, config }: Session, path: string, for
  * or where a connector has a mistake.
  */
 export async function runCheck({ services, config }: Session, withLedger: boolean): Promise<number> {
-  for (const [name, setting] of Object.entries<Setting<unknown>>(settings)) {
-    print(`${setting.variable}=${shownValue(setting, String(config[name as keyof Config]))}`);
-  }
+  for (const line of configLines(config)) print(line);
   if (config.dialect !== '') print(`Dialect: ${dialectEntries(config)}`);
   const { bytes, schemaVersion, accounts } = await services.status();
   const path = sqlitePath(config);
@@ -82,10 +80,10 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
     print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
     if (isOpenToOthers(path)) remark(`columba: Others may read the database. Run: chmod 600 ${path}*`);
   }
-  const isReachable = await checkCarriers(services, config);
-  const isRight = withLedger ? await checkLedger(services) : true;
-  print('The settings are right and the database can be used.');
-  return isRight && isReachable ? 0 : 1;
+  const faults = [...(await checkCarriers(services, config)), ...(withLedger ? await checkLedger(services) : [])];
+  if (faults.length === 0) print('The settings are right and the database can be used.');
+  else remark(`columba: The database can be used. ${faults.join(' ')}`);
+  return faults.length === 0 ? 0 : 1;
 }
 
 /** The names of its entries. Throws Problem where it cannot be used. */
@@ -94,25 +92,30 @@ const dialectEntries = ({ dialect, timeZone }: Config): string =>
     .filter((entry) => entry !== 'evidence')
     .join(', ') || 'no entry';
 
-/** Whether no connector has a mistake. */
-async function checkCarriers({ database }: Services, config: Config): Promise<boolean> {
+/** What is wrong with sending, a sentence each. Nothing where messages find their way. */
+async function checkCarriers({ database }: Services, config: Config): Promise<string[]> {
   const checked = await checkConnectors(database, readConnectorFile(config.connectors), { now: Date.now });
   for (const { name, mistakes } of checked) {
     for (const mistake of mistakes) remark(`columba: connector ${name}: ${mistake}`);
   }
   const names = checked.map(({ name, kind }) => `${name} (${kind})`);
   print(`Connectors: ${names.join(', ') || 'none yet, so the loopback, which brings messages to nobody'}`);
-  return checked.every(({ mistakes }) => mistakes.length === 0);
+  const unconnected = await readUnconnected(database, checked, Date.now());
+  const wrong = checked.filter(({ mistakes }) => mistakes.length > 0).map(({ name }) => name);
+  return [
+    ...wrong.map((name) => `The connector ${name} cannot be used as it is.`),
+    ...unconnected.map(unconnectedFault),
+  ];
 }
 
-/** Whether the credits of every account are the sums of their movements. */
-async function checkLedger({ ledger }: Services): Promise<boolean> {
+/** Says where the credits of accounts are not the sums of their movements. */
+async function checkLedger({ ledger }: Services): Promise<string[]> {
   const { accounts, discrepancies } = await ledger.check();
   for (const each of discrepancies) remark(`columba: ${told(each)}`);
   const wrong = new Set(discrepancies.map(({ username }) => username)).size;
   const checked = `${accounts.toLocaleString('en')} ${accounts === 1 ? 'account' : 'accounts'} checked`;
   print(`Ledger: ${checked}, ${wrong === 0 ? 'all add up' : `${wrong.toLocaleString('en')} do not add up`}`);
-  return wrong === 0;
+  return wrong === 0 ? [] : [`The credits of ${wrong === 1 ? '1 account' : `${wrong} accounts`} do not add up.`];
 }
 
 function told({ username, side, stored, counted }: Discrepancy): string {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { Problem } from '../problem.ts';
+import { requireFile } from './input-file.ts';
 import { readUsers } from './migrate-options.ts';
 import { folderOption, jsonOption, migrationSettings, writeText } from './migrate-settings.ts';
 import { harmless, print, refuseExisting, remark } from './output.ts';
@@ -76,6 +77,7 @@ async function propose(
     }
   }
   for (const file of files) {
+    requireFile(file);
     for await (const exchange of readRecording(file)) proposeFromCall(exchange, usernames, compare, proposals);
   }
   for (const each of accounts) await proposeFromTexts(services.database, { ...each, words }, proposals);
@@ -120,9 +122,6 @@ async function add({ services }: Session, file: string, isDryRun: boolean, json:
 }
 
 function bytesOf(file: string): Uint8Array {
-  try {
-    return readFileSync(file);
-  } catch (thrown) {
-    throw new Problem('bad-argument', `--add: ${(thrown as Error).message}`);
-  }
+  requireFile(file, `--add ${file}`);
+  return readFileSync(file);
 }

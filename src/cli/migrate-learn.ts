@@ -1,7 +1,9 @@
 import { Command } from 'commander';
 import type { LearnedDialect } from '../migration/learn.ts';
+import { Problem } from '../problem.ts';
+import { requireFile } from './input-file.ts';
 import { jsonOption, writeText } from './migrate-settings.ts';
-import { harmless, print, refuseExisting, remark } from './output.ts';
+import { harmless, print, refuseExisting } from './output.ts';
 import { configOf } from './session.ts';
 
 /** `columba migrate learn FILE…` */
@@ -33,16 +35,18 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
   async function* recordings() {
     for (const file of files) yield* readRecording(file);
   }
+  for (const file of files) requireFile(file);
   const learned = await learnDialect(recordings, timeZone);
+  if (learned.answers === 0) {
+    throw new Problem('bad-argument', 'No answer of the old server is in these recordings. Record some calls first.');
+  }
   parseDialect(learned.dialect); // or serve would refuse what was learned
   if (out !== undefined) {
     await writeText(out, options.force === true, `${JSON.stringify(learned.dialect, null, 2)}\n`);
   }
   if (options.json) print(JSON.stringify(learned, null, 2));
   else for (const line of report(learned, out)) print(harmless(line));
-  if (learned.answers === 0) remark('columba: no answer of the old server is in these recordings');
-  const isUncertain = learned.uncertain.length > 0 || learned.answers === 0;
-  return options.strict && isUncertain ? 1 : 0;
+  return options.strict && learned.uncertain.length > 0 ? 1 : 0;
 }
 
 function report(learned: LearnedDialect, out: string | undefined): string[] {

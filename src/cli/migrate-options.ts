@@ -12,8 +12,7 @@ import { TESTED } from '../migration/read-effects.ts';
 import { Problem } from '../problem.ts';
 import { dialectOf, readCount, readText, readUrl } from './migrate-settings.ts';
 import { isOpenToOthers, remark } from './output.ts';
-import { settingOption } from './program.ts';
-import type { Session } from './session.ts';
+import { type Session, settingOption } from './session.ts';
 
 /** Options and input of the commands that call the old server themselves. */
 export interface OldOptions {

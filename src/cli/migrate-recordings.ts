@@ -4,6 +4,7 @@ import type { Config } from '../config/settings.ts';
 import type { RecordingFile } from '../migration/recorder.ts';
 import type { ReplayReport } from '../migration/replay.ts';
 import { Problem } from '../problem.ts';
+import { requireFile } from './input-file.ts';
 import {
   folderOption,
   jsonOption,
@@ -32,6 +33,7 @@ async function runHar(file: string, config: Config, command: Command): Promise<v
   const { pseudonyms, dryRun, json } = command.opts();
   const { readHar } = await import('../migration/har.ts');
   const { createRecorder, RECORDER_LIMITS } = await import('../migration/recorder.ts');
+  requireFile(file);
   const { exchanges, entries, skipped } = readHar(file);
   let lost = 0;
   if (!dryRun && exchanges.length > 0) {
@@ -117,6 +119,7 @@ async function runReplay(files: readonly string[], config: Config, command: Comm
   const { compare, accountName } = await migrationSettings(config, command);
   const found = { calls: 0, writes: 0 };
   for (const file of files) {
+    requireFile(file);
     for await (const exchange of readRecording(file)) {
       found.calls += 1;
       if (isWrite(exchange)) found.writes += 1;

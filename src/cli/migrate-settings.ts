@@ -8,7 +8,7 @@ import { createAccountName, migrationKey } from '../migration/account-names.ts';
 import type { CompareSettings } from '../migration/compare-values.ts';
 import { isMaskName, MASKS, type MaskName } from '../migration/masks.ts';
 import { createPseudonyms } from '../migration/pseudonyms.ts';
-import { Problem } from '../problem.ts';
+import { requireFile } from './input-file.ts';
 import { writeWhole } from './output.ts';
 
 /** Options and settings that several commands of a migration share. */
@@ -68,11 +68,8 @@ export async function migrationSettings(config: Config, command: Command) {
 }
 
 export function readText(path: string, option: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (thrown) {
-    throw new Problem('bad-argument', `${option}: ${(thrown as Error).message}`);
-  }
+  requireFile(path, `${option} ${path}`);
+  return readFileSync(path, 'utf8');
 }
 
 /** A file for its owner only. */

@@ -24,6 +24,7 @@ export const servicesOf = (
   defaultRegion: config.region || null,
   tryForMs: config.retryHours * 3_600_000,
   changed,
+  connectorsOfFile: () => [], // a service that runs has them in its table
   webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
   openapi: createOpenapi(version),
 });

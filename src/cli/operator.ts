@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { Command } from 'commander';
+import { readConnectorFile } from '../gateway/connector-file.ts';
 import type { Actor } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { accountCommands, findCommand } from './account.ts';
@@ -8,8 +9,7 @@ import { completionCommand } from './completion.ts';
 import { migrateCommands } from './migrate.ts';
 import { servicesOf } from './operator-services.ts';
 import { print } from './output.ts';
-import { databaseOption, settingOption } from './program.ts';
-import { withSession } from './session.ts';
+import { databaseOption, settingOption, withSession } from './session.ts';
 
 /**
  * The commands of the operator: every action, under its noun. They are loaded only where one of
@@ -20,11 +20,24 @@ const MEANINGS: Readonly<Record<string, string>> = {
   account: 'make, show and change accounts',
   'account-token': 'bearer tokens that are bound to an account',
   audit: 'who changed what',
+  blacklist: 'numbers to which an account sends nothing',
+  connector: 'ways to carriers',
+  contact: 'contacts of an account',
+  credits: 'credits of an account and their movements',
+  group: 'groups of contacts',
+  inbox: 'received messages of an account',
+  message: 'sent and scheduled messages of an account',
   migrate: 'move from an old server, measured and reversible',
   operator: 'people who sign in to the console',
+  person: 'what is known about a phone number, and erasing it',
+  queue: 'messages on their way out, of all accounts',
+  retention: 'for how many days data is kept',
+  route: 'which account gets what is sent to a number',
+  template: 'templates of an account',
   token: 'bearer tokens of the JSON API',
-  webhook: 'addresses to which events are delivered',
+  unrouted: 'received messages that no route takes',
   'user-id': 'user_ids of an account',
+  webhook: 'addresses to which events are delivered',
 };
 
 export const commandActor = (): Actor => ({
@@ -45,6 +58,12 @@ function userName(): string {
   }
 }
 
+const meaningOf = (noun: string): string => {
+  const meaning = MEANINGS[noun];
+  if (meaning === undefined) throw new Error(`the noun ${noun} needs its meaning`);
+  return meaning;
+};
+
 /** The commands of all actions; a noun with several verbs is a command with subcommands. */
 export function operatorCommands(dependencies: CommandDependencies, find?: Command): Command[] {
   const nouns = [...new Set(actions.map(({ name }) => name.split(' ', 1)[0] as string))];
@@ -52,7 +71,7 @@ export function operatorCommands(dependencies: CommandDependencies, find?: Comma
     const own = actions.filter(({ name }) => name.split(' ', 1)[0] === noun);
     const [first] = own;
     if (own.length === 1 && first && !first.name.includes(' ')) return actionCommand(first, dependencies);
-    const group = new Command(noun).description(MEANINGS[noun] ?? `${noun}s of an account`).helpCommand(false);
+    const group = new Command(noun).description(meaningOf(noun)).helpCommand(false);
     const commands =
       noun === 'account'
         ? [...accountCommands(dependencies), ...(find ? [find] : [])]
@@ -67,7 +86,10 @@ export function operatorCommands(dependencies: CommandDependencies, find?: Comma
 export function addOperatorCommands(program: Command): Command {
   const dependencies: CommandDependencies = {
     withServices: (command, options, work) =>
-      withSession(command, options, ({ services, config }) => work(servicesOf(services, config, Date.now))),
+      withSession(command, options, ({ services, config }) => {
+        const connectorsOfFile = () => readConnectorFile(config.connectors).map(({ name }) => name);
+        return work({ ...servicesOf(services, config, Date.now), connectorsOfFile });
+      }),
     print,
     actor: commandActor(),
   };

@@ -1,9 +1,8 @@
-import { access, constants, stat } from 'node:fs/promises';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { flagOf, settings } from '../config/settings.ts';
-import { Problem } from '../problem.ts';
+import { requireFile } from './input-file.ts';
 import { print } from './output.ts';
-import { withSession } from './session.ts';
+import { databaseOption, settingOption, withSession } from './session.ts';
 
 /**
  * The commands, their arguments and their options. What a command does is loaded when it is run:
@@ -36,7 +35,7 @@ export function createProgram(version: string): Command {
     .option('--encoding <NAME>', 'how the file is written, such as windows-1252; else UTF-8', readEncoding)
     .option('--update', 'add to accounts that exist: rows are added or changed by id, none is removed')
     .action(async (file, { encoding, update }, command) => {
-      if (file !== '-') await checkReadable(file); // or no database is made for it
+      if (file !== '-') requireFile(file); // or a database is made for nothing
       const { runImport } = await import('./data.ts');
       process.exitCode = await withSession(command, { creates: true }, ({ services }) =>
         runImport(services, file, encoding, update === true),
@@ -77,7 +76,6 @@ const SOURCES = `
 Flags win over environment variables, these over the file columba.conf of the current folder (or the one that
 COLUMBA_CONFIG names), and this over the defaults.`;
 
-export const databaseOption = () => new Option('--database <VALUE>', 'another database than COLUMBA_DATABASE names');
 const withDatabase = (command: Command): Command => command.addOption(databaseOption());
 
 /** Without "[options]", which every command has. */
@@ -88,12 +86,6 @@ const termOf = (command: Command): string =>
     ...command.registeredArguments.map((each) => each.name()),
   ].join(' ');
 
-export function settingOption(name: string): Option {
-  const { variable, fallback, meaning } = settings[name as keyof typeof settings];
-  const text = `${meaning} ${variable}${fallback && `, default ${fallback}`}`;
-  return new Option(`--${flagOf(name)} <VALUE>`, text);
-}
-
 function settingsTable(): string {
   const rows = Object.entries(settings).map(
     ([name, { variable, fallback, meaning }]) =>
@@ -103,12 +95,6 @@ function settingsTable(): string {
 and in the file; flags are those of serve, and --database of every command.
 
 ${rows.join('\n')}`;
-}
-
-async function checkReadable(file: string): Promise<void> {
-  await access(file, constants.R_OK);
-  if ((await stat(file)).isDirectory())
-    throw new Problem('bad-argument', `${file}: expected a file, and this is a folder`);
 }
 
 function readEncoding(label: string): string {

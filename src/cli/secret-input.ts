@@ -4,10 +4,11 @@ import { Problem } from '../problem.ts';
 
 /**
  * A secret never stands on the command line, where other users and the history of the shell see it.
+ * `told` names it where it is missing: the option that asks for it, if there is one.
  */
-export async function readSecret(name: string): Promise<string> {
+export async function readSecret(name: string, told: string = name): Promise<string> {
   const line = process.stdin.isTTY ? await prompt(`${name}: `) : await firstLine();
-  if (line === '') throw new Problem('bad-argument', `--${name}-stdin: there was nothing on standard input`);
+  if (line === '') throw new Problem('bad-argument', `${told}: there was nothing on standard input`);
   return line;
 }
 

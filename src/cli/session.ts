@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { AppDependencies } from '../app.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
@@ -19,12 +19,29 @@ export interface Session {
   readonly config: Config;
 }
 
+/** Options that are settings. Others may have such a name too: an account has a --time-zone. */
+const settingOptions = new WeakSet<Option>();
+
+const asSetting = (option: Option): Option => {
+  settingOptions.add(option);
+  return option;
+};
+
+export function settingOption(name: string): Option {
+  const { variable, fallback, meaning } = settings[name as keyof typeof settings];
+  const text = `${meaning} ${variable}${fallback && `, default ${fallback}`}`;
+  return asSetting(new Option(`--${flagOf(name)} <VALUE>`, text));
+}
+
+export const databaseOption = (): Option =>
+  asSetting(new Option('--database <VALUE>', 'another database than COLUMBA_DATABASE names'));
+
 /** The settings of a command, from its flags, the environment and the file. */
 export function configOf(command: Command): { config: Config; file: ConfigFile | undefined } {
   const given = command.optsWithGlobals();
   const flags = Object.fromEntries(
     Object.keys(settings)
-      .filter((name) => command.options.some(({ long }) => long === `--${flagOf(name)}`))
+      .filter((name) => command.options.some((each) => settingOptions.has(each) && each.long === `--${flagOf(name)}`))
       .map((name) => [flagOf(name), given[name]]),
   );
   try {

@@ -4,7 +4,7 @@ import { constants, getPriority, setPriority } from 'node:os';
 import type { App, AppDependencies } from '../app.ts';
 import type { Config } from '../config/settings.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { Problem } from '../problem.ts';
+import { endedEarly } from '../server/process/cluster.ts';
 import type { Log } from '../server/telemetry/log.ts';
 
 /**
@@ -108,8 +108,8 @@ function forkWeb(): ForkedWeb {
   const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
   const exit = once(child, 'exit') as Promise<[number | null, string | null]>;
   const ended = exit.then(([code, signal]) => signal ?? `code ${code}`);
-  const early = ended.then((how): never => {
-    throw new Problem('unavailable', `The process of the operator's side ended with ${how} before it served.`);
+  const early = exit.then(([code, signal]): never => {
+    throw endedEarly("The process of the operator's side", code, signal);
   });
   early.catch(() => {});
   const serving = once(child, 'message') as Promise<[{ address?: string }]>;

@@ -5,6 +5,8 @@ export interface Setting<T> {
   readonly meaning: string;
   /** Throws an Error that says what was expected. */
   readonly parse: (text: string) => T;
+  /** Writes a value as `parse` reads it; without it, String does. */
+  format?(value: T): string;
   /** The value is never printed. */
   readonly secret?: boolean;
   /** For paths: resolves a relative path against a folder. */

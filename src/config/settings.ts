@@ -97,15 +97,18 @@ export const settings = {
     "Address that the operator's side listens on; 0.0.0.0 for all interfaces.",
     listenAddress,
   ),
-  webPort: setting(
-    'COLUMBA_WEB_PORT',
-    '',
-    "Port of the operator's side: its API and pages. Empty: 8081, or any free port where COLUMBA_PORT is 0. off: none.",
-    (value: string): number | 'default' | 'off' => {
-      if (value === '') return 'default';
-      return value === 'off' ? value : wholeNumber(0, 65_535)(value);
-    },
-  ),
+  webPort: {
+    ...setting(
+      'COLUMBA_WEB_PORT',
+      '',
+      "Port of the operator's side: its API and pages. Empty: 8081, or any free port where COLUMBA_PORT is 0. off: none.",
+      (value: string): number | 'default' | 'off' => {
+        if (value === '') return 'default';
+        return value === 'off' ? value : wholeNumber(0, 65_535)(value);
+      },
+    ),
+    format: (value: number | 'default' | 'off') => (value === 'default' ? '' : String(value)),
+  },
   webUrl: setting(
     'COLUMBA_WEB_URL',
     '',
@@ -245,15 +248,18 @@ export const settings = {
     'Graceful shutdown: how long a process waits before it closes idle connections.',
     wholeNumber(0, 600_000),
   ),
-  dispatcher: setting(
-    'COLUMBA_DISPATCHER',
-    'on',
-    'Whether this service sends messages; off where others on the same database do.',
-    (value: string): boolean => {
-      if (value !== 'on' && value !== 'off') throw new Error('expected on or off');
-      return value === 'on';
-    },
-  ),
+  dispatcher: {
+    ...setting(
+      'COLUMBA_DISPATCHER',
+      'on',
+      'Whether this service sends messages; off where others on the same database do.',
+      (value: string): boolean => {
+        if (value !== 'on' && value !== 'off') throw new Error('expected on or off');
+        return value === 'on';
+      },
+    ),
+    format: (value: boolean) => (value ? 'on' : 'off'),
+  },
   connectors: {
     ...setting('COLUMBA_CONNECTORS', '', 'JSON file of connectors to carriers; empty: those of the API.', text),
     within: (value: string, folder: string) => (value === '' ? value : resolve(folder, value)),
@@ -319,8 +325,15 @@ export function webUrlOf(config: Pick<Config, 'port' | 'webHost' | 'webPort' | '
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/** The settings as lines of a settings file, without secrets. */
+export const configLines = (config: Config): string[] =>
+  Object.entries<Setting<unknown>>(settings).map(([name, setting]) => {
+    const value = config[name as keyof Config];
+    return `${setting.variable}=${shownValue(setting, setting.format?.(value) ?? String(value))}`;
+  });
+
 /** The value of a setting as it is printed. */
-export const shownValue = ({ secret }: Setting<unknown>, value: string): string =>
+export const shownValue = ({ secret }: Pick<Setting<unknown>, 'secret'>, value: string): string =>
   secret && value !== '' ? '…' : withoutPassword(value);
 
 /** `--list-limit` for `listLimit`. */

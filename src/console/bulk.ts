@@ -19,8 +19,8 @@ export interface BulkAct {
   readonly action?: string;
   /** The item of the navigation. */
   readonly current: string;
-  /** A key of the screen's notices, which gets the count. */
-  readonly notice: string;
+  /** A key of the screen's notices, which gets the count; asked for after the work. */
+  readonly notice: string | ((done: number) => string);
   /** Asks first, with the exact number. */
   readonly ask?: (total: number) => Pick<Confirmation, 'question' | 'submit' | 'details'>;
   /** Acts on at most 500 ids in one transaction; how many were there. */
@@ -60,14 +60,17 @@ export async function actOnRows(visit: Visit, bulk: BulkAct): Promise<View> {
       fields: fields.flat(),
     });
   }
-  if (!isAll) return noticed(bulk.back, bulk.notice, await bulk.act(selectedIds(visit)));
+  if (!isAll) return noticedDone(bulk, await bulk.act(selectedIds(visit)));
   if (total <= AT_ONCE) {
     let done = 0;
     for await (const ids of bulk.batches(snapshot)) if (ids.length > 0) done += await bulk.act(ids);
-    return noticed(bulk.back, bulk.notice, done);
+    return noticedDone(bulk, done);
   }
   return { kind: 'progress', title: bulk.title, pieces: progress(visit, bulk, bulk.batches(snapshot), total) };
 }
+
+const noticedDone = ({ back, notice }: BulkAct, done: number): View =>
+  noticed(back, typeof notice === 'string' ? notice : notice(done), done);
 
 /** The page that asks has counted already. What it says is shown, and changes nothing else. */
 async function totalOf({ form }: Visit, { count, batches }: BulkAct, snapshot: bigint): Promise<number> {

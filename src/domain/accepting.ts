@@ -1,5 +1,5 @@
 import { badField, conflict } from '../problem.ts';
-import { e164, writtenKey } from '../sms/numbers.ts';
+import { e164, exponentFault, writtenKey } from '../sms/numbers.ts';
 import { charactersBeyondGsm7, type Encoding, PARTS_MAX, partsOf, splitText } from '../sms/parts.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import { addHistory } from '../store/statements/message-records.ts';
@@ -188,7 +188,7 @@ async function readRecipients(
     const recipient = e164(number, region);
     const parts = partsByText.get(text) ?? partsOf(text);
     partsByText.set(text, parts);
-    if (recipient === null) refuse(index, 'impossible', 'this is not a phone number that can exist');
+    if (recipient === null) refuse(index, 'impossible', impossibleDetail(number));
     else if (possible.has(recipient)) refuse(index, 'duplicate', 'the number is there more than once');
     else if (parts > PARTS_MAX) refuse(index, 'too-long', `the text takes more than ${PARTS_MAX} parts`);
     else possible.set(recipient, { recipient, text, parts, index });
@@ -201,6 +201,9 @@ async function readRecipients(
   }
   return { planned: [...possible.values()], refused: refused.sort((one, other) => one.index - other.index) };
 }
+
+const impossibleDetail = (number: string): string =>
+  exponentFault(number)?.detail ?? 'this is not a phone number that can exist';
 
 const notEnough = (needed: bigint, free: bigint) =>
   conflict(

@@ -4,6 +4,7 @@ import * as accountSql from '../store/statements/accounts.ts';
 import { type Account, addAccount, toAccount } from './accounts.ts';
 import { hashUserId, newUserId } from './credentials.ts';
 import { FIRST_AT } from './cursor.ts';
+import { endAccess } from './sessions.ts';
 import type { Database } from './transactions.ts';
 
 /** An account with all fields that an operator may see and set. */
@@ -165,6 +166,7 @@ export async function changeRecord(
   });
 }
 
+/** A disabled account has no session and no link of its holder any more. */
 export async function setEnabled(
   database: Database,
   account: bigint,
@@ -172,7 +174,13 @@ export async function setEnabled(
   disabledAt: number | null,
 ): Promise<AccountRecord> {
   await database.run(sql.setDisabledAt, { account, disabledAt });
+  if (disabledAt !== null) await endAccess(database, { kind: 'account', id: account });
   return accountRecord(database, username);
+}
+
+/** Messages of a disabled account would wait, and go out long after, when it is enabled again. */
+export function requireEnabled({ disabledAt }: Pick<AccountRecord, 'disabledAt'>): void {
+  if (disabledAt !== null) throw conflict('The account is disabled. Enable it first.');
 }
 
 const settingsOf = ({ contactName, contactSurname, company, email, tel, fax, mobile, ...others }: AccountRecord) => {

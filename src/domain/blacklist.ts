@@ -1,5 +1,5 @@
 import { Problem } from '../problem.ts';
-import { hasDigit, numberKey, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
+import { exponentFault, hasDigit, numberKey, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import { block, byEnds } from '../store/statements/blacklist.ts';
 import * as sql from '../store/statements/contacts.ts';
@@ -99,7 +99,15 @@ export async function cancelScheduled(
 // The number is stored as given and is part of a key.
 const NUMBER_LENGTH_MAX = 200;
 
+/** A number that somebody gives. */
 export function checkNumber(number: string): void {
+  checkStoredNumber(number);
+  const fault = exponentFault(number);
+  if (fault) throw new Problem('bad-argument', fault.detail);
+}
+
+/** A number of an export, which may be one that nobody can give any more. */
+export function checkStoredNumber(number: string): void {
   if (number.length > NUMBER_LENGTH_MAX) {
     throw new Problem('bad-argument', `a phone number has at most ${NUMBER_LENGTH_MAX} characters`);
   }

@@ -1,4 +1,5 @@
 import { submissionsBefore, waitingByConnector } from '../store/statements/totals.ts';
+import { BUILTIN_NAME } from './connectors.ts';
 import type { Database } from './transactions.ts';
 
 /** How a connector does at this moment, for whoever looks after it. */
@@ -12,6 +13,13 @@ export interface ConnectorTotals {
   readonly receiptLagMs: number | null;
 }
 
+/** Messages that are due and that no connector takes. */
+export interface Unconnected {
+  /** The name that their accounts give and no connector has; null where there is no default. */
+  readonly connector: string | null;
+  readonly waiting: number;
+}
+
 export const NO_TOTALS: ConnectorTotals = { waiting: 0, oldestDueAt: null, lastMinute: 0, receiptLagMs: null };
 
 const COUNTED_MAX = 100_000;
@@ -23,12 +31,17 @@ const LATEST_ID = 'g';
 /** An id of a submission begins with its time, see schema/sending.ts. */
 const idsBefore = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0').slice(-12);
 
-/** By name. It reads at most 2,000 submissions, whatever was sent. */
+type Named = readonly { readonly name: string; readonly isDefault: boolean }[];
+
+/** It reads at most 2,000 submissions, whatever was sent. */
 export async function connectorTotals(
   database: Database,
-  names: readonly { readonly name: string; readonly isDefault: boolean }[],
+  names: Named,
   now: number,
-): Promise<ReadonlyMap<string, ConnectorTotals>> {
+): Promise<{
+  readonly byName: ReadonlyMap<string, ConnectorTotals>;
+  readonly unconnected: readonly Unconnected[];
+}> {
   const waiting = await database.all(waitingByConnector, { now, limit: COUNTED_MAX });
   const newest = await database.all(submissionsBefore, { before: LATEST_ID, limit: SAMPLE });
   // Of these a carrier has had a minute to report.
@@ -52,5 +65,28 @@ export async function connectorTotals(
       },
     ] as const;
   });
-  return new Map(totals);
+  return { byName: new Map(totals), unconnected: unconnectedOf(waiting, names) };
+}
+
+export async function readUnconnected(database: Database, names: Named, now: number): Promise<readonly Unconnected[]> {
+  return unconnectedOf(await database.all(waitingByConnector, { now, limit: COUNTED_MAX }), names);
+}
+
+/** Where there is no connector at all, the service makes the loopback when it starts. */
+function unconnectedOf(
+  rows: readonly { readonly connector: string | null; readonly waiting: bigint }[],
+  names: Named,
+): Unconnected[] {
+  const known = names.length > 0 ? names : [{ name: BUILTIN_NAME, isDefault: true }];
+  return rows
+    .filter(({ connector }) => !known.some((each) => (connector === null ? each.isDefault : each.name === connector)))
+    .map(({ connector, waiting }) => ({ connector, waiting: Number(waiting) }));
+}
+
+/** What is wrong, and what to do. */
+export function unconnectedFault({ connector, waiting }: Unconnected): string {
+  const what = waiting === 1 ? '1 message waits' : `${waiting} messages wait`;
+  return connector === null
+    ? `${what}, and no connector is the default. Make one the default.`
+    : `${what} for the connector ${connector}, which does not exist. Put it, or change its accounts.`;
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { conflict, notFound } from '../problem.ts';
+import { badField, conflict, notFound } from '../problem.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/connectors.ts';
 import { emitEvent } from './events.ts';
@@ -46,6 +46,12 @@ export type NewConnector = Pick<
   'name' | 'kind' | 'config' | 'isDefault' | 'submissionsMax' | 'ratePerSecond'
 >;
 
+/** Without isDefault it stays what it is. */
+export type PutConnector = Omit<NewConnector, 'isDefault'> & { readonly isDefault?: boolean | undefined };
+
+/** The loopback that a service uses where no connector is configured. */
+export const BUILTIN_NAME = 'loopback';
+
 export type Connectors = ReturnType<typeof createConnectors>;
 
 export function createConnectors(database: Database, now: () => number) {
@@ -68,19 +74,26 @@ export function createConnectors(database: Database, now: () => number) {
       return toRecord(row);
     },
 
-    /** Adds it or replaces it; its state and counts stay. */
-    async put(given: NewConnector): Promise<ConnectorRecord> {
+    /**
+     * Adds it or replaces it; its state and counts stay. Where nothing is said about the default,
+     * that stays too.
+     */
+    async put(given: PutConnector): Promise<ConnectorRecord> {
       const found = await database.first(sql.byName, { name: given.name });
       if (found?.origin === 'file') throw conflict('The connector is in the file of connectors. Change it there.');
-      await put(database, given, 'api');
+      const wasDefault = found?.is_default === 1n;
+      if (wasDefault && given.isDefault === false) throw noDefault();
+      await put(database, { ...given, isDefault: given.isDefault ?? wasDefault }, 'api');
       return this.show(given.name);
     },
 
     async remove(name: string): Promise<void> {
-      const { origin } = await this.show(name);
+      const { origin, isDefault } = await this.show(name);
       if (origin === 'file') throw conflict('The connector is in the file of connectors. Remove it there.');
       const { accounts = 0n } = (await database.first(sql.inUse, { name })) ?? {};
-      if (accounts > 0n) throw conflict(`${accounts} accounts name this connector. Give them another one first.`);
+      const naming = accounts === 1n ? '1 account names' : `${accounts} accounts name`;
+      if (accounts > 0n) throw conflict(`${naming} this connector. Give each another connector first.`);
+      if (isDefault) throw noDefault();
       await database.run(sql.remove, { name });
     },
 
@@ -111,6 +124,24 @@ export function createConnectors(database: Database, now: () => number) {
     ...createConnectorState(database, now),
   };
 }
+
+/** Refuses a name that no connector has. Those of the file may not be in the table yet. */
+export async function requireConnector(
+  database: Database,
+  name: string,
+  ofFile: () => readonly string[],
+): Promise<void> {
+  const stored = (await database.all(sql.all, {})).map((row) => row.name);
+  if (stored.includes(name)) return;
+  const names = [...new Set([...stored, ...ofFile()])];
+  const known = names.length > 0 ? names : [BUILTIN_NAME];
+  if (known.includes(name)) return;
+  throw badField('connector', `there is no such connector. Expected one of ${known.sort().join(', ')}`);
+}
+
+/** Accounts that name no connector would wait for ever. */
+const noDefault = () =>
+  conflict('This is the default connector, which accounts use that name none. Make another one the default first.');
 
 /** What dispatchers write: outages, counts, and slots of the rate. */
 function createConnectorState(database: Database, now: () => number) {

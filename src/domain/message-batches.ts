@@ -18,6 +18,11 @@ export interface NewTime {
   /** How long a message is tried that has no last time of its own. */
   readonly tryForMs: number;
 }
+export interface Rescheduled {
+  readonly moved: number;
+  /** Messages with a last time of their own, which is before the new one. */
+  readonly tooLate: number;
+}
 export type ReceivedChange = 'read' | 'unread' | 'delete';
 export type SentChange = 'mark' | 'delete';
 
@@ -50,19 +55,22 @@ export function createMessageBatches(database: Database, now: () => number) {
 
     /**
      * Quiet hours hold here too. Those that are being sent, or must not be sent so late, are left
-     * alone. How many have the new time.
+     * alone. How many have the new time, and for how many it is too late.
      */
-    reschedule: (account: AccountKey, ids: readonly bigint[], wanted: NewTime): Promise<number> =>
+    reschedule: (account: AccountKey, ids: readonly bigint[], wanted: NewTime): Promise<Rescheduled> =>
       database.transaction(account, async (queries) => {
         const dueAt = afterQuietHours(wanted.at, wanted.quietHours, wanted.timeZone);
-        let moved = 0;
+        let [moved, tooLate] = [0, 0];
         for (const id of new Set(ids)) {
-          if ((await queries.run(movingSql.moveScheduled, { account, id, dueAt })) === 0) continue;
+          if ((await queries.run(movingSql.moveScheduled, { account, id, dueAt })) === 0) {
+            if (await queries.first(movingSql.tooLate, { account, id, dueAt })) tooLate += 1;
+            continue;
+          }
           await queries.run(movingSql.moveDispatch, { account, id, dueAt, expiresAt: dueAt + wanted.tryForMs });
           moved += 1;
         }
         if (moved > 0) await queries.run(sendingSql.raiseWork, { account, dueAt });
-        return moved;
+        return { moved, tooLate };
       }),
 
     /** Those that are being sent already are left alone. */

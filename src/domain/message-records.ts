@@ -44,6 +44,8 @@ export interface SentRecord extends SentMessage {
 }
 export interface ScheduledRecord extends ScheduledMessage {
   readonly heldParts: bigint;
+  /** It is not sent after this time; null where that was not said. */
+  readonly notAfter: number | null;
 }
 
 /** A later report does not change these. UNKNOWN is not final: a late receipt still counts. */
@@ -97,7 +99,8 @@ export function createMessageRecords(database: Database, now: () => number) {
     async scheduled(account: AccountKey, id: bigint): Promise<ScheduledRecord> {
       const row = await database.first(sql.scheduled, { account, id });
       if (!row) throw notFound('scheduled message with this id');
-      return { ...toScheduled(row), heldParts: row.held_parts };
+      const notAfter = row.not_after === null ? null : Number(row.not_after);
+      return { ...toScheduled(row), heldParts: row.held_parts, notAfter };
     },
 
     /** Deletes the message and releases its credits. A sent message cannot be cancelled. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { conflict, notFound } from '../problem.ts';
 import * as sql from '../store/statements/operators.ts';
-import * as signInSql from '../store/statements/sign-in.ts';
-import { type Owner, ownerKey } from './owners.ts';
+import type { Owner } from './owners.ts';
+import { endAccess } from './sessions.ts';
 import type { Database } from './transactions.ts';
 
 /** Operators: people who sign in to the console for the whole service. */
@@ -44,11 +44,7 @@ export async function setOperatorEnabled(
 ): Promise<Operator> {
   const { id } = await operatorNamed(database, name);
   await database.run(sql.setOperatorDisabled, { operator: id, disabledAt });
-  const owner = ownerKey({ kind: 'operator', id });
-  if (disabledAt !== null) {
-    await database.run(signInSql.deleteSessionsOf, { owner, keep: 0n });
-    await database.run(signInSql.deleteLinksOf, { owner });
-  }
+  if (disabledAt !== null) await endAccess(database, { kind: 'operator', id });
   return operatorNamed(database, name);
 }
 

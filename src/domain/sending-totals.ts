@@ -1,7 +1,13 @@
 import type { Database } from '../store/database.ts';
 import { countUnrouted } from '../store/statements/incoming.ts';
 import { sending } from '../store/statements/totals.ts';
-import { type ConnectorTotals, connectorTotals, NO_TOTALS } from './connector-totals.ts';
+import {
+  type ConnectorTotals,
+  connectorTotals,
+  NO_TOTALS,
+  type Unconnected,
+  unconnectedFault,
+} from './connector-totals.ts';
 import { type ConnectorRecord, createConnectors } from './connectors.ts';
 
 /** How sending does, over all accounts: for metrics and for `columba status`. */
@@ -16,6 +22,7 @@ export interface SendingTotals {
   /** Messages from phones that no route takes. */
   readonly unrouted: number;
   readonly connectors: readonly (ConnectorRecord & ConnectorTotals)[];
+  readonly unconnected: readonly Unconnected[];
 }
 
 const COUNTED_MAX = 100_000;
@@ -26,14 +33,15 @@ export async function readSendingTotals(database: Database, now: () => number): 
   const row = await database.first(sending, { now: at, limit: COUNTED_MAX });
   const oldest = row?.oldest_due_at ?? null;
   const records = await createConnectors(database, now).list();
-  const totals = await connectorTotals(database, records, at);
+  const { byName, unconnected } = await connectorTotals(database, records, at);
   return {
     due: Number(row?.due ?? 0n),
     submitting: Number(row?.submitting ?? 0n),
     undecided: Number(row?.undecided ?? 0n),
     oldestDueMs: oldest === null || row?.due === 0n ? 0 : Math.max(0, at - Number(oldest)),
     unrouted: Number((await database.first(countUnrouted, {}))?.total ?? 0n),
-    connectors: records.map((record) => ({ ...record, ...(totals.get(record.name) ?? NO_TOTALS) })),
+    connectors: records.map((record) => ({ ...record, ...(byName.get(record.name) ?? NO_TOTALS) })),
+    unconnected,
   };
 }
 
@@ -50,16 +58,19 @@ export function createSendingTotals(database: Database, now: () => number): () =
 }
 
 /** What is wrong with sending, a sentence each. */
-export function sendingFaults({ due, oldestDueMs, undecided, connectors }: SendingTotals): string[] {
+export function sendingFaults({ due, oldestDueMs, undecided, connectors, unconnected }: SendingTotals): string[] {
   const faults = connectors.flatMap(({ name, pausedAt, downSince, downReason }) => {
     if (pausedAt !== null) return [`The connector ${name} is paused: its messages wait.`];
     return downSince === null ? [] : [`The connector ${name} is down: ${downReason}. Its messages wait.`];
   });
+  faults.push(...unconnected.map(unconnectedFault));
   if (due > 0 && oldestDueMs > LATE_MS) {
-    faults.push(`${due} messages are due, the oldest for ${Math.round(oldestDueMs / 60_000)} minutes.`);
+    faults.push(`${messagesAre(due)} due, the oldest for ${Math.round(oldestDueMs / 60_000)} minutes.`);
   }
-  if (undecided > 0) faults.push(`${undecided} messages are undecided: an operator decides about each.`);
+  if (undecided > 0) faults.push(`${messagesAre(undecided)} undecided: an operator decides about each.`);
   return faults;
 }
+
+const messagesAre = (count: number): string => (count === 1 ? '1 message is' : `${count} messages are`);
 
 const LATE_MS = 5 * 60_000;

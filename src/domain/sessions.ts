@@ -107,6 +107,13 @@ export const endSession = async (database: Database, owner: Owner, id: bigint): 
 export const endSessions = (database: Database, owner: Owner, keep: Session | null): Promise<number> =>
   database.run(sql.deleteSessionsOf, { owner: ownerKey(owner), keep: keep?.id ?? 0n });
 
+/** For somebody who is disabled: what was valid before must not be so again. */
+export async function endAccess(database: Database, owner: Pick<Owner, 'kind' | 'id'>): Promise<void> {
+  const key = { owner: ownerKey(owner) };
+  await database.run(sql.deleteSessionsOf, { ...key, keep: 0n });
+  await database.run(sql.deleteLinksOf, key);
+}
+
 const toSession = (row: sql.SessionRow, owner: Owner): Session => ({
   id: row.session_id,
   owner,

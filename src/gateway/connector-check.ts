@@ -6,6 +6,7 @@ import { type ConnectorDependencies, createConnector } from './kinds.ts';
 export interface CheckedConnector {
   readonly name: string;
   readonly kind: string;
+  readonly isDefault: boolean;
   readonly mistakes: readonly string[];
 }
 
@@ -19,9 +20,12 @@ export async function checkConnectors(
     ({ name, origin }) => origin !== 'file' && !names.has(name),
   );
   const checked: CheckedConnector[] = [];
-  for (const { name, kind, config } of [...ofFile, ...stored]) {
+  // A default of the file is the only one when the service starts.
+  const fileHasDefault = ofFile.some(({ isDefault }) => isDefault);
+  const others = stored.map((each) => ({ ...each, isDefault: each.isDefault && !fileHasDefault }));
+  for (const { name, kind, isDefault, config } of [...ofFile, ...others]) {
     const mistakes = await mistakesOf(name, kind, config, deps);
-    checked.push({ name, kind, mistakes });
+    checked.push({ name, kind, isDefault, mistakes });
   }
   return checked;
 }

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { createClaiming } from '../domain/claiming.ts';
-import { type ConnectorRecord, type Connectors, createConnectors, type NewConnector } from '../domain/connectors.ts';
+import {
+  BUILTIN_NAME,
+  type ConnectorRecord,
+  type Connectors,
+  createConnectors,
+  type NewConnector,
+} from '../domain/connectors.ts';
 import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
 import type { Database } from '../domain/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
@@ -62,7 +68,7 @@ const GATEWAY_SETTINGS: GatewaySettings = {
 };
 
 const BUILTIN: NewConnector = {
-  name: 'loopback',
+  name: BUILTIN_NAME,
   kind: 'loopback',
   config: { receiptAfterMs: 1_000 },
   isDefault: true,
@@ -88,17 +94,17 @@ export function createGateway(parts: GatewayParts): Gateway {
   let isPrepared = false;
   let isTold = false;
 
-  /** Where the database does not answer at the start, it is tried again. */
-  async function prepare(): Promise<void> {
-    if (isPrepared) return;
-    await connectors.prepare(ofFile, BUILTIN);
-    isPrepared = true;
-  }
-
-  /** As the table has it now. */
+  /**
+   * As the table has it now. It is prepared at the start, or as soon as the database answers. It is
+   * so again where the last connector was removed.
+   */
   async function follow(): Promise<void> {
-    await prepare();
-    const records = await connectors.list();
+    let records = isPrepared ? await connectors.list() : [];
+    if (records.length === 0) {
+      await connectors.prepare(ofFile, BUILTIN);
+      isPrepared = true;
+      records = await connectors.list();
+    }
     if (!isTold && records.every(({ origin }) => origin === 'builtin')) parts.builtinUsed?.();
     isTold = true;
     const names = new Set(records.map(({ name }) => name));

@@ -55,6 +55,8 @@ export interface Services {
   readonly changed: () => void;
   /** Is told how far long work has come. What it tells may still be rolled back. */
   readonly progress?: Progress;
+  /** Names of the connectors of the file, for a command before the first start of the service. */
+  readonly connectorsOfFile: () => readonly string[];
   readonly version: string;
   readonly engine: 'sqlite' | 'postgres';
   /** The public URL of the web listener, without a slash at its end. */
@@ -80,6 +82,11 @@ export interface CommandView<Input, Output> {
   readonly secrets?: readonly string[];
   /** What the command says to people; the default is a table. */
   readonly say?: (output: Output, input: Input) => string;
+  /**
+   * Why nothing was done although the API has an answer; null where something was. The command
+   * says it on standard error and ends with 1.
+   */
+  readonly refusal?: (output: Output) => string | null;
   /** Fields of a list's items that are columns of its table; the default is every field. */
   readonly columns?: readonly string[];
   readonly row?: (item: never) => readonly string[];

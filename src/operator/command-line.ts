@@ -40,7 +40,7 @@ function fieldsOf(schema: z.ZodType, where: CommandField['where']): CommandField
     required?: string[];
   };
   return Object.entries(properties).map(([name, field]) => {
-    const forms = (field.anyOf as Json[] | undefined) ?? [field];
+    const forms = formsOf(field);
     const main = forms.find(({ type }) => type !== 'null') ?? field;
     const choices = ((main.enum ?? (main.items as Json | undefined)?.enum ?? []) as unknown[]).map(String);
     return {
@@ -54,6 +54,12 @@ function fieldsOf(schema: z.ZodType, where: CommandField['where']): CommandField
     };
   });
 }
+
+/** JSON Schema writes "or null" as a further form, or as a further type of the same one. */
+const formsOf = (field: Json): Json[] =>
+  ((field.anyOf as Json[] | undefined) ?? [field]).flatMap((form) =>
+    Array.isArray(form.type) ? form.type.map((type: unknown) => ({ ...form, type })) : [form],
+  );
 
 function kindOf({ type, enum: choices }: Json): CommandField['kind'] {
   if (type === 'boolean' || (Array.isArray(choices) && choices.join() === ',true,false')) return 'flag';

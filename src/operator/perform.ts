@@ -89,13 +89,20 @@ async function runIn(
       tokenId: actor.tokenId,
       address: actor.address,
       action: action.name,
-      account: username,
+      account: accountOf(input),
       target: action.target?.(input, output) ?? Object.values(raw.params).join('/'),
       fields: isObject(raw.body) ? Object.keys(raw.body) : [],
     });
   }
   if (action.download) return { status, output: null, stream: output as AsyncIterable<string> };
   return { status, output: encodeOutput(action, raw, output) };
+}
+
+/** The account that a change is about: of its path, or the one that it makes or names. */
+function accountOf({ params, query, body }: AnyInput): string | null {
+  const fields = { account: (query as { account?: string }).account, ...(isObject(body) ? body : {}), ...params };
+  const { username, account } = fields as { username?: string; account?: string };
+  return username ?? account ?? null;
 }
 
 const isObject = (value: unknown): value is object =>

@@ -26,51 +26,33 @@ export function integer(least: number, most: number) {
 }
 
 const ID_MAX = 2n ** 63n - 1n;
-const A_NUMBER = `expected a whole number from 0 to ${ID_MAX}, as a text`;
-const A_SIGNED_NUMBER = `expected a whole number from -${ID_MAX} to ${ID_MAX}, as a text`;
+const A_NUMBER = `expected a whole number from 0 to ${ID_MAX}`;
+const A_SIGNED_NUMBER = `expected a whole number from -${ID_MAX} to ${ID_MAX}`;
+const AN_ID = 'expected an id: a whole number of 64 bits';
+
+/** A 64-bit number as a decimal string. Only a JSON value of another type is told to be a text. */
+const decimal = (form: RegExp, least: bigint, most: bigint, sentence: string) =>
+  z.codec(
+    z.string(`${sentence}, as a text`).regex(form, sentence),
+    z.bigint().min(least, sentence).max(most, sentence),
+    { decode: (text) => BigInt(text), encode: (number) => number.toString() },
+  );
+const UNSIGNED = /^(?:0|[1-9]\d{0,18})$/;
+const SIGNED = /^(?:0|-?[1-9]\d{0,18})$/;
 
 /** A 64-bit number as a decimal string. Positive ids only. */
-export const id = z
-  .codec(z.string(A_NUMBER).regex(/^(?:0|[1-9]\d{0,18})$/, A_NUMBER), z.bigint().max(ID_MAX, A_NUMBER), {
-    decode: (text) => BigInt(text),
-    encode: (number) => number.toString(),
-  })
-  .describe('A 64-bit number as a decimal string.');
+export const id = decimal(UNSIGNED, 0n, ID_MAX, A_NUMBER).describe('A 64-bit number as a decimal string.');
 
 /** The id of a row of an account. An imported one may be negative. */
-export const rowId = z
-  .codec(
-    z.string().regex(/^(?:0|-?[1-9]\d{0,18})$/),
-    z
-      .bigint()
-      .min(-ID_MAX - 1n)
-      .max(ID_MAX),
-    {
-      decode: (text) => BigInt(text),
-      encode: (number) => number.toString(),
-    },
-  )
-  .describe('An id as a decimal string (64 bits).');
+export const rowId = decimal(SIGNED, -ID_MAX - 1n, ID_MAX, AN_ID).describe('An id as a decimal string (64 bits).');
 
 /** Credits, or an amount of them: a signed 64-bit number as a decimal string. */
-export const credits = z
-  .codec(
-    z.string(A_SIGNED_NUMBER).regex(/^(?:0|-?[1-9]\d{0,18})$/, A_SIGNED_NUMBER),
-    z.bigint().min(-ID_MAX, A_SIGNED_NUMBER).max(ID_MAX, A_SIGNED_NUMBER),
-    {
-      decode: (text) => BigInt(text),
-      encode: (number) => number.toString(),
-    },
-  )
-  .describe('Credits as a decimal string (64 bits, signed).');
+export const credits = decimal(SIGNED, -ID_MAX, ID_MAX, A_SIGNED_NUMBER).describe(
+  'Credits as a decimal string (64 bits, signed).',
+);
 
 /** Credits that are not below 0. */
-export const amount = z
-  .codec(z.string(A_NUMBER).regex(/^(?:0|[1-9]\d{0,18})$/, A_NUMBER), z.bigint().max(ID_MAX, A_NUMBER), {
-    decode: (text) => BigInt(text),
-    encode: (number) => number.toString(),
-  })
-  .describe('Credits as a decimal string (64 bits).');
+export const amount = decimal(UNSIGNED, 0n, ID_MAX, A_NUMBER).describe('Credits as a decimal string (64 bits).');
 
 const AN_INSTANT = 'expected an instant such as 2026-11-15T12:00:00Z';
 /** RFC 3339 with Z; milliseconds since 1970 inside. */

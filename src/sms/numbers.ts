@@ -79,6 +79,8 @@ interface Written {
   readonly key: string;
   readonly digits: string;
   readonly sign: '+' | ' ' | '';
+  /** Its digits are not those of the number that a spreadsheet had. */
+  readonly hasExponent: boolean;
 }
 
 /**
@@ -86,7 +88,7 @@ interface Written {
  */
 function written(text: string): Written {
   const trimmed = text.trim();
-  if (trimmed.length > READ_LENGTH_MAX) return { key: keyOf(trimmed), digits: '', sign: '' };
+  if (trimmed.length > READ_LENGTH_MAX) return { key: keyOf(trimmed), digits: '', sign: '', hasExponent: false };
   const plain = trimmed.replace(OTHER_DIGITS, (digit) => String(digit.charCodeAt(0) % 16));
   const extension = plain.search(EXTENSION);
   const own = extension > 0 && hasDigit(plain.slice(0, extension)) ? plain.slice(0, extension) : plain;
@@ -94,7 +96,8 @@ function written(text: string): Written {
   // In a query a plus sign that was not escaped arrives as a blank.
   const sign = PLUS.test(own.slice(0, own.search(/\d/))) ? '+' : /^ [1-9]/.test(text) ? ' ' : '';
   // Engines do not agree about the end of a text that has control characters.
-  return { key: keyOf(digits || trimmed.replace(/\p{Cc}/gu, '')), digits, sign };
+  const key = keyOf(digits || trimmed.replace(/\p{Cc}/gu, ''));
+  return { key, digits, sign, hasExponent: EXPONENT.test(plain) };
 }
 
 // Keys are indexed, and an index does not take texts of any length. No number that exists is
@@ -116,8 +119,9 @@ const READ_LENGTH_MAX = 250;
  * a local number must not become one of another country. Numbering plans change. So a number that
  * they do not know is judged by its length, then by its notation.
  */
-function readNumber({ digits, sign }: Written, country: CountryCode | undefined): PhoneNumber | undefined {
-  if (digits === '' || digits.length > READ_DIGITS_MAX) return undefined;
+function readNumber(own: Written, country: CountryCode | undefined): PhoneNumber | undefined {
+  const { digits, sign } = own;
+  if (digits === '' || digits.length > READ_DIGITS_MAX || own.hasExponent) return undefined;
   const unsigned = digits.startsWith('0') ? undefined : parse(`+${digits}`);
   if (sign === '+') return unsigned;
   const dialled = digits.startsWith('00') ? parse(`+${digits.slice(2)}`) : undefined;
@@ -166,20 +170,25 @@ export interface NumberFault {
   readonly proposal: string | null;
 }
 
-const EXPONENT = /^(\d)(?:[.,](\d+))?E\+?(\d{1,2})$/i;
+const EXPONENT = /^\+?(\d)(?:[.,](\d+))?E\+?(\d{1,2})$/i;
+
+/** Of 2.78E+10, which nobody may be sent to: its digits are another number. Null for others. */
+export function exponentFault(text: string): NumberFault | null {
+  const [, first, rest = '', exponent] = EXPONENT.exec(text.trim()) ?? [];
+  if (first === undefined) return null;
+  const isWhole = rest.length === Number(exponent);
+  const detail = 'a spreadsheet has written this number with an exponent';
+  return {
+    detail: isWhole ? detail : `${detail}, and digits are lost`,
+    proposal: isWhole ? `+${first}${rest}` : null,
+  };
+}
 
 /** Null for what may be a phone number, seen from `region`. */
 export function numberFault(text: string, region: string | null): NumberFault | null {
   const trimmed = text.trim();
-  const [, first, rest = '', exponent] = EXPONENT.exec(trimmed) ?? [];
-  if (first !== undefined) {
-    const isWhole = rest.length === Number(exponent);
-    const detail = 'a spreadsheet has written this number with an exponent';
-    return {
-      detail: isWhole ? detail : `${detail}, and digits are lost`,
-      proposal: isWhole ? `+${first}${rest}` : null,
-    };
-  }
+  const exponent = exponentFault(trimmed);
+  if (exponent) return exponent;
   const decimal = /^(\d{5,20})[.,]0+$/.exec(trimmed);
   if (decimal) return { detail: 'a spreadsheet has written this number with decimals', proposal: decimal[1] as string };
   const zero = withLostZero(trimmed, asCountry(region));

@@ -218,7 +218,11 @@ function unguarded(cell: string): Cell {
 /** The byte order mark makes spreadsheets read UTF-8. */
 export const CSV_START = '\uFEFF';
 
-/** A line by RFC 4180. Cells get an apostrophe where they need one. */
-export const csvLine = (cells: readonly string[]): string => `${cells.map((cell) => quoted(guarded(cell))).join()}\r\n`;
+/**
+ * A line by RFC 4180. Texts get an apostrophe where they need one. A number is written as it is, so
+ * that a spreadsheet can sum it. Ids are texts: a spreadsheet rounds what has more than 15 digits.
+ */
+export const csvLine = (cells: readonly (string | bigint)[]): string =>
+  `${cells.map((cell) => (typeof cell === 'bigint' ? String(cell) : quoted(guarded(cell)))).join()}\r\n`;
 
 const quoted = (cell: string): string => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);

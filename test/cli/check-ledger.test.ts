@@ -48,7 +48,9 @@ onEveryEngine('columba check --ledger', (engine) => {
         'columba: acme: free credits are 501, and their movements add up to 500',
         'columba: globex: held credits are 3, and their movements add up to 0',
         'columba: globex: 3 credits are held, and scheduled messages hold 0',
+        'columba: The database can be used. The credits of 2 accounts do not add up.',
       ]);
+      assert.ok(!stdout.includes('The settings are right'), 'something is wrong');
       assert.ok(stdout.includes('\nLedger: 3 accounts checked, 2 do not add up\n'), stdout);
     }
     assert.equal((await columba(['check', '--database', database])).code, 0, 'only where it is asked for');

@@ -78,10 +78,13 @@ describe('columba import and export', () => {
 
   test('a file that cannot be read is told of in one sentence', async () => {
     const database = freshDatabase();
-    for (const path of [join(folder, 'missing.json'), folder]) {
+    const missing = join(folder, 'missing.json');
+    for (const [path, reason] of [
+      [missing, 'there is no such file'],
+      [folder, 'expected a file, and this is a folder'],
+    ] as const) {
       const { code, stdout, stderr } = await columba(['import', path, '--database', database]);
-      assert.deepEqual([code, stdout], [1, ''], stderr);
-      assert.match(stderr, /^columba: [^\n]+\n$/);
+      assert.deepEqual([code, stdout, stderr], [1, '', `columba: ${path}: ${reason}\n`]);
       assert.ok(!existsSync(database.replace('sqlite:', '')), 'a database for a file that cannot be read');
     }
   });
@@ -116,6 +119,35 @@ describe('columba check, help and version', () => {
       assert.ok(told.includes(line), line);
     }
     assert.equal(told.at(-2), 'The settings are right and the database can be used.');
+  });
+
+  test('the list of commands had nouns such as creditss and inboxs', () => {
+    const groups = addOperatorCommands(createProgram('1')).commands.filter(({ commands }) => commands.length > 0);
+    const meanings = groups.map((command) => command.description());
+    assert.ok(meanings.includes('credits of an account and their movements'), meanings.join('\n'));
+    assert.deepEqual(
+      meanings.filter((meaning) =>
+        /creditss|inboxs|unrouteds|retentions|persons|(connector|queue)s of an/.test(meaning),
+      ),
+      [],
+    );
+  });
+
+  test('check said that all is right although a connector is dead and messages wait', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', '--credits', '5', ...database]);
+    const config = JSON.stringify({ host: '127.0.0.1', port: 9 });
+    const put = await columba(['connector', 'put', 'dead', '--kind', 'kannel-box', '--config', config, ...database]);
+    assert.equal(put.stderr, '');
+    await columba(['message', 'send', 'acme', '+27825550201', '--text', 'Hi', ...database]);
+    const { code, stdout, stderr } = await columba(['check', ...database]);
+    assert.equal(code, 1);
+    assert.ok(!stdout.includes('The settings are right'), stdout);
+    const sentences = [
+      'The database can be used. The connector dead cannot be used as it is.',
+      '1 message waits, and no connector is the default. Make one the default.',
+    ];
+    assert.equal(stderr.trimEnd().split('\n').at(-1), `columba: ${sentences.join(' ')}`);
   });
 
   test('help names every command, and its settings apart, each with its variable and its default', async () => {

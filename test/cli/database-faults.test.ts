@@ -32,6 +32,21 @@ async function made(): Promise<string> {
 describe('the operator is told which database file cannot be used, and why:', () => {
   test('a file that is not a database', async () => {
     assert.ok((await told(SAMPLE)).includes(`The file ${SAMPLE} is not an SQLite database.`));
+    const path = freshPath('db');
+    writeFileSync(path, readFileSync(SAMPLE), { mode: 0o600 });
+    for (const workers of ['1', '2']) {
+      const { code, stderr } = await columba([
+        'serve',
+        '--port',
+        '0',
+        '--workers',
+        workers,
+        '--database',
+        `sqlite:${path}`,
+      ]);
+      assert.equal(code, 3, `serve ended with 1, workers: ${workers}`);
+      assert.ok(stderr.includes(`The file ${path} is not an SQLite database.`), stderr);
+    }
   });
 
   test('the operator is told that the database file is a folder', async () => {

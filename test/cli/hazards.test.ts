@@ -85,6 +85,19 @@ describe('a command that cannot do its work', () => {
     assert.deepEqual(readdirSync(cwd), []);
   });
 
+  test('token add and operator add in a wrong folder made a new database', async () => {
+    const cwd = freshFolder();
+    for (const args of [
+      ['token', 'add', 'ci', '--scope', 'accounts'],
+      ['operator', 'add', 'ann'],
+    ]) {
+      const { code, stderr } = await columba(args, { cwd });
+      assert.equal(code, 1);
+      assert.match(stderr, /^columba: There is no database at [^\n]+\n$/);
+      assert.deepEqual(readdirSync(cwd), []);
+    }
+  });
+
   test('a path without permission is reported as such, not as missing', async () => {
     const path = join(folder, 'n'.repeat(300), 'columba.db');
     const { code, stderr } = await columba(['account', 'list', '--database', `sqlite:${path}`]);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { columba, freshDatabase } from '../support/command.ts';
+import { columba, folder, freshDatabase, freshPath } from '../support/command.ts';
 
 describe('options of operator commands', () => {
   test('a received message could be marked as read and never as unread', async () => {
@@ -39,5 +40,72 @@ describe('options of operator commands', () => {
     assert.equal((await show('+27825550209')).stdout, 'No account knows this number.\n');
     const known = JSON.parse((await show('+27825550201')).stdout);
     assert.equal(known.accounts[0].contacts[0].mobile, '0825550201');
+  });
+
+  test('null on the command line was stored as the text null', async () => {
+    const database = ['--database', freshDatabase()];
+    const fields = ['--company', 'X', '--email', 'a@b.example', '--region', 'ZA', '--stop-words', 'STOP'];
+    const more = ['--time-zone', 'Africa/Johannesburg', '--quiet-hours', '22:00-06:00', '--low-credits', '5'];
+    const networks = ['--allowed-networks', '10.0.0.0/8'];
+    await columba(['account', 'add', 'acme', ...fields, ...more, ...networks, ...database]);
+    const given = [...fields, ...more, ...networks].filter((word) => word.startsWith('--'));
+    const cleared = [...given, '--connector'].flatMap((flag) => [flag, 'null']);
+    const changed = await columba(['account', 'change', 'acme', ...cleared, ...database]);
+    assert.deepEqual([changed.code, changed.stderr], [0, '']);
+    const account = JSON.parse((await columba(['account', 'show', 'acme', '--json', ...database])).stdout);
+    for (const name of ['company', 'email', 'region', 'timeZone', 'quietHours', 'lowCredits', 'connector']) {
+      assert.equal(account[name], null, name);
+    }
+    assert.deepEqual([account.stopWords, account.allowedNetworks], [[], []]);
+  });
+
+  test('a wrong --time-zone of an account was told of as a setting', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', ...database]);
+    const { code, stderr } = await columba(['account', 'change', 'acme', '--time-zone', 'Mars/Base', ...database]);
+    const sentence = 'columba: --time-zone: expected a time zone such as Africa/Johannesburg\n';
+    assert.deepEqual([code, stderr], [1, sentence]);
+  });
+
+  test('message send ended with 0 although every recipient was refused', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', '--region', 'ZA', '--credits', '5', ...database]);
+    const send = (to: string, ...flags: string[]) =>
+      columba(['message', 'send', 'acme', to, '--text', 'Hi', ...flags, ...database]);
+    const stderr = [
+      'columba: No recipient can get the message.',
+      'recipient 1: this is not a phone number that can exist',
+      'recipient 2: a spreadsheet has written this number with an exponent, and digits are lost',
+    ];
+    assert.deepEqual(await send('12,2.78E+10'), { code: 1, stdout: '', stderr: `${stderr.join('\n')}\n` });
+    const asJson = await send('12', '--json');
+    assert.deepEqual([asJson.code, JSON.parse(asJson.stdout).accepted], [1, []]);
+    assert.equal((await send('12,0825550201')).code, 0, 'the others go');
+  });
+
+  test('mistakes of a file were told as options that do not exist', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', '--region', 'ZA', ...database]);
+    const [empty, bad] = [freshPath('csv'), freshPath('csv')];
+    writeFileSync(empty, '');
+    writeFileSync(bad, 'mobile\n0825550201\nnone\n');
+    const told = async (file: string) => {
+      const { code, stdout, stderr } = await columba(['contact', 'import', 'acme', file, ...database]);
+      assert.deepEqual([code, stdout], [1, '']);
+      return stderr;
+    };
+    assert.equal(await told(empty), 'columba: FILE: it is empty\n');
+    assert.equal(await told(bad), 'columba: FILE: row 3: this is not a phone number\n');
+    assert.equal(await told('nofile.csv'), 'columba: nofile.csv: there is no such file\n');
+    assert.equal(await told(folder), `columba: ${folder}: expected a file, and this is a folder\n`);
+    const put = ['connector', 'put', 'box', '--kind', 'kannel-box', '--config', '{"host":7}', ...database];
+    assert.equal((await columba(put)).stderr, 'columba: --config host: expected a text\n');
+  });
+
+  test('the help named fields of the API instead of options', async () => {
+    const { stdout } = await columba(['help', 'contact', 'import']);
+    assert.match(stdout, /^Usage: columba contact import /, 'help of two words was the help of the first one');
+    assert.match(stdout, /unless --skip-bad is given/);
+    assert.doesNotMatch(stdout, /skip_bad/);
   });
 });

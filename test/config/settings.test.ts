@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readConfig, settings, shownValue } from '../../src/config/settings.ts';
+import { parseConfigFile } from '../../src/config/config-file.ts';
+import { configLines, readConfig, settings, shownValue } from '../../src/config/settings.ts';
 import { describeError } from '../../src/server/telemetry/error-redaction.ts';
 
 test('a namespace has one fragment at most: with two it would be no URI in the WSDL', () => {
@@ -49,3 +50,14 @@ for (const password of ['pass/word', 'p@ss/word', 'pass?word', 'pass#word']) {
     });
   });
 }
+
+test('check printed values that a settings file may not have', () => {
+  for (const environment of [
+    {},
+    { COLUMBA_DISPATCHER: 'off', COLUMBA_WEB_PORT: 'off', COLUMBA_HOSTS: 'a.example,b.example' },
+  ]) {
+    const config = readConfig(environment);
+    const file = parseConfigFile('/columba.conf', Buffer.from(configLines(config).join('\n')));
+    assert.deepEqual(readConfig({ COLUMBA_DATABASE: config.database }, {}, file), config);
+  }
+});

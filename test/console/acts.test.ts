@@ -6,6 +6,7 @@ import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { joined } from '../../src/domain/transactions.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { sql } from '../support/opened-database.ts';
 import { act, type ConsoleClient, signedIn } from './console-client.ts';
 
 /** What people do with lists: on selected rows, and on all that match. */
@@ -132,6 +133,8 @@ onEveryEngine('acts of the console', (engine) => {
     const move = (when: string) => client.post('/console/scheduled', { act: 'move', scope: 'selected', id, when });
     assert.match((await move('2026-11-01T10:00')).location ?? '', /notice=badTime/);
     assert.equal((await move('2026-11-21T10:30')).location, '/console/scheduled?notice=move&count=1');
+    await api.services.database.run(sql('update dispatch set not_after = due_at + 1'), {});
+    assert.match((await move('2026-11-21T10:31')).location ?? '', /notice=tooLate/, 'the reason is named');
     const shown = await act<{ scheduledAt: string }>(api, 'message show', { params: { ...params, id } });
     assert.equal(shown.scheduledAt, '2026-11-21T08:30:00.000Z');
     const { items } = await act<{ items: { id: string; dueAt: string }[] }>(api, 'queue list', {});

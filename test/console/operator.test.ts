@@ -334,4 +334,20 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.equal(filteredCsv.text.trim().split('\n').length, 2);
     assert.match((await client.get('/console/audit?to=2020-01-01')).text, /Nothing matches/);
   });
+
+  test('the overview said that nothing needs you while messages waited without a connector', async (t) => {
+    const { api, client } = await opened(t);
+    const { database } = api.services;
+    const way = { kind: 'loopback', isDefault: true };
+    await act(api, 'connector put', { params: { name: 'way' }, body: way });
+    await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'Hi' } });
+    assert.match((await client.get('/console/')).text, /Nothing needs you now/);
+    await database.run(sql('update carrier_connector set is_default = 0'), {});
+    assert.match((await client.get('/console/')).text, /1 message waits, and no connector is the default\./);
+    await database.run(sql("update account set connector = 'gone'"), {});
+    assert.match(
+      (await client.get('/console/')).text,
+      /1 message waits for the connector gone, which does not exist\./,
+    );
+  });
 });

@@ -34,6 +34,23 @@ onEveryEngine('accepting', (engine) => {
     await sending.checkLedger();
   });
 
+  test('2.78E+10 was sent to the number 27810 and paid for', async (t) => {
+    const sending = await openSending(engine, t);
+    const account = await sending.addAccount();
+    const { accepted, refused } = await sending.accept(
+      account,
+      message({ to: ['2.78E+10', '2.7825550201e10', ' 2,78E10'] }),
+    );
+    assert.deepEqual(accepted, []);
+    const detail = 'a spreadsheet has written this number with an exponent';
+    assert.deepEqual(
+      refused.map((each) => each.detail),
+      [`${detail}, and digits are lost`, detail, `${detail}, and digits are lost`],
+    );
+    const blacklist = createBlacklist(sending.database, sending.now, async () => 'ZA');
+    await assert.rejects(blacklist.add(account, '2.78E+10', null), { kind: 'bad-argument', message: /^a spreadsheet/ });
+  });
+
   test('a blacklisted number is refused in whatever notation', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();

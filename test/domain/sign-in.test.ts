@@ -128,6 +128,17 @@ onEveryEngine('signing in', (engine) => {
     assert.equal(await signIn.sessionOf(held.secret, ELSEWHERE.address), null);
   });
 
+  test('a session from before an account was disabled was good again after it was enabled', async (t) => {
+    const { signIn, holder, account, of } = await open(engine, t);
+    await account('acme');
+    const { secret } = await signIn.redeemLink(await holder('acme'), HOME);
+    const link = await holder('acme');
+    await of('acme', 'account disable', {});
+    await of('acme', 'account enable', {});
+    assert.equal(await signIn.sessionOf(secret, HOME.address), null);
+    assert.equal((await refusal(signIn.redeemLink(link, HOME))).kind, 'denied');
+  });
+
   test('sessions are listed, the newest first, and the oldest goes beyond the limit', async (t) => {
     const { signIn, ann, clock } = await open(engine, t);
     const { session } = await ann();

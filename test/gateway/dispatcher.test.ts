@@ -150,7 +150,7 @@ onEveryEngine('dispatcher', (engine) => {
     const [id] = await send(account, ['+27825550201']);
     await until('it goes', async () => (await statusOf(account, id as bigint)) === 'SUBMITTED');
     assert.deepEqual(made, ['loopback', 'second']);
-    await assert.rejects(connectors.remove('second'), { kind: 'conflict', message: /1 accounts name/ });
+    await assert.rejects(connectors.remove('second'), { kind: 'conflict', message: /1 account names/ });
     await assert.rejects(connectors.remove('loopback'), { kind: 'conflict', message: /file/ });
   });
 
@@ -183,5 +183,11 @@ onEveryEngine('dispatcher', (engine) => {
     await other.start();
     assert.equal((await connectors.show('loopback')).revision, revision);
     await other.stop();
+  });
+
+  test('a service whose last connector was removed sent to nothing until it was started again', async (t) => {
+    const { database, connectors } = await openGateway(engine, t, { ofFile: [] });
+    await database.run(sql('delete from carrier_connector'), {});
+    await until('the loopback is back', async () => (await connectors.list())[0]?.origin === 'builtin');
   });
 });

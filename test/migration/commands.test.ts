@@ -102,6 +102,16 @@ describe('columba migrate, where something is wrong', () => {
     assert.match(stdout, /statusWords/);
   });
 
+  test('probe without a user_id named an option that does not exist', async () => {
+    const { code, stderr } = await columba(['migrate', 'probe', site.old().url]);
+    assert.deepEqual([code, stderr], [1, 'columba: user_id: there was nothing on standard input\n']);
+  });
+
+  test('har of a file that is not there was told as the system does', async () => {
+    const { code, stderr } = await migrate('har', 'nofile.har');
+    assert.deepEqual([code, stderr], [1, 'columba: nofile.har: there is no such file\n']);
+  });
+
   test('a file of user_ids that others may read, or without any, is told', async () => {
     if (process.platform !== 'win32') {
       chmodSync(site.users(), 0o644);

@@ -194,6 +194,14 @@ describe('columba migrate learn', () => {
     assert.equal(code, 1);
     assert.match(stderr, /\.ndjson:1: /);
   });
+
+  test('columba migrate learn of an empty recording printed an empty dialect and ended with 0', async () => {
+    const empty = freshPath('ndjson');
+    writeFileSync(empty, '');
+    const { code, stdout, stderr } = await columba(['migrate', 'learn', empty]);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /^columba: No answer of the old server is in these recordings\. [^\n]+\n$/);
+  });
 });
 
 describe('what is learned', () => {

@@ -226,6 +226,14 @@ onEveryEngine("the operator's API", (engine) => {
     assert.equal(after.json.items[0].id, newest.id, 'what was refused is not in it');
   });
 
+  test('the audit of an account lacked that it was made, and what else named it', async () => {
+    await api.call('POST', '/accounts', { body: { username: 'traced' } });
+    await api.call('POST', '/tokens', { body: { name: 'own', scope: ['contacts'], username: 'traced' } });
+    const { json } = await api.call('GET', '/audit?account=traced');
+    const done = json.items.map(({ action, account }: { action: string; account: string }) => `${action} ${account}`);
+    assert.deepEqual(done.sort(), ['account add traced', 'token add traced']);
+  });
+
   test('status and the OpenAPI document are served to tokens', async () => {
     const { json } = await api.call('GET', '/status');
     assert.equal(json.database.engine, engine.name);

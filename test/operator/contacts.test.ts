@@ -85,6 +85,14 @@ onEveryEngine('contacts and groups', (engine) => {
     assert.equal((await of('globex', 'contact show', { params: { id } })).mobile, '0825550201');
   });
 
+  test('a contact could have the number 2.78E+10', async (t) => {
+    const { account, refusal } = await openActions(engine, t);
+    await account('acme');
+    const wrong = await refusal('contact add', { params: { username: 'acme' }, body: { mobile: '2.78E+10' } });
+    const detail = 'a spreadsheet has written this number with an exponent, and digits are lost';
+    assert.deepEqual(wrong.details.errors, [{ pointer: '#/mobile', detail }]);
+  });
+
   test('templates are their texts: saving one again answers the first', async (t) => {
     const { of, account, status, refusal } = await openActions(engine, t);
     await account('acme');

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { checkLedger, load, scheduled, sent, TWO_PARTS } from './archived-account.ts';
+import { actionNamed } from './operator-api.ts';
 
 const acme = { username: 'acme' };
 const AT = '2026-11-15T12:00:00.000Z';
@@ -61,5 +62,46 @@ onEveryEngine('messages of the operator', (engine) => {
     assert.equal((await bench.refusal('message cancel', { params: { ...acme, id: '8' } })).kind, 'conflict');
     assert.deepEqual((await bench.of('acme', 'message list', { query: { state: 'scheduled' } })).items, []);
     await checkLedger(bench);
+  });
+
+  test('a message that must not be sent so late was said to be sent or gone', async (t) => {
+    const { of, account } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    const [sendAt, notAfter] = ['2026-11-16T12:00:00.000Z', '2026-11-16T13:00:00.000Z'];
+    const to = { recipients: ['+27825550201'], text: 'Hi', sendAt };
+    const [limited, free] = [{ ...to, notAfter }, to];
+    const ids: string[] = [];
+    for (const body of [limited, free]) ids.push((await of('acme', 'message send', { body })).accepted[0].id);
+    const shown = await Promise.all(ids.map((id) => of('acme', 'message show', { params: { id } })));
+    assert.deepEqual(
+      shown.map((each) => each.notAfter),
+      [notAfter, null],
+    );
+    const move = (chosen: readonly string[]) =>
+      of('acme', 'message reschedule', { body: { ids: chosen, sendAt: '2026-11-17T12:00:00Z' } });
+    assert.deepEqual(await move(ids), { moved: 1, tooLate: 1 });
+    assert.deepEqual(await move(['99']), { moved: 0, tooLate: 0 });
+    const action = actionNamed('message reschedule');
+    assert.equal(
+      action.command.refusal?.({ moved: 0, tooLate: 1 }),
+      'Nothing was moved. Because of notAfter, 1 message must not be sent so late.',
+    );
+  });
+
+  test('a message that is not there was called a scheduled one', async (t) => {
+    const { account, refusal } = await openActions(engine, t);
+    await account('acme');
+    const { kind, message } = await refusal('message show', { params: { username: 'acme', id: '99999' } });
+    assert.deepEqual([kind, message], ['not-found', 'There is no message with this id.']);
+  });
+
+  test('a wrong id was answered with a regular expression', async (t) => {
+    const { account, refusal } = await openActions(engine, t);
+    await account('acme');
+    for (const id of ['abc', '9'.repeat(19)]) {
+      const { details } = await refusal('message show', { params: { username: 'acme', id } });
+      const detail = 'expected an id: a whole number of 64 bits';
+      assert.deepEqual(details.errors, [{ pointer: '{id}', detail }]);
+    }
   });
 });

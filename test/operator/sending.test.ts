@@ -78,6 +78,25 @@ onEveryEngine('actions that send', (engine) => {
     assert.deepEqual((await of('acme', 'message list')).items, []);
   });
 
+  test('a disabled account still took messages', async (t) => {
+    const { account, of, refusal } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    const body = { recipients: ['+27825550201'], text: 'Hi' };
+    const sent = await of('acme', 'message send', { body });
+    const params = { username: 'acme' };
+    await of('acme', 'account disable', {});
+    const id = sent.accepted[0].id;
+    const sentence = { kind: 'conflict', message: 'The account is disabled. Enable it first.' };
+    for (const query of [{}, { dry_run: 'true' }]) {
+      const { kind, message } = await refusal('message send', { params, query, body });
+      assert.deepEqual({ kind, message }, sentence);
+    }
+    const { kind, message } = await refusal('message resend', { params: { ...params, id } });
+    assert.deepEqual({ kind, message }, sentence);
+    await of('acme', 'account enable', {});
+    await of('acme', 'message send', { body });
+  });
+
   test('message resend sends the same text as a new message', async (t) => {
     const { of, account, refusal } = await openActions(engine, t);
     await account('acme', { credits: '10' });
@@ -136,5 +155,20 @@ onEveryEngine('actions of connectors', (engine) => {
     assert.equal(problem.kind, 'bad-argument');
     assert.ok(pointers(problem).includes('#/config/receiptAfterMs'));
     assert.doesNotMatch(JSON.stringify(problem), /hidden/);
+  });
+
+  test('an account could name a connector that does not exist', async (t) => {
+    const { run, refusal } = await openActions(engine, t);
+    const pointer = '#/connector';
+    const only = (names: string) => [{ pointer, detail: `there is no such connector. Expected one of ${names}` }];
+    const body = { username: 'acme', connector: 'nope' };
+    assert.deepEqual((await refusal('account add', { body })).details.errors, only('loopback'));
+    await run('account add', { body: { ...body, connector: 'loopback' } });
+    await run('connector put', { params: { name: 'way' }, body: { kind: 'loopback', isDefault: true } });
+    const params = { username: 'acme' };
+    const change = (connector: string) => ({ params, body: { connector } });
+    assert.deepEqual((await refusal('account change', change('nope'))).details.errors, only('way'));
+    await run('account change', change('way'));
+    await run('account change', { params, body: { connector: null } });
   });
 });

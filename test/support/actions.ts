@@ -56,6 +56,7 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
     defaultRegion: 'ZA',
     tryForMs: 48 * 3_600_000,
     changed: () => {},
+    connectorsOfFile: () => [],
     version: 'test',
     engine: engine.name === 'sqlite' ? 'sqlite' : 'postgres',
     webUrl: () => 'https://operator.example',

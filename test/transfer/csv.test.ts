@@ -109,6 +109,10 @@ describe('csvLine', () => {
     for (const cell of ['', 'Ann', '3M', 'a=b', '2026-11-15T12:00:00Z']) assert.equal(guarded(cell), cell);
   });
 
+  test('amounts were written as texts, so that no spreadsheet could sum them', () => {
+    assert.equal(csvLine(['grant', 12n, -3n, '12', '-3']), "grant,12,-3,'12,'-3\r\n");
+  });
+
   test('a NUL in a file with the mark of UTF-8 does not make it UTF-16', async () => {
     const read: string[] = [];
     for await (const { cells } of readCsv(Buffer.from(`${CSV_START}mobile,name\r\n,\0\r\n`), COLUMNS, null)) {

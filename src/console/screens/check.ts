@@ -49,7 +49,7 @@ export const CHECK_BYTES_MAX = CSV_BYTES_MAX + 1_048_576;
 interface Checked {
   readonly accepted: number;
   readonly previews: readonly string[];
-  readonly refused: readonly (Recipient & { readonly reason: string })[];
+  readonly refused: readonly (Recipient & { readonly detail: string })[];
   readonly parts: number;
   readonly credits: bigint;
   readonly dueAt: string;
@@ -119,7 +119,7 @@ async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<st
     previews.push(
       ...found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length)).map(({ recipient }) => recipient),
     );
-    refused.push(...found.refused.map(({ index, reason }) => ({ ...(some[index] as Recipient), reason })));
+    refused.push(...found.refused.map(({ index, detail }) => ({ ...(some[index] as Recipient), detail })));
   }
   return { ...sum, previews, refused };
 }
@@ -164,9 +164,9 @@ ${sendForm(visit, key, recipients, numbers, canSend, checked.accepted, base)}`;
 
 function refusedTable(refused: Checked['refused']): Html {
   if (refused.length === 0) return html``;
-  const rows = refused.slice(0, REFUSED_SHOWN).map(({ number, from, reason }, index) => ({
+  const rows = refused.slice(0, REFUSED_SHOWN).map(({ number, from, detail }, index) => ({
     key: String(index),
-    cells: [html`${from}`, html`<bdi>${number}</bdi>`, html`${texts.reasons[reason] ?? reason}`],
+    cells: [html`${from}`, html`<bdi>${number}</bdi>`, html`${texts.reason(detail)}`],
   }));
   const more = refused.length - rows.length;
   return html`<h2>${texts.refused(refused.length)}</h2>${table({ caption: texts.refused(refused.length), columns: texts.columns, rows })}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;

@@ -95,7 +95,7 @@ async function* lines({ domain, account, query, signal }: Visit): AsyncGenerator
       .filter(({ kind }) => wanted === '' || kind === wanted)
       .map(({ at, kind, from, to, amount, messageId, reason, reference }) => {
         const when = new Date(at).toISOString();
-        return csvLine([when, kind, from, to, String(amount), String(messageId ?? ''), reason ?? '', reference ?? '']);
+        return csvLine([when, kind, from, to, amount, String(messageId ?? ''), reason ?? '', reference ?? '']);
       })
       .join('');
     if (rows.length < EXPORTED_AT_ONCE) return;

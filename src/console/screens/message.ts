@@ -24,6 +24,7 @@ interface MessageOutput {
   readonly createdAt: string | null;
   readonly history: readonly { readonly status: string; readonly at: string; readonly detail: string | null }[];
   readonly heldCredits: string | null;
+  readonly notAfter: string | null;
 }
 
 const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
@@ -65,6 +66,7 @@ function facts({ zone, base }: Visit, message: MessageOutput): Html {
   }));
   return html`<dl class="list">${row(texts.to, party(recipient))}${row(texts.text, messageText(text))}
 ${isScheduled ? row(texts.scheduledAt, time(message.scheduledAt, zone)) : row(texts.state, html`${statusCell(status)}<br>${statusHint(status)}`)}
+${message.notAfter === null ? '' : row(texts.notAfter, time(message.notAfter, zone))}
 ${isScheduled ? row(texts.createdAt, time(message.createdAt, zone)) : row(texts.sentAt, time(message.sentAt, zone))}
 ${row(texts.parts, texts.partsSaid(parts, texts.alphabets[splitText(text ?? '').encoding]))}${
   isScheduled ? row(texts.held, grouped(heldCredits ?? '0')) : row(texts.cost, texts.costSaid(parts))

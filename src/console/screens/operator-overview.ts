@@ -18,6 +18,7 @@ interface StatusOutput {
     readonly due: number;
     readonly submitting: number;
     readonly oldestDueSeconds: number;
+    readonly unconnected: readonly { readonly connector: string | null; readonly waiting: number }[];
   };
 }
 /** A message that is due for so long tells that something is wrong. */
@@ -57,7 +58,11 @@ async function content(visit: Visit): Promise<Html> {
     : [];
   const found = await needs(visit, connectors);
   const status = await act.run<StatusOutput>('status');
-  const { due, submitting, oldestDueSeconds } = status.sending;
+  const { due, submitting, oldestDueSeconds, unconnected } = status.sending;
+  for (const { connector, waiting } of unconnected)
+    found.push(
+      html`<li class="bad">${texts.unconnected(connector, waiting)} <a href="/console/connectors">${connectorTexts.title}</a></li>`,
+    );
   if (oldestDueSeconds > LATE_SECONDS) found.push(html`<li class=\"bad\">${texts.late(oldestDueSeconds)}</li>`);
   return html`<h2>${texts.needs}</h2>${found.length === 0 ? html`<p class="note done">${texts.nothing}</p>` : html`<ul>${found}</ul>`}
 <ul class="tiles"><li><a href="/console/accounts"><strong>${grouped(status.accounts)}</strong>${texts.accounts}</a></li>

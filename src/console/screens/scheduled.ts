@@ -85,18 +85,21 @@ const act = async (visit: Visit): Promise<View> => {
   const at = isMove ? instantOf(form.text('when'), zone) : null;
   if (isMove && (at === null || at <= now)) return noticed(back, 'badTime');
   const params = { username: account.username };
+  let tooLate = 0;
   return actOnRows(visit, {
     title: isMove ? texts.moving : texts.acting,
     back,
     current: 'scheduled',
-    notice: isMove ? 'move' : 'cancel',
+    notice: (done) => (isMove ? (done === 0 && tooLate > 0 ? 'tooLate' : 'move') : 'cancel'),
     ...(isMove ? {} : { ask: (total: number) => ({ question: texts.question(total), submit: texts.submit(total) }) }),
     act: async (ids) => {
       if (at === null) {
         return (await visit.act.run<{ cancelled: number }>('message cancel-many', { params, body: { ids } })).cancelled;
       }
       const body = { ids, sendAt: new Date(at).toISOString() };
-      return (await visit.act.run<{ moved: number }>('message reschedule', { params, body })).moved;
+      const done = await visit.act.run<{ moved: number; tooLate: number }>('message reschedule', { params, body });
+      tooLate += done.tooLate;
+      return done.moved;
     },
     batches: (snapshot) =>
       idBatches((after, rowsMax) => scanScheduled(visit, after, rowsMax), snapshot, { once: isMove }),

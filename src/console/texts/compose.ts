@@ -67,12 +67,7 @@ export const texts = {
     more: (count: number) => `and ${grouped(count)} more`,
     send: (count: number) => `Send ${counted(count, 'message')}`,
     back: 'Go back and change it',
-    reasons: {
-      impossible: 'This is not a phone number that can exist.',
-      blacklisted: 'The number is on the blacklist.',
-      duplicate: 'The number is there more than once.',
-      'too-long': 'The text is too long.',
-    } as Readonly<Record<string, string>>,
+    reason: (detail: string) => `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`,
     line: (line: number) => `line ${grouped(line)}`,
     row: (row: number) => `row ${grouped(row)} of the file`,
     contact: (name: string) => `contact ${name}`,

@@ -14,6 +14,7 @@ export const texts = {
   held: 'Credits held',
   sentAt: 'Sent',
   scheduledAt: 'To be sent',
+  notAfter: 'Do not send after',
   createdAt: 'Written',
   history: 'What happened',
   columns: ['When', 'State', 'Reason'],

@@ -16,6 +16,10 @@ export const texts = {
   unrouted: 'Incoming messages have no route.',
   route: 'Look at them',
   noConnector: 'There is no connector, so nothing is sent.',
+  unconnected: (connector: string | null, count: number) =>
+    connector === null
+      ? `${counted(count, 'message waits', 'messages wait')}, and no connector is the default.`
+      : `${counted(count, 'message waits', 'messages wait')} for the connector ${connector}, which does not exist.`,
   late: (seconds: number) =>
     `The oldest message that is due has waited for ${counted(Math.round(seconds / 60), 'minute')}.`,
   due: 'Messages that are due',

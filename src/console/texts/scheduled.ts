@@ -27,6 +27,7 @@ export const texts = {
       count === 0n
         ? 'Nothing changed: the messages are being sent already, or are gone.'
         : `Moved ${counted(count, 'message')}.`,
+    tooLate: 'Nothing changed: the messages must not be sent so late.',
     accepted: (count: bigint) => `${counted(count, 'message')} accepted. Each one waits here for its time.`,
     badTime: 'Nothing changed: choose a day and a time in the future.',
   },

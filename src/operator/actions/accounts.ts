@@ -10,11 +10,12 @@ import {
   unsurePolicies,
 } from '../../domain/account-records.ts';
 import { isRegion } from '../../domain/accounts.ts';
+import { requireConnector } from '../../domain/connectors.ts';
 import { hashPassword } from '../../domain/credentials.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/quiet-hours.ts';
 import { isStopWord } from '../../domain/stop-words.ts';
 import { readSomeNetworks } from '../../networks.ts';
-import { type Action, accountAction, action, listAction } from '../action.ts';
+import { type Action, accountAction, action, listAction, type Services } from '../action.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
 import { accountLink } from './operators.ts';
 
@@ -61,7 +62,7 @@ const settable = {
   tag: integer(-(2 ** 31), 2 ** 31 - 1)
     .optional()
     .describe("A number for the operator's own use."),
-  allowedNetworks: allowedNetworks.optional(),
+  allowedNetworks: allowedNetworks.nullable().optional(),
   timeZone: z
     .string()
     .max(64)
@@ -81,7 +82,7 @@ const settable = {
     .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
   lowCredits: amount.nullable().optional().describe('Below so many free credits, the event credits.low tells it.'),
   connector: text(64, 'The connector that carries its messages; null for the default one.'),
-  stopWords: stopWords.optional(),
+  stopWords: stopWords.nullable().optional(),
 };
 
 const accountOutput = z.strictObject({
@@ -211,13 +212,23 @@ const add = action({
     creates: true,
     say: ({ username: name, userId }) => `Added ${name}. Its user_id, which is shown only now:\n${userId}`,
   },
-  run: async ({ database, now }, { body }) => {
+  run: async (services, { body }) => {
+    const { database, now } = services;
     const { password, credits: begin = 0n, username: name, ...settings } = body;
+    await checkConnector(services, settings.connector);
     const passwordHash = password === undefined ? null : await hashPassword(password);
     const given = { ...onlyGiven(settings), username: name, passwordHash, credits: begin };
     return { username: name, ...(await addRecord(database, given, now())) };
   },
 });
+
+/** Messages of an account whose connector is misspelt would wait for ever. */
+async function checkConnector(
+  { database, connectorsOfFile }: Services,
+  name: string | null | undefined,
+): Promise<void> {
+  if (typeof name === 'string') await requireConnector(database, name, connectorsOfFile);
+}
 
 /** Without fields that were not given. */
 const onlyGiven = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
@@ -255,8 +266,11 @@ const change = accountAction({
     output: EXAMPLE,
   },
   command: { say: ({ username: name }) => `Changed ${name}.` },
-  run: async ({ database, account }, { body }) =>
-    shown(await changeRecord(database, account.id, account.username, onlyGiven(body))),
+  run: async (services, { body }) => {
+    const { database, account } = services;
+    await checkConnector(services, body.connector);
+    return shown(await changeRecord(database, account.id, account.username, onlyGiven(body)));
+  },
 });
 
 const remove = accountAction({

@@ -13,6 +13,8 @@ const output = z.strictObject({ done: z.int().describe('How many of them were th
 const counted = ({ params, body }: { params: { username: string }; body: { ids: unknown[] } }) =>
   `${params.username}/${body.ids.length} messages`;
 
+const messages = (count: number): string => (count === 1 ? '1 message' : `${count} messages`);
+
 const changeInbox = accountAction({
   name: 'inbox change-many',
   scope: 'messages:read',
@@ -30,7 +32,7 @@ const changeInbox = accountAction({
     output: { done: 2 },
   },
   target: counted,
-  command: { say: ({ done }) => `Done for ${done} messages.` },
+  command: { say: ({ done }) => `Done for ${messages(done)}.` },
   run: async (services, { body }) => ({
     done: await domainOf(services).batches.changeReceived(services.account.id, body.ids, body.change),
   }),
@@ -49,7 +51,7 @@ const changeSent = accountAction({
   problems: ['not-found'],
   example: { params: { username: 'acme' }, body: { ids: ['2001'], change: 'mark' }, output: { done: 1 } },
   target: counted,
-  command: { say: ({ done }) => `Done for ${done} messages.` },
+  command: { say: ({ done }) => `Done for ${messages(done)}.` },
   run: async (services, { body }) => ({
     done: await domainOf(services).batches.changeSent(services.account.id, body.ids, body.change),
   }),
@@ -74,10 +76,12 @@ const cancelMany = accountAction({
   },
   target: counted,
   command: {
-    say: ({ cancelled, creditsReturned }) => `Cancelled ${cancelled} messages. Credits returned: ${creditsReturned}.`,
+    say: ({ cancelled, creditsReturned }) => `Cancelled ${messages(cancelled)}. Credits returned: ${creditsReturned}.`,
   },
   run: async (services, { body }) => domainOf(services).batches.cancelScheduled(services.account.id, body.ids),
 });
+
+const late = (count: number): string => `Because of notAfter, ${messages(count)} must not be sent so late.`;
 
 const reschedule = accountAction({
   name: 'message reschedule',
@@ -90,21 +94,30 @@ const reschedule = accountAction({
     'Quiet hours of the account hold. Messages that are being sent already, or that must not be sent so late, are left alone.',
   params: accountParams,
   body: z.strictObject({ ids, sendAt: instant.describe('The new time, in the future.') }),
-  output: z.strictObject({ moved: z.int() }),
+  output: z.strictObject({
+    moved: z.int(),
+    tooLate: z.int().describe('Messages that must not be sent as late as that: their notAfter is before it.'),
+  }),
   problems: ['not-found'],
   example: {
     params: { username: 'acme' },
     body: { ids: ['3001'], sendAt: '2026-11-16T12:00:00Z' },
-    output: { moved: 1 },
+    output: { moved: 1, tooLate: 0 },
   },
   target: counted,
-  command: { say: ({ moved }) => `Moved ${moved} messages.` },
+  command: {
+    say: ({ moved, tooLate }) => [`Moved ${messages(moved)}.`, ...(tooLate > 0 ? [late(tooLate)] : [])].join(' '),
+    refusal: ({ moved, tooLate }) => {
+      if (moved > 0) return null;
+      return `Nothing was moved. ${tooLate > 0 ? late(tooLate) : 'The messages are being sent already, or are gone.'}`;
+    },
+  },
   run: async (services, { body: { ids: chosen, sendAt } }) => {
     const { database, account, now, tryForMs } = services;
     if (sendAt <= now()) throw badField('sendAt', 'expected an instant in the future');
     const { quietHours, timeZone } = await accountRecord(database, account.username);
     const wanted = { at: sendAt, quietHours, timeZone, tryForMs };
-    return { moved: await domainOf(services).batches.reschedule(account.id, chosen, wanted) };
+    return { ...(await domainOf(services).batches.reschedule(account.id, chosen, wanted)) };
   },
 });
 

@@ -101,8 +101,8 @@ const list = action({
   },
   run: async ({ database, now }) => {
     const records = await createConnectors(database, now).list();
-    const totals = await connectorTotals(database, records, now());
-    return { items: records.map((record) => ({ ...shown(record), ...(totals.get(record.name) ?? NO_TOTALS) })) };
+    const { byName } = await connectorTotals(database, records, now());
+    return { items: records.map((record) => ({ ...shown(record), ...(byName.get(record.name) ?? NO_TOTALS) })) };
   },
 });
 
@@ -130,7 +130,7 @@ const put = action({
   body: z.strictObject({
     kind: z.enum(kindNames).describe('What it is.'),
     config: z.record(z.string(), z.unknown()).optional().describe('As its kind needs it.'),
-    isDefault: z.boolean().optional().describe('It becomes the only default.'),
+    isDefault: z.boolean().optional().describe('It becomes the only default. Without it, the default stays as it is.'),
     submissionsMax: integer(1, 10_000).optional().describe('Messages under way at once, in each process.'),
     ratePerSecond: integer(1, 100_000).nullable().optional().describe('Parts in a second; null for no limit.'),
   }),
@@ -143,7 +143,7 @@ const put = action({
   },
   command: { say: ({ name: own, kind }) => `The connector ${own} is a ${kind}.` },
   run: async ({ database, now }, { params: { name: own }, body }) => {
-    const { kind, isDefault = false, ratePerSecond = null } = body;
+    const { kind, isDefault, ratePerSecond = null } = body;
     const config = checkConfig(kind, body.config ?? {});
     const submissionsMax = body.submissionsMax ?? kinds[kind]?.submissionsMax ?? 1;
     const given = { name: own, kind, config, isDefault, submissionsMax, ratePerSecond };
@@ -156,7 +156,7 @@ const remove = action({
   scope: 'gateway',
   method: 'DELETE',
   path: '/connectors/{name}',
-  summary: 'Remove a connector that no account names.',
+  summary: 'Remove a connector that no account names and that is not the default.',
   params,
   output: z.strictObject({ name: z.string() }),
   problems: ['not-found', 'conflict'],

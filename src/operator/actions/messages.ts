@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ScheduledRecord, SentRecord } from '../../domain/message-records.ts';
 import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../../domain/outbox.ts';
-import { badField, Problem } from '../../problem.ts';
+import { badField, notFound, Problem } from '../../problem.ts';
 import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, line, messageParams, rowId } from '../schemas.ts';
@@ -57,16 +57,19 @@ const change = z.strictObject({ status: z.string(), at: instant, detail: z.strin
 const record = message.extend({
   history: z.array(change).describe('Every status that it has had, oldest first.'),
   heldCredits: credits.nullable().describe('Credits held for a scheduled message.'),
+  notAfter: instant.nullable().describe('A scheduled message is not sent after this time; null for no such time.'),
 });
 const recordOfSent = (sent: SentRecord): z.output<typeof record> => ({
   ...shownSent(sent),
   history: sent.history.map(({ status, at, detail }) => ({ status, at, detail })),
   heldCredits: null,
+  notAfter: null,
 });
 const recordOfScheduled = (scheduled: ScheduledRecord): z.output<typeof record> => ({
   ...shownScheduled(scheduled),
   history: [],
   heldCredits: scheduled.heldParts,
+  notAfter: scheduled.notAfter,
 });
 
 const SENT = {
@@ -89,6 +92,7 @@ const RECORD = {
     { status: 'DELIVERED', at: '2026-11-15T12:00:05.000Z', detail: null },
   ],
   heldCredits: null,
+  notAfter: null,
 };
 
 const stateQuery = (description: string) => z.enum(states).optional().describe(description);
@@ -140,14 +144,20 @@ const show = accountAction({
     const account = services.account.id;
     if (state === 'scheduled') return recordOfScheduled(await messages.scheduled(account, id));
     if (state === 'sent') return recordOfSent(await messages.sent(account, id));
-    const isMissing = (thrown: unknown) => thrown instanceof Problem && thrown.kind === 'not-found';
-    const sent = await messages.sent(account, id).catch((thrown) => {
-      if (isMissing(thrown)) return null;
-      throw thrown;
-    });
-    return sent ? recordOfSent(sent) : recordOfScheduled(await messages.scheduled(account, id));
+    const sent = await orMissing(messages.sent(account, id));
+    if (sent) return recordOfSent(sent);
+    const scheduled = await orMissing(messages.scheduled(account, id));
+    if (!scheduled) throw notFound('message with this id');
+    return recordOfScheduled(scheduled);
   },
 });
+
+/** Null for what does not exist. */
+const orMissing = <T>(found: Promise<T>): Promise<T | null> =>
+  found.catch((thrown) => {
+    if (thrown instanceof Problem && thrown.kind === 'not-found') return null;
+    throw thrown;
+  });
 
 const add = accountAction({
   name: 'message record',

@@ -86,7 +86,6 @@ const add = action({
   target: ({ body }) => body.name,
   command: {
     arguments: ['name'],
-    creates: true,
     say: (output) => `Added the operator ${output.name}. ${sayLink(output)}`,
   },
   run: async (services, { body }) => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Acceptance, createAccepting, type NewMessages, type SendingAccount } from '../../domain/accepting.ts';
-import { accountRecord } from '../../domain/account-records.ts';
+import { accountRecord, requireEnabled } from '../../domain/account-records.ts';
 import { armSchedule } from '../../domain/arming.ts';
 import { DECISIONS, decide } from '../../domain/deciding.ts';
 import { linkResent } from '../../domain/resending.ts';
@@ -79,9 +79,15 @@ const sendBody = z.strictObject({
 });
 
 /** What sending needs to know about an account. */
-async function sendingAccount(services: AccountServices): Promise<SendingAccount> {
-  const { timeZone, quietHours } = await accountRecord(services.database, services.account.username);
-  return { timeZone, quietHours, region: await domainOf(services).region(services.account.id) };
+async function sendingAccount(services: AccountServices): Promise<SendingAccount & { disabledAt: number | null }> {
+  const { timeZone, quietHours, disabledAt } = await accountRecord(services.database, services.account.username);
+  return { timeZone, quietHours, disabledAt, region: await domainOf(services).region(services.account.id) };
+}
+
+async function enabledAccount(services: AccountServices): Promise<SendingAccount> {
+  const account = await sendingAccount(services);
+  requireEnabled(account);
+  return account;
 }
 
 const acceptingOf = ({ database, now, tryForMs }: AccountServices) => createAccepting(database, now, { tryForMs });
@@ -93,6 +99,8 @@ function readMessages(body: z.output<typeof sendBody>): NewMessages {
   const given = recipients.map((number, index) => ({ number, text: texts?.[index] ?? body.text ?? '' }));
   return { recipients: given, sender, reference, sendAt, notAfter };
 }
+
+const refusedLine = ({ index, detail }: Acceptance['refused'][number]): string => `recipient ${index + 1}: ${detail}`;
 
 const send = accountAction({
   name: 'message send',
@@ -120,17 +128,19 @@ const send = accountAction({
   target: ({ params }, { accepted }) => `${params.username}/${accepted[0]?.id ?? '-'}+${accepted.length}`,
   command: {
     arguments: ['recipients'],
+    refusal: ({ accepted, refused }) =>
+      accepted.length > 0 ? null : ['No recipient can get the message.', ...refused.map(refusedLine)].join('\n'),
     say: ({ accepted, refused, parts, creditsMissing }, { query }) =>
       [
         `${query.dry_run ? 'Would be accepted' : 'Accepted'}: ${accepted.length}. Parts: ${parts}. Refused: ${refused.length}.`,
         ...accepted.filter(({ id }) => id !== null).map(({ id, recipient }) => `  ${id}  ${recipient}`),
-        ...refused.map(({ index, detail }) => `  recipient ${index + 1}: ${detail}`),
+        ...refused.map((each) => `  ${refusedLine(each)}`),
         ...(creditsMissing > 0n ? [`  ${creditsMissing} credits are missing`] : []),
       ].join('\n'),
   },
   run: async (services, { query, body }) => {
     const given = readMessages(body);
-    const settings = await sendingAccount(services);
+    const settings = await enabledAccount(services);
     const accepting = acceptingOf(services);
     if (query.dry_run) return withStatus(200, shown(await accepting.dryRun(services.account.id, settings, given)));
     return shown(await accepting.accept(services.account.id, settings, given));
@@ -155,7 +165,7 @@ const resend = accountAction({
     const { recipient, text, reference, status } = await domainOf(services).messages.sent(services.account.id, id);
     if (recipient === null || text === null) throw conflict('The message has no recipient or no text.');
     const given = { recipients: [{ number: recipient, text }], sender: null, reference, sendAt: null, notAfter: null };
-    const result = await acceptingOf(services).accept(services.account.id, await sendingAccount(services), given);
+    const result = await acceptingOf(services).accept(services.account.id, await enabledAccount(services), given);
     const [refused] = result.refused;
     if (refused) throw conflict(`The message cannot be sent again: ${refused.detail}.`);
     const added = { id: result.accepted[0]?.id ?? 0n, isScheduled: result.isShifted };

@@ -102,6 +102,14 @@ const status = action({
           lastError: z.string().nullable().describe('Why the last submission was refused that was.'),
         }),
       ),
+      unconnected: z
+        .array(
+          z.strictObject({
+            connector: z.string().nullable().describe('The name that no connector has; null: there is no default.'),
+            waiting: z.int().describe('Messages that are due.'),
+          }),
+        )
+        .describe('Messages that no connector takes.'),
       faults: z.array(z.string()).describe('What is wrong with sending, in words.'),
     }),
   }),
@@ -120,6 +128,7 @@ const status = action({
         connectors: [
           { name: 'loopback', state: 'working', waiting: 0, lastMinute: 12, receiptLagMs: 1200, lastError: null },
         ],
+        unconnected: [],
         faults: [],
       },
     },
@@ -140,7 +149,8 @@ const status = action({
     );
     const oldestDueSeconds = Math.round(oldestDueMs / 1_000);
     const faults = sendingFaults(totals);
-    const sending = { due, submitting, undecided, oldestDueSeconds, unrouted, connectors, faults };
+    const unconnected = [...totals.unconnected];
+    const sending = { due, submitting, undecided, oldestDueSeconds, unrouted, connectors, unconnected, faults };
     return { version, at: now(), database: { engine, bytes, schemaVersion }, accounts, sending };
   },
 });

@@ -80,7 +80,6 @@ const add = action({
   target: ({ body }) => body.name,
   command: {
     arguments: ['name'],
-    creates: true,
     say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}`,
   },
   run: async ({ database, now }, { body }, actor) => {

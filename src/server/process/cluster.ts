@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Problem } from '../../problem.ts';
+import { NO_DATABASE_EXIT_CODE, Problem } from '../../problem.ts';
 import type { Log } from '../telemetry/log.ts';
 import { answerQuestions } from './worker-channel.ts';
 
@@ -95,8 +95,7 @@ function createWorkers(log: Log, now: () => number, answer: (question: unknown) 
       });
       worker.once('exit', (code, signal) => {
         running.delete(worker);
-        const how = signal ?? `code ${code}`;
-        reject(new Problem('unavailable', `A worker ended with ${how} before it served.`, { cause: { signal } }));
+        reject(endedEarly('A worker', code, signal));
         if (!expected.delete(worker) || stopping) return;
         if (now() - startedAt > STABLE_AFTER_MS) backoffMs = BACKOFF_FIRST_MS;
         log.error({ pid: worker.process.pid, code, signal, backoffMs }, 'a worker died and is replaced');
@@ -139,3 +138,11 @@ function createWorkers(log: Log, now: () => number, answer: (question: unknown) 
     },
   };
 }
+
+/** A process of the service has ended before it served. The service ends with the same code. */
+export const endedEarly = (who: string, code: number | null, signal: string | null) =>
+  new Problem(
+    code === NO_DATABASE_EXIT_CODE ? 'unavailable' : 'internal',
+    `${who} ended with ${signal ?? `code ${code}`} before it served.`,
+    { cause: { signal } },
+  );

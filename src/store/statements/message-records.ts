@@ -61,8 +61,9 @@ export const addHistory = statement<Message & { position: bigint; status: string
    values (:account, :id, :position, :status, :at, :detail)`,
 );
 
-export const scheduled = statement<Message, ScheduledRow & { held_parts: bigint }>(
+export const scheduled = statement<Message, ScheduledRow & { held_parts: bigint; not_after: bigint | null }>(
   'messageRecords.scheduled',
-  `select message_id, reference, recipient, text, scheduled_at, created_at, held_parts
+  `select message_id, reference, recipient, text, scheduled_at, created_at, held_parts,
+     (select not_after from dispatch where dispatch.account_id = :account and dispatch.message_id = :id) as not_after
    from scheduled where account_id = :account and message_id = :id`,
 );

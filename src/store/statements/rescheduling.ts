@@ -15,3 +15,9 @@ export const moveDispatch = statement<Message & { expiresAt: number }>(
   `update dispatch set due_at = :dueAt, expires_at = coalesce(not_after, :expiresAt)
    where account_id = :account and message_id = :id and is_scheduled = 1`,
 );
+/** A row where the message must not be sent as late as that. */
+export const tooLate = statement<Message, { not_after: bigint }>(
+  'rescheduling.tooLate',
+  `select not_after from dispatch
+   where account_id = :account and message_id = :id and is_scheduled = 1 and not_after <= :dueAt`,
+);

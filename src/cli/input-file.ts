@@ -1,0 +1,26 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { Problem } from '../problem.ts';
+
+/** A file that a command reads: why it cannot be read, in words instead of a system error. */
+export function requireFile(path: string, name: string = path): void {
+  const fault = fileFault(path);
+  if (fault !== null) throw new Problem('bad-argument', `${name}: ${fault}`);
+}
+
+function fileFault(path: string): string | null {
+  try {
+    if (statSync(path).isDirectory()) return 'expected a file, and this is a folder';
+    accessSync(path, constants.R_OK);
+    return null;
+  } catch (thrown) {
+    const { code = '', message } = thrown as NodeJS.ErrnoException;
+    return REASONS[code] ?? message;
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EACCES: 'you may not read this file',
+  EPERM: 'you may not read this file',
+};
