@@ -94,14 +94,14 @@ async function propose(
 async function add({ services }: Session, file: string, isDryRun: boolean, json: boolean): Promise<number> {
   const { readProposals } = await import('../migration/blacklist-proposals.ts');
   const { accountIdNamed } = await import('../domain/migrated-accounts.ts');
-  const { checkNumber } = await import('../domain/blacklist.ts');
+  const { checkOperatorsNumber } = await import('../domain/blacklist.ts');
   const result = { rows: 0, added: 0, known: 0, cancelled: 0, refused: [] as { row: number; problem: string }[] };
   for await (const { row, username, number, origin, evidence } of readProposals(bytesOf(file))) {
     result.rows += 1;
     try {
       const account = await accountIdNamed(services.database, username);
       if (account === null) throw new Problem('bad-argument', `There is no account ${username}.`);
-      checkNumber(number);
+      checkOperatorsNumber(number);
       if (isDryRun) continue;
       const { isNew, cancelled } = await services.blacklist.add(account, number, evidence || null, origin);
       result[isNew ? 'added' : 'known'] += 1;

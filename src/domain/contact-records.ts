@@ -3,7 +3,7 @@ import { numberEnd, sameNumber, writtenKey } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/contact-records.ts';
 import * as listSql from '../store/statements/contacts.ts';
-import { checkNumber } from './blacklist.ts';
+import { checkOperatorsNumber } from './blacklist.ts';
 import { type Contact, type ContactGroup, toContact, toGroup } from './contacts.ts';
 import { FIRST_ID, LAST_ID, pages } from './cursor.ts';
 import { takeIds } from './ids.ts';
@@ -192,7 +192,7 @@ async function checkFields(queries: Queries, account: AccountKey, { mobile, grou
 
 function checkMobile(mobile: string): void {
   try {
-    checkNumber(mobile);
+    checkOperatorsNumber(mobile);
   } catch (thrown) {
     throw badField('mobile', (thrown as Error).message);
   }

@@ -2,7 +2,7 @@ import { formatDate } from '../contract/dates.ts';
 import { unsurePolicies } from '../domain/account-records.ts';
 import { checkUsername, isRegion } from '../domain/accounts.ts';
 import type { AccountArchive, AccountReading } from '../domain/archive.ts';
-import { checkStoredNumber } from '../domain/blacklist.ts';
+import { checkNumber } from '../domain/blacklist.ts';
 import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/quiet-hours.ts';
@@ -284,7 +284,7 @@ function about<T>(fields: Fields, name: string, check: () => T): T {
 
 function readBlocked(fields: Fields) {
   const number = fields.requiredText('mobile');
-  if (number !== undefined) about(fields, 'mobile', () => checkStoredNumber(number));
+  if (number !== undefined) about(fields, 'mobile', () => checkNumber(number));
   return { number, sample: fields.text('sample_message'), blockedAt: fields.instant('timestamp') };
 }
 

@@ -48,6 +48,10 @@ onEveryEngine('the blacklist', (engine) => {
     },
   );
 
+  inEveryProtocol(engine, 'BlackListNumber takes whatever has a digit, as the old server did', async (client) => {
+    for (const mobile of ['2.78E+10', 'x1']) assert.equal(await block(client, mobile), true);
+  });
+
   inEveryProtocol(engine, 'BlackListNumber of a number that cannot be one (no digit) is an error', async (client) => {
     const before = await client.exported();
     for (const mobile of ['', 'STOP', '+', '   ', null]) {

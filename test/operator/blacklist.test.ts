@@ -25,6 +25,14 @@ onEveryEngine('blacklist of the operator', (engine) => {
     assert.equal(await bench.status('blacklist add', { params: acme, body }), 201);
   });
 
+  test('a number with an exponent, whose digits are lost, was blacklisted as another one', async (t) => {
+    const { account, refusal } = await openActions(engine, t);
+    await account('acme', { region: 'ZA' });
+    const { kind, message } = await refusal('blacklist add', { params: acme, body: { number: '2.78E+10' } });
+    assert.equal(kind, 'bad-argument');
+    assert.match(message, /^a spreadsheet has written this number with an exponent/);
+  });
+
   test('an erased person on the blacklist can be allowed again', async (t) => {
     const { of, run, account, refusal } = await openActions(engine, t);
     await account('acme', { region: 'ZA' });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BLACKLIST_ORIGINS } from '../../domain/blacklist.ts';
+import { BLACKLIST_ORIGINS, checkOperatorsNumber } from '../../domain/blacklist.ts';
 import type { BlacklistEntry } from '../../domain/blacklist-records.ts';
 import { notFound } from '../../problem.ts';
 import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
@@ -72,6 +72,7 @@ const add = accountAction({
   },
   run: async (services, { body: { number: given, origin = 'user', evidence = null } }) => {
     const { blacklist } = domainOf(services);
+    checkOperatorsNumber(given);
     const { isNew, cancelled } = await blacklist.add(services.account.id, given, evidence, origin);
     return isNew ? { cancelled } : withStatus(200, { cancelled });
   },
