@@ -73,6 +73,9 @@ export const isUnavailable = (thrown: unknown): boolean => thrown instanceof Pro
 export const isLockedOut = (thrown: unknown): boolean =>
   thrown instanceof Problem && thrown.details.isLockedOut === true;
 
+/** Nothing at all can be done now. */
+export const isOutage = (thrown: unknown): boolean => isUnavailable(thrown) && !isLockedOut(thrown);
+
 /** How every command ends where the database does not answer, and a process of a service too. */
 export const NO_DATABASE_EXIT_CODE = 3;
 

@@ -1,4 +1,4 @@
-import { isUnavailable } from '../problem.ts';
+import { isOutage } from '../problem.ts';
 import type { Database, Writing } from '../store/database.ts';
 import { removeUseless } from '../store/statements/attempts.ts';
 import { elementsOf } from '../store/statements/json.ts';
@@ -57,7 +57,7 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     try {
       await work();
     } catch (thrown) {
-      if (isUnavailable(thrown)) throw thrown;
+      if (isOutage(thrown)) throw thrown;
       settings.failed?.(thrown);
     }
   }
@@ -67,7 +67,7 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     try {
       await silence(database, rows, now());
     } catch (thrown) {
-      if (isUnavailable(thrown)) throw thrown;
+      if (isOutage(thrown)) throw thrown;
       for (const own of Map.groupBy(rows, ({ account_id }) => account_id).values()) {
         await skipping(() => silence(database, own, now()));
       }

@@ -1,5 +1,5 @@
 import { nextTurn } from '../event-loop.ts';
-import { isUnavailable } from '../problem.ts';
+import { isLockedOut, isUnavailable } from '../problem.ts';
 import { splitText } from '../sms/parts.ts';
 import type { Database, Writing } from '../store/database.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
@@ -61,6 +61,8 @@ const ACCOUNTS_MAX = 16;
 // a second with ten shares, 2,243 with four.
 const SHARES = 4;
 const OVERDUE_MAX = 100;
+// Calls of an account take some milliseconds each.
+const LOCK_WAIT_MS = 200;
 // How long an account is left that could not be claimed.
 const LEFT_MS = 60_000;
 
@@ -69,31 +71,45 @@ export type Claiming = ReturnType<typeof createClaiming>;
 export function createClaiming(database: Database, settings: ClaimingSettings) {
   const { now } = settings;
 
-  /** In one transaction. lockAccounts skips accounts in use, so it waits for none. */
-  const claimFrom = (
+  /** Inside a transaction. lockAccounts skips accounts in use. */
+  const claimWithin = async (
+    queries: Writing,
     accountIds: readonly bigint[],
     { connector, isDefault }: ConnectorShare,
     at: number,
     limit: number,
-  ) =>
-    database.transactionWithoutLock(async (queries) => {
-      const parameters = { connector, isDefault: isDefault ? 1 : 0, now: at };
-      const quota = Math.ceil(limit / Math.min(SHARES, accountIds.length));
-      const claimed: ClaimedMessage[] = [];
-      for (let from = 0; from < accountIds.length && claimed.length < limit; from += SHARES) {
-        const ids = accountIds.slice(from, from + SHARES);
-        const rows = await queries.all(sql.lockAccounts, { ...parameters, ids: elementsOf(ids) });
-        rows.sort((a, b) => ids.indexOf(a.account_id) - ids.indexOf(b.account_id));
-        for (const account of rows) {
-          const room = Math.min(quota, limit - claimed.length);
-          if (room <= 0) break;
-          claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
-          await nextTurn(); // calls are answered before the next account
-        }
+  ): Promise<ClaimedMessage[]> => {
+    const parameters = { connector, isDefault: isDefault ? 1 : 0, now: at };
+    const quota = Math.ceil(limit / Math.min(SHARES, accountIds.length));
+    const claimed: ClaimedMessage[] = [];
+    for (let from = 0; from < accountIds.length && claimed.length < limit; from += SHARES) {
+      const ids = accountIds.slice(from, from + SHARES);
+      const rows = await queries.all(sql.lockAccounts, { ...parameters, ids: elementsOf(ids) });
+      rows.sort((a, b) => ids.indexOf(a.account_id) - ids.indexOf(b.account_id));
+      for (const account of rows) {
+        const room = Math.min(quota, limit - claimed.length);
+        if (room <= 0) break;
+        claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
+        await nextTurn(); // calls are answered before the next account
       }
-      await queries.runAll(attemptSql.add, attemptsOf(claimed, connector, at));
-      return claimed;
-    });
+    }
+    await queries.runAll(attemptSql.add, attemptsOf(claimed, connector, at));
+    return claimed;
+  };
+
+  /**
+   * In one transaction. It waits for the first account: one whose client calls without a pause is
+   * seldom free. Where another transaction keeps that one for long, the others are claimed.
+   */
+  const claimFrom = async (ids: readonly bigint[], share: ConnectorShare, at: number, limit: number) => {
+    const work = (queries: Writing) => claimWithin(queries, ids, share, at, limit);
+    try {
+      return await database.transaction(ids[0] as bigint, work, LOCK_WAIT_MS);
+    } catch (thrown) {
+      if (!isLockedOut(thrown)) throw thrown;
+      return database.transactionWithoutLock(work);
+    }
+  };
 
   /** One account that cannot be claimed must not keep the others out: it is left for a while. */
   async function claimAlone(ids: readonly bigint[], share: ConnectorShare, at: number, limit: number) {

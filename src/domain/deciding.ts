@@ -6,7 +6,7 @@ import { watchedTo } from '../store/statements/receipts.ts';
 import * as sql from '../store/statements/sending.ts';
 import { knownParts } from './known-parts.ts';
 import { applySilence } from './receipts.ts';
-import { end, putBack, setStatus } from './settling.ts';
+import { end, endTaken, putBack, setStatus } from './settling.ts';
 
 /**
  * What an operator decides about a message of which nobody knows whether the carrier has it.
@@ -34,13 +34,14 @@ export function decide(
     if (row.state !== 'unsure' && row.state !== 'undecided' && !isLeaseOver) {
       throw conflict('The message is not undecided: it is on its way.');
     }
+    if (isLeaseOver) await queries.run(attemptSql.setUnsure, { account, ids: elementsOf([id]) });
     // Parts that the carrier refused are not among them: they are still to go.
     const assumed = decision === 'submitted' ? await queries.all(attemptSql.setTaken, { account, id }) : [];
     const known = (await knownParts(queries, account, [id]))(id);
     const accepted = BigInt(known.accepted.size);
     const { held } = row;
     if (accepted >= row.parts) {
-      await end(queries, account, at, 'SUBMITTED', [{ id, held, captured: held, detail: DETAIL }]);
+      await endTaken(queries, account, at, [row], DETAIL);
     } else if (decision === 'not-submitted') {
       await end(queries, account, at, 'REJECTED', [{ id, held, captured: accepted, detail: DETAIL }]);
     } else {

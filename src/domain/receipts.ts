@@ -1,5 +1,5 @@
 import { nextTurn } from '../event-loop.ts';
-import { isUnavailable } from '../problem.ts';
+import { isLockedOut, isUnavailable } from '../problem.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
@@ -108,10 +108,12 @@ async function hold(database: Database, now: () => number, unmatched: readonly N
   await database.run(sql.hold, { rows: recordsOf(rows), now: now() });
   // The answer to its submission may have been written in the meantime.
   const late = await match(database, unmatched);
-  for (const [account, receipts] of late.matched) {
-    const ids = receipts.map(({ messageId }) => messageId);
-    await database.transaction(account, (queries) => applyHeldReceipts(queries, account, ids, now()));
-  }
+  const failures = await failuresOfEach(database, late.matched.keys(), (queries, account) => {
+    const ids = (late.matched.get(account) ?? []).map(({ messageId }) => messageId);
+    return applyHeldReceipts(queries, account, ids, now());
+  });
+  // They are held: the upkeep applies those of an account that is locked.
+  for (const thrown of failures.values()) if (!isLockedOut(thrown)) throw thrown;
 }
 
 type ByAccount = ReadonlyMap<bigint, MatchedReceipt[]>;

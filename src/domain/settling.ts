@@ -117,20 +117,37 @@ async function settleOf(
     const back = of(kind).map(({ message, outcome }) => [message.id, outcome.dueAt, outcome.reason] as const);
     await putBack(queries, account, kind, back);
   }
-  // A receipt may have come before the answer. And an answer of an older claim may be the last one
-  // that was missing.
-  const unsure = of('unsure').map(({ message }) => ({ ...(rows.get(message.id) as sql.DispatchRow), ...UNSURE }));
-  const others = settlements
-    .filter((each) => !current.includes(each))
-    .flatMap(({ message }) => rows.get(message.id) ?? []);
-  await reconsider(queries, account, at, [...unsure, ...others]);
+  await settleLate(queries, account, at, settlements, new Set(current), rows);
   const known = settlements.flatMap(({ message, parts: own }) =>
     own.flatMap(({ gatewayId }) => (gatewayId === null ? [] : [{ messageId: message.id, gatewayId }])),
   );
   if (known.length > 0) await onGatewayIds?.(queries, account, known);
 }
 
-const UNSURE = { state: 'unsure' } as const;
+/**
+ * A receipt may have come before an unsure answer. And the answer to an older claim may be the last
+ * one that was missing.
+ */
+async function settleLate(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  settlements: readonly Settlement[],
+  current: ReadonlySet<Settlement>,
+  rows: ReadonlyMap<bigint, sql.DispatchRow>,
+): Promise<void> {
+  const settled: sql.DispatchRow[] = [];
+  const refusals = new Map<bigint, string>();
+  for (const settlement of settlements) {
+    const { message, outcome } = settlement;
+    const row = rows.get(message.id);
+    if (!row) continue;
+    if (!current.has(settlement)) settled.push(row);
+    else if (outcome.kind === 'unsure') settled.push({ ...row, state: 'unsure' });
+    if (!current.has(settlement) && outcome.kind === 'rejected') refusals.set(message.id, outcome.reason);
+  }
+  await reconsider(queries, account, at, settled, refusals);
+}
 
 export interface RefusedMessage {
   readonly row: sql.DispatchRow;
@@ -193,6 +210,7 @@ export async function endTaken(
   account: AccountKey,
   at: number,
   rows: readonly sql.DispatchRow[],
+  detail: string | null = null,
 ): Promise<void> {
   if (rows.length === 0) return;
   const statuses = await statusesByReceipts(
@@ -201,15 +219,11 @@ export async function endTaken(
     rows.map(({ message_id }) => message_id),
   );
   const byStatus = Map.groupBy(rows, ({ message_id }) => statuses.get(message_id) ?? 'SUBMITTED');
-  for (const [status, own] of byStatus) await end(queries, account, at, status, own.map(takenWhole));
+  for (const [status, own] of byStatus) {
+    const messages = own.map(({ message_id: id, held }) => ({ id, held, captured: held, detail }));
+    await end(queries, account, at, status, messages);
+  }
 }
-
-const takenWhole = ({ message_id: id, held }: sql.DispatchRow): EndedMessage => ({
-  id,
-  held,
-  captured: held,
-  detail: null,
-});
 
 /** Nobody knows whether the carrier has these: an operator decides, or a receipt. */
 export async function leaveUndecided(
@@ -228,13 +242,15 @@ export async function leaveUndecided(
 
 /**
  * After an answer or a receipt that came late. Messages whose parts a carrier has are ended. Those
- * that lack a part, and wait for no answer, go on. Returns those that are still unsure.
+ * that lack a part, and wait for no answer, go on, unless the late answer is a refusal for good.
+ * Returns those that are still unsure.
  */
 export async function reconsider(
   queries: Writing,
   account: bigint,
   at: number,
   rows: readonly sql.DispatchRow[],
+  refusals: ReadonlyMap<bigint, string> = new Map(),
 ): Promise<sql.DispatchRow[]> {
   const settled = rows.filter((row) => row.state !== 'submitting' || Number(row.due_at) <= at);
   if (settled.length === 0) return [];
@@ -246,7 +262,16 @@ export async function reconsider(
   const [taken, others] = divided(settled, (row) => BigInt(known(row.message_id).accepted.size) >= row.parts);
   await endTaken(queries, account, at, taken);
   const [unsure, open] = divided(others, ({ message_id }) => known(message_id).unsure.size > 0);
-  const back = open.filter(({ state }) => state !== 'waiting');
+  // What could not be settled waits for an operator, whatever comes.
+  const stopped = open.filter(({ state, reason }) => state !== 'waiting' && reason !== NOT_SETTLED);
+  const [refused, back] = divided(stopped, ({ message_id }) => refusals.has(message_id));
+  const ended = refused.map(({ message_id: id, held }) => ({
+    id,
+    held,
+    captured: BigInt(known(id).accepted.size),
+    detail: refusals.get(id) ?? null,
+  }));
+  await end(queries, account, at, 'REJECTED', ended);
   await putBack(
     queries,
     account,
@@ -346,8 +371,8 @@ async function settleCredits(
 
 /**
  * A receipt for a part proves that the carrier has it, even where nobody answered the submission.
- * Where the carrier has all parts, the credits are used. The status is up to the receipt. Belongs
- * into a transaction of the account.
+ * Where the carrier has all parts, the credits are used. What the receipt has told is written
+ * before. Belongs into a transaction of the account.
  */
 export async function provePart(
   queries: Writing,

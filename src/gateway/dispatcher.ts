@@ -63,9 +63,9 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const outage = createOutage(parts, () => record);
   const counts = createCounts(parts);
   const submitting = createSubmitting(parts, {
-    onResult: (result) => {
-      counts.add(result, now());
-      if (!stopping) outage.onResult(result); // a stop ends submissions without an answer
+    onResults: (results) => {
+      for (const result of results) counts.add(result, now());
+      if (!stopping) outage.onResults(results); // a stop ends submissions without an answer
     },
     onSettled: idle.wake,
   });
@@ -205,6 +205,28 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
     until = now() + delayMs;
     delayMs = Math.min(delayMs * 2, DOWN_LAST_MS);
   };
+  function onResult(result: SubmitResult): void {
+    const outage = outageOf(result, unanswered);
+    if (outage !== null) {
+      if (until !== null && !isTrying) return; // of the same outage
+      isTrying = false;
+      if (until === null) {
+        connectorChanged(connector.name, outage);
+        pause();
+      }
+      connectors.setDown(connector.name, outage).catch(failed);
+      return;
+    }
+    // A carrier that refuses a message for good has answered.
+    const hasAnswered = result.kind === 'accepted' || result.kind === 'permanent';
+    if (!hasAnswered || (until === null && record().downSince === null)) return;
+    if (until !== null) connectorChanged(connector.name, null);
+    until = null;
+    isTrying = false;
+    delayMs = DOWN_FIRST_MS;
+    connectors.setUp(connector.name).catch(failed);
+  }
+
   return {
     isDown: (): boolean => until !== null,
     /** Of a time that is farther ahead than any pause the clock was put back since. */
@@ -218,27 +240,10 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
       isTrying = true;
       pause();
     },
-    onResult(result: SubmitResult): void {
-      unanswered = result.kind === 'unsure' ? unanswered + 1 : 0;
-      const outage = outageOf(result, unanswered);
-      if (outage !== null) {
-        if (until !== null && !isTrying) return; // of the same outage
-        isTrying = false;
-        if (until === null) {
-          connectorChanged(connector.name, outage);
-          pause();
-        }
-        connectors.setDown(connector.name, outage).catch(failed);
-        return;
-      }
-      // A carrier that refuses a message for good has answered.
-      const hasAnswered = result.kind === 'accepted' || result.kind === 'permanent';
-      if (!hasAnswered || (until === null && record().downSince === null)) return;
-      if (until !== null) connectorChanged(connector.name, null);
-      until = null;
-      isTrying = false;
-      delayMs = DOWN_FIRST_MS;
-      connectors.setUp(connector.name).catch(failed);
+    /** Of the parts of one message. */
+    onResults(results: readonly SubmitResult[]): void {
+      unanswered = results.every(({ kind }) => kind === 'unsure') ? unanswered + 1 : 0;
+      for (const result of results) onResult(result);
     },
   };
 }
@@ -278,19 +283,20 @@ function createCounts({ connector, now, settings }: DispatcherParts) {
 }
 
 interface SubmittingEvents {
-  readonly onResult: (result: SubmitResult) => void;
+  /** Of the parts of one message. */
+  readonly onResults: (results: readonly SubmitResult[]) => void;
   readonly onSettled: () => void;
 }
 
 /** Each message by itself: a slow one holds up no other. */
-function createSubmitting(parts: DispatcherParts, { onResult, onSettled }: SubmittingEvents) {
+function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: SubmittingEvents) {
   const { connector, settler, now, random, settings, failed } = parts;
   const underWay = new Set<Promise<void>>();
   const stopped = new AbortController();
 
   async function submit(message: ClaimedMessage, signal: AbortSignal): Promise<void> {
     const results = await resultsOf(message, signal);
-    for (const result of results) onResult(result);
+    onResults(results);
     const times = { now: now(), random, unsureMs: settings.unsureMs };
     const outcome = outcomeOf(message, results, times);
     await settler.add({ message, parts: partResults(message, results), outcome });

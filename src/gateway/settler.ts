@@ -1,6 +1,6 @@
 import type { Settlement, Settling } from '../domain/settling.ts';
 import { nextTurn } from '../event-loop.ts';
-import { isLockedOut, isUnavailable } from '../problem.ts';
+import { isOutage, isUnavailable } from '../problem.ts';
 import { NO_PACE, type Pace } from './pace.ts';
 
 /**
@@ -38,7 +38,8 @@ export function createSettler(
   pace: Pace = NO_PACE,
 ): Settler {
   const waiting: Waiting[] = [];
-  /** Accounts that are settled alone. At most as many as submissions are under way. */
+  /** Accounts that are settled alone, with what waits for each. */
+  const apart = new Map<bigint, Waiting[]>();
   const alone = new Set<Promise<void>>();
   let running: Promise<void> | undefined;
 
@@ -54,15 +55,22 @@ export function createSettler(
     running = undefined;
   }
 
-  /** Later batches do not wait for these. */
+  /** Later batches do not wait for these, and have nothing of their accounts. */
   function settleApart(batch: readonly Waiting[]): void {
-    for (const own of Map.groupBy(batch, ({ settlement }) => settlement.message.account).values()) {
-      const settled = settleAlone(settlementsOf(own)).then(() => {
-        alone.delete(settled);
-        for (const { resolve } of own) resolve();
-      });
+    for (const [account, own] of Map.groupBy(batch, ({ settlement }) => settlement.message.account)) {
+      apart.set(account, own);
+      const settled = settleAccount(account, own).finally(() => alone.delete(settled));
       alone.add(settled);
     }
+  }
+
+  async function settleAccount(account: bigint, own: Waiting[]): Promise<void> {
+    while (own.length > 0) {
+      const some = own.splice(0, BATCH_MAX);
+      await settleAlone(settlementsOf(some));
+      for (const { resolve } of some) resolve();
+    }
+    apart.delete(account);
   }
 
   /** An account that cannot be settled is left to an operator: nothing of it is submitted again. */
@@ -91,16 +99,14 @@ export function createSettler(
   return {
     add: (settlement) =>
       new Promise((resolve) => {
-        waiting.push({ settlement, resolve });
-        running ??= settleAll();
+        const own = apart.get(settlement.message.account);
+        (own ?? waiting).push({ settlement, resolve });
+        if (!own) running ??= settleAll();
       }),
     async empty() {
       while (running || alone.size > 0) await Promise.all([running, ...alone]);
     },
   };
 }
-
-/** Of all accounts. */
-const isOutage = (thrown: unknown): boolean => isUnavailable(thrown) && !isLockedOut(thrown);
 
 const settlementsOf = (waiting: readonly Waiting[]): Settlement[] => waiting.map(({ settlement }) => settlement);

@@ -39,9 +39,10 @@ export interface Database extends Queries {
   confirm(account: AccountKey): Promise<void> | undefined;
   /**
    * Does all of `work` or nothing. Transactions of one account follow one another; `null` is for an
-   * account that is being added. The changes are on disk when the promise resolves.
+   * account that is being added. The changes are on disk when the promise resolves. `lockWaitMs`
+   * bounds how long it waits for the account's other transactions.
    */
-  transaction<T>(account: AccountKey | null, work: (queries: Writing) => Promise<T>): Promise<T>;
+  transaction<T>(account: AccountKey | null, work: (queries: Writing) => Promise<T>, lockWaitMs?: number): Promise<T>;
   /** For work that locks accounts itself, and skips those that others have locked. */
   transactionWithoutLock<T>(work: (queries: Writing) => Promise<T>): Promise<T>;
   /** How many transactions of accounts are best begun at once. */

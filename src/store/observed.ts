@@ -25,8 +25,8 @@ export function createObserved(database: Database, engine: SqlDialect['engine'],
       const confirming = database.confirm(account);
       return confirming && observed(observe('accounts.identify', 'read'), () => confirming);
     },
-    transaction: (account, work) =>
-      observedTransaction(observe, work, (observedWork) => database.transaction(account, observedWork)),
+    transaction: (account, work, lockWaitMs) =>
+      observedTransaction(observe, work, (observedWork) => database.transaction(account, observedWork, lockWaitMs)),
     transactionWithoutLock: (work) => observedTransaction(observe, work, database.transactionWithoutLock),
   };
 }

@@ -63,6 +63,7 @@ async function opened(engine: Engine, t: TestContext, given: { policy?: 'submit-
     decide: (decision: Parameters<typeof decide>[3]) =>
       decide(database, account, id, decision, { at: now(), tryForMs: 2 * DAY }),
     remove: () => sending.outbox.deleteSent(account, id),
+    history: async () => (await sending.messages.sent(account, id)).history.map(({ status }) => status),
     /** Status, state in the queue, and credits that are held and used. */
     async seen() {
       await sending.checkLedger();
@@ -201,6 +202,37 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
     await sent.receipt(1, 1, 'DELIVERED');
     assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
+  });
+
+  test('a message went out a third time after both of its submissions were refused for good', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    const first = await sent.send();
+    await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
+    assert.equal((await sent.seen())[1], 'undecided');
+    await sent.answer(first, REFUSED, 'refused');
+    assert.deepEqual(await sent.claim(), []);
+    assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 0n]);
+  });
+
+  test('a decision forgot the failure that a receipt had told while the second attempt was on its way', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    await sent.send();
+    await sent.claimAgain();
+    await sent.receipt(1, 1, 'UNDELIVERABLE');
+    sent.clock.now += LEASE;
+    await sent.decide('not-submitted');
+    assert.deepEqual(await sent.seen(), ['UNDELIVERABLE', null, 0n, 1n]);
+  });
+
+  test('a receipt of UNKNOWN for an undecided message was told a second time', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.answer(await sent.send(), unsureFor(sent.now()), 'unsure');
+    sent.clock.now += UNSURE;
+    await sent.claim();
+    await sent.receipt(1, 1, 'UNKNOWN');
+    const [status, state] = await sent.seen();
+    const history = await sent.history();
+    assert.deepEqual([status, state, history], ['UNKNOWN', null, ['QUEUED', 'UNKNOWN']]);
   });
 
   test('nobody could decide about a message whose account was disabled while it was submitted', async (t) => {

@@ -57,9 +57,9 @@ async function opened(
   };
   const account = await sending.addAccount();
   let count = 0;
-  const send = async (total: number) => {
+  const send = async (total: number, text = 'hello') => {
     const to = Array.from({ length: total }, () => `+2782555${String(++count).padStart(4, '0')}`);
-    await sending.accept(account, message({ to }));
+    await sending.accept(account, message({ to, text }));
     dispatcher.wake();
   };
   return { clock: sending.clock, submitted, dispatcher, send };
@@ -133,6 +133,17 @@ onEveryEngine('faults of a dispatcher', (engine) => {
       return submitted.length === 300;
     });
     assert.deepEqual(changes, ['no answer', null]);
+  });
+
+  test('one long message without an answer took the connector down', async (t) => {
+    const changes: (string | null)[] = [];
+    const told = (_: string, reason: string | null) => changes.push(reason);
+    const answer = (): SubmitResult => ({ kind: 'unsure', reason: 'no answer' });
+    const { submitted, send } = await opened(engine, t, answer, {}, {}, NO_PACE, told);
+    await send(1, 'x'.repeat(25 * 153));
+    await until('all parts are submitted', () => submitted.length === 25);
+    await sleep(3 * SETTINGS.pollMs);
+    assert.deepEqual(changes, []);
   });
 
   test('a clock that was put back during an outage kept the connector silent', async (t) => {

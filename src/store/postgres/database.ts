@@ -50,11 +50,11 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
       isOfCaller(parameters)
         ? write({ statement: statement as Statement<never>, parameters })
         : withConnection((connection) => connection.run(statement, parameters)),
-    transaction: (account, work) =>
+    transaction: (account, work, lockWaitMs) =>
       withConnection((connection) =>
         account === null
           ? connection.within(NO_TIMEOUTS, work, NO_TIMEOUT_MS)
-          : connection.within([], work, undefined, account),
+          : connection.within(lockWaitMs === undefined ? [] : [lockTimeout(lockWaitMs)], work, undefined, account),
       ),
     transactionWithoutLock: (work) => withConnection((connection) => connection.within([], work)),
     transactionsAtOnce: TRANSACTIONS_AT_ONCE,
@@ -69,6 +69,8 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     close: () => pool.close(),
   };
 }
+
+const lockTimeout = (ms: number): pg.QueryConfig => ({ text: `set local lock_timeout = ${Math.ceil(ms)}` });
 
 // Each one takes a connection that calls may want: the default is 10.
 const TRANSACTIONS_AT_ONCE = 4;

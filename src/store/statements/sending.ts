@@ -205,6 +205,7 @@ export const setStatus = statement<Some & { status: string; at: number }, { mess
   `update sent set status = :status, is_marked = 0, updated_at = case when updated_at > :at then updated_at else :at end
    where account_id = :account and message_id {among :ids}
      and (status in ('QUEUED', 'UNKNOWN') or (:status in ${FINAL} and status not in ${FINAL}))
+     and not (status = 'UNKNOWN' and :status = 'UNKNOWN')
    returning message_id`,
 );
 export const addHistory = statement<One & { status: string; at: number; rows: string }>(

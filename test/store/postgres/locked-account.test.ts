@@ -6,7 +6,7 @@ import { createSettling } from '../../../src/domain/settling.ts';
 import { createSettler } from '../../../src/gateway/settler.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { type Engine, engines } from '../../support/engines.ts';
-import { openSending } from '../../support/sending.ts';
+import { message, openSending } from '../../support/sending.ts';
 import { onPostgres } from './servers.ts';
 
 const TIMEOUT_MS = 200;
@@ -42,6 +42,24 @@ onPostgres('an account that another transaction holds', () => {
       (await claim()).map(({ account }) => account),
       [locked],
     );
+  });
+
+  test('an account whose client called without a pause was seldom claimed', async (t) => {
+    const { claim, accept, locked } = await opened(t);
+    await claim();
+    const to = Array.from({ length: 200 }, (_, number) => `+2782555${String(number).padStart(4, '0')}`);
+    await accept(locked, message({ to }));
+    let isOver = false;
+    const calling = Array.from({ length: 4 }, async () => {
+      while (!isOver) await accept(locked);
+    });
+    let hits = 0;
+    for (let tries = 0; tries < 20; tries++) {
+      if ((await claim(5)).length > 0) hits += 1;
+    }
+    isOver = true;
+    await Promise.all(calling);
+    assert.ok(hits >= 15, `${hits} of 20 claims found something`);
   });
 
   test('a locked account kept the results of all others from being settled', async (t) => {
