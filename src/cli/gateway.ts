@@ -5,25 +5,25 @@ import { heldReceiptsFor } from '../domain/receipts.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
-import { createPace } from '../gateway/pace.ts';
+import { createPace, type PaceParts } from '../gateway/pace.ts';
 import { describeError } from '../server/telemetry/error-redaction.ts';
 import type { Log } from '../server/telemetry/log.ts';
 
 /**
  * Starts the dispatchers of this service. With workers they are in the process of the operator's
- * side, where messages are accepted and carriers call. Workers go on serving calls. Undefined where
- * they are switched off.
+ * side, where messages are accepted and carriers call. Workers go on serving calls. `calls` says
+ * what they do, where it is another process. Undefined where dispatchers are switched off.
  */
 export async function startGateway(
   { database, bytesSent }: Pick<App, 'database' | 'bytesSent'>,
   config: Config,
   { log, now, sleep }: { readonly log: Log; readonly now: () => number; readonly sleep: (ms: number) => Promise<void> },
+  calls: Pick<PaceParts, 'bytesSent' | 'utilization'> = { bytesSent, utilization: performance.eventLoopUtilization },
 ): Promise<Gateway | undefined> {
   if (!config.dispatcher) return undefined;
   const ofFile = readConnectorFile(config.connectors);
   const pace = createPace({
-    bytesSent,
-    utilization: () => performance.eventLoopUtilization(),
+    ...calls,
     monotonicMs: () => performance.now(),
     sleep,
   });

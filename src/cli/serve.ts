@@ -5,6 +5,7 @@ import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { type App, type AppDependencies, createApp } from '../app.ts';
@@ -15,6 +16,7 @@ import { Problem } from '../problem.ts';
 import { createCluster } from '../server/process/cluster.ts';
 import { serveHealthOfWorkers } from '../server/process/health-thread.ts';
 import { createAskPrimary } from '../server/process/worker-channel.ts';
+import { createLoadMeter, createWorkersLoad, onLoad, REPORT_MS, tellLoad } from '../server/process/worker-load.ts';
 import { serveAggregatedMetrics } from '../server/telemetry/telemetry.ts';
 import { importFile } from '../transfer/import.ts';
 import type { WebServer } from '../web/server.ts';
@@ -87,7 +89,8 @@ async function serveHere(
   const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, and there are none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
-    if (!cluster.isWorker) {
+    if (cluster.isWorker) reportLoad(app);
+    else {
       const { startGateway } = await import('./gateway.ts');
       gateway = await startGateway(app, config, deps);
     }
@@ -106,6 +109,15 @@ async function serveHere(
     cluster.worker?.disconnect(); // its channel to the primary process would keep it alive
   }
   return 0;
+}
+
+/** Sending, which is in another process, rests while this worker is busy. */
+function reportLoad({ bytesSent }: Pick<App, 'bytesSent'>): void {
+  const measure = createLoadMeter(bytesSent, performance.eventLoopUtilization);
+  setInterval(() => {
+    const load = measure();
+    if (load) tellLoad(process, load);
+  }, REPORT_MS).unref();
 }
 
 /** Which one it is, in a sentence for the operator. */
@@ -157,6 +169,8 @@ async function superviseWorkers(config: Config, deps: AppDependencies, accounts:
     deps.now,
     answerQuestion(createRateLimiter(deps.now), () => webProcess?.address),
   );
+  const loadOf = createWorkersLoad(config.workers, () => performance.now());
+  cluster.on('fork', (worker) => onLoad(worker, (load) => webProcess?.tellLoad(loadOf(worker.id, load))));
   const signal = firstSignal(() => {
     deps.log.info('restarting the workers');
     Promise.all([workers.restart(), web?.then((each) => each.restart())]).then(
