@@ -99,7 +99,7 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
 
   /**
    * In one transaction. It waits for the first account: one whose client calls without a pause is
-   * seldom free. Where another transaction keeps that one for long, the others are claimed.
+   * rarely free. Where another transaction keeps that one for long, the others are claimed.
    */
   const claimFrom = async (ids: readonly bigint[], share: ConnectorShare, at: number, limit: number) => {
     const work = (queries: Writing) => claimWithin(queries, ids, share, at, limit);

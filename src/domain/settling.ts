@@ -242,7 +242,7 @@ export async function leaveUndecided(
 
 /**
  * After an answer or a receipt that came late. Messages whose parts a carrier has are ended. Those
- * that lack a part, and wait for no answer, go on, unless the late answer is a refusal for good.
+ * that lack a part, and wait for no answer, go on. A refusal for good that comes late ends them.
  * Returns those that are still unsure.
  */
 export async function reconsider(

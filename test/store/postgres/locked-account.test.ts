@@ -44,7 +44,7 @@ onPostgres('an account that another transaction holds', () => {
     );
   });
 
-  test('an account whose client called without a pause was seldom claimed', async (t) => {
+  test('an account whose client called without a pause was rarely claimed', async (t) => {
     const { claim, accept, locked } = await opened(t);
     await claim();
     const to = Array.from({ length: 200 }, (_, number) => `+2782555${String(number).padStart(4, '0')}`);
