@@ -71,38 +71,12 @@ export type Claiming = ReturnType<typeof createClaiming>;
 export function createClaiming(database: Database, settings: ClaimingSettings) {
   const { now } = settings;
 
-  /** Inside a transaction. lockAccounts skips accounts in use. */
-  const claimWithin = async (
-    queries: Writing,
-    accountIds: readonly bigint[],
-    { connector, isDefault }: ConnectorShare,
-    at: number,
-    limit: number,
-  ): Promise<ClaimedMessage[]> => {
-    const parameters = { connector, isDefault: isDefault ? 1 : 0, now: at };
-    const quota = Math.ceil(limit / Math.min(SHARES, accountIds.length));
-    const claimed: ClaimedMessage[] = [];
-    for (let from = 0; from < accountIds.length && claimed.length < limit; from += SHARES) {
-      const ids = accountIds.slice(from, from + SHARES);
-      const rows = await queries.all(sql.lockAccounts, { ...parameters, ids: elementsOf(ids) });
-      rows.sort((a, b) => ids.indexOf(a.account_id) - ids.indexOf(b.account_id));
-      for (const account of rows) {
-        const room = Math.min(quota, limit - claimed.length);
-        if (room <= 0) break;
-        claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
-        await nextTurn(); // calls are answered before the next account
-      }
-    }
-    await queries.runAll(attemptSql.add, attemptsOf(claimed, connector, at));
-    return claimed;
-  };
-
   /**
    * In one transaction. It waits for the first account: one whose client calls without a pause is
    * rarely free. Where another transaction keeps that one for long, the others are claimed.
    */
   const claimFrom = async (ids: readonly bigint[], share: ConnectorShare, at: number, limit: number) => {
-    const work = (queries: Writing) => claimWithin(queries, ids, share, at, limit);
+    const work = (queries: Writing) => claimWithin(queries, settings, ids, share, at, limit);
     try {
       return await database.transaction(ids[0] as bigint, work, LOCK_WAIT_MS);
     } catch (thrown) {
@@ -150,6 +124,33 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
       return times.length > 0 ? Math.min(...times) : null;
     },
   };
+}
+
+/** Inside a transaction. lockAccounts skips accounts in use. */
+async function claimWithin(
+  queries: Writing,
+  settings: ClaimingSettings,
+  accountIds: readonly bigint[],
+  { connector, isDefault }: ConnectorShare,
+  at: number,
+  limit: number,
+): Promise<ClaimedMessage[]> {
+  const parameters = { connector, isDefault: isDefault ? 1 : 0, now: at };
+  const quota = Math.ceil(limit / Math.min(SHARES, accountIds.length));
+  const claimed: ClaimedMessage[] = [];
+  for (let from = 0; from < accountIds.length && claimed.length < limit; from += SHARES) {
+    const ids = accountIds.slice(from, from + SHARES);
+    const rows = await queries.all(sql.lockAccounts, { ...parameters, ids: elementsOf(ids) });
+    rows.sort((a, b) => ids.indexOf(a.account_id) - ids.indexOf(b.account_id));
+    for (const account of rows) {
+      const room = Math.min(quota, limit - claimed.length);
+      if (room <= 0) break;
+      claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
+      await nextTurn(); // calls are answered before the next account
+    }
+  }
+  await queries.runAll(attemptSql.add, attemptsOf(claimed, connector, at));
+  return claimed;
 }
 
 const attemptsOf = (claimed: readonly ClaimedMessage[], connector: string, submittedAt: number) =>

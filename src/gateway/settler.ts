@@ -41,6 +41,7 @@ export function createSettler(
   /** Accounts that are settled alone, with what waits for each. */
   const apart = new Map<bigint, Waiting[]>();
   const alone = new Set<Promise<void>>();
+  const attempted = createAttempted(sleep, failed);
   let running: Promise<void> | undefined;
 
   async function settleAll(): Promise<void> {
@@ -82,20 +83,6 @@ export function createSettler(
     await attempted(() => settling.setAside(own)); // else the lease runs out
   }
 
-  /** What the database refused, if it did. Waits for as long as the reason is one that passes. */
-  async function attempted(work: () => Promise<void>, isPassing = isUnavailable): Promise<unknown> {
-    for (;;) {
-      try {
-        await work();
-        return undefined;
-      } catch (thrown) {
-        failed(thrown);
-        if (!isPassing(thrown)) return thrown ?? new Error('the database refused it');
-        await sleep(RETRY_MS);
-      }
-    }
-  }
-
   return {
     add: (settlement) =>
       new Promise((resolve) => {
@@ -106,6 +93,24 @@ export function createSettler(
     async empty() {
       while (running || alone.size > 0) await Promise.all([running, ...alone]);
     },
+  };
+}
+
+/** What the database refused, if it did. Waits for as long as the reason is one that passes. */
+type Attempted = (work: () => Promise<void>, isPassing?: (thrown: unknown) => boolean) => Promise<unknown>;
+
+function createAttempted(sleep: (ms: number) => Promise<void>, failed: (thrown: unknown) => void): Attempted {
+  return async (work, isPassing = isUnavailable) => {
+    for (;;) {
+      try {
+        await work();
+        return undefined;
+      } catch (thrown) {
+        failed(thrown);
+        if (!isPassing(thrown)) return thrown ?? new Error('the database refused it');
+        await sleep(RETRY_MS);
+      }
+    }
   };
 }
 
