@@ -61,7 +61,10 @@ export function createConnectors(database: Database, now: () => number) {
     const { name, kind, config, submissionsMax, ratePerSecond } = given;
     const isDefault = given.isDefault ? 1 : 0;
     const values = { name, kind, config: JSON.stringify(config), origin, isDefault, submissionsMax, ratePerSecond };
-    await queries.run(sql.put, { ...values, updatedAt: now(), revision: randomBytes(8).toString('hex') });
+    // Processes that start at once all put the built-in one. With another revision each would make
+    // the others start theirs again.
+    const revision = origin === 'builtin' ? origin : randomBytes(8).toString('hex');
+    await queries.run(sql.put, { ...values, updatedAt: now(), revision });
     if (given.isDefault) await queries.run(sql.onlyDefault, { name });
   }
 

@@ -4,7 +4,10 @@ import { createConnectors } from '../../src/domain/connectors.ts';
 import { readSendingTotals, sendingFaults } from '../../src/domain/sending-totals.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK } from '../support/gateway.ts';
+import { sql } from '../support/opened-database.ts';
 import { message, openSending } from '../support/sending.ts';
+
+const removeAll = sql('delete from carrier_connector');
 
 onEveryEngine('connectors', (engine) => {
   test('the rate of a connector holds for all processes together', async (t) => {
@@ -22,6 +25,18 @@ onEveryEngine('connectors', (engine) => {
     assert.equal(await one.takeSlots('loopback', 1, 10), 0);
     clock.now -= 3_600_000;
     assert.equal(await one.takeSlots('loopback', 1, 10), 1, 'a clock that was put back does not stop it');
+  });
+
+  test('processes that started at once made each other start the built-in connector again', async (t) => {
+    const { database, now } = await openSending(engine, t);
+    const connectors = createConnectors(database, now);
+    const revisions: string[] = [];
+    for (let process = 0; process < 2; process++) {
+      await database.run(removeAll, {}); // as the process saw the table when it looked
+      await connectors.prepare([], LOOPBACK);
+      revisions.push((await connectors.show('loopback')).revision);
+    }
+    assert.equal(revisions[0], revisions[1]);
   });
 
   test('a put without isDefault took the default away', async (t) => {
