@@ -73,10 +73,11 @@ const THROTTLED_ONCE = '9013';
 const REPLY = 'reply ';
 // Of numbers that were throttled once. More are forgotten, and throttled once more.
 const REMEMBERED_MAX = 10_000;
+const AGAIN_MS = 100;
 
 export interface LoopbackDependencies {
   readonly now: () => number;
-  /** Receipts that wait are counted; at the end they are dropped, as by a carrier that is gone. */
+  /** Its timers do not keep the process alive. */
   readonly setTimer: (work: () => void, ms: number) => { unref?: () => void };
 }
 
@@ -89,11 +90,20 @@ export function createLoopback(
   let submitted = 0;
   const throttled = new Set<string>();
   const timers = createSharedTimers(deps);
+  let isStopped = false;
+
+  /** A carrier brings again what was not taken. */
+  function bring(work: (to: CarrierEvents) => Promise<void>): void {
+    if (!events) return;
+    work(events).catch(() => {
+      if (!isStopped) timers.after(Math.max(receiptAfterMs, AGAIN_MS), () => bring(work));
+    });
+  }
 
   function tell(submission: Submission, gatewayId: string, fate: Fate): void {
     for (const [moments, status] of fate.receipts) {
       const told = { connector: name, attemptId: submission.attemptId, gatewayId, status, detail: null };
-      const work = () => void events?.receipt({ ...told, at: deps.now() }).catch(() => {});
+      const work = () => bring((to) => to.receipt({ ...told, at: deps.now() }));
       if (moments === 0) work();
       else timers.after(moments * receiptAfterMs, work);
     }
@@ -101,9 +111,14 @@ export function createLoopback(
     timers.after(receiptAfterMs, () => {
       const { recipient, sender, text } = submission;
       const reply = { sender: recipient, destination: sender ?? name, text: text.slice(REPLY.length) };
-      void events
-        ?.incoming({ connector: name, gatewayId: `${gatewayId}-reply`, ...reply, receivedAt: deps.now(), part: null })
-        .catch(() => {});
+      const incoming = {
+        connector: name,
+        gatewayId: `${gatewayId}-reply`,
+        ...reply,
+        receivedAt: deps.now(),
+        part: null,
+      };
+      bring((to) => to.incoming(incoming));
     });
   }
 
@@ -129,9 +144,9 @@ export function createLoopback(
       events = given;
     },
     submit: async (parts) => parts.map(submitOne),
+    /** What it still has to bring comes: a connector that is changed is stopped too. */
     async stop() {
-      events = undefined;
-      timers.clear();
+      isStopped = true;
     },
   };
 }
@@ -154,6 +169,5 @@ function createSharedTimers({ now, setTimer }: LoopbackDependencies) {
         for (const each of all) each();
       }, ms).unref?.();
     },
-    clear: (): void => waiting.clear(),
   };
 }
