@@ -61,10 +61,7 @@ export function createConnectors(database: Database, now: () => number) {
     const { name, kind, config, submissionsMax, ratePerSecond } = given;
     const isDefault = given.isDefault ? 1 : 0;
     const values = { name, kind, config: JSON.stringify(config), origin, isDefault, submissionsMax, ratePerSecond };
-    // Processes that start at once all put the built-in one. With another revision each would make
-    // the others start theirs again.
-    const revision = origin === 'builtin' ? origin : randomBytes(8).toString('hex');
-    await queries.run(sql.put, { ...values, updatedAt: now(), revision });
+    await queries.run(sql.put, { ...values, updatedAt: now(), revision: newRevision(origin) });
     if (given.isDefault) await queries.run(sql.onlyDefault, { name });
   }
 
@@ -127,6 +124,13 @@ export function createConnectors(database: Database, now: () => number) {
     ...createConnectorState(database, now),
   };
 }
+
+/**
+ * Processes that start at once all put the built-in connector. With another revision each would
+ * make the others start theirs again.
+ */
+const newRevision = (origin: ConnectorOrigin): string =>
+  origin === 'builtin' ? origin : randomBytes(8).toString('hex');
 
 /** Refuses a name that no connector has. Those of the file may not be in the table yet. */
 export async function requireConnector(
