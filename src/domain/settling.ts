@@ -111,8 +111,11 @@ async function settleOf(
     detail: null,
   }));
   await end(queries, account, at, 'SUBMITTED', submitted);
-  const rejected = of('rejected').map(({ message, outcome }) => ({ id: message.id, reason: outcome.reason }));
-  await endRefused(queries, account, at, 'REJECTED', withRows(rejected, rows));
+  const rejected = of('rejected').map(({ message, outcome }) => ({
+    row: rows.get(message.id) as sql.DispatchRow,
+    reason: outcome.reason,
+  }));
+  await endRefused(queries, account, at, 'REJECTED', rejected);
   for (const kind of ['waiting', 'unsure'] as const) {
     const back = of(kind).map(({ message, outcome }) => [message.id, outcome.dueAt, outcome.reason] as const);
     await putBack(queries, account, kind, back);
@@ -153,10 +156,6 @@ export interface RefusedMessage {
   readonly row: sql.DispatchRow;
   readonly reason: string | null;
 }
-const withRows = (
-  refused: readonly { readonly id: bigint; readonly reason: string }[],
-  rows: ReadonlyMap<bigint, sql.DispatchRow>,
-): RefusedMessage[] => refused.map(({ id, reason }) => ({ row: rows.get(id) as sql.DispatchRow, reason }));
 
 /**
  * Ends messages that are not tried any more. Parts that a carrier took in any attempt are used.
@@ -265,13 +264,8 @@ export async function reconsider(
   // What could not be settled waits for an operator, whatever comes.
   const stopped = open.filter(({ state, reason }) => state !== 'waiting' && reason !== NOT_SETTLED);
   const [refused, back] = divided(stopped, ({ message_id }) => refusals.has(message_id));
-  const ended = refused.map(({ message_id: id, held }) => ({
-    id,
-    held,
-    captured: BigInt(known(id).accepted.size),
-    detail: refusals.get(id) ?? null,
-  }));
-  await end(queries, account, at, 'REJECTED', ended);
+  const ended = refused.map((row) => ({ row, reason: refusals.get(row.message_id) ?? null }));
+  await endRefused(queries, account, at, 'REJECTED', ended);
   await putBack(
     queries,
     account,
