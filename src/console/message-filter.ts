@@ -1,6 +1,8 @@
+import type { Cursor } from '../domain/cursor.ts';
 import type { Html } from '../html.ts';
-import { filterField, filterSelect, filters, keptAddress, keptFields, searchField } from './lists.ts';
-import type { Visit } from './visit.ts';
+import { download, filterField, filterSelect, filters, keptAddress, keptFields, searchField } from './lists.ts';
+import { matchingRows, type Scanned } from './scan.ts';
+import type { View, Visit } from './visit.ts';
 import { instantOf } from './words.ts';
 
 /** The filter above lists of messages: a search, a state and a range of days. */
@@ -61,3 +63,28 @@ export const keptFilter = (visit: Visit): Html => keptFields(visit, FIELDS);
 
 /** The list as it was before the act. */
 export const filteredList = (path: string, visit: Visit): string => keptAddress(path, visit, FIELDS);
+
+export interface FilteredFile<R> {
+  readonly fileName: string;
+  /** Writes the file of all. */
+  readonly action: string;
+  readonly texts: MessageFilterTexts;
+  readonly scan: (
+    visit: Visit,
+    filter: MessageFilter,
+    after: Cursor | undefined,
+    rowsMax: number,
+  ) => Promise<Scanned<R>>;
+  readonly write: (rows: AsyncIterable<readonly R[]>) => AsyncIterable<string>;
+}
+
+/** The CSV file of a list: of what its filter leaves, or of all. */
+export function filteredDownload<R>({ fileName, action, texts, scan, write }: FilteredFile<R>) {
+  const whole = download(fileName, action);
+  return async (visit: Visit): Promise<View> => {
+    const filter = readFilter(visit, texts, (name) => visit.query.get(name) ?? '');
+    if (!isFilter(filter)) return whole(visit);
+    const found = matchingRows((after, rowsMax) => scan(visit, filter, after, rowsMax), visit.signal);
+    return { kind: 'download', fileName, text: write(found) };
+  };
+}

@@ -5,8 +5,9 @@ import { html } from '../../html.ts';
 import { inboxCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames, withLink } from '../contact-names.ts';
-import { addressWith, csvLink, download, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { addressWith, csvLink, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import {
+  filteredDownload,
   filteredList,
   filterForm,
   holdsSearch,
@@ -16,7 +17,7 @@ import {
   type MessageFilter,
   readFilter,
 } from '../message-filter.ts';
-import { justAfter, matchingRows, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
+import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { texts } from '../texts/inbox.ts';
 import { texts as listTexts } from '../texts/lists.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
@@ -139,13 +140,12 @@ async function countWithin(visit: Visit, filter: MessageFilter, snapshot: bigint
   return Math.max(0, (await countOf(visit, filter)) - later.length);
 }
 
-const whole = download('inbox.csv', 'inbox export');
-
-const csv = async (visit: Visit): Promise<View> => {
-  const filter = readFilter(visit, texts, (name) => visit.query.get(name) ?? '');
-  if (!isFilter(filter)) return whole(visit);
-  const found = matchingRows((after, rowsMax) => scanInbox(visit, filter, after, rowsMax), visit.signal);
-  return { kind: 'download', fileName: 'inbox.csv', text: inboxCsv(found) };
-};
+const csv = filteredDownload({
+  fileName: 'inbox.csv',
+  action: 'inbox export',
+  texts,
+  scan: scanInbox,
+  write: inboxCsv,
+});
 
 export const inboxRoutes = [get('/inbox', show), post('/inbox', act), get('/inbox.csv', csv)];

@@ -8,8 +8,9 @@ import { partsOf } from '../../sms/parts.ts';
 import { sentCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, noBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contact-names.ts';
-import { addressWith, csvLink, download, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { addressWith, csvLink, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import {
+  filteredDownload,
   filteredList,
   filterForm,
   holdsSearch,
@@ -19,7 +20,7 @@ import {
   type MessageFilter,
   readFilter,
 } from '../message-filter.ts';
-import { justAfter, matchingRows, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
+import { justAfter, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { isFailed, isResting, statusCell } from '../status-cell.ts';
 import { texts } from '../texts/sent.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
@@ -181,13 +182,6 @@ async function resendEach(visit: Visit, ids: readonly string[]): Promise<number>
   return accepted;
 }
 
-const whole = download('sent.csv', 'message export');
-
-const csv = async (visit: Visit): Promise<View> => {
-  const filter = readFilter(visit, texts, (name) => visit.query.get(name) ?? '');
-  if (!isFilter(filter)) return whole(visit);
-  const found = matchingRows((after, rowsMax) => scanSent(visit, filter, after, rowsMax), visit.signal);
-  return { kind: 'download', fileName: 'sent.csv', text: sentCsv(found) };
-};
+const csv = filteredDownload({ fileName: 'sent.csv', action: 'message export', texts, scan: scanSent, write: sentCsv });
 
 export const sentRoutes = [get('/sent', show), post('/sent', act), get('/sent.csv', csv)];
