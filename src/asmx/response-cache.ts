@@ -1,8 +1,8 @@
 import type { Contract, Group } from '../contract/types.ts';
 import { detached } from '../detached.ts';
 import type { Reply, Request } from '../exchange.ts';
-import { latin1 } from './protocols/encoding.ts';
 import type { ProtocolName } from './protocols/protocol.ts';
+import { hashOf, isKeyOf, keyOf, lengthOf, ownBytes, type RequestKey } from './request-key.ts';
 
 /** The response of a successful call, without its arguments. */
 export interface CachedResponse {
@@ -28,6 +28,7 @@ export interface ResponseCacheSettings {
 }
 
 interface Entry {
+  readonly key: RequestKey;
   readonly response: CachedResponse;
   readonly bytes: number;
   /** Since the last time that room was made. */
@@ -40,9 +41,6 @@ const KEY_LENGTH_MAX = 4_096;
 const RESPONSE_BYTES_MAX = 64 * 1024;
 // An entry takes this besides its key and its body: objects, header fields, a slot of the map.
 const ENTRY_BYTES = 1_000;
-// The contract has 96 hints. Some clients write paths and actions in other ways.
-const HINTS_MAX = 1_000;
-const HINT_LENGTH_MAX = 200;
 
 /**
  * Repeats the response of an equal earlier request while its account has the same version.
@@ -55,10 +53,11 @@ const HINT_LENGTH_MAX = 200;
 export class ResponseCache {
   readonly #settings: ResponseCacheSettings;
   readonly #cacheable: ReadonlyMap<string, ReadonlySet<string>>;
-  /** The hints of stored responses. A request without such a hint needs no key: it is a miss. */
-  readonly #hints = new Set<string>();
-  /** The least recently stored entry comes first. */
-  readonly #entries = new Map<string, Entry>();
+  /**
+   * By hash: of two requests with one hash the later one stays. The least recently stored entry
+   * comes first.
+   */
+  readonly #entries = new Map<number, Entry>();
   #bytes = 0;
   #hits = 0;
   #misses = 0;
@@ -77,11 +76,17 @@ export class ResponseCache {
   find(request: Request, body: Uint8Array): CachedResponse | undefined | Promise<CachedResponse | undefined> {
     const { bytesMax, isBypassed } = this.#settings;
     if (bytesMax === 0 || isBypassed?.()) return undefined;
-    const entry = this.#hints.has(operationHint(request)) ? this.#entries.get(keyOf(request, body)) : undefined;
+    const entry = this.#entryOf(request, body);
     const unchanged = entry !== undefined && this.#isUnchanged(entry.response.account, true, request.pollId);
     return unchanged instanceof Promise
       ? unchanged.then((answer) => this.#counted(entry, answer))
       : this.#counted(entry, unchanged);
+  }
+
+  #entryOf(request: Request, body: Uint8Array): Entry | undefined {
+    if (body.length > KEY_LENGTH_MAX) return undefined;
+    const entry = this.#entries.get(hashOf(request, body));
+    return entry && isKeyOf(entry.key, request, body) ? entry : undefined;
   }
 
   #counted(entry: Entry | undefined, isUnchanged: boolean): CachedResponse | undefined {
@@ -115,10 +120,10 @@ export class ResponseCache {
   #store(request: Request, body: Uint8Array, response: CachedResponse, bytes: Uint8Array): void {
     const { reply, operation } = response;
     const key = keyOf(request, body);
-    if (key.length > KEY_LENGTH_MAX) return;
+    const keyLength = lengthOf(key);
+    if (keyLength > KEY_LENGTH_MAX) return;
     const copy = { ...response, operation: detached(operation), reply: { ...reply, body: ownBytes(bytes) } };
-    this.#add(detached(key), copy, key.length + bytes.length + ENTRY_BYTES);
-    this.#addHint(operationHint(request));
+    this.#add({ key, response: copy, bytes: keyLength + bytes.length + ENTRY_BYTES, wasUsed: false });
   }
 
   /** If the database cannot tell at once, nothing is cached, and the call goes on. */
@@ -130,46 +135,33 @@ export class ResponseCache {
     }
   }
 
-  #add(key: string, response: CachedResponse, bytes: number): void {
-    const replaced = this.#entries.get(key);
-    if (replaced) this.#remove(key, replaced);
-    this.#entries.set(key, { response, bytes, wasUsed: false });
-    this.#bytes += bytes;
+  #add(entry: Entry): void {
+    const { hash } = entry.key;
+    const replaced = this.#entries.get(hash);
+    if (replaced) this.#remove(replaced);
+    this.#entries.set(hash, entry);
+    this.#bytes += entry.bytes;
     if (this.#bytes > this.#settings.bytesMax) this.#evict();
   }
 
-  #remove(key: string, entry: Entry): void {
-    this.#entries.delete(key);
+  #remove(entry: Entry): void {
+    this.#entries.delete(entry.key.hash);
     this.#bytes -= entry.bytes;
   }
 
   /** Second chance: evicts the oldest entry, but moves one that was used to the end instead. */
   #evict(): void {
-    for (const [key, entry] of this.#entries) {
+    for (const [hash, entry] of this.#entries) {
       if (this.#bytes <= this.#settings.bytesMax) return;
       if (entry.wasUsed) {
         entry.wasUsed = false;
-        this.#entries.delete(key);
-        this.#entries.set(key, entry);
+        this.#entries.delete(hash);
+        this.#entries.set(hash, entry);
       } else {
-        this.#remove(key, entry);
+        this.#remove(entry);
       }
     }
   }
-
-  #addHint(hint: string): void {
-    if (this.#hints.has(hint) || hint.length > HINT_LENGTH_MAX) return;
-    if (this.#hints.size >= HINTS_MAX) this.#hints.clear();
-    this.#hints.add(detached(hint));
-  }
-}
-
-/** A slice of the shared pool would keep the whole pool in memory. */
-function ownBytes(bytes: Uint8Array): Uint8Array {
-  if (bytes.buffer.byteLength === bytes.length) return bytes;
-  const own = Buffer.allocUnsafeSlow(bytes.length);
-  own.set(bytes);
-  return own;
 }
 
 /** Operations without a dateTime: a time without a date means another day tomorrow. */
@@ -181,10 +173,3 @@ const cacheableOf = (group: Group): ReadonlySet<string> =>
       )
       .map(([operation]) => operation),
   );
-
-/** Names the operation in most requests. It is short and holds no secret. */
-const operationHint = ({ path, headers }: Request): string => (headers.soapaction as string | undefined) ?? path;
-
-/** Everything in a request that its response depends on, besides the data. */
-const keyOf = ({ method, path, query, headers }: Request, body: Uint8Array): string =>
-  `${method} ${path}?${query}\n${headers['content-type'] ?? ''}\n${headers.soapaction ?? ''}\n${latin1(body)}`;

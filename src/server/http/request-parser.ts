@@ -52,7 +52,7 @@ export class RequestParser {
   /** Bytes of empty lines before the request. They count as bytes of its head. */
   #skipped = 0;
   /** The last head. A client that polls sends the same bytes: comparing costs 10 % of parsing. */
-  #lastHead: { readonly bytes: Buffer; readonly head: RequestHead } | undefined;
+  #lastHead: { readonly bytes: Buffer; readonly head: RequestHead; readonly refused: Problem | undefined } | undefined;
   #pendingBody: PendingBody | undefined;
 
   constructor(settings: ParserSettings) {
@@ -85,14 +85,14 @@ export class RequestParser {
     const { headerBytesMax } = this.#settings;
     let start = 0;
     while (this.#unparsed[start] === CR && this.#unparsed[start + 1] === LF) start += 2; // some send one after a body
-    this.#take(start);
+    if (start > 0) this.#take(start);
     this.#skipped += start;
     if (this.#skipped > headerBytesMax) return headTooLarge(headerBytesMax);
     if (this.#unparsed.length === 0 || this.#isHalfLineEnd()) return undefined;
     const last = this.#lastHead;
     if (last && startsWith(this.#unparsed, last.bytes)) {
       this.#take(last.bytes.length);
-      return this.#beginBody(last.head);
+      return this.#beginBody(last.head, last.refused);
     }
     const end = this.#unparsed.indexOf(HEAD_END, Math.max(0, this.#scanned - HEAD_END.length));
     const length = end < 0 ? this.#unparsed.length : end;
@@ -101,8 +101,9 @@ export class RequestParser {
     const head = readHead(this.#unparsed.toString('latin1', 0, length));
     const bytes = this.#take(end + HEAD_END.length);
     if (!head) return badRequest();
-    this.#lastHead = bytes.buffer.byteLength <= REMEMBERED_BYTES_MAX ? { bytes, head } : undefined;
-    return head.method === 'CONNECT' ? connectNotAllowed() : this.#beginBody(head);
+    const refused = this.#settings.problemOf(head);
+    this.#lastHead = bytes.buffer.byteLength <= REMEMBERED_BYTES_MAX ? { bytes, head, refused } : undefined;
+    return head.method === 'CONNECT' ? connectNotAllowed() : this.#beginBody(head, refused);
   }
 
   #isHalfLineEnd(): boolean {
@@ -118,11 +119,10 @@ export class RequestParser {
     return before < METHOD_START_BYTES && !isMethodStart(this.#unparsed.toString('latin1', 0, METHOD_START_BYTES));
   }
 
-  #beginBody(head: RequestHead): ParsedRequest | RawErrorResponse | undefined {
-    const { bodies, problemOf, onExpectContinue, headerBytesMax } = this.#settings;
+  #beginBody(head: RequestHead, refused: Problem | undefined): ParsedRequest | RawErrorResponse | undefined {
+    const { bodies, onExpectContinue, headerBytesMax } = this.#settings;
     const { length } = head;
     this.#skipped = 0;
-    const refused = problemOf(head);
     if (length === 0 || refused) return { head, refused, body: NO_BYTES, bodyIncomplete: length !== 0 };
     if (length !== 'chunked' && length > bodies.bytesMax) {
       return { head, refused, body: bodies.tooLarge(), bodyIncomplete: true };
