@@ -230,6 +230,7 @@ describe('statements', () => {
     assert.deepEqual(written.filter((name) => !names.includes(name)).sort(), [
       'schema.currentVersion',
       'schema.recordVersion',
+      'sqlite.changesFrom',
     ]);
     assert.deepEqual(new Set(names).size, names.length, 'a name twice');
   });

@@ -1,6 +1,7 @@
 import { Problem } from '../../problem.ts';
 import type { Queries } from '../database.ts';
 import { render, type SqlDialect, statement } from '../statement.ts';
+import { sqliteAccountChange } from './account-change.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { dispatchOrder, postgresDispatchOrder, sqliteDispatchOrder } from './dispatch-order.ts';
 import { idCounterTable } from './id-counter.ts';
@@ -180,6 +181,7 @@ export const migrations: readonly Migration[] = [
     sql: dispatchOrder,
     own: { sqlite: sqliteDispatchOrder, postgres: postgresDispatchOrder },
   },
+  { version: 20, name: 'accounts that changed last', sql: '', own: { sqlite: sqliteAccountChange, postgres: '' } },
 ];
 
 /**

@@ -4,9 +4,8 @@ import type { Statement } from '../statement.ts';
 
 /**
  * The versions of accounts (schema/account-version.ts) as this process last read them, and which
- * account a user_id names at that version. A version counts until this process writes to the
- * account, or another process writes anything. Then it is read again: 5 µs, where the answer itself
- * takes 100.
+ * account a user_id names at that version. A version counts until a process writes to the account.
+ * Then it is read again: 5 µs, where the answer itself takes 100.
  */
 export interface AccountVersions {
   /**
@@ -40,6 +39,8 @@ export interface VersionSource {
   readonly dataVersion: () => number;
   readonly version: (account: bigint) => number | undefined;
   readonly identity: (userIdHash: string) => Identity | undefined;
+  /** The changes of accounts from this one on, oldest first: see schema/account-change.ts. */
+  readonly changesFrom: (changeId: number) => readonly { change_id: bigint; account_id: bigint }[];
   /** Called when another process has written since the last poll. */
   readonly onForeignWrite?: () => void;
 }
@@ -56,13 +57,26 @@ export function createAccountVersions(source: VersionSource): AccountVersions {
   const changed = new Set<bigint>();
   let isAllChanged = false;
 
+  /** The last change that was read. */
+  let lastChange = 0;
+
+  /** Drops the versions of accounts that other processes have changed. */
+  function dropChanged(): void {
+    const rows = source.changesFrom(lastChange);
+    // The change that was read last is there, unless too many came after it.
+    const isComplete = Number(rows[0]?.change_id) === lastChange;
+    if (isComplete) for (const { account_id } of rows) versions.delete(account_id);
+    else versions.clear();
+    lastChange = Number(rows.at(-1)?.change_id ?? 0n);
+  }
+
   return {
     pollOtherProcesses(pollId) {
       if (pollId !== undefined && pollId === lastPollId) return;
       const dataVersion = source.dataVersion();
       if (dataVersion !== lastDataVersion) {
-        lastDataVersion = dataVersion;
-        versions.clear();
+        dropChanged();
+        lastDataVersion = dataVersion; // not if it failed: then the next call tries again
         source.onForeignWrite?.();
       }
       lastPollId = pollId;

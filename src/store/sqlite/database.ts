@@ -4,7 +4,7 @@ import { Problem } from '../../problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';
-import type { Statement } from '../statement.ts';
+import { type Statement, statement } from '../statement.ts';
 import * as sql from '../statements/accounts.ts';
 import { unavailable } from '../unavailable.ts';
 import { type AccountVersions, createAccountVersions } from './account-versions.ts';
@@ -32,6 +32,7 @@ export async function openSqlite(
       const row = read((connection) => connection.getSync(sql.version, { account }));
       return row && Number(row.version);
     },
+    changesFrom: (changeId) => read((connection) => connection.allSync(changesFrom, { changeId })),
     onForeignWrite: createUnmapping([writer, secondReader]),
     identity: (hash) => {
       const row = read((connection) => connection.getSync(sql.identify, { hash }));
@@ -88,6 +89,12 @@ async function openWriter(path: string, now: () => number): Promise<Connection> 
   writer.exec('pragma busy_timeout = 0'); // from here on the write queue waits
   return writer;
 }
+
+/** Only SQLite has this table: see schema/account-change.ts. */
+const changesFrom = statement<{ changeId: number }, { change_id: bigint; account_id: bigint }>(
+  'sqlite.changesFrom',
+  'select change_id, account_id from account_change where change_id >= :changeId order by change_id',
+);
 
 /** The writer does not wait for a lock. Where one is in the way, the second reader does. */
 const createRead =

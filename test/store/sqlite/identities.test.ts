@@ -78,6 +78,7 @@ describe('user_ids that are remembered', () => {
     const { identify } = createAccountVersions({
       dataVersion: () => 1,
       version: () => 1,
+      changesFrom: () => [],
       identity(hash) {
         asked.push(hash);
         return hash.startsWith('known') ? { id: 1n, networks: null, version: 1 } : undefined;
@@ -98,6 +99,7 @@ describe('user_ids that are remembered', () => {
     const versions = createAccountVersions({
       dataVersion: () => version,
       version: () => version,
+      changesFrom: () => [],
       identity() {
         asked += 1;
         return { id: 1n, networks: null, version };
