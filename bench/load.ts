@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { cpuByPid, cpuSince } from './proc.ts';
+import { runWrk } from './wrk.ts';
 
 /** Keeps a server busy over keep-alive connections, each with one request after the other. */
 export interface Load {
@@ -18,12 +19,25 @@ export interface Driven {
   /** And of what is behind it. */
   readonly behindUs: number;
   readonly perSecond: number;
-  /** Of every request, in milliseconds. */
+  /** Of every request, in milliseconds. wrk tells none. */
   readonly latencies: Float64Array;
 }
 
-/** Throws where an answer is not 200. Connecting does not count: clients keep their connections. */
-export async function drive({ server, behind = () => [], connections, requests, request }: Load): Promise<Driven> {
+/** Throws where an answer is not 200. */
+export const drive = (load: Load): Promise<Driven> =>
+  process.env.CLIENT === 'wrk' ? driveByWrk(load) : driveByUs(load);
+
+async function driveByWrk(load: Load): Promise<Driven> {
+  const { server, behind = () => [] } = load;
+  const before = [cpuByPid(server.pids()), cpuByPid(behind())] as const;
+  const answered = await runWrk(load);
+  const after = [cpuSince(before[0], server.pids()), cpuSince(before[1], behind())] as const;
+  const latencies = new Float64Array();
+  return { cpuUs: after[0] / answered, behindUs: after[1] / answered, perSecond: answered, latencies };
+}
+
+/** Connecting does not count: clients keep their connections. */
+async function driveByUs({ server, behind = () => [], connections, requests, request }: Load): Promise<Driven> {
   const bytes = Array.from({ length: requests }, (_, number) => request(number));
   const latencies = new Float64Array(requests);
   const open = await Promise.all(Array.from({ length: connections }, () => openConnection(server.port)));
