@@ -14,7 +14,7 @@ import { numberFrom, ROUNDS } from './settings.ts';
 /**
  * What a call costs in an inbox of 10, ten thousand and a million messages. The same for as many
  * accounts. Then an inbox of a million is emptied. The response cache is off: the work of each call is measured.
- * PostgreSQL is left out with GROWTH_POSTGRES=0.
+ * ENGINES=sqlite and ENGINES=postgres leave the other one out.
  */
 const REQUESTS = numberFrom('REQUESTS', 5_000);
 const WRITES = Math.ceil(REQUESTS / 2);
@@ -153,8 +153,10 @@ function printGrowth(results: Results<number>): void {
 
 const messagesMax = numberFrom('MESSAGES', 1_000_000);
 const accountsMax = numberFrom('ACCOUNTS', 1_000_000);
-const postgres = process.env.GROWTH_POSTGRES === '0' ? undefined : await startPostgresEngine();
-for (const engine of [sqliteEngine(), ...(postgres ? [postgres] : [])]) {
+const wanted = (process.env.ENGINES || 'sqlite,postgres').split(',');
+for (const [name, start] of Object.entries({ sqlite: sqliteEngine, postgres: startPostgresEngine })) {
+  const engine = wanted.includes(name) ? await start() : undefined;
+  if (!engine) continue;
   await grow(engine, 'The inbox grows', 'messages', sizesUpTo(messagesMax), inboxOf);
   await grow(engine, 'The installation grows', 'accounts', sizesUpTo(accountsMax), installationOf);
   await printEmptying(engine, messagesMax);

@@ -30,10 +30,10 @@ export const drive = (load: Load): Promise<Driven> =>
 async function driveByWrk(load: Load): Promise<Driven> {
   const { server, behind = () => [] } = load;
   const before = [cpuByPid(server.pids()), cpuByPid(behind())] as const;
-  const answered = await runWrk(load);
+  const { count, seconds } = await runWrk(load);
   const after = [cpuSince(before[0], server.pids()), cpuSince(before[1], behind())] as const;
   const latencies = new Float64Array();
-  return { cpuUs: after[0] / answered, behindUs: after[1] / answered, perSecond: answered, latencies };
+  return { cpuUs: after[0] / count, behindUs: after[1] / count, perSecond: count / seconds, latencies };
 }
 
 /** Connecting does not count: clients keep their connections. */

@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Load } from './load.ts';
 import { temporaryFolder } from './processes.ts';
 
 /**
  * Drives a load by wrk, with CLIENT=wrk. Our own client takes as long for a call as Columba takes
  * for a cached one. Then the server waits for it, and has fewer calls in each turn of its event
- * loop. wrk takes a fifth of that. It tells no latency of a single call, and runs for a second:
- * there must be as many requests as a second takes. Returns how many were answered.
+ * loop. wrk takes a fifth of that. It tells no latency of a single call. It runs for a second, so
+ * there must be as many requests as a second takes.
  */
-export async function runWrk({ server, connections, requests, request }: Load): Promise<number> {
+export async function runWrk({ server, connections, requests, request }: WrkLoad): Promise<Answered> {
   const ports = [...new Set(Array.from({ length: connections }, () => server.port))];
   const folder = temporaryFolder();
   const script = join(folder, 'wrk.lua');
@@ -18,14 +17,30 @@ export async function runWrk({ server, connections, requests, request }: Load): 
   writeFileSync(script, scriptOf(join(folder, 'requests'), requests, ports));
   const args = [`-t${ports.length}`, `-c${connections}`, '-d1s', '-s', script, `http://127.0.0.1:${ports[0]}`];
   const output = await outputOf(args);
-  const answered = Number(/(\d+) requests in/.exec(output)?.[1] ?? 0);
-  if (answered === 0 || /Non-2xx|Socket errors/.test(output)) throw new Error(output);
-  if (answered + connections > requests) throw new Error(`REQUESTS: ${requests} are too few for a second of wrk`);
-  return answered;
+  const [, count, seconds] = /(\d+) requests in ([\d.]+)s/.exec(output) ?? [];
+  if (!Number(count) || /Non-2xx|Socket errors/.test(output)) throw new Error(output);
+  // So that no thread has come to the end of its share, whichever was the fastest.
+  if ((Number(count) + connections) * ports.length > requests) {
+    throw new Error(`REQUESTS: ${requests} are too few for a second of wrk`);
+  }
+  return { count: Number(count), seconds: Number(seconds) };
+}
+
+/** See Load of load.ts. */
+export interface WrkLoad {
+  readonly server: { readonly port: number };
+  readonly connections: number;
+  readonly requests: number;
+  readonly request: (number: number) => Buffer;
+}
+
+export interface Answered {
+  readonly count: number;
+  readonly seconds: number;
 }
 
 /** Each with its length in eight digits before it. */
-function requestFile(requests: number, request: Load['request']): Buffer {
+function requestFile(requests: number, request: WrkLoad['request']): Buffer {
   const parts: Buffer[] = [];
   for (let number = 0; number < requests; number++) {
     const bytes = request(number);

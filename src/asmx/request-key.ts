@@ -17,7 +17,7 @@ export interface RequestKey {
   readonly body: Uint8Array;
 }
 
-/** Nobody outside can make two requests with one hash. */
+/** Of two requests with one hash the later one replaces the other: that is all they can do. */
 const SEED = randomInt(0x7fff_ffff);
 // The first two primes of xxHash32, whose round this is.
 const PRIMES = [0x9e37_79b1, 0x85eb_ca77] as const;
@@ -33,16 +33,17 @@ function mixedText(hash: number, text: string): number {
   return mix;
 }
 
-/** Of path, query and body. Of header fields only the lengths: they tell few requests apart. */
-export function hashOf({ path, query, headers }: Request, body: Uint8Array): number {
+/** Of path, query and body. Of the rest only the lengths: they tell few requests apart. */
+export function hashOf({ method, path, query, headers }: Request, body: Uint8Array): number {
   const { buffer, byteOffset, length } = body;
   const words = new DataView(buffer, byteOffset, length);
   const rest = length & 3;
-  let hash = mixedText(mixedText(SEED, path), query);
+  let hash = mixedText(mixedText(mixed(SEED, method.length), path), query);
   for (let at = 0; at < length - rest; at += 4) hash = mixed(hash, words.getInt32(at, true));
   for (let at = length - rest; at < length; at++) hash = mixed(hash, body[at] as number);
   hash = mixed(hash, textLength(headers['content-type']));
-  return mixed(hash, length + textLength(headers.soapaction));
+  hash = mixed(hash, textLength(headers.soapaction));
+  return mixed(mixed(hash, path.length), length);
 }
 
 /** Whether a request that has just arrived is equal to that of the key. */

@@ -40,7 +40,7 @@ const KEY_LENGTH_MAX = 4_096;
 // A longer response would evict many short ones.
 const RESPONSE_BYTES_MAX = 64 * 1024;
 // An entry takes this besides its key and its body: objects, header fields, a slot of the map.
-const ENTRY_BYTES = 1_000;
+const ENTRY_BYTES = 1_500;
 
 /**
  * Repeats the response of an equal earlier request while its account has the same version.

@@ -20,7 +20,7 @@ const TABLES = ['credential', 'contact_group', 'contact', 'template', 'blocked_n
 /** Of these the tally counts inserts and deletes, see tally.ts: only an update is left. */
 const COUNTED = ['received', 'unread_message'] as const;
 
-const SQLITE_VERSION = 'random() & 9007199254740991';
+export const SQLITE_VERSION = 'random() & 9007199254740991';
 const sqliteRenew = (event: string, table: string, row: 'new' | 'old') => `
   create trigger version_${table}_${event} after ${event} on ${table} begin
     update tally set version = ${SQLITE_VERSION} where account_id = ${row}.account_id;

@@ -33,6 +33,12 @@ export interface Identity {
   readonly version: number;
 }
 
+export interface AccountChange {
+  readonly change_id: bigint;
+  readonly account_id: bigint;
+  readonly mark: bigint;
+}
+
 /** What the database tells. */
 export interface VersionSource {
   /** A number that is new after another process has written. */
@@ -40,7 +46,7 @@ export interface VersionSource {
   readonly version: (account: bigint) => number | undefined;
   readonly identity: (userIdHash: string) => Identity | undefined;
   /** The changes of accounts from this one on, oldest first: see schema/account-change.ts. */
-  readonly changesFrom: (changeId: number) => readonly { change_id: bigint; account_id: bigint }[];
+  readonly changesFrom: (changeId: bigint) => readonly AccountChange[];
   /** Called when another process has written since the last poll. */
   readonly onForeignWrite?: () => void;
 }
@@ -57,17 +63,16 @@ export function createAccountVersions(source: VersionSource): AccountVersions {
   const changed = new Set<bigint>();
   let isAllChanged = false;
 
-  /** The last change that was read. */
-  let lastChange = 0;
+  let lastRead: AccountChange | undefined;
 
   /** Drops the versions of accounts that other processes have changed. */
   function dropChanged(): void {
-    const rows = source.changesFrom(lastChange);
+    const rows = source.changesFrom(lastRead?.change_id ?? 0n);
     // The change that was read last is there, unless too many came after it.
-    const isComplete = Number(rows[0]?.change_id) === lastChange;
+    const isComplete = lastRead && rows[0]?.change_id === lastRead.change_id && rows[0].mark === lastRead.mark;
     if (isComplete) for (const { account_id } of rows) versions.delete(account_id);
     else versions.clear();
-    lastChange = Number(rows.at(-1)?.change_id ?? 0n);
+    lastRead = rows.at(-1);
   }
 
   return {

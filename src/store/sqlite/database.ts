@@ -7,7 +7,7 @@ import { migrate } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import * as sql from '../statements/accounts.ts';
 import { unavailable } from '../unavailable.ts';
-import { type AccountVersions, createAccountVersions } from './account-versions.ts';
+import { type AccountChange, type AccountVersions, createAccountVersions } from './account-versions.ts';
 import { createCheckpointer } from './checkpointer.ts';
 import { Connection, isLocked, sqliteDialect } from './connection.ts';
 import { fileFault, folderFault } from './faults.ts';
@@ -91,9 +91,9 @@ async function openWriter(path: string, now: () => number): Promise<Connection> 
 }
 
 /** Only SQLite has this table: see schema/account-change.ts. */
-const changesFrom = statement<{ changeId: number }, { change_id: bigint; account_id: bigint }>(
+const changesFrom = statement<{ changeId: bigint }, AccountChange>(
   'sqlite.changesFrom',
-  'select change_id, account_id from account_change where change_id >= :changeId order by change_id',
+  'select change_id, account_id, mark from account_change where change_id >= :changeId order by change_id',
 );
 
 /** The writer does not wait for a lock. Where one is in the way, the second reader does. */

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { AccountKey, Database } from '../../../src/store/database.ts';
-import { createAccountVersions, type VersionSource } from '../../../src/store/sqlite/account-versions.ts';
+import {
+  type AccountChange,
+  createAccountVersions,
+  type VersionSource,
+} from '../../../src/store/sqlite/account-versions.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
@@ -15,11 +19,16 @@ function createSource() {
   const self = {
     asked,
     dataVersion: 1,
-    rows: [{ change_id: 1n, account_id: 1n }],
+    mark: 0n,
+    rows: [] as AccountChange[],
     fault: null as Error | null,
     change(changeId: bigint, ...accounts: bigint[]) {
       self.dataVersion += 1;
-      self.rows = accounts.map((account_id, index) => ({ change_id: changeId + BigInt(index), account_id }));
+      self.rows = accounts.map((account_id, index) => ({
+        change_id: changeId + BigInt(index),
+        account_id,
+        mark: self.mark,
+      }));
     },
   };
   const source: VersionSource = {
@@ -74,6 +83,15 @@ describe('versions after a commit of another process', () => {
     assert.deepEqual(askedAnew(), [1n, 2n, 3n], 'no row at all');
   });
 
+  test('all versions are read again where a number was used again, as after a restore', () => {
+    const { self, askedAnew } = createSource();
+    self.mark = 1n;
+    self.change(1n, 2n, 3n);
+    assert.deepEqual(askedAnew(), [1n, 2n, 3n]);
+    self.change(2n, 3n);
+    assert.deepEqual(askedAnew(), [3n]);
+  });
+
   test('no version counts until the changes could be read', () => {
     const { self, askedAnew } = createSource();
     self.change(1n, 1n, 3n);
@@ -116,11 +134,45 @@ describe('the table of accounts that changed last', () => {
     ]);
   });
 
-  test('an account that is deleted adds a row', async (t) => {
-    const { outside, changes } = await open(t, 2);
-    await outside.query('pragma foreign_keys = on');
-    await outside.query('delete from account where account_id = 2');
-    assert.deepEqual((await changes()).at(-1), [1, 2]);
+  for (const keys of ['on', 'off']) {
+    test(`an account that is deleted adds a row, with foreign keys ${keys}`, async (t) => {
+      const { outside, changes, stores } = await open(t, 2);
+      assert.notEqual(stores[0].version(2n), undefined);
+      await outside.query(`pragma foreign_keys = ${keys}`);
+      await outside.query('delete from account where account_id = 2');
+      assert.deepEqual((await changes()).at(-1), [1, 2]);
+      assert.equal(stores[0].version(2n), undefined);
+    });
+  }
+
+  test('a user_id that another program gave to another account was still that of the first', async (t) => {
+    const { outside, stores } = await open(t, 2);
+    const ownerOf = async (hash: string) => (await stores[0].identify(hash))?.id;
+    for (const hash of ['moved', 'stays']) {
+      await outside.query(`insert into credential (account_id, user_id_hash, created_at) values (1, '${hash}', 0)`);
+    }
+    assert.equal(await ownerOf('moved'), 1n);
+    await outside.query("update credential set account_id = 2 where user_id_hash = 'moved'");
+    assert.equal(await ownerOf('stays'), 1n);
+    assert.equal(await ownerOf('moved'), 2n);
+  });
+
+  test('a backup that was restored into the open database, and changed, showed versions from before', async (t) => {
+    const { outside, stores } = await open(t, 4);
+    const touchOne = (id: number) => outside.query(`update account set tag = tag + 1 where account_id = ${id}`);
+    await touchOne(1);
+    const look = () => [1n, 2n, 3n, 4n].map((id) => stores[0].version(id));
+    look();
+    for (const id of [2, 3]) await touchOne(id);
+    look();
+    // What a restore does to this table.
+    await outside.query('delete from account_change');
+    for (const id of [4, 1, 2, 1]) await touchOne(id);
+    const rows = await outside.query('select version from tally order by account_id');
+    assert.deepEqual(
+      look(),
+      rows.map(({ version }) => Number(version)),
+    );
   });
 
   test('a rolled back change leaves no row and no gap', async (t) => {
