@@ -3,13 +3,14 @@ import type { Database, Writing } from '../store/database.ts';
 import { removeUseless } from '../store/statements/attempts.ts';
 import { elementsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
+import { createExpiry } from './expiring.ts';
 import type { Incoming } from './incoming.ts';
 import { applyHeldReceipts, applySilence } from './receipts.ts';
 import { eachAccount } from './transactions.ts';
 
 /**
- * What carriers leave open: messages without a receipt, receipts without a message, parts that
- * never came. One process looks after them; the others see that it is done.
+ * What stays open: messages without a receipt, receipts without a message, parts that never came,
+ * messages that nobody submits. One process looks after them; the others see that it is done.
  */
 export interface UpkeepSettings {
   readonly now: () => number;
@@ -24,6 +25,7 @@ export interface UpkeepCounts {
   readonly held: number;
   readonly silent: number;
   readonly incomplete: number;
+  readonly expired: number;
 }
 
 /** How often a process looks. */
@@ -41,6 +43,7 @@ export type CarrierUpkeep = ReturnType<typeof createCarrierUpkeep>;
 export function createCarrierUpkeep(database: Database, incoming: Incoming, settings: UpkeepSettings) {
   const { now, receiptWaitMs, receiptsHeldMax = RECEIPTS_HELD_MAX } = settings;
   const sweepPassed = createSweep(database);
+  const expire = createExpiry(database, now, skipping);
 
   /** Receipts and answers that were written at the same moment do not always see each other. */
   async function matchHeld(): Promise<number> {
@@ -103,7 +106,7 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
       const incomplete = await storeIncomplete(incoming, isStopping);
       await incoming.forgetOld(BATCH);
       await sweepPassed(taken.looked_to);
-      return { held, silent, incomplete };
+      return { held, silent, incomplete, expired: await expire(isStopping) };
     },
   };
 }

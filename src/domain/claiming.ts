@@ -216,15 +216,39 @@ async function claimOf(
   const known = await knownParts(queries, account, tried);
   const messages = rows.length > 0 ? await readTexts(queries, account, at, rows, known) : [];
   await queries.run(sql.setNextDue, { account, servedAt: at, never: NEVER });
+  const going = await endWithoutTrying(queries, account, at, messages, known);
+  return going.map((each) => claimedOf(each, row, known(each.message_id), settings.newAttemptId, at));
+}
+
+/** Ends the messages whose time is over. Inside a transaction of the account. */
+export async function endExpired(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  rows: readonly sql.DispatchRow[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const tried = rows.filter(({ attempts }) => attempts > 0n).map(({ message_id }) => message_id);
+  const known = await knownParts(queries, account, tried);
+  await endWithoutTrying(queries, account, at, await readTexts(queries, account, at, rows, known), known);
+}
+
+/** Ends those that the carrier has, and those whose time is over. Returns the others. */
+async function endWithoutTrying(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  messages: readonly DueMessage[],
+  known: (id: bigint) => KnownParts,
+): Promise<DueMessage[]> {
   // A receipt came between the refusal and the answer that was told to us: the carrier has all.
   const isTaken = (each: DueMessage) => BigInt(known(each.message_id).accepted.size) >= each.parts;
   await endTaken(queries, account, at, messages.filter(isTaken));
   const open = messages.filter((each) => !isTaken(each));
   const expired = open.filter(({ expires_at }) => Number(expires_at) <= at);
-  const going = open.filter(({ expires_at }) => Number(expires_at) > at);
   const refused = expired.map((row) => ({ row, reason: row.reason }));
   await endRefused(queries, account, at, 'EXPIRED', refused);
-  return going.map((each) => claimedOf(each, row, known(each.message_id), settings.newAttemptId, at));
+  return open.filter(({ expires_at }) => Number(expires_at) > at);
 }
 
 interface DueMessage extends sql.DispatchRow {

@@ -212,7 +212,7 @@ onEveryEngine('receipts', (engine) => {
     const part = { part: 1, state: 'accepted' as const, gatewayId };
     await deaf.settle([{ message: claim, parts: [part], outcome: { kind: 'submitted' } }]);
     assert.equal((await bench.sent(claim.id)).status, 'SUBMITTED');
-    assert.deepEqual(await bench.upkeep.run(), { held: 1, silent: 0, incomplete: 0 });
+    assert.deepEqual(await bench.upkeep.run(), { held: 1, silent: 0, incomplete: 0, expired: 0 });
     assert.equal((await bench.sent(claim.id)).status, 'DELIVERED');
     assert.equal(await bench.held(), 0);
   });

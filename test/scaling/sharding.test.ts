@@ -65,6 +65,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'incoming.unroutedAfter': 'what carriers bring belongs to no account yet',
   'incoming.unroutedWithId': 'what carriers bring belongs to no account yet',
   'receipts.addHistory': 'it inserts rows of the account from a list',
+  'sending.openAfter': 'it looks for messages whose time is over, wherever they are',
   'receipts.attemptsAfter': 'it looks for submissions without a receipt, wherever they are',
   'receipts.dropBeyond': 'a held receipt names no account',
   'receipts.dropHeld': 'a held receipt names no account',

@@ -112,6 +112,21 @@ export const claim = statement<
    returning ${columns}`,
   { affects: 'none' },
 );
+/** Those of `ids` that wait and whose time is over. */
+export const expired = statement<One & { now: number; ids: string }, DispatchRow>(
+  'sending.expired',
+  `select ${columns} from dispatch
+   where account_id = :account and message_id {among :ids} and state = 'waiting' and expires_at <= :now`,
+);
+/** A page of the open messages of all accounts. */
+export const openAfter = statement<
+  { account: bigint; message: bigint; limit: number },
+  { account_id: bigint; message_id: bigint; state: string; expires_at: bigint }
+>(
+  'sending.openAfter',
+  `select account_id, message_id, state, expires_at from dispatch
+   where (account_id, message_id) > (:account, :message) order by account_id, message_id {limit :limit}`,
+);
 /** Leases that ran out, and unsure ones whose deadline is over. */
 export const overdue = statement<One & { now: number; limit: number }, DispatchRow>(
   'sending.overdue',
