@@ -134,7 +134,9 @@ async function createRun(options: ChaosOptions) {
     const isLong = random.chance(0.2);
     const delayMs = random.pick([null, null, 200, 1_000, HOUR]);
     record({ kind: 'send-asked', token, account, parts: isLong ? 2 : 1 });
-    const answer = await anyNode().ask({ kind: 'send', account, text: textOf(token, isLong ? 25 : 1), delayMs });
+    const validMs = random.pick([null, null, null, 300, 3_000]);
+    const text = textOf(token, isLong ? 25 : 1);
+    const answer = await anyNode().ask({ kind: 'send', account, text, delayMs, validMs });
     if (answer.kind === 'refused') record({ kind: 'refused', token });
     if (answer.kind !== 'done') return;
     const id = answer.values.id as string;

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { readConfig } from '../../src/config/settings.ts';
 import { createAccepting } from '../../src/domain/accepting.ts';
 import { accountNamed } from '../../src/domain/accounts.ts';
+import { createExpiry } from '../../src/domain/expiring.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { heldReceiptsFor } from '../../src/domain/receipts.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
@@ -58,6 +59,15 @@ const gateway = createGateway({
   create: carrier,
 });
 
+/** Often, so that it meets claims and settlements of other nodes. */
+const expire = createExpiry(database, now, (work) => work().catch(() => {}));
+void (async () => {
+  for (;;) {
+    await expire(() => false).catch(() => {});
+    await sleep(100, undefined, { ref: false });
+  }
+})();
+
 async function perform(ask: Ask): Promise<Record<string, string>> {
   switch (ask.kind) {
     case 'send': {
@@ -70,7 +80,7 @@ async function perform(ask: Ask): Promise<Record<string, string>> {
           sender: null,
           reference: null,
           sendAt: ask.delayMs === null ? null : now() + ask.delayMs,
-          notAfter: null,
+          notAfter: ask.validMs === null ? null : now() + (ask.delayMs ?? 0) + ask.validMs,
         },
       );
       gateway.wake();

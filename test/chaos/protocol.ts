@@ -8,7 +8,14 @@ export interface NodeSettings {
 
 /** To a node. It answers each with the same `call`. */
 export type Ask =
-  | { readonly kind: 'send'; readonly account: string; readonly text: string; readonly delayMs: number | null }
+  | {
+      readonly kind: 'send';
+      readonly account: string;
+      readonly text: string;
+      readonly delayMs: number | null;
+      /** So long after it is due it may still be submitted. */
+      readonly validMs: number | null;
+    }
   | { readonly kind: 'cancel'; readonly account: string; readonly id: string }
   | { readonly kind: 'receipt'; readonly attemptId: string; readonly status: string }
   | { readonly kind: 'balances'; readonly account: string }
