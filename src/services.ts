@@ -50,10 +50,10 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const upkeep = createCarrierUpkeep(database, createIncoming(database, now, config.region || null), {
     now,
     receiptWaitMs: config.receiptWaitHours * 3_600_000,
-    failed: (err) => log.warn({ err }, 'receipts of an account could not be applied'),
+    failed: (err) => log.warn({ err }, 'receipts of an account, or messages whose time is over, could not be settled'),
   });
   const upkeepRuns = createUpkeepRuns(upkeep, (err) =>
-    log.warn({ err }, 'receipts and parts that wait could not be looked at'),
+    log.warn({ err }, 'receipts, parts and messages that wait could not be looked at'),
   );
   /** Ends the purge, the retention and the upkeep, each after the batch under way. */
   const stopBackground = async (): Promise<void> => {

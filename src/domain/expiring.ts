@@ -31,8 +31,9 @@ export function createExpiry(
     await database.transaction(
       account,
       async (queries) => {
-        const rows = await queries.all(sql.expired, { account, now: now(), ids: elementsOf(ids) });
-        await endExpired(queries, account, now(), rows);
+        const at = now();
+        const rows = await queries.all(sql.expired, { account, now: at, ids: elementsOf(ids) });
+        await endExpired(queries, account, at, rows);
       },
       LOCK_WAIT_MS,
     );
@@ -45,12 +46,8 @@ export function createExpiry(
       const at = BigInt(now());
       const expired = rows.filter(({ state, expires_at }) => state === 'waiting' && expires_at <= at);
       for (const [account, own] of Map.groupBy(expired, ({ account_id }) => account_id)) {
-        await skipping(() =>
-          endOf(
-            account,
-            own.map(({ message_id }) => message_id),
-          ),
-        );
+        const ids = own.map(({ message_id }) => message_id);
+        await skipping(() => endOf(account, ids));
       }
       ended += expired.length;
       const last = rows.length === PAGE ? rows.at(-1) : undefined;
