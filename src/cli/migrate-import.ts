@@ -119,7 +119,7 @@ export const importCommand = (): Command =>
     .addOption(jsonOption())
     .addHelpText(
       'after',
-      '\nScheduled messages are held: see columba migrate schedule. Exit codes: 0 all copied, 1 not all, 4 try later.',
+      '\nScheduled messages are held: see columba migrate schedule. Accounts that Columba leads are left to the proxy.\nOf those that it answers alone only late messages and receipts are copied.\nExit codes: 0 all copied, 1 not all, 4 try later.',
     )
     .action(async (options: ImportOptions, command: Command) => {
       const users = await readUsers(options.users);
@@ -170,6 +170,8 @@ function importLines(report: ImportReport, links: number, { links: file, dryRun 
   const lines = report.accounts.flatMap((each) => {
     const name = each.username ?? `line ${each.line}`;
     if (each.problem !== null) return [`${name}: failed. ${each.problem}`, ...each.remarks.map((one) => `  ${one}`)];
+    if (each.outcome === 'late' || each.outcome === 'left')
+      return [`${name}: ${each.outcome}. ${each.remarks.join(' ')}`];
     const messages = `${each.read} read, ${each.unread} unread, ${each.sent} sent, ${each.scheduled} scheduled (held)`;
     const rows = `${each.contacts} contacts in ${each.groups} groups, ${each.templates} templates`;
     return [`${name}: ${each.outcome}. ${messages}; ${rows}`, ...each.remarks.map((one) => `  ${one}`)];

@@ -8,7 +8,7 @@ import { type AccountArchive, archiveRows } from './archive-rows.ts';
 import { toContact, toGroup } from './contacts.ts';
 import { EVERYTHING } from './cursor.ts';
 import { balancesOf, move, type NewMovement, type Side } from './ledger.ts';
-import { copyProgress, type HighestIds, noteCopiedIds } from './migrated-accounts.ts';
+import { copyProgress, type HighestIds, noteCopiedIds, reserveFirstIds } from './migrated-accounts.ts';
 import { addTemplates } from './templates.ts';
 
 /**
@@ -154,6 +154,7 @@ async function copyRows(queries: Writing, account: bigint, copied: CopiedAccount
   const emptied = goneGroups.filter((group) => !inUse.has(group));
   if (emptied.length > 0) await queries.run(sql.deleteGroupsAmong, { account, ids: `[${emptied.join()}]` });
   await copyTemplates(queries, account, copied.templates);
+  await reserveFirstIds(queries, account);
   await noteCopiedIds(queries, account, {
     contacts: changed.map(({ id }) => id),
     groups: newGroups.map(({ group }) => group),

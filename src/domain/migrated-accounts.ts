@@ -48,6 +48,13 @@ export const setCopySynced = async (database: Database, account: bigint, at: num
 const MESSAGE_ID_GAP = 1_000_000n;
 const CONTACT_ID_GAP = 10_000n;
 
+/** Also where the old server has nothing yet: what comes there later has the first ids. */
+export async function reserveFirstIds(queries: Writing, account: bigint): Promise<void> {
+  await reserveIds(queries, account, 'message', [MESSAGE_ID_GAP]);
+  await reserveIds(queries, account, 'contact', [CONTACT_ID_GAP]);
+  await reserveIds(queries, account, 'group', [CONTACT_ID_GAP]);
+}
+
 /** Call it in the transaction that adds the rows. */
 export async function noteCopiedIds(queries: Writing, account: bigint, ids: CopiedIds): Promise<void> {
   const { messages = [], contacts = [], groups = [] } = ids;
@@ -112,6 +119,8 @@ export interface DeletedHere {
   has(kind: 'inbox' | 'sent' | 'compose', id: bigint): boolean;
   /** Whether a whole list was emptied since the old server was asked. */
   hasAll(kind: 'inbox' | 'compose'): boolean;
+  /** When the inbox was emptied for the last time; 0 where it was not. */
+  readonly inboxEmptiedAt: number;
 }
 
 // More deletes than this in an hour: the next copy tells.
@@ -119,14 +128,19 @@ const DELETIONS_MAX = 10_000;
 // The old server is told of a delete within this time.
 const DELETED_FOR_MS = 3_600_000;
 
-export async function deletedHere(queries: Queries, username: string, askedAt: number): Promise<DeletedHere> {
-  const since = askedAt - DELETED_FOR_MS;
+export async function deletedHere(
+  queries: Queries,
+  username: string,
+  askedAt: number,
+  since = askedAt - DELETED_FOR_MS,
+): Promise<DeletedHere> {
   const rows = await queries.all(sql.deletions, { name: username, since, limit: DELETIONS_MAX });
   const groupOf = (action: string): string => action.split('.', 1)[0] as string;
   const found = new Set(rows.map(({ action, target }) => `${groupOf(action)} ${target}`));
-  const emptied = rows.filter(({ at, target }) => target === 'all' && Number(at) >= askedAt);
+  const emptied = rows.filter(({ target }) => target === 'all');
   return {
     has: (kind, id) => found.has(`${kind} ${id}`),
-    hasAll: (kind) => emptied.some(({ action }) => groupOf(action) === kind),
+    hasAll: (kind) => emptied.some(({ action, at }) => Number(at) >= askedAt && groupOf(action) === kind),
+    inboxEmptiedAt: Number(emptied.find(({ action }) => groupOf(action) === 'inbox')?.at ?? 0n),
   };
 }

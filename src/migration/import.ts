@@ -1,8 +1,16 @@
 import { type CopyTarget, copyAccount } from '../domain/account-copy.ts';
 import { copyScheduled, copySent, unmarkedCount } from '../domain/message-copy.ts';
-import { copyProgress, type ReadEffects, setCopyCompleted, storeReadEffects } from '../domain/migrated-accounts.ts';
+import {
+  accountIdNamed,
+  copyProgress,
+  type ReadEffects,
+  setCopyCompleted,
+  storeReadEffects,
+} from '../domain/migrated-accounts.ts';
+import { createMigrationStages } from '../domain/migration-stages.ts';
 import { Problem } from '../problem.ts';
 import { type CopyDependencies, copyInbox, inboxStart, windowsOf } from './copy-account.ts';
+import { copyLate } from './late-copy.ts';
 import {
   CopyProblem,
   type OldAccount,
@@ -36,12 +44,16 @@ export interface ImportProgress {
   readonly received: number;
 }
 
-/** copied: all of it is here and fits. checked: a dry run, and it fits. failed: see `problem`. */
+/**
+ * copied: all of it is here and fits. checked: a dry run, and it fits. failed: see `problem`. late:
+ * Columba answers alone, and what came late to the old server is here. left: Columba leads, and the
+ * proxy brings over what arrives.
+ */
 export interface AccountReport {
   /** The line of the file. The user_id itself is never shown. */
   readonly line: number;
   readonly username: string | null;
-  readonly outcome: 'copied' | 'checked' | 'failed';
+  readonly outcome: 'copied' | 'checked' | 'failed' | 'late' | 'left';
   readonly isNew: boolean;
   readonly groups: number;
   readonly contacts: number;
@@ -154,6 +166,8 @@ async function importAccount(
   const { username } = profile.copied.account;
   told(username);
   const base = { ...NOTHING, line, username, ...sizesOf(profile), hasPassword: profile.password !== null };
+  const ofColumba = dryRun ? undefined : await importLeading(dependencies, from, username, since);
+  if (ofColumba) return { ...NOTHING, line, username, hasPassword: true, ...ofColumba };
   const askedAt = now();
   const sent = await readSent(from); // before anything is written: unknown words stop the import
   const scheduled = await readScheduled(from);
@@ -182,6 +196,30 @@ async function importAccount(
   }
   await setCopyCompleted(database, target.account, askedAt);
   return { ...report, outcome: 'copied' };
+}
+
+/** Of an account that Columba answers. Undefined where the old server does. */
+async function importLeading(
+  dependencies: CopyDependencies,
+  from: OldAccount,
+  username: string,
+  since: number | null,
+): Promise<Pick<AccountReport, 'outcome' | 'remarks' | 'read' | 'sent'> | undefined> {
+  const { database, now } = dependencies;
+  const account = await accountIdNamed(database, username);
+  const progress = account === null ? null : await copyProgress(database, account);
+  if (account === null || progress?.completedAt == null) return undefined; // the first copy goes on
+  const { stage, changedAt } = await createMigrationStages(database, now).of(username);
+  const nothing = { read: 0, sent: 0 };
+  if (stage === 'lead') {
+    return { outcome: 'left', ...nothing, remarks: ['Columba leads: the proxy brings over what arrives.'] };
+  }
+  if (stage !== 'alone') return undefined;
+  const start = inboxStart(progress, since);
+  const target = { account, username, askedAt: now(), start, aloneSince: changedAt };
+  const { received, sent } = await copyLate(dependencies, from, target);
+  const remarks = [`Columba answers alone. Late at the old server: ${received} received and ${sent} sent messages.`];
+  return { outcome: 'late', remarks, read: received, sent };
 }
 
 const sizesOf = ({ copied: { groups, contacts, templates } }: OldProfile) => ({

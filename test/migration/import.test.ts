@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Dialect } from '../../src/contract/dialect.ts';
+import { takeIds } from '../../src/domain/ids.ts';
 import { accountIdNamed, copyProgress, readEffects } from '../../src/domain/migrated-accounts.ts';
+import { createMigrationStages, type Stage } from '../../src/domain/migration-stages.ts';
 import { checkAccounts } from '../../src/migration/check.ts';
 import { type ImportOptions, importAccounts } from '../../src/migration/import.ts';
 import { createOldServer } from '../../src/migration/old-server.ts';
@@ -89,6 +91,58 @@ onEveryEngine('migrate import', (engine) => {
     await assertEqualSides();
     const { discrepancies } = await service.app.ledger.check();
     assert.deepEqual(discrepancies, []);
+  });
+
+  const stage = (to: Stage) =>
+    createMigrationStages(service.app.database, () => service.clock.now).set('alpha', to, true);
+
+  test('an import took away what Columba had done alone: credits, templates, contacts, deletes and marks', async () => {
+    await run();
+    await stage('alone');
+    service.clock.now += 60_000;
+    const account = (await accountIdNamed(service.app.database, 'alpha')) as bigint;
+    const unread = alpha().inbox.filter(({ read }) => !read);
+    await service.call('soap11', 'account', 'SaveMessageTemplate', { user_id: ALPHA, message: 'made here' });
+    await service.call('soap11', 'inbox', 'DeleteMessage', { user_id: ALPHA, message_id: String(unread[0]?.id) });
+    await service.call('soap11', 'inbox', 'MarkMessageAsRead', { user_id: ALPHA, message_id: String(unread[1]?.id) });
+    await service.app.ledger.adjust(account, { amount: 50n, reason: 'Invoice 17', reference: null });
+    const before = await Promise.all(
+      ['account.Profile', 'account.FetchSavedMessages', 'account.FetchContacts'].map((each) => shown(each)),
+    );
+    const at = service.clock.now;
+    alpha().inbox.push({ id: 5_900, sender: '+27831', message: 'late', shortCode: '31222', at, read: false });
+    (alpha().sent[0] as { status: string }).status = 'Expired';
+    alpha().credits = 7;
+    alpha().templates.splice(0, 1);
+    service.clock.now += 2 * 3_600_000;
+    const { accounts } = await run();
+    assert.deepEqual([accounts[0]?.outcome, accounts[0]?.read], ['late', 1]);
+    const after = await Promise.all(
+      ['account.Profile', 'account.FetchSavedMessages', 'account.FetchContacts'].map((each) => shown(each)),
+    );
+    assert.deepEqual(after, before);
+    assert.match(await shown('inbox.CountUnread'), /<CountUnreadResult>19</); // one deleted, one marked, one new
+    assert.match(await shown('inbox.Unread', { max_count: '50' }), />late</);
+    assert.equal((await run()).accounts[0]?.read, 0, 'nothing comes twice');
+    assert.deepEqual((await service.app.ledger.check()).discrepancies, []);
+  });
+
+  test('an import took away writes of Columba that waited for the old server, where Columba leads', async () => {
+    await run();
+    await stage('lead');
+    await service.call('soap11', 'account', 'SaveMessageTemplate', { user_id: ALPHA, message: 'waits' });
+    const { accounts } = await run();
+    assert.equal(accounts[0]?.outcome, 'left');
+    assert.match(await shown('account.FetchSavedMessages'), />waits</);
+  });
+
+  test('a message of Columba had the id of one that the old server sent later, where nothing was copied', async () => {
+    const account = alpha();
+    for (const list of [account.inbox, account.sent, account.scheduled]) list.length = 0;
+    await run();
+    const id = (await accountIdNamed(service.app.database, 'alpha')) as bigint;
+    const next = await service.app.database.transaction(id, (queries) => takeIds(queries, id, 'message'));
+    assert.ok(next > 1_000_000n);
   });
 
   test('an unknown cap of Read is found by the counts that do not fit', async () => {
