@@ -13,6 +13,8 @@ export interface Kannel {
   start(): Promise<void>;
   /** Without warning. */
   kill(): Promise<void>;
+  /** As a supervisor stops it. Resolves when bearerbox has ended. */
+  terminate(): Promise<void>;
   killSmsbox(): Promise<void>;
   startSmsbox(): Promise<void>;
   admin(command: string): Promise<string>;
@@ -75,6 +77,13 @@ export async function createKannel(options: KannelOptions): Promise<Kannel> {
       await ended(smsbox, true);
       bearerbox = null;
       smsbox = null;
+    },
+    async terminate() {
+      const child = bearerbox;
+      const gone = new Promise((done) => child?.once('exit', done));
+      child?.kill('SIGTERM');
+      await gone;
+      bearerbox = null;
     },
     admin: (command) => ask(command, PASSWORDS.admin),
     async close() {

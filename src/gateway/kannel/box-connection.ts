@@ -32,6 +32,8 @@ export interface BoxParts {
 
 const BACK_OFF_MIN_MS = 250;
 const BACK_OFF_MAX_MS = 15_000;
+const LEAVE_MS_MAX = 2_000;
+const LEAVE_STEP_MS = 50;
 
 export function createBoxConnection(parts: BoxParts): BoxConnection {
   const { name, config, deps, unanswered, stopping, onProved } = parts;
@@ -47,9 +49,21 @@ export function createBoxConnection(parts: BoxParts): BoxConnection {
       onProved();
     }
     if (frame.type === 'ack') unanswered.settle((textOf(frame.id) ?? '').toLowerCase(), answerOf(frame.nack));
-    // The connection ends by itself soon. Until then bearerbox takes nothing new.
-    else if (frame.type === 'admin') isShuttingDown ||= endsBearerbox(frame.command);
+    else if (frame.type === 'admin' && endsBearerbox(frame.command) && !isShuttingDown) void leave(from);
     else if (frame.type === 'sms') receiver.receive(from, frame, events);
+  }
+
+  /**
+   * bearerbox takes nothing new, and ends when its boxes have left. It still answers what it has,
+   * and what is stored here is acknowledged.
+   */
+  async function leave(from: BoxLink): Promise<void> {
+    isShuttingDown = true;
+    for (let waited = 0; unanswered.size > 0 && waited < LEAVE_MS_MAX; waited += LEAVE_STEP_MS) {
+      await deps.sleep(LEAVE_STEP_MS, stopping);
+    }
+    await receiver.stored();
+    from.close();
   }
 
   /** Resolves with its reason when the connection has ended. */

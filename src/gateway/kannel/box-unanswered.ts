@@ -9,6 +9,7 @@ export interface Unanswered {
   answerTo(id: string, signal: AbortSignal): Promise<BoxAnswer>;
   settle(id: string, answer: BoxAnswer): void;
   settleAll(answer: BoxAnswer): void;
+  readonly size: number;
   /** Makes all one tick older, and returns the age of the oldest in ticks. */
   tick(): number;
 }
@@ -45,6 +46,9 @@ export function createUnanswered(): Unanswered {
     settle,
     settleAll(answer) {
       for (const id of [...waiting.keys()]) settle(id, answer);
+    },
+    get size() {
+      return waiting.size;
     },
     tick() {
       let oldest = 0;

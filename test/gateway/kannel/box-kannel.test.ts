@@ -208,6 +208,18 @@ describe('a box of our own at a real bearerbox', () => {
     },
   );
 
+  testWith(peer, 'bearerbox that was told to end never ended while we were connected', async () => {
+    await gateway.terminate();
+    await gateway.start();
+    await until('a message is accepted again', async () => {
+      const { results } = await submit(['after the restart']);
+      if (results[0]?.kind === 'accepted') return true;
+      await recording.deps.sleep(100);
+      return false;
+    });
+    await until('Kannel is bound again', () => smsc.isBound());
+  });
+
   testWith(peer, 'bearerbox killed and started again: nothing that it acknowledged is lost', async () => {
     const KILLS = 2;
     const sent: Submission[] = [];
