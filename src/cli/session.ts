@@ -74,7 +74,8 @@ export const databaseName = (config: Pick<Config, 'database'>): string =>
 /** Not where the user may not look: then opening it tells so. */
 function isMissing(path: string): boolean {
   try {
-    return statSync(path, { throwIfNoEntry: false }) === undefined;
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found === undefined || (found.isFile() && found.size === 0); // nothing was ever in it
   } catch {
     return false;
   }

@@ -5,9 +5,9 @@ import { type OldAccount, readCounts, readSent } from './old-account.ts';
 import { CLOCK_MARGIN_MS, readUnread } from './old-inbox.ts';
 
 /**
- * Of an account that Columba answers alone, only what comes late to the old server is copied:
- * received messages, and sent ones with their statuses. Its balance, contacts, templates, schedule
- * and marks are those of Columba, and the old server knows nothing of them.
+ * Of an account that Columba answers alone, only what comes late to the old server is copied. That
+ * is received messages, and sent ones with their statuses. Its balance, contacts, templates,
+ * schedule and marks are those of Columba.
  */
 export interface LateTarget {
   readonly account: bigint;

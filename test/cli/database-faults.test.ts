@@ -49,6 +49,25 @@ describe('the operator is told which database file cannot be used, and why:', ()
     }
   });
 
+  test('a database of another program, which got our tables', async () => {
+    const path = freshPath('db');
+    const foreign = new DatabaseSync(path);
+    foreign.exec('create table theirs (content text)');
+    foreign.close();
+    const before = readFileSync(path);
+    assert.ok((await told(path)).includes(`The file ${path} is a database of another program.`));
+    assert.ok(before.equals(readFileSync(path)));
+  });
+
+  test('an empty file, of which a command that reads made a database', async () => {
+    const path = freshPath('db');
+    writeFileSync(path, '', { mode: 0o600 });
+    const { code, stderr } = await columba(['account', 'list', '--database', `sqlite:${path}`]);
+    assert.equal(code, 1);
+    assert.match(stderr, /There is no database at /);
+    assert.equal(readFileSync(path).length, 0);
+  });
+
   test('the operator is told that the database file is a folder', async () => {
     assert.ok((await told(folder)).includes(`The database ${folder} is a folder.`));
   });

@@ -49,21 +49,10 @@ export function createBoxConnection(parts: BoxParts): BoxConnection {
       onProved();
     }
     if (frame.type === 'ack') unanswered.settle((textOf(frame.id) ?? '').toLowerCase(), answerOf(frame.nack));
-    else if (frame.type === 'admin' && endsBearerbox(frame.command) && !isShuttingDown) void leave(from);
-    else if (frame.type === 'sms') receiver.receive(from, frame, events);
-  }
-
-  /**
-   * bearerbox takes nothing new, and ends when its boxes have left. It still answers what it has,
-   * and what is stored here is acknowledged.
-   */
-  async function leave(from: BoxLink): Promise<void> {
-    isShuttingDown = true;
-    for (let waited = 0; unanswered.size > 0 && waited < LEAVE_MS_MAX; waited += LEAVE_STEP_MS) {
-      await deps.sleep(LEAVE_STEP_MS, stopping);
-    }
-    await receiver.stored();
-    from.close();
+    else if (frame.type === 'admin' && endsBearerbox(frame.command) && !isShuttingDown) {
+      isShuttingDown = true;
+      void leave(from, parts, receiver.stored);
+    } else if (frame.type === 'sms') receiver.receive(from, frame, events);
   }
 
   /** Resolves with its reason when the connection has ended. */
@@ -114,6 +103,22 @@ export function createBoxConnection(parts: BoxParts): BoxConnection {
     },
     stored: receiver.stored,
   };
+}
+
+/**
+ * bearerbox takes nothing new, and ends when its boxes have left. It still answers what it has, and
+ * what is stored here is acknowledged.
+ */
+async function leave(
+  from: BoxLink,
+  { unanswered, deps, stopping }: BoxParts,
+  stored: BoxConnection['stored'],
+): Promise<void> {
+  for (let waited = 0; unanswered.size > 0 && waited < LEAVE_MS_MAX; waited += LEAVE_STEP_MS) {
+    await deps.sleep(LEAVE_STEP_MS, stopping);
+  }
+  await stored();
+  from.close();
 }
 
 /** bearerbox hands over 100 without an acknowledgement (smsbox-max-pending), unless told else. */

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { Problem } from '../../problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database } from '../database.ts';
@@ -10,7 +11,7 @@ import { unavailable } from '../unavailable.ts';
 import { type AccountChange, type AccountVersions, createAccountVersions } from './account-versions.ts';
 import { createCheckpointer } from './checkpointer.ts';
 import { Connection, isLocked, sqliteDialect } from './connection.ts';
-import { fileFault, folderFault } from './faults.ts';
+import { fileFault, folderFault, foreignFault } from './faults.ts';
 import { createWriteQueue } from './write-queue.ts';
 
 /**
@@ -83,12 +84,31 @@ export async function openSqlite(
 async function openWriter(path: string, now: () => number): Promise<Connection> {
   makeFolderOf(path);
   if (!existsSync(path)) makePrivate(path, 'a'); // another process may make it at the same time
+  refuseForeign(path);
   const writer = new Connection(path);
   await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
   writer.checkpoint(); // a migration, or a process that was killed, may have left a long log
   writer.exec('pragma busy_timeout = 0'); // from here on the write queue waits
   return writer;
 }
+
+/** Before anything is written: a wrong path may name the database of another program. */
+function refuseForeign(path: string): void {
+  let tables: unknown[];
+  try {
+    const file = new DatabaseSync(path, { readOnly: true });
+    tables = file
+      .prepare(TABLES)
+      .all()
+      .map((row) => row.name);
+    file.close();
+  } catch {
+    return; // the connection that writes tells why
+  }
+  if (tables.length === 0 || tables.includes('schema_version')) return;
+  throw unavailable(new Error('a database of another program'), foreignFault(path));
+}
+const TABLES = "select name from sqlite_schema where type = 'table' and name not like 'sqlite!_%' escape '!'";
 
 /** Only SQLite has this table: see schema/account-change.ts. */
 const changesFrom = statement<{ changeId: bigint }, AccountChange>(

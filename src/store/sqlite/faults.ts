@@ -33,6 +33,10 @@ export const sqliteFault = (path: string, thrown: unknown): string | undefined =
 /** A file that is missing and cannot be made. */
 export const fileFault = (path: string): string => notWritten(resolve(path));
 
+/** A file with tables, and none of them is ours. */
+export const foreignFault = (path: string): string =>
+  `The file ${resolve(path)} is a database of another program. It was not changed. Name the right one with --database.`;
+
 /** A folder that is missing and cannot be made. */
 export function folderFault(path: string): string {
   let made = dirname(resolve(path));
