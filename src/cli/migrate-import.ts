@@ -119,7 +119,7 @@ export const importCommand = (): Command =>
     .addOption(jsonOption())
     .addHelpText(
       'after',
-      '\nScheduled messages are held: see columba migrate schedule. Accounts that Columba leads are left to the proxy.\nOf those that it answers alone only late messages and receipts are copied.\nExit codes: 0 all copied, 1 not all, 4 try later.',
+      '\nScheduled messages are held: see columba migrate schedule. Accounts whose writes wait for the old server are left.\nOf those that it answers alone only late messages and receipts are copied.\nExit codes: 0 all copied, 1 not all, 4 try later.',
     )
     .action(async (options: ImportOptions, command: Command) => {
       const users = await readUsers(options.users);

@@ -1,5 +1,5 @@
 import { conflict } from '../problem.ts';
-import type { Database, Writing } from '../store/database.ts';
+import type { Database, Queries, Writing } from '../store/database.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import * as contactSql from '../store/statements/contacts.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
@@ -7,6 +7,7 @@ import { type Account, addAccount, addCredentials, type Credential, toAccount } 
 import { type AccountArchive, archiveRows } from './archive-rows.ts';
 import { toContact, toGroup } from './contacts.ts';
 import { EVERYTHING } from './cursor.ts';
+import { snapshotOf } from './ids.ts';
 import { balancesOf, move, type NewMovement, type Side } from './ledger.ts';
 import { copyProgress, type HighestIds, noteCopiedIds, reserveFirstIds } from './migrated-accounts.ts';
 import { addTemplates } from './templates.ts';
@@ -25,8 +26,21 @@ export interface CopyTarget {
   readonly isNew: boolean;
 }
 
-/** Finds the account by its user_id, then by its username; else makes it. */
-export async function copyAccount(database: Database, copied: CopiedAccount, at: number): Promise<CopyTarget> {
+/** The number of the last write that Columba took for the old server too. */
+export const lastWriteOf = (queries: Queries, account: bigint): Promise<bigint> =>
+  snapshotOf(queries, account, 'write');
+
+/**
+ * Finds the account by its user_id, then by its username; else makes it. `lastWrite` is the last
+ * write of its clients before the old server was asked: see lastWriteOf. Throws where there is
+ * a later one, which the copy may lack.
+ */
+export async function copyAccount(
+  database: Database,
+  copied: CopiedAccount,
+  at: number,
+  lastWrite?: bigint,
+): Promise<CopyTarget> {
   const { account: profile, credential } = copied;
   const found = await targetOf(database, profile.username, credential.hash);
   if (found === null) {
@@ -39,6 +53,9 @@ export async function copyAccount(database: Database, copied: CopiedAccount, at:
     return { account, isNew: true };
   }
   await database.transaction(found, async (queries) => {
+    if (lastWrite !== undefined && (await lastWriteOf(queries, found)) !== lastWrite) {
+      throw conflict('Clients changed something meanwhile. Run it again.');
+    }
     const { highest } = (await copyProgress(queries, found)) ?? {};
     await addCredentials(queries, found, [credential]);
     await setProfile(queries, found, profile);

@@ -1,6 +1,7 @@
 import type { Database, Queries, Writing } from '../store/database.ts';
 import { accountByName } from '../store/statements/accounts.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
+import { countWritesOf } from '../store/statements/migration-traffic.ts';
 import { pages } from './cursor.ts';
 import { reserveIds } from './ids.ts';
 
@@ -36,6 +37,10 @@ export async function copyProgress(queries: Queries, account: bigint): Promise<C
 
 export const accountIdNamed = async (queries: Queries, username: string): Promise<bigint | null> =>
   (await queries.first(accountByName, { username }))?.account_id ?? null;
+
+/** Writes of clients that one of both servers does not have yet. */
+export const writesWaiting = async (queries: Queries, account: bigint): Promise<number> =>
+  Number((await queries.first(countWritesOf, { account }))?.total ?? 0n);
 
 export const setInboxUntil = async (database: Database, account: bigint, until: number | null): Promise<void> =>
   void (await database.run(sql.setInboxUntil, { account, until }));

@@ -1,4 +1,4 @@
-import { type CopyTarget, copyAccount } from '../domain/account-copy.ts';
+import { type CopyTarget, copyAccount, lastWriteOf } from '../domain/account-copy.ts';
 import { copyScheduled, copySent, unmarkedCount } from '../domain/message-copy.ts';
 import {
   accountIdNamed,
@@ -6,6 +6,7 @@ import {
   type ReadEffects,
   setCopyCompleted,
   storeReadEffects,
+  writesWaiting,
 } from '../domain/migrated-accounts.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
 import { Problem } from '../problem.ts';
@@ -46,8 +47,8 @@ export interface ImportProgress {
 
 /**
  * copied: all of it is here and fits. checked: a dry run, and it fits. failed: see `problem`. late:
- * Columba answers alone, and what came late to the old server is here. left: Columba leads, and the
- * proxy brings over what arrives.
+ * Columba answers alone, and what came late to the old server is here. left: Columba leads, and
+ * writes wait for the old server.
  */
 export interface AccountReport {
   /** The line of the file. The user_id itself is never shown. */
@@ -167,7 +168,7 @@ async function importAccount(
   told(username);
   const base = { ...NOTHING, line, username, ...sizesOf(profile), hasPassword: profile.password !== null };
   const ofColumba = dryRun ? undefined : await importLeading(dependencies, from, username, since);
-  if (ofColumba) return { ...NOTHING, line, username, hasPassword: true, ...ofColumba };
+  if (ofColumba?.outcome) return { ...NOTHING, line, username, hasPassword: true, ...ofColumba };
   const askedAt = now();
   const sent = await readSent(from); // before anything is written: unknown words stop the import
   const scheduled = await readScheduled(from);
@@ -178,7 +179,9 @@ async function importAccount(
     const outcome = problem === null ? 'checked' : 'failed';
     return { ...base, ...outbox, ...counts, remarks, outcome, problem };
   }
-  const target = await copyTarget(dependencies, profile);
+  // Where Columba leads, the old server is asked again: its answer is as new as the last write.
+  const newest = ofColumba ? await readProfile(from, now()) : profile;
+  const target = await copyTarget(dependencies, newest, ofColumba?.lastWrite);
   const context = { account: target.account, username, askedAt };
   const before = await copyProgress(database, target.account);
   const inbox = await copyInbox(dependencies, from, context, {
@@ -198,21 +201,28 @@ async function importAccount(
   return { ...report, outcome: 'copied' };
 }
 
-/** Of an account that Columba answers. Undefined where the old server does. */
+/**
+ * Of an account that Columba answers. Undefined where the old server does. Without an outcome where
+ * Columba leads and nothing waits: then both sides are the same.
+ */
 async function importLeading(
   dependencies: CopyDependencies,
   from: OldAccount,
   username: string,
   since: number | null,
-): Promise<Pick<AccountReport, 'outcome' | 'remarks' | 'read' | 'sent'> | undefined> {
+): Promise<
+  (Partial<Pick<AccountReport, 'outcome' | 'remarks' | 'read' | 'sent'>> & { lastWrite?: bigint }) | undefined
+> {
   const { database, now } = dependencies;
   const account = await accountIdNamed(database, username);
   const progress = account === null ? null : await copyProgress(database, account);
   if (account === null || progress?.completedAt == null) return undefined; // the first copy goes on
   const { stage, changedAt } = await createMigrationStages(database, now).of(username);
-  const nothing = { read: 0, sent: 0 };
   if (stage === 'lead') {
-    return { outcome: 'left', ...nothing, remarks: ['Columba leads: the proxy brings over what arrives.'] };
+    const lastWrite = await lastWriteOf(database, account);
+    const waiting = await writesWaiting(database, account);
+    if (waiting === 0) return { lastWrite };
+    return { outcome: 'left', remarks: [`${waiting} writes wait for the old server. Run it again when it has them.`] };
   }
   if (stage !== 'alone') return undefined;
   const start = inboxStart(progress, since);
@@ -228,8 +238,12 @@ const sizesOf = ({ copied: { groups, contacts, templates } }: OldProfile) => ({
   templates: templates.length,
 });
 
-async function copyTarget({ database, now }: CopyDependencies, profile: OldProfile): Promise<CopyTarget> {
-  return copyAccount(database, await withPasswordHash(profile), now());
+async function copyTarget(
+  { database, now }: CopyDependencies,
+  profile: OldProfile,
+  lastWrite: bigint | undefined,
+): Promise<CopyTarget> {
+  return copyAccount(database, await withPasswordHash(profile), now(), lastWrite);
 }
 
 /** No count says how many were sent. */

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Dialect } from '../../src/contract/dialect.ts';
+import { copyAccount } from '../../src/domain/account-copy.ts';
+import { hashUserId } from '../../src/domain/credentials.ts';
 import { takeIds } from '../../src/domain/ids.ts';
 import { accountIdNamed, copyProgress, readEffects } from '../../src/domain/migrated-accounts.ts';
 import { createMigrationStages, type Stage } from '../../src/domain/migration-stages.ts';
+import { createMigrationWrites } from '../../src/domain/migration-writes.ts';
 import { checkAccounts } from '../../src/migration/check.ts';
 import { type ImportOptions, importAccounts } from '../../src/migration/import.ts';
 import { createOldServer } from '../../src/migration/old-server.ts';
@@ -130,10 +133,24 @@ onEveryEngine('migrate import', (engine) => {
   test('an import took away writes of Columba that waited for the old server, where Columba leads', async () => {
     await run();
     await stage('lead');
+    const account = (await accountIdNamed(service.app.database, 'alpha')) as bigint;
+    const writes = createMigrationWrites(service.app.database, () => service.clock.now, 'key');
+    const write = await writes.begin(account, 'account.SaveMessageTemplate', '');
     await service.call('soap11', 'account', 'SaveMessageTemplate', { user_id: ALPHA, message: 'waits' });
     const { accounts } = await run();
-    assert.equal(accounts[0]?.outcome, 'left');
+    assert.deepEqual([accounts[0]?.outcome, accounts[0]?.remarks.length], ['left', 1]);
     assert.match(await shown('account.FetchSavedMessages'), />waits</);
+    // The old server has it now.
+    alpha().templates.push('waits');
+    await writes.remove(account, write);
+    assert.equal((await run()).accounts[0]?.outcome, 'copied');
+    assert.match(await shown('account.FetchSavedMessages'), />waits</);
+    // Another one comes while the old server is read.
+    const copied = { account: { username: 'alpha' }, credential: { hash: hashUserId(ALPHA as string) } };
+    await assert.rejects(
+      copyAccount(service.app.database, copied as never, 0, write - 1n),
+      /Clients changed something meanwhile/,
+    );
   });
 
   test('a message of Columba had the id of one that the old server sent later, where nothing was copied', async () => {
