@@ -119,7 +119,7 @@ export const importCommand = (): Command =>
     .addOption(jsonOption())
     .addHelpText(
       'after',
-      '\nScheduled messages are held: see columba migrate schedule. Accounts whose writes wait for the old server are left.\nOf those that it answers alone only late messages and receipts are copied.\nExit codes: 0 all copied, 1 not all, 4 try later.',
+      '\nScheduled messages are held: see columba migrate schedule. Accounts whose writes wait for the old server are left.\nOf those that Columba answers alone only late messages and receipts are copied.\nExit codes: 0 all copied, 1 not all, 4 try later.',
     )
     .action(async (options: ImportOptions, command: Command) => {
       const users = await readUsers(options.users);
@@ -160,7 +160,7 @@ async function runImport(
   else for (const line of importLines(report, links.length, options)) print(harmless(line));
   if (report.isRetryable) return told(report.stopped ?? '');
   if (report.stopped !== null) remark(`columba: ${harmless(report.stopped)}`);
-  const isWhole = report.accounts.every(({ outcome }) => outcome !== 'failed');
+  const isWhole = report.accounts.every(({ outcome }) => outcome !== 'failed' && outcome !== 'left');
   return report.stopped === null && isWhole ? 0 : 1;
 }
 

@@ -168,7 +168,7 @@ async function importAccount(
   told(username);
   const base = { ...NOTHING, line, username, ...sizesOf(profile), hasPassword: profile.password !== null };
   const ofColumba = dryRun ? undefined : await importLeading(dependencies, from, username, since);
-  if (ofColumba?.outcome) return { ...NOTHING, line, username, hasPassword: true, ...ofColumba };
+  if (ofColumba?.report) return { ...NOTHING, line, username, hasPassword: true, ...ofColumba.report };
   const askedAt = now();
   const sent = await readSent(from); // before anything is written: unknown words stop the import
   const scheduled = await readScheduled(from);
@@ -202,17 +202,15 @@ async function importAccount(
 }
 
 /**
- * Of an account that Columba answers. Undefined where the old server does. Without an outcome where
- * Columba leads and nothing waits: then both sides are the same.
+ * Of an account that Columba answers. Undefined where the old server does. Without a report where
+ * Columba leads and nothing waits: then the account is copied, unless a later write comes.
  */
 async function importLeading(
   dependencies: CopyDependencies,
   from: OldAccount,
   username: string,
   since: number | null,
-): Promise<
-  (Partial<Pick<AccountReport, 'outcome' | 'remarks' | 'read' | 'sent'>> & { lastWrite?: bigint }) | undefined
-> {
+): Promise<{ readonly report?: Partial<AccountReport>; readonly lastWrite?: bigint } | undefined> {
   const { database, now } = dependencies;
   const account = await accountIdNamed(database, username);
   const progress = account === null ? null : await copyProgress(database, account);
@@ -222,14 +220,15 @@ async function importLeading(
     const lastWrite = await lastWriteOf(database, account);
     const waiting = await writesWaiting(database, account);
     if (waiting === 0) return { lastWrite };
-    return { outcome: 'left', remarks: [`${waiting} writes wait for the old server. Run it again when it has them.`] };
+    const remarks = [`${waiting} writes wait for the old server. Run it again when it has them.`];
+    return { report: { outcome: 'left', remarks } };
   }
   if (stage !== 'alone') return undefined;
   const start = inboxStart(progress, since);
   const target = { account, username, askedAt: now(), start, aloneSince: changedAt };
   const { received, sent } = await copyLate(dependencies, from, target);
   const remarks = [`Columba answers alone. Late at the old server: ${received} received and ${sent} sent messages.`];
-  return { outcome: 'late', remarks, read: received, sent };
+  return { report: { outcome: 'late', remarks, read: received, sent } };
 }
 
 const sizesOf = ({ copied: { groups, contacts, templates } }: OldProfile) => ({

@@ -3,6 +3,7 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { columba, freshDatabase, freshPath, launch } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { openOutside } from '../support/other-process.ts';
 import { ODD_DIALECT } from './odd-dialect.ts';
 import { sampleData, USER_IDS } from './old-server/sample.ts';
 import { type OldServerProcess, startOldServer } from './old-server/server.ts';
@@ -61,6 +62,18 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
     assert.equal(taken.code, 0, taken.stderr);
     assert.match(taken.stdout, /alpha: 4 armed/);
     for (const { stdout, stderr } of [imported, different, taken]) assert.doesNotMatch(stdout + stderr, /old-user-id/);
+  });
+
+  test('an import ended with 0 though it left an account whose writes wait for the old server', async () => {
+    assert.equal((await migrate('import', ...both())).code, 0);
+    assert.equal((await migrate('stage', 'alpha', 'lead')).code, 0);
+    const outside = await openOutside(site.env().COLUMBA_DATABASE as string);
+    await outside.query(`insert into migration_write (account_id, write_id, operation, state, key_name, sealed, created_at, due_at, attempts)
+      select account_id, 1, 'account.SaveMessageTemplate', 'due', 'key', '', 0, 0, 0 from account where username = 'alpha'`);
+    await outside.close();
+    const { code, stdout } = await migrate('import', ...both());
+    assert.equal(code, 1);
+    assert.match(stdout, /^alpha: left\. 1 writes wait for the old server\./m);
   });
 
   test('an import that is killed goes on where it was, and nothing is there twice', async () => {

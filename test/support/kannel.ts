@@ -80,9 +80,8 @@ export async function createKannel(options: KannelOptions): Promise<Kannel> {
     },
     async terminate() {
       const child = bearerbox;
-      const gone = new Promise((done) => child?.once('exit', done));
       child?.kill('SIGTERM');
-      await gone;
+      await until('bearerbox ends', () => child?.exitCode !== null || child?.signalCode !== null);
       bearerbox = null;
     },
     admin: (command) => ask(command, PASSWORDS.admin),
