@@ -20,6 +20,7 @@ export interface ArrivedMessage {
   readonly gatewayId: string | null;
   readonly sender: string;
   readonly destination: string;
+  /** A part may begin or end with half a surrogate pair, whose other half is in another part. */
   readonly text: string;
   readonly receivedAt: number;
   /** Where the gateway did not join the parts of a long message. */
@@ -64,7 +65,9 @@ export function createIncoming(database: Database, now: () => number, defaultReg
   return {
     /** Stored once, for its account or for the operator. Resolves when it is on disk. */
     receive: (message: ArrivedMessage): Promise<void> =>
-      message.part && isPart(message.part) ? receivePart(message, message.part) : receiveWhole(message),
+      message.part && isPart(message.part)
+        ? receivePart(message, message.part)
+        : receiveWhole({ ...message, text: message.text.toWellFormed() }),
 
     /**
      * Gives up waiting for parts: what came is stored, with a mark where a part is missing. How
@@ -117,7 +120,8 @@ async function isRepeated(queries: Writing, message: ArrivedMessage, now: number
     const hash = hashOf(['id', connector, gatewayId, ...position]);
     return (await queries.run(sql.addOnce, { hash, receivedAt, forgetAt: now + ID_KEPT_MS })) === 0;
   }
-  const hash = hashOf(['text', connector, sender, destination, text, ...position]);
+  const exactText = text.isWellFormed() ? text : JSON.stringify(text); // UTF-8 has no halves of a surrogate pair
+  const hash = hashOf(['text', connector, sender, destination, exactText, ...position]);
   const key = { hash, receivedAt, forgetAt: now + TEXT_KEPT_MS, withinMs: SAME_WITHIN_MS };
   return (await queries.run(sql.addOnceWithin, key)) === 0;
 }
@@ -144,7 +148,7 @@ async function addPart(queries: Writing, message: ArrivedMessage, part: Part, no
   }
   parts.set(number, text);
   const first = isTaken ? receivedAt : Math.min(Number(held.received_at), receivedAt);
-  const content = JSON.stringify(Object.fromEntries(parts));
+  const content = JSON.stringify(Object.fromEntries(parts)); // it escapes halves of surrogate pairs
   if (parts.size < total) {
     const heldAt = isTaken ? now : Number(held.held_at);
     await queries.run(sql.setParts, { hash, parts: content, receivedAt: first, heldAt });
@@ -157,7 +161,10 @@ async function addPart(queries: Writing, message: ArrivedMessage, part: Part, no
 const textsOf = ({ parts }: sql.HeldIncomingRow): Map<number, string> =>
   new Map(Object.entries(JSON.parse(parts) as Record<string, string>).map(([number, text]) => [Number(number), text]));
 
-/** A sentence stands for a part that never came, so nobody takes the rest for the whole. */
+/**
+ * A sentence stands for a part that never came, so nobody takes the rest for the whole. Only the
+ * joined text is made well-formed: a phone may cut a surrogate pair between two parts.
+ */
 export function joinParts(held: sql.HeldIncomingRow): WholeMessage {
   const parts = textsOf(held);
   const total = Number(held.total);
@@ -166,7 +173,7 @@ export function joinParts(held: sql.HeldIncomingRow): WholeMessage {
     (_, index) => parts.get(index + 1) ?? `[part ${index + 1} of ${total} is missing]`,
   );
   const { connector, sender, destination } = held;
-  return { connector, sender, destination, text: pieces.join(''), receivedAt: Number(held.received_at) };
+  return { connector, sender, destination, text: pieces.join('').toWellFormed(), receivedAt: Number(held.received_at) };
 }
 
 /** Inside a transaction of no account: the account that the route names is locked first. */

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ArrivedMessage, createIncoming, normalisedSender, PARTS_WAIT_MS } from '../../src/domain/incoming.ts';
 import { ROUTES_MAX } from '../../src/domain/routing.ts';
+import { readText } from '../../src/gateway/kannel/incoming.ts';
 import { type ActionBench, openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
@@ -168,6 +169,28 @@ onEveryEngine('incoming messages', (engine) => {
       { numRuns: 15 },
     );
     assert.deepEqual(await unroutedTexts(bench), []);
+  });
+
+  test('an emoji that a phone cut between two UCS-2 parts is whole in the joined message', async (t) => {
+    const { bench, route, incoming } = await opened(engine, t);
+    await route('code', { username: 'acme', destination: '31234' });
+    const part = (reference: number, number: number, octets: string) => {
+      const text = readText({ coding: 2, charset: 'UTF-16BE', body: Buffer.from(octets, 'hex') });
+      return incoming.receive(arrived({ text, part: { reference, total: 2, number } }));
+    };
+    await part(1, 2, 'DE000021');
+    await part(1, 1, '0048D83D');
+    await part(2, 2, 'DE01');
+    await part(2, 2, 'DE02'); // another message with this reference: UTF-8 has the same octets for both halves
+    bench.clock.now += PARTS_WAIT_MS + 1;
+    await incoming.storeIncomplete(10);
+    await incoming.receive(arrived({ text: 'alone \ud83d' }));
+    assert.deepEqual(await textsOf(bench), [
+      'H😀!',
+      '[part 1 of 2 is missing]\ufffd',
+      '[part 1 of 2 is missing]\ufffd',
+      'alone \ufffd',
+    ]);
   });
 
   test('a part that came again with another id made two messages of one', async (t) => {

@@ -14,13 +14,23 @@ export interface Content {
   readonly body: Uint8Array;
 }
 
-/** The text. Binary content is given as hexadecimal digits. */
+/**
+ * The text. Binary content is given as hexadecimal digits. Phones cut a surrogate pair between two
+ * parts, so UCS-2 is given unit by unit: whoever has all parts makes the text well-formed.
+ */
 export function readText({ coding, charset, body }: Content): string {
   if (coding === 1) return Buffer.from(body).toString('hex').toUpperCase().slice(0, TEXT_LENGTH_MAX);
   // Kannel recodes where it is told to, and then names another charset.
   const isRecoded = coding === 2 && charset !== null && /^utf-?8$/i.test(charset);
-  const name = coding === 2 && !isRecoded ? 'utf-16be' : (charset ?? 'utf-8');
-  return withoutNul(decoderOf(name).decode(body)).slice(0, TEXT_LENGTH_MAX);
+  const text = coding === 2 && !isRecoded ? utf16Units(body) : decoderOf(charset ?? 'utf-8').decode(body);
+  return withoutNul(text).slice(0, TEXT_LENGTH_MAX);
+}
+
+/** An octet that is left over is no unit. */
+function utf16Units(body: Uint8Array): string {
+  const even = body.length - (body.length % 2);
+  const text = Buffer.from(body.subarray(0, even)).swap16().toString('utf16le');
+  return even === body.length ? text : `${text}\ufffd`;
 }
 
 /** UTF-8 for a charset that nobody knows. Neither decoder throws, and neither removes a mark. */
