@@ -8,6 +8,7 @@ import {
   commandLine,
   commandShape,
   flagName,
+  listValue,
 } from '../operator/command-line.ts';
 import type { RawInput } from '../operator/input.ts';
 import { type Performed, perform } from '../operator/perform.ts';
@@ -173,10 +174,12 @@ function readJson(name: string, text: string): unknown {
 function optionOf(field: CommandField): Option {
   const flag = `--${flagName(field.name)}`;
   const choices = field.choices.length > 0 && field.kind !== 'flag' ? ` (${field.choices.join(', ')})` : '';
-  const description = `${withoutStop(field.description)}${choices}`;
+  const repeated = field.kind === 'list' ? '; with commas, or the option repeated' : '';
+  const description = `${withoutStop(field.description)}${choices}${repeated}`;
   if (field.kind === 'flag') return new Option(flag, description);
   const value = { integer: 'N', list: 'LIST', json: 'JSON', text: 'TEXT' }[field.kind];
-  return new Option(`${flag} <${value}>`, description).makeOptionMandatory(field.isRequired);
+  const option = new Option(`${flag} <${value}>`, description).makeOptionMandatory(field.isRequired);
+  return field.kind === 'list' ? option.argParser(listValue()) : option;
 }
 
 /** The descriptions name fields as the API does, in backticks: here they are options. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { listValue } from '../operator/command-line.ts';
 import { Problem } from '../problem.ts';
 import { requireFile } from './input-file.ts';
 import { readUsers } from './migrate-options.ts';
@@ -25,7 +26,7 @@ export const blacklistCommand = (): Command =>
     .description('propose a blacklist from recordings and STOP texts, or add one from a file')
     .argument('[FILE...]', 'recordings: calls of BlackListNumber are proposed')
     .option('--users <FILE>', 'the user_ids, one a line: their received messages are searched for STOP texts')
-    .option('--words <LIST>', 'a message with nothing but one of these words is a STOP text', WORDS)
+    .option('--words <LIST>', 'a message with nothing but one of these words is a STOP text', listValue(WORDS), WORDS)
     .option('--out <FILE>', 'write the proposals as CSV, for --add')
     .option('--force', 'replace the file if it exists')
     .option('--add <FILE>', 'add the numbers of a CSV file with the columns username and number')

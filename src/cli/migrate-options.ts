@@ -50,11 +50,14 @@ export const withUsersOptions = (command: Command): Command =>
     )
     .addOption(settingOption('dialect'));
 
-function readMarks(text: string): ReadEffects {
+/** Repeated, it names further reads. */
+function readMarks(text: string, before: ReadEffects = {}): ReadEffects {
   const marking = text === 'none' ? [] : text.split(',').map((name) => name.trim());
   const unknown = marking.find((name) => !(TESTED as readonly string[]).includes(name));
   if (unknown !== undefined) throw new InvalidArgumentError(`Expected none, or some of ${TESTED.join(',')}.`);
-  return Object.fromEntries(TESTED.map((name) => [name, marking.includes(name) ? 'marks' : 'leaves']));
+  return Object.fromEntries(
+    TESTED.map((name) => [name, before[name] === 'marks' || marking.includes(name) ? 'marks' : 'leaves']),
+  );
 }
 
 export const readInstant = (text: string): number => {

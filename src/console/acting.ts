@@ -15,6 +15,8 @@ export interface Given {
   readonly upload?: Uint8Array;
   /** Is told how far it has come. */
   readonly progress?: Progress;
+  /** The operator has given a code of the second factor with this form. */
+  readonly hasFreshFactor?: boolean;
 }
 
 export interface Acting {
@@ -57,7 +59,8 @@ export function createActing(services: Services, owner: Owner, address: string):
   const performed = (name: string, given: Given, finish?: Parameters<typeof perform>[4]): Promise<Performed> => {
     const { params = {}, query = {}, body, upload = new Uint8Array() } = given;
     const told = given.progress ? { ...services, progress: given.progress } : services;
-    return perform(told, actionOf(name), { params, query, body, upload }, actor, finish);
+    const acting = given.hasFreshFactor ? { ...actor, hasFreshFactor: true } : actor;
+    return perform(told, actionOf(name), { params, query, body, upload }, acting, finish);
   };
 
   async function claimed(key: string, fingerprint: string) {

@@ -216,6 +216,16 @@ function createSessionChanges(database: Database, now: () => number) {
 function createFactorChanges(database: Database, now: () => number) {
   const atomically = createAtomically(database);
   return {
+    /** Throws `denied` unless this is a code of somebody who is signed in. The same limits hold. */
+    async checkCode(owner: Owner, code: string, address: string): Promise<void> {
+      const attempt = { subject: `code ${ownerKey(owner)}`, address };
+      await checkPause(database, attempt, now());
+      await countAttempt(database, attempt, now());
+      const { isOn } = await factorState(database, owner);
+      if (!isOn || !(await atomically((inside) => takeCode(inside, owner, code, now())))) throw wrongCode();
+      await clearAttempts(database, attempt);
+    },
+
     /** The secret for the authenticator program; it counts only once a code has confirmed it. */
     beginFactor: (owner: Owner) => beginFactor(database, owner),
 

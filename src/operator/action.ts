@@ -13,6 +13,7 @@ export const scopes = [
   'contacts',
   'messages:read',
   'messages:send',
+  'messages:delete',
   'credits',
   'audit',
   'erase',
@@ -20,6 +21,15 @@ export const scopes = [
   'metrics',
 ] as const;
 export type Scope = (typeof scopes)[number];
+
+/** What the token of an account may have. Whoever signs in for an account has these rights too. */
+export const accountScopes = [
+  'contacts',
+  'messages:read',
+  'messages:send',
+  'messages:delete',
+  'credits',
+] as const satisfies readonly Scope[];
 
 /** Who acts, for the audit. */
 export interface Actor {
@@ -37,7 +47,13 @@ export interface Actor {
   readonly scopes: readonly Scope[];
   /** The account of an account token. */
   readonly account: { readonly id: bigint; readonly username: string } | null;
+  /** An operator in the console who gave a code of the second factor with this very request. */
+  readonly hasFreshFactor?: boolean;
 }
+
+/** Texts and numbers are answered only to whoever may read messages: a token needs the scope. */
+export const mayRead = ({ kind, scopes: held }: Actor): boolean =>
+  (kind !== 'operator' && kind !== 'account') || held.includes('messages:read');
 
 /** What an action works with. */
 export interface Services {
@@ -112,11 +128,28 @@ interface Input<P extends Fields, Q extends Fields, B extends z.ZodType> {
   readonly upload: Uint8Array;
 }
 
+/**
+ * Scopes that a token needs besides the one of the action: for what the result lets its bearer do,
+ * and for what this input reads or deletes.
+ */
+export interface Needs<In> {
+  /** A sentence for the reference. */
+  readonly says: string;
+  readonly scopes: (input: In) => readonly Scope[];
+}
+
 interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, In, Out> {
   /** A noun and a verb, or one word: `account add` is `columba account add`. */
   readonly name: string;
   /** The scope that a token needs; null: any token will do. */
   readonly scope: Scope | null;
+  /** Whatever gives rights needs the rights that it gives. `perform` checks it. */
+  readonly needs?: Needs<In>;
+  /**
+   * No token will do for this input: only the machine itself, or an operator in the console who has
+   * just given a code of the second factor.
+   */
+  readonly needsFactor?: (input: In) => boolean;
   /** Account tokens may use it too; it must then lie below `/accounts/{username}`. */
   readonly accountTokens?: boolean;
   /** The holder of the account may use it in the console, though no account token may. */

@@ -68,6 +68,15 @@ function kindOf({ type, enum: choices }: Json): CommandField['kind'] {
   return type === 'object' ? 'json' : 'text';
 }
 
+/**
+ * What an option of a list holds when it is given once more: `--scope a --scope b,c` is
+ * `--scope a,b,c`. The first value replaces the default.
+ */
+export const listValue =
+  (fallback?: string) =>
+  (text: string, before: string | undefined): string =>
+    before === undefined || before === fallback ? text : `${before},${text}`;
+
 export const flagName = (name: string): string =>
   name.replaceAll('_', '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 

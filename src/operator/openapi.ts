@@ -93,13 +93,18 @@ function paths(): Json {
 }
 
 function operation(action: Action): Json {
-  const { summary, description, scope } = action;
-  const needs = scope === null ? 'Any token will do.' : `Scope: ${scope}.`;
+  const { summary, description, scope, needs } = action;
+  const tokens = scope === null ? 'Any token will do.' : `Scope: ${scope}.`;
   return {
     operationId: operationId(action),
     tags: [tagOf(action)],
     summary,
-    description: [description, needs, ...(action.accountTokens ? ['Tokens of accounts may do it too.'] : [])]
+    description: [
+      description,
+      tokens,
+      needs?.says,
+      ...(action.accountTokens ? ['Tokens of accounts may do it too.'] : []),
+    ]
       .filter((sentence) => sentence !== undefined)
       .join(' '),
     parameters: parametersOf(action),

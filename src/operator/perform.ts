@@ -3,7 +3,7 @@ import { accountId } from '../domain/account-records.ts';
 import { addAuditEntry } from '../domain/audit.ts';
 import { type Database, joined } from '../domain/transactions.ts';
 import { notFound, Problem } from '../problem.ts';
-import { type Action, type Actor, type AnyInput, type Services, WithStatus } from './action.ts';
+import { type Action, type Actor, type AnyInput, type Scope, type Services, WithStatus } from './action.ts';
 import { type RawInput, readInput, writeCursor } from './input.ts';
 
 /** What an action has done: a status, and JSON or a stream of text. */
@@ -27,9 +27,24 @@ export function checkScope(action: Action, actor: Actor): void {
     throw new Problem('forbidden', 'This needs the token of an operator.');
   }
   if (action.scope !== null && !actor.scopes.includes(action.scope)) {
-    throw new Problem('forbidden', `The token lacks the scope ${action.scope}.`);
+    throw lacks([action.scope]);
   }
 }
+
+/** What the declaration asks of a token besides its scope, for this input. */
+function checkNeeds({ needs, needsFactor }: Action, input: AnyInput, actor: Actor): void {
+  if (actor.kind === 'command') return;
+  if (needsFactor?.(input) && !actor.hasFreshFactor) {
+    const ways = 'an operator who gives a code of the second factor in the console, or a command on the machine itself';
+    throw new Problem('forbidden', `The second factor of an operator is reset only by ${ways}.`);
+  }
+  if (actor.kind !== 'operator' && actor.kind !== 'account') return;
+  const lacking = needs?.scopes(input).filter((each) => !actor.scopes.includes(each)) ?? [];
+  if (lacking.length > 0) throw lacks(lacking);
+}
+
+const lacks = (lacking: readonly Scope[]): Problem =>
+  new Problem('forbidden', `The token lacks the ${lacking.length === 1 ? 'scope' : 'scopes'} ${lacking.join(', ')}.`);
 
 /**
  * Runs an action. A change, its entry in the audit and what `finish` does are one transaction. The
@@ -44,6 +59,7 @@ export async function perform(
 ): Promise<Performed> {
   checkScope(action, actor);
   const input = readInput(action, raw);
+  checkNeeds(action, input, actor);
   const { database } = services;
   const username = action.ofAccount ? (input.params as { username: string }).username : null;
   if (actor.account && actor.account.username !== username) throw unknownAccount(username);

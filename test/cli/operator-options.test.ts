@@ -15,6 +15,20 @@ describe('options of operator commands', () => {
     assert.deepEqual([without.code, without.stderr], [1, 'columba: --read: expected boolean\n']);
   });
 
+  test('every option of a list can be repeated, and takes commas', async () => {
+    const database = ['--database', freshDatabase()];
+    const lists = ['--stop-words', 'STOP', '--stop-words', 'END,QUIT', '--allowed-networks', '10.0.0.0/8'];
+    await columba(['account', 'add', 'acme', ...lists, '--allowed-networks', '192.0.2.0/24', ...database]);
+    const { stopWords, allowedNetworks } = JSON.parse(
+      (await columba(['account', 'show', 'acme', '--json', ...database])).stdout,
+    );
+    assert.deepEqual(stopWords, ['STOP', 'END', 'QUIT']);
+    assert.deepEqual(allowedNetworks, ['10.0.0.0/8', '192.0.2.0/24']);
+    const scopes = ['--scope', 'accounts', '--scope', 'audit,metrics'];
+    const added = await columba(['token', 'add', 'ci', ...scopes, '--json', ...database]);
+    assert.deepEqual(JSON.parse(added.stdout).scopes, ['accounts', 'audit', 'metrics']);
+  });
+
   test('retention set takes null, as its help says, and shows each kind', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', ...database]);

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountId } from '../../src/domain/account-records.ts';
 import { createConnectors } from '../../src/domain/connectors.ts';
+import { operatorNamed, ownerOfOperator } from '../../src/domain/operators.ts';
+import { factorState } from '../../src/domain/second-factor.ts';
+import { codeOf, fromBase32, stepOf } from '../../src/domain/totp.ts';
 import { claimDeliveries } from '../../src/domain/webhooks.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
 import { newAttemptId } from '../../src/gateway/submissions.ts';
@@ -305,6 +308,34 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.doesNotMatch((await client.get('/console/operators')).text, /aria-label="Disable ann"/);
     await client.post('/console/operators', { act: 'disable', name: 'ben', confirmed: 'yes' });
     assert.equal((await ben.get('/console/accounts')).status, 303);
+  });
+
+  test('the second step of an operator is reset by another one who gives a code of their own', async (t) => {
+    const { api, client } = await opened(t);
+    const factorOf = async (who: ConsoleClient): Promise<() => string> => {
+      const begun = await who.post('/console/access/factor', { act: 'begin' });
+      const [, secret = ''] = /name="secret" value="([A-Z2-7]+)"/.exec(begun.text) ?? [];
+      const code = () => codeOf(fromBase32(secret), stepOf(api.clock.now));
+      assert.equal((await who.post('/console/access/factor', { act: 'confirm', secret, code: code() })).status, 200);
+      api.clock.now += 30_000; // each code is good once
+      return code;
+    };
+    const added = await client.post('/console/operators', { act: 'add', name: 'ben' });
+    const ben = createConsoleClient(api.address);
+    await ben.post(/\/console\/sign-in\/[\w-]{43}/.exec(added.text)?.[0] ?? '');
+    await factorOf(ben);
+    const reset = (code: string) => client.post('/console/operators', { act: 'reset', name: 'ben', code });
+    assert.match((await reset('')).text, /Type a code of your own second step/);
+    for (const code of ['000000', 'abcd-efgh-ijkl-mnop']) {
+      const refused = await reset(code);
+      assert.deepEqual([refused.status, /The code is not right/.test(refused.text)], [400, true]);
+    }
+    const owner = ownerOfOperator(await operatorNamed(api.services.database, 'ben'));
+    assert.ok((await factorState(api.services.database, owner)).isOn);
+    const code = await factorOf(client);
+    const [link = ''] = /\/console\/sign-in\/[\w-]{43}/.exec((await reset(code())).text) ?? [];
+    assert.notEqual(link, '');
+    assert.equal((await factorState(api.services.database, owner)).isOn, false);
   });
 
   test('a token is shown once and revoked; a webhook too; the audit has all of it', async (t) => {

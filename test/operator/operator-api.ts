@@ -5,7 +5,7 @@ import { commandActor } from '../../src/cli/operator.ts';
 import { servicesOf } from '../../src/cli/operator-services.ts';
 import { startWeb } from '../../src/cli/web.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import type { Action, Services } from '../../src/operator/action.ts';
+import { type Action, type Services, scopes } from '../../src/operator/action.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { perform } from '../../src/operator/perform.ts';
 import type { Engine } from '../support/engines.ts';
@@ -44,17 +44,7 @@ export const actionNamed = (name: string): Action => {
   return found;
 };
 
-export const ALL_SCOPES = [
-  'accounts',
-  'contacts',
-  'messages:read',
-  'messages:send',
-  'credits',
-  'audit',
-  'erase',
-  'gateway',
-  'metrics',
-];
+export const ALL_SCOPES: readonly string[] = scopes;
 
 export async function callAt(
   address: string,

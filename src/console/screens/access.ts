@@ -78,7 +78,8 @@ export const accessPage = (visit: Visit, more: Html, problem: Problem | null): P
 
 type Shown = (visit: Visit, problem: Problem | null) => Promise<View>;
 
-const refusal = (thrown: unknown): Problem => {
+/** A wrong code or password is told on the page, as a wrong field is. */
+export const refusal = (thrown: unknown): Problem => {
   if (thrown instanceof Problem && ['denied', 'too-many'].includes(thrown.kind)) return thrown;
   return refusalOf(thrown);
 };

@@ -1,20 +1,10 @@
 import { html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
-import {
-  asking,
-  field,
-  hidden,
-  noticeOf,
-  pageQuery,
-  pagerOf,
-  problemNote,
-  refusalOf,
-  screen,
-  table,
-} from '../lists.ts';
+import { asking, field, hidden, noticeOf, pageQuery, pagerOf, problemNote, screen, table } from '../lists.ts';
 import { texts } from '../texts/operators.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { time } from '../words.ts';
+import { refusal } from './access.ts';
 
 /** People who sign in for the whole service. */
 interface OperatorOutput {
@@ -45,11 +35,11 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       html`<form method="post" action="${HERE}" class="buttons">${hidden({ name })}${
         state === 'disabled'
           ? button('enable', texts.enable, name)
-          : html`${button('link', texts.link, name)}${name === session.owner.name ? html`<span class="quiet">${texts.self}</span>` : button('disable', texts.disable, name)}`
+          : html`${button('link', texts.link, name)}${button('reset', texts.reset, name)}${name === session.owner.name ? html`<span class="quiet">${texts.self}</span>` : button('disable', texts.disable, name)}`
       }</form>`,
     ],
   }));
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { name: texts.name })}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { name: texts.name, code: texts.code })}
 ${table({ caption: texts.title, columns: texts.columns, rows })}${pagerOf(visit, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100, autocomplete: 'off' })}<button class="main" name="act" value="add">${texts.submit}</button></form>`;
   return screen(texts.title, 'operators', main, problem);
@@ -62,6 +52,20 @@ const linkPage = (link: string): View =>
     { current: 'operators' },
   );
 
+/** Only for an operator who gives a code of their own: the action refuses it without one. */
+const resetFactor = async ({ act: acting, form, signIn, session, origin }: Visit, name: string): Promise<View> => {
+  const code = form.text('code').slice(0, 100);
+  if (code === '') {
+    const fields = html`${hidden({ name, act: 'reset' })}<p>${texts.resetHint}</p>
+${field({ name: 'code', label: texts.code, isRequired: true, autocomplete: 'one-time-code', lengthMax: 20 })}`;
+    const question = texts.resetQuestion(name);
+    return asking('operators', { question, action: HERE, fields, submit: texts.reset, back: HERE });
+  }
+  await signIn.checkCode(session.owner, code, origin.address);
+  const given = { params: { name }, body: { resetSecondFactor: true }, hasFreshFactor: true };
+  return linkPage((await acting.run<{ link: string }>('operator sign-in-link', given)).link);
+};
+
 const act = async (visit: Visit): Promise<View> => {
   const { act: acting, form } = visit;
   const name = form.text('name');
@@ -73,6 +77,8 @@ const act = async (visit: Visit): Promise<View> => {
         return linkPage(
           (await acting.run<{ link: string }>('operator sign-in-link', { params: { name }, body: {} })).link,
         );
+      case 'reset':
+        return await resetFactor(visit, name);
       case 'enable':
         await acting.run('operator enable', { params: { name } });
         return noticed(HERE, 'enabled');
@@ -92,7 +98,7 @@ const act = async (visit: Visit): Promise<View> => {
       }
     }
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(visit, refusal(thrown));
   }
 };
 

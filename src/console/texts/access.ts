@@ -23,6 +23,7 @@ export const texts = {
   scopes: {
     'messages:send': 'send messages',
     'messages:read': 'read messages',
+    'messages:delete': 'delete messages',
     contacts: 'contacts, templates and blacklist',
     credits: 'see credits',
   } as Readonly<Record<string, string>>,

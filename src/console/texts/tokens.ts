@@ -18,6 +18,7 @@ export const texts = {
     contacts: 'contacts, templates and blacklists',
     'messages:read': 'read messages',
     'messages:send': 'send messages',
+    'messages:delete': 'delete messages',
     credits: 'see and move credits',
     audit: 'read the audit',
     erase: 'erase persons, set retention',

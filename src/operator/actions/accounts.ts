@@ -188,6 +188,11 @@ function holds(record: AccountRecord, part: string | undefined): boolean {
 const add = action({
   name: 'account add',
   scope: 'accounts',
+  // Its user_id and its password open an account that has nothing in it yet, so they need no more.
+  needs: {
+    says: 'With `credits` it needs the scope credits too.',
+    scopes: ({ body }) => (body.credits === undefined ? [] : ['credits']),
+  },
   method: 'POST',
   path: '/accounts',
   summary: 'Make an account.',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { accountRecord } from '../../domain/account-records.ts';
 import { BATCH_MAX } from '../../domain/message-batches.ts';
 import { badField } from '../../problem.ts';
-import { type Action, accountAction } from '../action.ts';
+import { type Action, accountAction, type Scope } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, rowId } from '../schemas.ts';
 
@@ -13,11 +13,19 @@ const output = z.strictObject({ done: z.int().describe('How many of them were th
 const counted = ({ params, body }: { params: { username: string }; body: { ids: unknown[] } }) =>
   `${params.username}/${body.ids.length} messages`;
 
+/** Marking needs the scope of reading, and deleting one of its own. */
+const needsDelete = {
+  says: 'With `delete` it needs the scope messages:delete too.',
+  scopes: ({ body }: { readonly body: { readonly change: string } }): readonly Scope[] =>
+    body.change === 'delete' ? ['messages:delete'] : [],
+};
+
 const messages = (count: number): string => (count === 1 ? '1 message' : `${count} messages`);
 
 const changeInbox = accountAction({
   name: 'inbox change-many',
   scope: 'messages:read',
+  needs: needsDelete,
   accountTokens: true,
   method: 'POST',
   path: '/accounts/{username}/inbox/change-many',
@@ -41,6 +49,7 @@ const changeInbox = accountAction({
 const changeSent = accountAction({
   name: 'message change-many',
   scope: 'messages:read',
+  needs: needsDelete,
   accountTokens: true,
   method: 'POST',
   path: '/accounts/{username}/messages/change-many',

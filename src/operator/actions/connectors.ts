@@ -122,10 +122,14 @@ const show = action({
 const put = action({
   name: 'connector put',
   scope: 'gateway',
+  needs: {
+    says: 'For every kind but loopback it needs the scope messages:read too, because a connector gets every message that it carries.',
+    scopes: ({ body }) => (body.kind === 'loopback' ? [] : ['messages:read']),
+  },
   method: 'PUT',
   path: '/connectors/{name}',
   summary: 'Add a connector, or replace its configuration.',
-  description: `The kinds are ${kindNames.map((kind) => `\`${kind}\``).join(', ')}. Every process takes it over within a second.`,
+  description: `The kinds are ${kindNames.map((kind) => `\`${kind}\``).join(', ')}. Every process takes it over within a second. The configuration is replaced as a whole: a secret that is not given again is gone, so a stored one never goes to another address.`,
   params,
   body: z.strictObject({
     kind: z.enum(kindNames).describe('What it is.'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { InboxMessage } from '../../domain/inbox.ts';
-import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
+import { type Action, accountAction, accountListAction, mayRead, pageOf, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, instant, line, messageParams, rowId } from '../schemas.ts';
 
@@ -63,7 +63,7 @@ const list = accountListAction({
 
 const received = z.strictObject({
   id: rowId,
-  message: message.nullable().describe('Null where it was deleted since.'),
+  message: message.nullable().describe('Null where it was deleted since, or where the token may not read messages.'),
 });
 
 const receive = accountAction({
@@ -99,11 +99,13 @@ const receive = accountAction({
   },
   target: ({ params }, { id }) => `${params.username}/${id}`,
   command: { say: ({ id }) => `Received as ${id}.` },
-  run: async (services, { body }) => {
+  run: async (services, { body }, actor) => {
     const { gatewayId = null, sender = null, text, shortCode = null, receivedAt = services.now() } = body;
     const given = { gatewayId, sender, text, shortCode, receivedAt };
     const done = await domainOf(services).messages.receive(services.account.id, given);
-    const output = { id: done.id, message: done.message && shown(done.message) };
+    // A repeated gatewayId would show the first message to whoever guesses it.
+    const isShown = done.isNew || mayRead(actor);
+    const output = { id: done.id, message: isShown && done.message ? shown(done.message) : null };
     return done.isNew ? output : withStatus(200, output);
   },
 });
@@ -142,7 +144,7 @@ const mark = accountAction({
 
 const remove = accountAction({
   name: 'inbox remove',
-  scope: 'messages:read',
+  scope: 'messages:delete',
   accountTokens: true,
   method: 'DELETE',
   path: '/accounts/{username}/inbox/{id}',

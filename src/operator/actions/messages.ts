@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ScheduledRecord, SentRecord } from '../../domain/message-records.ts';
 import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../../domain/outbox.ts';
 import { badField, notFound, Problem } from '../../problem.ts';
-import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
+import { type Action, accountAction, accountListAction, mayRead, pageOf } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, line, messageParams, rowId } from '../schemas.ts';
 
@@ -201,7 +201,8 @@ const setStatus = accountAction({
   summary: 'Record a delivery status of a sent message.',
   description:
     'It is added to the history, and the client sees it as a new status. The status that it has already changes nothing. ' +
-    'After DELIVERED, EXPIRED, DELETED, UNDELIVERABLE or REJECTED no other status follows.',
+    'After DELIVERED, EXPIRED, DELETED, UNDELIVERABLE or REJECTED no other status follows. ' +
+    'Recipient, text and reference are null for a token without the scope messages:read.',
   params: messageParams,
   body: z.strictObject({
     status: z.enum(DELIVERY_STATUSES).describe('The new status.'),
@@ -212,10 +213,12 @@ const setStatus = accountAction({
   problems: ['not-found', 'conflict'],
   example: { params: { username: 'acme', id: '2001' }, body: { status: 'DELIVERED' }, output: RECORD },
   command: { arguments: ['status'], say: ({ id, status }) => `The message ${id} has the status ${status}.` },
-  run: async (services, { params, body: { status, at = services.now(), detail = null } }) => {
+  run: async (services, { params, body: { status, at = services.now(), detail = null } }, actor) => {
     if (at > services.now()) throw badField('at', 'this is in the future');
     const { messages } = domainOf(services);
-    return recordOfSent(await messages.recordStatus(services.account.id, params.id, { status, at, detail }));
+    const sent = await messages.recordStatus(services.account.id, params.id, { status, at, detail });
+    const hidden = mayRead(actor) ? {} : { recipient: null, text: null, reference: null };
+    return { ...recordOfSent(sent), ...hidden };
   },
 });
 

@@ -8,7 +8,16 @@ import {
   setOperatorEnabled,
 } from '../../domain/operators.ts';
 import { type IssuedLink, issueLink } from '../../domain/sign-in.ts';
-import { type Action, accountAction, action, listAction, pageOf, type Services } from '../action.ts';
+import {
+  type Action,
+  accountAction,
+  accountScopes,
+  action,
+  listAction,
+  pageOf,
+  type Services,
+  scopes,
+} from '../action.ts';
 import { accountParams, instant, line } from '../schemas.ts';
 
 /** People who sign in to the console: operators, and holders of accounts by their links. */
@@ -56,6 +65,9 @@ const LINK_DESCRIPTION =
   'The link is good for one sign-in within 24 hours. It makes the link before void. A second factor is asked for too.';
 const sayLink = ({ link }: { link: string }): string => `Open this once, within 24 hours:\n${link}`;
 
+/** An operator may do everything, and so must whoever makes one. */
+const needsAll = { says: 'It needs every scope, because an operator may do everything.', scopes: () => scopes };
+
 const list = listAction({
   name: 'operator list',
   scope: 'accounts',
@@ -74,6 +86,7 @@ const list = listAction({
 const add = action({
   name: 'operator add',
   scope: 'accounts',
+  needs: needsAll,
   method: 'POST',
   path: '/operators',
   summary: 'Add a person who signs in to the console as an operator.',
@@ -99,6 +112,7 @@ const add = action({
 const remove = action({
   name: 'operator remove',
   scope: 'accounts',
+  needs: needsAll,
   method: 'DELETE',
   path: '/operators/{name}',
   summary: 'Disable an operator: sessions and links end at once, in every process.',
@@ -117,6 +131,7 @@ const remove = action({
 const enable = action({
   name: 'operator enable',
   scope: 'accounts',
+  needs: needsAll,
   method: 'POST',
   path: '/operators/{name}/enable',
   summary: 'Let an operator sign in again.',
@@ -131,10 +146,12 @@ const enable = action({
 const operatorLink = action({
   name: 'operator sign-in-link',
   scope: 'accounts',
+  needs: needsAll,
+  needsFactor: ({ body }) => body.resetSecondFactor === true,
   method: 'POST',
   path: '/operators/{name}/sign-in-link',
   summary: 'Make a one-time link with which an operator signs in to the console.',
-  description: LINK_DESCRIPTION,
+  description: `${LINK_DESCRIPTION} No token resets the second factor of an operator: the command does, and so does an operator in the console who gives a code of their own.`,
   params: nameParams,
   body: linkBody,
   output: linkOutput,
@@ -152,6 +169,10 @@ const operatorLink = action({
 export const accountLink = accountAction({
   name: 'account sign-in-link',
   scope: 'accounts',
+  needs: {
+    says: `It also needs ${accountScopes.join(', ')}, because that is what the holder of an account may do.`,
+    scopes: () => accountScopes,
+  },
   method: 'POST',
   path: '/accounts/{username}/sign-in-link',
   summary: 'Make a one-time link with which the holder of an account signs in to the console.',

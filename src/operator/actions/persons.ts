@@ -131,6 +131,10 @@ function said({ dryRun, profiles, blacklist, creditsReturned, accounts, ...rows 
 const show = action({
   name: 'person show',
   scope: 'erase',
+  needs: {
+    says: 'It needs the scopes contacts and messages:read too, because it shows what these show.',
+    scopes: () => ['contacts', 'messages:read'],
+  },
   method: 'GET',
   path: '/persons/{number}',
   summary: 'Export what is known about a person.',

@@ -2,16 +2,25 @@ import { z } from 'zod';
 import { accountId } from '../../domain/account-records.ts';
 import { addToken, revokeToken, revokeTokenOf, type Token, tokensAfter, tokensOfAccount } from '../../domain/tokens.ts';
 import { badField, conflict } from '../../problem.ts';
-import { type Action, accountAction, action, listAction, pageOf, type Scope, scopes } from '../action.ts';
+import {
+  type Action,
+  accountAction,
+  accountScopes,
+  action,
+  listAction,
+  pageOf,
+  type Scope,
+  scopes,
+} from '../action.ts';
 import { accountParams, id, instant, line, username } from '../schemas.ts';
 
 /** Bearer tokens of this API. */
 
-/**
- * What the holder of an account may be given: not the right to change accounts, credits or the
- * gateway.
- */
-const ACCOUNT_SCOPES: readonly Scope[] = ['contacts', 'messages:read', 'messages:send', 'credits'];
+/** A token gives what it has itself. */
+const needsGiven = {
+  says: 'A token can give only scopes that it has itself.',
+  scopes: ({ body }: { readonly body: { readonly scope: readonly Scope[] } }) => body.scope,
+};
 
 const tokenOutput = z.strictObject({
   id,
@@ -58,12 +67,11 @@ const list = listAction({
 const add = action({
   name: 'token add',
   scope: 'accounts',
+  needs: needsGiven,
   method: 'POST',
   path: '/tokens',
   summary: 'Make a token.',
-  description:
-    'The answer has the token, which is shown only now. With `username` it is bound to that account. ' +
-    'A token can give only scopes that it has itself.',
+  description: 'The answer has the token, which is shown only now. With `username` it is bound to that account.',
   body: z.strictObject({
     name: line(100).min(1).describe('What it is for.'),
     scope: z.array(z.enum(scopes)).min(1).max(scopes.length).describe('What it may do.'),
@@ -82,11 +90,10 @@ const add = action({
     arguments: ['name'],
     say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}`,
   },
-  run: async ({ database, now }, { body }, actor) => {
+  run: async ({ database, now }, { body }) => {
     const { name, scope, username: owner, expiresAt = null } = body;
-    const lacking = actor.kind === 'command' ? undefined : scope.find((each) => !actor.scopes.includes(each));
-    if (lacking) throw badField('scope', `the token that you use lacks the scope ${lacking}`);
-    const tooMuch = owner === undefined ? undefined : scope.find((each) => !ACCOUNT_SCOPES.includes(each));
+    const allowed: readonly Scope[] = owner === undefined ? scopes : accountScopes;
+    const tooMuch = scope.find((each) => !allowed.includes(each));
     if (tooMuch) throw badField('scope', `a token of an account cannot have the scope ${tooMuch}`);
     if (expiresAt !== null && expiresAt <= now()) throw badField('expiresAt', 'expected an instant in the future');
     const account = owner === undefined ? null : await accountId(database, owner);
@@ -135,6 +142,7 @@ const listOfAccount = accountAction({
 const addToAccount = accountAction({
   name: 'account-token add',
   scope: 'accounts',
+  needs: needsGiven,
   holders: true,
   method: 'POST',
   path: '/accounts/{username}/tokens',
@@ -142,11 +150,7 @@ const addToAccount = accountAction({
   params: accountParams,
   body: z.strictObject({
     name: line(100).min(1).describe('What it is for.'),
-    scope: z
-      .array(z.enum(['contacts', 'messages:read', 'messages:send', 'credits']))
-      .min(1)
-      .max(4)
-      .describe('What it may do.'),
+    scope: z.array(z.enum(accountScopes)).min(1).max(accountScopes.length).describe('What it may do.'),
   }),
   output: z.strictObject({ token: z.string().describe('Shown only now.'), ...tokenOutput.shape }),
   status: 201,
@@ -161,10 +165,7 @@ const addToAccount = accountAction({
     arguments: ['name'],
     say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}`,
   },
-  run: async ({ database, account, now }, { body: { name, scope } }, actor) => {
-    const isFree = actor.kind !== 'operator';
-    const lacking = isFree ? undefined : scope.find((each) => !actor.scopes.includes(each));
-    if (lacking) throw badField('scope', `the token that you use lacks the scope ${lacking}`);
+  run: async ({ database, account, now }, { body: { name, scope } }) => {
     const valid = (await tokensOfAccount(database, account.id, OF_ACCOUNT_MAX)).filter(
       (each) => each.revokedAt === null,
     );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { UnroutedMessage } from '../../domain/unrouted.ts';
-import { type Action, action, listAction, pageOf } from '../action.ts';
+import { type Action, action, listAction, pageOf, type Scope } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { id, instant, rowId, username } from '../schemas.ts';
 
@@ -33,9 +33,15 @@ const EXAMPLE = {
 };
 const params = z.strictObject({ id });
 
+const needsReading = {
+  says: 'It needs the scope messages:read too, because it shows texts.',
+  scopes: (): readonly Scope[] => ['messages:read'],
+};
+
 const list = listAction({
   name: 'unrouted list',
   scope: 'gateway',
+  needs: needsReading,
   path: '/unrouted',
   summary: 'List incoming messages without a route, oldest first.',
   item: message,
@@ -50,6 +56,7 @@ const list = listAction({
 const show = action({
   name: 'unrouted show',
   scope: 'gateway',
+  needs: needsReading,
   method: 'GET',
   path: '/unrouted/{id}',
   summary: 'Show an incoming message without a route.',
@@ -111,6 +118,7 @@ const replay = action({
 const remove = action({
   name: 'unrouted remove',
   scope: 'gateway',
+  needs: { says: 'It needs the scope messages:delete too.', scopes: () => ['messages:delete'] },
   method: 'DELETE',
   path: '/unrouted/{id}',
   summary: 'Delete an incoming message without a route.',

@@ -47,6 +47,11 @@ const list = accountListAction({
 const add = accountAction({
   name: 'user-id add',
   scope: 'accounts',
+  // The contract reads and deletes messages and contacts, and cancels scheduled messages.
+  needs: {
+    says: 'It also needs contacts, messages:read, messages:send and messages:delete, because a user_id opens all of that.',
+    scopes: () => ['contacts', 'messages:read', 'messages:send', 'messages:delete'],
+  },
   holders: true,
   method: 'POST',
   path: '/accounts/{username}/user-ids',

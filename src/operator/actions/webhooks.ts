@@ -13,7 +13,6 @@ import {
   type WebhookAttempt,
   webhooksAfter,
 } from '../../domain/webhooks.ts';
-import { Problem } from '../../problem.ts';
 import { type Action, action, listAction, pageOf } from '../action.ts';
 import { id, instant, integer, username } from '../schemas.ts';
 
@@ -76,14 +75,17 @@ const list = listAction({
 const add = action({
   name: 'webhook add',
   scope: 'gateway',
+  needs: {
+    says: 'With `full` it needs the scope messages:read too.',
+    scopes: ({ body }) => (body.full ? ['messages:read'] : []),
+  },
   method: 'POST',
   path: '/webhooks',
   summary: 'Deliver events to an address.',
   description:
     'Each event is a signed POST by Standard Webhooks 1.0. An answer 2xx within 15 s accepts it; else it is tried ' +
     'again up to nine times within about 75 hours, and 410 switches the webhook off. It may come twice and out of ' +
-    'order: `webhook-id` is the same each time. With `full`, numbers and texts are sent too: that needs ' +
-    'the scope messages:read.',
+    'order: `webhook-id` is the same each time. With `full`, numbers and texts are sent too.',
   body: z.strictObject({
     url: url.describe('Where the events go; https unless a setting allows the network.'),
     events: z.array(z.enum(EVENT_TYPES)).min(1).max(EVENT_TYPES.length).describe('Which events.'),
@@ -103,11 +105,8 @@ const add = action({
     arguments: ['url'],
     say: (output) => `Added the webhook ${output.id}. Its secret, which is shown only now:\n${output.secret}`,
   },
-  run: async ({ database, now }, { body }, actor) => {
+  run: async ({ database, now }, { body }) => {
     const full = body.full ?? false;
-    if (full && actor.kind !== 'command' && !actor.scopes.includes('messages:read')) {
-      throw new Problem('forbidden', 'The token lacks the scope messages:read.');
-    }
     const account = body.username === undefined ? null : await accountId(database, body.username);
     const given = { account, url: body.url, events: [...new Set(body.events)], full };
     const added = await addWebhook(database, given, now());

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { commandActor } from '../../src/cli/operator.ts';
+import { actorOf } from '../../src/console/acting.ts';
+import { type Action, type Actor, accountScopes, type Example, type Scope, scopes } from '../../src/operator/action.ts';
+import { actions } from '../../src/operator/actions/all.ts';
+import { readInput } from '../../src/operator/input.ts';
+import { createOpenapi } from '../../src/operator/openapi.ts';
+import { perform } from '../../src/operator/perform.ts';
+import { Problem } from '../../src/problem.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { type CallOptions, type OperatorApi, startOperatorApi } from './operator-api.ts';
+
+/**
+ * All actions × all kinds of callers. What is expected is written in the declaration of an action:
+ * `scope`, `needs`, `needsFactor`, `accountTokens` and `holders`.
+ */
+
+/** Inputs that need more than the example of the action does. */
+const FURTHER: Readonly<Record<string, readonly Example[]>> = {
+  'account add': [{ body: { username: 'new-one' } }],
+  'account sign-in-link': [{ params: { username: 'acme' }, body: { resetSecondFactor: true } }],
+  'operator sign-in-link': [{ params: { name: 'ann' }, body: { resetSecondFactor: true } }],
+  'inbox change-many': [{ params: { username: 'acme' }, body: { ids: ['1001'], change: 'delete' } }],
+  'message change-many': [{ params: { username: 'acme' }, body: { ids: ['2001'], change: 'delete' } }],
+  'webhook add': [{ body: { url: 'https://shop.example/', events: ['message.received'], full: true } }],
+  'connector put': [
+    { params: { name: 'thief' }, body: { kind: 'kannel-box', config: { host: 'kannel.example' }, isDefault: true } },
+  ],
+  'token add': [
+    ...scopes.map((scope) => ({ body: { name: 'x', scope: [scope] } })),
+    { body: { name: 'x', scope: ['contacts'], username: 'acme' } },
+  ],
+  'account-token add': accountScopes.map((scope) => ({
+    params: { username: 'acme' },
+    body: { name: 'x', scope: [scope] },
+  })),
+};
+
+interface Case {
+  readonly action: Action;
+  readonly input: Example;
+  readonly needed: readonly Scope[];
+  readonly needsFactor: boolean;
+}
+
+const rawOf = ({ params = {}, query = {}, body = {} }: Example) => ({
+  params: Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)])),
+  query,
+  body,
+  upload: new Uint8Array(),
+});
+
+const cases: readonly Case[] = actions.flatMap((action) =>
+  [action.example, ...(FURTHER[action.name] ?? [])].map((input) => {
+    const read = readInput(action, rawOf(input));
+    const needed = [...(action.scope === null ? [] : [action.scope]), ...(action.needs?.scopes(read) ?? [])];
+    return { action, input, needed, needsFactor: action.needsFactor?.(read) ?? false };
+  }),
+);
+
+const mayToken = ({ action, needed, needsFactor }: Case, kind: Actor['kind'], held: readonly Scope[]): boolean =>
+  !needsFactor && (kind === 'operator' || action.accountTokens === true) && needed.every((each) => held.includes(each));
+
+const pathOf = ({ action: { path }, input: { params = {}, query } }: Case): string => {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+  return query ? `${filled}?${new URLSearchParams(query as Record<string, string>)}` : filled;
+};
+
+/** An upload without a row is refused, but not for a lack of rights. */
+function contentOf({ action, input }: Case): CallOptions {
+  if (action.upload) return { text: 'x', headers: { 'Content-Type': action.upload.mediaType } };
+  return action.body ? { body: input.body ?? {} } : {};
+}
+
+const caseName = ({ action, input }: Case): string => `${action.name} ${JSON.stringify(input.body ?? {})}`;
+
+test('every action whose answer has a credential declares what the credential gives', () => {
+  const fieldsOf = ({ output }: Action): string[] =>
+    Object.keys((output as { shape?: Record<string, unknown> } | null)?.shape ?? {});
+  const giving = actions.filter((action) =>
+    fieldsOf(action).some((field) => ['token', 'link', 'userId'].includes(field)),
+  );
+  assert.deepEqual(
+    giving.filter(({ needs }) => !needs).map(({ name }) => name),
+    [],
+  );
+  assert.ok(giving.length >= 7, String(giving.length));
+});
+
+test('the OpenAPI document tells what each action needs', () => {
+  const { paths } = createOpenapi('1')() as { paths: Record<string, Record<string, { description: string }>> };
+  for (const { needs, path, method } of actions.filter((action) => action.needs)) {
+    assert.ok(paths[path]?.[method.toLowerCase()]?.description.includes(needs?.says ?? ''), path);
+  }
+});
+
+test('every declared need is tried with an input that has it', () => {
+  for (const { name } of actions.filter(({ needs }) => needs)) {
+    assert.ok(
+      cases.some(({ action, needed }) => action.name === name && needed.length > 1),
+      name,
+    );
+  }
+  for (const { name } of actions.filter(({ needsFactor }) => needsFactor)) {
+    assert.ok(
+      cases.some((each) => each.action.name === name && each.needsFactor),
+      name,
+    );
+  }
+});
+
+onEveryEngine('rights', (engine) => {
+  let api: OperatorApi;
+  before(async () => {
+    api = await startOperatorApi(engine);
+    await api.call('POST', '/operators', { body: { name: 'ann' } });
+  });
+  after(() => api.stop());
+
+  const callers: [string, Actor['kind'], readonly Scope[], string | undefined][] = [
+    ...scopes.map((scope) => [`an operator's token with ${scope}`, 'operator', [scope], undefined] as const),
+    ["an operator's token with every scope", 'operator', scopes, undefined] as const,
+    ...accountScopes.map((scope) => [`the account's token with ${scope}`, 'account', [scope], 'acme'] as const),
+    ["the account's token with all it may have", 'account', accountScopes, 'acme'] as const,
+  ].map((each) => [...each]);
+
+  for (const [name, kind, held, username] of callers) {
+    test(`${name} may do what the declarations say, and nothing else`, async () => {
+      const { token } = await api.addToken(held, username);
+      for (const each of cases) {
+        const { action } = each;
+        const answer = await api.call(action.method, pathOf(each), { token, ...contentOf(each) });
+        const isRefused = answer.status === 403;
+        assert.equal(!isRefused, mayToken(each, kind, held), `${caseName(each)}: ${answer.status} ${answer.text}`);
+        assert.notEqual(answer.status, 401, caseName(each));
+        assert.ok(answer.status < 500, `${caseName(each)}: ${answer.text}`);
+        if (action.name === 'account disable' && !isRefused) await api.call('POST', '/accounts/acme/enable');
+      }
+    });
+  }
+
+  test('the token of another account sees nothing of this one', async () => {
+    const { token } = await api.addToken(accountScopes, 'globex');
+    for (const each of cases.filter(({ action }) => action.accountTokens)) {
+      const answer = await api.call(each.action.method, pathOf(each), { token, ...contentOf(each) });
+      assert.equal(answer.status, 404, `${caseName(each)}: ${answer.text}`);
+    }
+  });
+
+  const isForbidden = async ({ action, input }: Case, actor: Actor): Promise<boolean> => {
+    // Only the answer about rights counts, so the work is rolled back.
+    const undo = async () => {
+      throw new Problem('conflict', 'undone');
+    };
+    try {
+      await perform(api.services, action, rawOf(input), actor, undo);
+    } catch (thrown) {
+      assert.ok(thrown instanceof Problem && thrown.kind !== 'internal', `${action.name}: ${String(thrown)}`);
+      return thrown.kind === 'forbidden';
+    }
+    return false;
+  };
+
+  test('the console and the machine may do what the declarations say', async () => {
+    const operator = actorOf({ kind: 'operator', id: 1n, name: 'ann' }, '127.0.0.1');
+    const holder = actorOf({ kind: 'account', id: 1n, name: 'acme' }, '127.0.0.1');
+    for (const each of cases) {
+      const { action, needsFactor } = each;
+      assert.equal(await isForbidden(each, commandActor()), false, `machine: ${caseName(each)}`);
+      assert.equal(await isForbidden(each, operator), needsFactor, `operator: ${caseName(each)}`);
+      const fresh = { ...operator, hasFreshFactor: true };
+      assert.equal(await isForbidden(each, fresh), false, `with a fresh second factor: ${caseName(each)}`);
+      const mayHolder = action.accountTokens === true || action.holders === true;
+      assert.equal(await isForbidden(each, holder), !mayHolder, `holder: ${caseName(each)}`);
+    }
+  });
+
+  test('a token with the scope accounts alone makes no operator, no link and no user_id', async () => {
+    const { token } = await api.addToken(['accounts']);
+    const tries: [string, object][] = [
+      ['/operators', { name: 'mallory' }],
+      ['/operators/ann/enable', {}],
+      ['/operators/ann/sign-in-link', {}],
+      ['/operators/ann/sign-in-link', { resetSecondFactor: true }],
+      ['/accounts/acme/sign-in-link', {}],
+      ['/accounts/acme/user-ids', {}],
+      ['/accounts/acme/tokens', { name: 'x', scope: ['messages:read'] }],
+      ['/tokens', { name: 'x', scope: ['messages:read'] }],
+      ['/accounts', { username: 'rich', credits: '1000000' }],
+    ];
+    for (const [path, body] of tries) {
+      const answer = await api.call('POST', path, { token, body });
+      assert.equal(answer.status, 403, `${path}: ${answer.text}`);
+    }
+    const names = (await api.call('GET', '/operators')).json.items.map(({ name }: { name: string }) => name);
+    assert.deepEqual(names, ['ann']);
+  });
+
+  test('no token resets the second factor of an operator, not even one with every scope', async () => {
+    const body = { resetSecondFactor: true };
+    const answer = await api.call('POST', '/operators/ann/sign-in-link', { body });
+    assert.equal(answer.status, 403);
+    assert.match(answer.json.detail, /code of the second factor in the console, or a command on the machine/);
+    assert.equal((await api.call('POST', '/operators/ann/sign-in-link', { body: {} })).status, 201);
+  });
+
+  test('a token that may read messages deletes none, and one that may not read them is shown none', async () => {
+    const { token: reading } = await api.addToken(['messages:read'], 'acme');
+    const { token: deleting } = await api.addToken(['messages:delete'], 'acme');
+    const { token: gateway } = await api.addToken(['gateway']);
+    const received = await api.call('POST', '/accounts/acme/inbox', {
+      body: { gatewayId: 'known', text: 'a secret text', sender: '+27825550201' },
+    });
+    const { id } = received.json;
+    assert.equal((await api.call('DELETE', `/accounts/acme/inbox/${id}`, { token: reading })).status, 403);
+    const again = await api.call('POST', '/accounts/acme/inbox', {
+      token: gateway,
+      body: { gatewayId: 'known', text: 'guessed' },
+    });
+    assert.deepEqual([again.status, again.json.message], [200, null]);
+    const [sent] = (await api.call('GET', '/accounts/acme/messages')).json.items;
+    const status = await api.call('POST', `/accounts/acme/messages/${sent.id}/status`, {
+      token: gateway,
+      body: { status: sent.status },
+    });
+    assert.deepEqual([status.status, status.json.text, status.json.recipient], [200, null, null]);
+    assert.equal((await api.call('DELETE', `/accounts/acme/inbox/${id}`, { token: deleting })).status, 200);
+  });
+
+  test('a connector that is put again without its secret has none: no stored secret goes to a new address', async () => {
+    const { token } = await api.addToken(['gateway', 'messages:read']);
+    const config = { host: 'kannel.example', adminPort: 13_000, adminPassword: 'stored-secret' };
+    const put = (changed: object) =>
+      api.call('PUT', '/connectors/box', { token, body: { kind: 'kannel-box', config: changed } });
+    assert.equal((await put(config)).json.config.adminPassword, '…');
+    const moved = await put({ host: 'elsewhere.example' });
+    assert.deepEqual([moved.status, moved.json.config.adminPassword], [200, undefined]);
+  });
+});
