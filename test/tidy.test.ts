@@ -72,6 +72,7 @@ describe('imports', () => {
     'src/url-password.ts',
     'src/bounded-map.ts',
     'src/event-loop.ts',
+    'src/form-fields.ts',
     'src/utf8.ts',
   ];
   const TOP = ['src/app.ts', 'src/services.ts', 'src/main.ts', 'src/version.ts', ...SHARED];

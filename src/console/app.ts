@@ -3,6 +3,7 @@ import { accountId, accountRecord } from '../domain/account-records.ts';
 import { addAuditEntry } from '../domain/audit.ts';
 import type { Session } from '../domain/sessions.ts';
 import { createSignIn } from '../domain/sign-in.ts';
+import { readFields } from '../form-fields.ts';
 import { type Html, html } from '../html.ts';
 import type { Services } from '../operator/action.ts';
 import { domainOf } from '../operator/domain.ts';
@@ -10,13 +11,13 @@ import { STATUS } from '../operator/problem-json.ts';
 import { Problem, toProblem } from '../problem.ts';
 import { utf8Bytes } from '../utf8.ts';
 import { createActing } from './acting.ts';
-import { NO_FORM, readForm } from './form.ts';
+import { NO_FORM, readForm, type SentForm } from './form.ts';
 import { assets, frameAround, framed, protection, type Viewer } from './frame.ts';
 import { problemNote } from './lists.ts';
 import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
 import { holderRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
-import { isOwnRequest, readCookie, type Site, siteOf } from './session.ts';
+import { isOwnRequest, readCookie, siteOf } from './session.ts';
 import { type ContractLoad, checkLoad, createSlots } from './slots.ts';
 import { texts } from './texts/frame.ts';
 import type { View, Visit } from './visit.ts';
@@ -24,6 +25,8 @@ import type { View, Visit } from './visit.ts';
 /** The console: pages for holders of accounts and for operators, below /console. */
 export interface ConsoleRequest {
   readonly request: Request;
+  /** The whole body of the request; throws Problem `too-large` beyond the limit. */
+  readonly body: (bytesMax: number) => Promise<Uint8Array>;
   /** The address of the client, seen through trusted proxies. */
   readonly client: string;
   /** `https://host` as the client sees it. */
@@ -65,24 +68,24 @@ export function createConsole(settings: ConsoleSettings): Console {
     await admitClient(client);
     const header = (name: string) => request.headers.get(name);
     const site = siteOf(given.base);
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (!isRead && request.method !== 'POST') throw new Problem('method', 'This takes GET and POST only.');
-    if (!isRead && !isOwnRequest(header, site)) throw new Problem('forbidden', texts.problems.crossSite);
+    checkMethod(request.method, () => isOwnRequest(header, site));
     const path = url.pathname === ROOT ? `${ROOT}/` : url.pathname;
     const cookie = site.isUsable ? readCookie(header('cookie'), site) : null;
     const session = cookie === null ? null : await signIn.sessionOf(cookie, client);
     const origin = { address: client, agent: header('user-agent') ?? '' };
-    const guest: Guest = { request, path, query: url.searchParams, site, origin, session };
+    const sent: SentForm = { contentType: header('content-type') ?? '', body: given.body };
+    const guest: Guest = { request, sent, path, query: queryOf(url), site, origin, session };
     const guestView = await guestPages(guest);
     if (guestView) return responseOf(guestView, null, request);
-    return inSlot(() => visited(given, session as Session, url, path, site));
+    return inSlot(() => visited(given, session as Session, guest));
   }
 
-  async function visited({ request, client }: ConsoleRequest, session: Session, url: URL, path: string, site: Site) {
+  async function visited({ client }: ConsoleRequest, session: Session, guest: Guest) {
+    const { request, sent, path, query, site, origin } = guest;
     const { route, params, base, username } = routeOf(request.method, path.slice(ROOT.length), session);
     const isOperator = session.owner.kind === 'operator';
     const account = username === null ? null : await accountOf(services, username);
-    const form = request.method === 'POST' ? await readForm(request, route.bytesMax ?? FORM_BYTES_MAX) : NO_FORM;
+    const form = request.method === 'POST' ? await readForm(sent, route.bytesMax ?? FORM_BYTES_MAX) : NO_FORM;
     const visit: Visit = {
       session,
       isOperator,
@@ -92,17 +95,17 @@ export function createConsole(settings: ConsoleSettings): Console {
       now: services.now(),
       path,
       params,
-      query: url.searchParams,
+      query,
       form,
       services,
       domain: domainOf(services),
       act: createActing(services, session.owner, client),
       signIn,
-      origin: { address: client, agent: request.headers.get('user-agent') ?? '' },
+      origin,
       site,
       signal: request.signal,
     };
-    if (isOperator && account && !url.searchParams.has('part')) await noteView(visit, route.path);
+    if (isOperator && account && !query.has('part')) await noteView(visit, route.path);
     const viewed = isOperator && account ? { username: account.username, base } : null;
     const viewer: Viewer = { name: session.owner.name, isOperator, viewed };
     return responseOf(await shown(route, visit), viewer, request);
@@ -117,6 +120,21 @@ export function createConsole(settings: ConsoleSettings): Console {
       return responseOf(problemView(problem), null, given.request);
     }
   };
+}
+
+function checkMethod(method: string, isOwn: () => boolean): void {
+  if (method === 'GET' || method === 'HEAD') return;
+  if (method !== 'POST') throw new Problem('method', 'This takes GET and POST only.');
+  if (!isOwn()) throw new Problem('forbidden', texts.problems.crossSite);
+}
+
+const QUERY_FIELDS_MAX = 200;
+
+/** `searchParams` of a URL would parse before anything is counted. */
+function queryOf({ search }: URL): URLSearchParams {
+  const fields = readFields(search.slice(1), QUERY_FIELDS_MAX);
+  if (!fields) throw new Problem('too-large', `A query has at most ${QUERY_FIELDS_MAX} fields.`);
+  return new URLSearchParams(fields);
 }
 
 /** Holders see their own account; operators see the service, and accounts by their name. */

@@ -1,4 +1,6 @@
+import { readFields } from '../form-fields.ts';
 import { Problem } from '../problem.ts';
+import { readMultipart } from './multipart.ts';
 
 /** What a form has sent. Every field is text; a file is bytes. */
 export interface Form {
@@ -35,51 +37,43 @@ export const createForm = (
 
 export const NO_FORM = createForm([]);
 
-export async function readForm(request: Request, bytesMax: number): Promise<Form> {
-  const type = request.headers.get('content-type') ?? '';
-  const bytes = await bytesOf(request, bytesMax);
-  if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
-    return bounded([...new URLSearchParams(new TextDecoder().decode(bytes))]);
+/** What was sent as the body of a request, before it is read. */
+export interface SentForm {
+  readonly contentType: string;
+  /** The whole body; throws Problem `too-large` beyond the limit. */
+  readonly body: (bytesMax: number) => Promise<Uint8Array>;
+}
+
+export async function readForm({ contentType, body }: SentForm, bytesMax: number): Promise<Form> {
+  const bytes = Buffer.from(await body(bytesMax));
+  if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType)) {
+    return formOf(readFields(bytes.toString('latin1'), FIELDS_MAX) ?? tooMany());
   }
-  if (/^multipart\/form-data\s*;/i.test(type)) return readMultipart(bytes, type);
+  if (/^multipart\/form-data\s*;/i.test(contentType)) return formOfParts(readMultipart(bytes, contentType, FIELDS_MAX));
   if (bytes.length === 0) return NO_FORM;
   throw new Problem('unsupported-media', 'This takes the fields of a form.');
 }
 
-async function readMultipart(bytes: Uint8Array, type: string): Promise<Form> {
-  const body = new Response(bytes as Uint8Array<ArrayBuffer>, { headers: { 'Content-Type': type } });
-  const data = await body.formData().catch(() => {
-    throw new Problem('malformed', 'The form could not be read.');
-  });
+function formOfParts(parts: ReturnType<typeof readMultipart>): Form {
+  if (parts === 'too-many') return tooMany();
+  if (parts === null) throw new Problem('malformed', 'The form could not be read.');
   const fields: [string, string][] = [];
   const files = new Map<string, SentFile>();
-  for (const [name, value] of data) {
-    if (typeof value === 'string') fields.push([name, value]);
+  for (const { name, fileName, bytes } of parts) {
+    if (fileName === null) fields.push([name, bytes.toString('utf8')]);
     // A browser sends a file without a name where none was chosen. One with a name may be empty.
-    else if (value.size > 0 || value.name !== '')
-      files.set(name, { name: value.name, bytes: new Uint8Array(await value.arrayBuffer()) });
+    else if (bytes.length > 0 || fileName !== '') files.set(name, { name: fileName, bytes });
   }
-  return bounded(fields, files);
+  return formOf(fields, files);
 }
 
-function bounded(fields: [string, string][], files?: ReadonlyMap<string, SentFile>): Form {
-  if (fields.length > FIELDS_MAX) throw new Problem('too-large', `A form has at most ${FIELDS_MAX} fields.`);
-  // Browsers send the line ends of a text area as CR LF.
-  return createForm(
-    fields.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')]),
+const tooMany = (): never => {
+  throw new Problem('too-large', `A form has at most ${FIELDS_MAX} fields.`);
+};
+
+/** Browsers send the line ends of a text area as CR LF. */
+const formOf = (fields: [string, string][], files?: ReadonlyMap<string, SentFile>): Form =>
+  createForm(
+    fields.map(([name, value]) => [name, value.includes('\r') ? value.replaceAll('\r\n', '\n') : value]),
     files,
   );
-}
-
-async function bytesOf(request: Request, bytesMax: number): Promise<Uint8Array> {
-  const tooLarge = () => new Problem('too-large', `The form has more than ${bytesMax} bytes.`);
-  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLarge();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of request.body ?? []) {
-    length += chunk.length;
-    if (length > bytesMax) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}

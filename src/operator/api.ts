@@ -1,5 +1,6 @@
 import { claimKey, releaseKey, type StoredAnswer, storeAnswer } from '../domain/idempotency.ts';
 import { anyTokenExists, type Bearer, bearerOf, tokenUsed } from '../domain/tokens.ts';
+import { readFields } from '../form-fields.ts';
 import { networkList } from '../networks.ts';
 import { Problem, toProblem } from '../problem.ts';
 import type { Action, Actor, Scope, Services } from './action.ts';
@@ -169,15 +170,23 @@ function replyOf(action: Action, { path, query }: ApiRequest, performed: Perform
 }
 
 function nextPage(path: string, query: string, next: string): string {
-  const parameters = new URLSearchParams(query);
+  const parameters = new URLSearchParams(queryFields(query));
   parameters.set('after', next);
   return `/operator/v1${path}?${parameters}`;
+}
+
+const QUERY_FIELDS_MAX = 100;
+
+function queryFields(query: string): [string, string][] {
+  const fields = readFields(query, QUERY_FIELDS_MAX);
+  if (!fields) throw new Problem('too-large', `A query has at most ${QUERY_FIELDS_MAX} fields.`);
+  return fields;
 }
 
 function rawInput(action: Action, params: RawInput['params'], request: ApiRequest, bytes: Uint8Array): RawInput {
   const query: Record<string, string> = {};
   const twice: string[] = [];
-  for (const [name, value] of new URLSearchParams(request.query)) {
+  for (const [name, value] of queryFields(request.query)) {
     if (Object.hasOwn(query, name)) twice.push(name);
     Object.defineProperty(query, name, { value, enumerable: true, configurable: true });
   }

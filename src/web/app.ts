@@ -65,7 +65,8 @@ const plain = (status: number, text: string): Response =>
 
 function consoleAnswer({ console, clientOf, baseOf, requestIdOf }: WebParts, { req, env }: Call): Promise<Response> {
   const id = requestIdOf(req.header('x-request-id'));
-  return console({ request: req.raw, client: clientOf(env), base: baseOf(env), id });
+  const body = (bytesMax: number) => bodyOf(req.raw, bytesMax);
+  return console({ request: req.raw, body, client: clientOf(env), base: baseOf(env), id });
 }
 
 async function answer({ api, clientOf, requestIdOf }: WebParts, call: Call): Promise<Response> {

@@ -3,7 +3,15 @@ import { test } from 'node:test';
 import { createConsole } from '../../src/console/app.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { act, type ConsoleClient, type ConsolePage, type Fields, linkFor, signedIn } from './console-client.ts';
+import {
+  act,
+  type ConsoleClient,
+  type ConsolePage,
+  consoleRequest,
+  type Fields,
+  linkFor,
+  signedIn,
+} from './console-client.ts';
 
 /** Writing, checking and sending, as a browser without script does it. */
 
@@ -97,7 +105,7 @@ onEveryEngine('compose, check and send', (engine) => {
         body: new URLSearchParams(fields),
         headers,
       });
-      return console({ request, client: '127.0.0.1', base: 'http://localhost', id: '1' });
+      return console(consoleRequest(request));
     };
     const cookie = (await post(link, '')).headers.getSetCookie()[0]?.split(';')[0] ?? '';
     const fields = { key: KEY, text: 'Now', to: '0825550201', recipients: '0825550201' };

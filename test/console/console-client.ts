@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ConsoleRequest } from '../../src/console/app.ts';
 import { accountId } from '../../src/domain/account-records.ts';
 import { addOperator, ownerOfOperator } from '../../src/domain/operators.ts';
 import type { Owner } from '../../src/domain/owners.ts';
@@ -40,6 +41,15 @@ export const act = async <T>(
   );
   return output as T;
 };
+
+/** A request as the web listener hands it to the console. */
+export const consoleRequest = (request: Request): ConsoleRequest => ({
+  request,
+  body: async () => new Uint8Array(await request.arrayBuffer()),
+  client: '127.0.0.1',
+  base: new URL(request.url).origin,
+  id: '1',
+});
 
 export function createConsoleClient(address: string): ConsoleClient {
   const client: ConsoleClient = {

@@ -10,7 +10,7 @@ import { type Database, joined } from '../../src/domain/transactions.ts';
 import { Problem } from '../../src/problem.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
-import { act } from './console-client.ts';
+import { act, consoleRequest } from './console-client.ts';
 
 /** What a page costs, and that it does not depend on how many messages an account has. */
 
@@ -70,7 +70,7 @@ onEveryEngine('cost of pages', (engine) => {
       const { token } = await issueLink(database, owner, api.clock.now);
       const ask = (path: string, init: RequestInit = {}) => {
         const request = new Request(`http://localhost${path}`, init);
-        return console({ request, client: '127.0.0.1', base: 'http://localhost', id: '1' });
+        return console(consoleRequest(request));
       };
       const signedIn = await ask(`/console/sign-in/${token}`, {
         method: 'POST',
@@ -117,7 +117,7 @@ describe('acting on all that match', () => {
         body: new URLSearchParams(fields),
         headers,
       });
-      return console({ request, client: '127.0.0.1', base: 'http://localhost', id: '1' });
+      return console(consoleRequest(request));
     };
     const cookie = (await post(`/console/sign-in/${token}`, '')).headers.getSetCookie()[0]?.split(';')[0] ?? '';
     const reply = await post('/console/inbox', cookie, { act: 'read', scope: 'all', snapshot: '1000000' });
@@ -188,13 +188,7 @@ describe('pages beside calls of the contract', () => {
       report: () => {},
       contractLoad: () => load,
     });
-    const ask = () =>
-      console({
-        request: new Request('http://localhost/console/sign-in'),
-        client: '127.0.0.1',
-        base: 'http://localhost',
-        id: '1',
-      });
+    const ask = () => console(consoleRequest(new Request('http://localhost/console/sign-in')));
     const refused = await ask();
     assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '5']);
     load = 'free';
@@ -211,12 +205,7 @@ describe('two nodes without sticky sessions', () => {
     const ask = (path: string, init: RequestInit = {}) => {
       turn += 1;
       const request = new Request(`https://sms.example${path}`, init);
-      return (nodes[turn % 2] as (typeof nodes)[number])({
-        request,
-        client: '192.0.2.1',
-        base: 'https://sms.example',
-        id: '1',
-      });
+      return (nodes[turn % 2] as (typeof nodes)[number])(consoleRequest(request));
     };
     const database = api.services.database;
     const owner = { kind: 'account', id: await accountId(database, 'acme'), name: 'acme' } as const;

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readForm } from '../../src/console/form.ts';
+import { readForm, type SentForm } from '../../src/console/form.ts';
 import { Problem } from '../../src/problem.ts';
 
-const sent = (body: string | URLSearchParams | FormData, headers: Record<string, string> = {}) =>
-  new Request('http://localhost/', { method: 'POST', body, headers });
+const sent = (body: string | URLSearchParams | FormData, headers: Record<string, string> = {}): SentForm => {
+  const request = new Request('http://localhost/', { method: 'POST', body, headers });
+  return {
+    contentType: request.headers.get('content-type') ?? '',
+    body: async () => new Uint8Array(await request.arrayBuffer()),
+  };
+};
 const kindOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'none',
@@ -34,21 +39,7 @@ describe('forms of the console', () => {
     assert.equal(form.file('unchosen'), null);
   });
 
-  test('too many bytes or fields are refused, and so is what is no form', async () => {
-    const large = new URLSearchParams({ text: 'x'.repeat(300_000) });
-    assert.equal(await kindOf(readForm(sent(large), 262_144)), 'too-large');
-    const stream = new ReadableStream({
-      pull(controller) {
-        controller.enqueue(new Uint8Array(65_536));
-      },
-    });
-    const endless = new Request('http://localhost/', {
-      method: 'POST',
-      body: stream,
-      duplex: 'half',
-      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-    } as RequestInit);
-    assert.equal(await kindOf(readForm(endless, 262_144)), 'too-large');
+  test('too many fields are refused, and so is what is no form', async () => {
     const many = new URLSearchParams(
       Array.from({ length: 2_001 }, (_, index): [string, string] => ['id', String(index)]),
     );
@@ -59,5 +50,28 @@ describe('forms of the console', () => {
     );
     const broken = { 'Content-Type': 'multipart/form-data; boundary=x' };
     assert.equal(await kindOf(readForm(sent('--y\r\nnonsense', broken), 262_144)), 'malformed');
+  });
+
+  test('parts of a multipart form are counted before their heads are read', async () => {
+    const type = { 'Content-Type': 'multipart/form-data; boundary=x' };
+    const part = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n';
+    const form = (count: number) => sent(`${part.repeat(count)}--x--\r\n`, type);
+    assert.equal((await readForm(form(2_000), 262_144)).fields.length, 2_000);
+    assert.equal(await kindOf(readForm(form(2_001), 262_144)), 'too-large');
+    const empty = sent(`${'--x\r\n\r\n\r\n'.repeat(20_000)}--x--\r\n`, type);
+    assert.equal(await kindOf(readForm(empty, 262_144)), 'malformed', 'a part without a name');
+    const largeHead = `--x\r\nContent-Disposition: form-data; name="a"\r\nX: ${'x'.repeat(5_000)}\r\n\r\n\r\n--x--\r\n`;
+    assert.equal(await kindOf(readForm(sent(largeHead, type), 262_144)), 'malformed');
+  });
+
+  test('names, quotes and bytes of a multipart form come out as the browser was given them', async () => {
+    const data = new FormData();
+    const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
+    data.set('a "quoted" näme', 'ü\r\n--x\r\n');
+    data.set('file', new File([bytes], 'größe "1".csv'));
+    const form = await readForm(sent(data), 10_000);
+    assert.equal(form.raw('a "quoted" näme'), 'ü\n--x\n');
+    assert.equal(form.file('file')?.name, 'größe "1".csv');
+    assert.deepEqual(Buffer.from(form.file('file')?.bytes ?? []), bytes);
   });
 });

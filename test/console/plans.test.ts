@@ -11,7 +11,7 @@ import { render, type Statement } from '../../src/store/statement.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { pathOf } from '../support/opened-database.ts';
-import { ownerOf } from './console-client.ts';
+import { consoleRequest, ownerOf } from './console-client.ts';
 import { HOLDER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
 
 type AnyStatement = Statement<Record<string, never>>;
@@ -38,7 +38,7 @@ async function statementsOfScreens({ services, clock }: OperatorApi): Promise<An
   const console = createConsole({ services: { ...services, database }, admitClient: () => {}, report: () => {} });
   const ask = (path: string, init: RequestInit = {}) => {
     const request = new Request(`http://localhost${path}`, init);
-    return console({ request, client: '127.0.0.1', base: 'http://localhost', id: '1' });
+    return console(consoleRequest(request));
   };
   for (const [given, paths] of [
     [{ username: 'acme' }, HOLDER_SCREENS],

@@ -5,7 +5,7 @@ import { checkPause, countAttempt } from '../../src/domain/sign-in-limits.ts';
 import { Problem } from '../../src/problem.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
-import { signedIn } from './console-client.ts';
+import { consoleRequest, signedIn } from './console-client.ts';
 
 const sqlite = engines[0] as (typeof engines)[number];
 const OF_ACME = 'correct horse battery staple';
@@ -34,7 +34,7 @@ describe('1,000 wrong passwords', () => {
         body: new URLSearchParams({ name, password }),
         headers: { 'Sec-Fetch-Site': 'same-origin' },
       });
-      return (await console({ request, client, base: 'https://sms.example', id: '1' })).status;
+      return (await console({ ...consoleRequest(request), client })).status;
     };
     const statuses = new Map<number, number>();
     for (let number = 0; number < 1_000; number += 1) {

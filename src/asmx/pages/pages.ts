@@ -1,6 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { Contract, Group } from '../../contract/types.ts';
 import { header, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
+import { readFields } from '../../form-fields.ts';
 import { type Html, html } from '../../html.ts';
 import { methodNotAllowed, Problem } from '../../problem.ts';
 import { xmlReply } from '../protocols/protocol.ts';
@@ -75,10 +76,15 @@ interface PageContext {
   readonly demoUserId: string | undefined;
 }
 
+/** A page takes one parameter, and proxies may add some of their own. */
+const QUERY_FIELDS_MAX = 100;
+
 /** The page of the operation that the query names, else of the group. */
 function pageOf(name: string, group: Group, { base, query }: Request, context: PageContext): Reply {
-  const wanted = new URLSearchParams(query).get('op');
-  if (wanted === null) return groupPage(name, group, null);
+  const fields = readFields(query, QUERY_FIELDS_MAX);
+  if (!fields) throw new Problem('too-large', `There are more than ${QUERY_FIELDS_MAX} parameters.`);
+  const wanted = fields.find(([field]) => field === 'op')?.[1];
+  if (wanted === undefined) return groupPage(name, group, null);
   const operation = Object.hasOwn(group, wanted) ? group[wanted] : undefined;
   if (!operation) return groupPage(name, group, shown(wanted, NAME_SHOWN_MAX));
   const address = `${base}/api/${name}.asmx`;

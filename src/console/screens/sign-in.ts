@@ -3,7 +3,7 @@ import type { SignedIn, SignIn } from '../../domain/sign-in.ts';
 import { type Html, html } from '../../html.ts';
 import { STATUS } from '../../operator/problem-json.ts';
 import { Problem } from '../../problem.ts';
-import { createForm, type Form, readForm } from '../form.ts';
+import { createForm, type Form, readForm, type SentForm } from '../form.ts';
 import { noCookie, type Site, sessionCookie } from '../session.ts';
 import { texts } from '../texts/sign-in.ts';
 import { page, redirect, type View } from '../visit.ts';
@@ -11,6 +11,7 @@ import { page, redirect, type View } from '../visit.ts';
 /** Signing in and out: what somebody without a session can do. */
 export interface Guest {
   readonly request: Request;
+  readonly sent: SentForm;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly site: Site;
@@ -20,9 +21,13 @@ export interface Guest {
 
 const SIGN_IN = '/console/sign-in';
 const CODE = `${SIGN_IN}/code`;
-const FORM_BYTES_MAX = 64 * 1_024;
-/** What is kept of a form whose session has ended. Larger ones are lost; they have a file. */
-const KEPT_BYTES_MAX = 512 * 1_024;
+/** Of a form that somebody without a session sends. */
+const GUEST_FORM_BYTES_MAX = 64 * 1_024;
+/**
+ * A form whose session has ended is kept up to this length; a longer one is lost. It comes back
+ * with the password, in a form in which its names are longer.
+ */
+const KEPT_BYTES_MAX = GUEST_FORM_BYTES_MAX / 2;
 
 /** Null where the visitor is signed in and wants a screen. */
 export type SignInPages = (guest: Guest) => Promise<View | null>;
@@ -56,7 +61,7 @@ export function createSignInPages(signIn: SignIn): SignInPages {
   }
 
   async function withPassword(guest: Guest): Promise<View> {
-    const form = await readForm(guest.request, KEPT_BYTES_MAX * 2);
+    const form = await readForm(guest.sent, GUEST_FORM_BYTES_MAX);
     const kind = form.text('kind') === 'operator' ? 'operator' : 'account';
     try {
       const signedIn = await signIn.withPassword(
@@ -82,7 +87,7 @@ export function createSignInPages(signIn: SignIn): SignInPages {
   }
 
   async function giveCode(guest: Guest, pending: Session): Promise<View> {
-    const form = await readForm(guest.request, FORM_BYTES_MAX);
+    const form = await readForm(guest.sent, GUEST_FORM_BYTES_MAX);
     try {
       return await entered(
         signIn,
@@ -181,7 +186,7 @@ function tlsPage(): View {
 
 /** A form came after its session had ended. Its fields wait in the sign-in form. */
 async function expired(guest: Guest): Promise<View> {
-  const sent = await readForm(guest.request, KEPT_BYTES_MAX).catch(() => null);
+  const sent = await readForm(guest.sent, KEPT_BYTES_MAX).catch(() => null);
   const fields: [string, string][] = [['resume', guest.path + searchOf(guest.request)]];
   for (const [name, value] of sent?.fields ?? [])
     if (!/password|code/i.test(name)) fields.push([`kept.${name}`, value]);

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { BoundedMap } from '../../bounded-map.ts';
+import { fieldBytes, splitFields } from '../../form-fields.ts';
 import type { CarrierEvents } from '../connector.ts';
 import type { KannelDependencies } from './config.ts';
 import { readAddress, readPart, readText } from './incoming.ts';
@@ -13,6 +14,7 @@ import { type ReadReceipt, readReceipt, readUnixTime } from './receipts.ts';
 /** A message of 255 UCS-2 parts has 34,170 octets. */
 const BODY_BYTES_MAX = 64 * 1024;
 const QUERY_LENGTH_MAX = 16 * 1024;
+const FIELDS_MAX = 100;
 const PROBES_MAX = 1_000;
 /** An id in a dlr-url with this beginning belongs to `columba check`, not to an attempt. */
 const PROBE_PREFIX = 'probe-';
@@ -34,6 +36,7 @@ export function createCallbacks(parts: CallbackParts): (request: Request) => Pro
     if (!isEqual(given, parts.secret)) return reply(403, 'The secret in the path is wrong.');
     if (search.length > QUERY_LENGTH_MAX) return reply(414, 'The query is too long.');
     const query = readQuery(search);
+    if (query === null) return reply(400, `The query has more than ${FIELDS_MAX} fields.`);
     if (action === 'probe') return reply(200, probes.has(textOf(query, 'id')) ? 'seen' : 'not seen');
     const events = parts.events();
     if (action === 'dlr' && isProbe(query)) {
@@ -121,22 +124,10 @@ function isEqual(given: string, secret: string): boolean {
 
 type Query = ReadonlyMap<string, Buffer>;
 
-/** Values as octets: texts and headers of messages need not be UTF-8. */
-function readQuery(search: string): Query {
-  const pairs = search.replace(/^\?/, '').split('&');
-  return new Map(
-    pairs.map((pair) => {
-      const [name = '', ...value] = pair.split('=');
-      return [percentDecoded(name).toString('utf8'), percentDecoded(value.join('='))];
-    }),
-  );
-}
-
-function percentDecoded(text: string): Buffer {
-  const latin = text
-    .replaceAll('+', ' ')
-    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return Buffer.from(latin, 'latin1');
+/** Values as octets: texts and headers of messages need not be UTF-8. Null for too many. */
+function readQuery(search: string): Query | null {
+  const pairs = splitFields(search.slice(1), FIELDS_MAX);
+  return pairs && new Map(pairs.map(([name, value]) => [fieldBytes(name).toString('utf8'), fieldBytes(value)]));
 }
 
 const textOf = (query: Query, name: string): string => query.get(name)?.toString('utf8') ?? '';
