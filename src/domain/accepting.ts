@@ -156,10 +156,10 @@ async function hold(
     );
   }
   const expiresAt = notAfter ?? dueAt + tryForMs;
-  const times = { dueAt, isScheduled: isScheduled ? 1 : 0, sender, notAfter, expiresAt };
+  const times = { dueAt, isScheduled: isScheduled ? 1 : 0, sender, isAnswer: 0, notAfter, expiresAt };
   await queries.runAll(
     sql.add,
-    messages.map(({ id, parts }) => ({ account, id, held: BigInt(parts), parts, ...times })),
+    messages.map(({ id, recipient, parts }) => ({ account, id, recipient, held: BigInt(parts), parts, ...times })),
   );
   await queries.run(sql.raiseWork, { account, dueAt });
   const sides = { kind: 'hold', from: 'free', to: 'held' } as const;

@@ -49,7 +49,8 @@ export function armSchedule(
         const times = { dueAt, expiresAt: dueAt + tryForMs, notAfter: null };
         const credits = { held: row.held_parts, parts: partsOf(text) };
         if (recipient !== row.recipient) await queries.run(sql.setRecipient, { account, id, recipient });
-        await queries.run(sql.add, { account, id, isScheduled: 1, sender: null, ...credits, ...times });
+        const way = { isScheduled: 1, isAnswer: 0, sender: null, recipient };
+        await queries.run(sql.add, { account, id, ...way, ...credits, ...times });
         await queries.run(sql.raiseWork, { account, dueAt });
         armed += 1;
       }

@@ -1,13 +1,26 @@
 import { Problem } from '../problem.ts';
-import { exponentFault, hasDigit, numberKey, type SameNumber, sameNumber, writtenKey } from '../sms/numbers.ts';
-import type { AccountKey, Database, Queries } from '../store/database.ts';
+import {
+  endsOfAll,
+  exponentFault,
+  hasDigit,
+  numberKey,
+  type SameNumber,
+  sameNumber,
+  writtenKey,
+} from '../sms/numbers.ts';
+import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import { block, byEnds } from '../store/statements/blacklist.ts';
 import * as sql from '../store/statements/contacts.ts';
-import { recordsOf } from '../store/statements/json.ts';
+import { receiver } from '../store/statements/incoming.ts';
+import { elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as outbox from '../store/statements/outbox.ts';
+import { type DispatchRow, of, texts } from '../store/statements/sending.ts';
+import { effectiveRegion } from './accounts.ts';
+import { endWaiting, endWaitingFor, OPTED_OUT } from './cancelling.ts';
 import { pages } from './cursor.ts';
-import { findErasedEntry, findErasedNumbers } from './erased-number.ts';
+import { BEFORE_ERASED, findErasedEntry, findErasedNumbers } from './erased-number.ts';
 import { type HeldMessage, releaseHeld } from './ledger.ts';
+import type { OnWaiting } from './settling.ts';
 
 /** The origin of an entry: `user` is a call of the account or an action of the operator. */
 export const BLACKLIST_ORIGINS = ['user', 'STOP', 'import'] as const;
@@ -23,8 +36,9 @@ export function createBlacklist(
 ) {
   return {
     /**
-     * Adds the number, cancels messages scheduled for it and returns their credits. `isNew` is
-     * false if the number was on the blacklist.
+     * Adds the number, and ends all messages that wait for it, scheduled or due: their credits are
+     * free again. What is claimed is being submitted and goes out. `isNew` is false if the number
+     * was on the blacklist.
      */
     async add(account: AccountKey, number: string, sample: string | null, origin: BlacklistOrigin = 'user') {
       checkNumber(number);
@@ -36,15 +50,55 @@ export function createBlacklist(
           !(await findErasedEntry(queries, account, number, region));
         const key = writtenKey(number);
         if (isNew) await queries.run(block, { account, number, key, sample, blockedAt: now(), origin });
-        const cancelled = await cancelScheduled(queries, account, same);
-        if (cancelled.length > 0) await releaseHeld(queries, account, now(), cancelled, 'blacklisted');
-        return { isNew, cancelled: cancelled.length };
+        return { isNew, cancelled: await endAllFor(queries, account, now(), same) };
       });
     },
   };
 }
 
 const PAGE = 1_000;
+
+/** Ends what waits for the number, scheduled or due. Returns how many messages those were. */
+async function endAllFor(queries: Writing, account: AccountKey, at: number, same: SameNumber): Promise<number> {
+  const cancelled = await cancelScheduled(queries, account, same);
+  if (cancelled.length > 0) await releaseHeld(queries, account, at, cancelled, OPTED_OUT.reason);
+  return cancelled.length + (await endWaitingFor(queries, account, at, same));
+}
+
+/**
+ * Of messages that are about to be submitted, or to wait again: ends those whose recipient is on
+ * the blacklist and returns the others. Inside a transaction of the account, so an opt-out has
+ * either been acknowledged before, and is seen here, or finds the messages claimed.
+ */
+export async function endOptedOut<T extends DispatchRow & { readonly recipient: string }>(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  region: string | null,
+  messages: readonly T[],
+): Promise<T[]> {
+  const numbers = messages.filter(({ is_answer }) => is_answer === 0n).map(({ recipient }) => recipient);
+  const blacklisted = await blacklistedOf(queries, account, numbers, region);
+  if (blacklisted.size === 0) return [...messages];
+  const isEnded = ({ recipient, is_answer }: T) => is_answer === 0n && blacklisted.has(recipient);
+  await endWaiting(queries, account, at, messages.filter(isEnded), OPTED_OUT);
+  return messages.filter((message) => !isEnded(message));
+}
+
+/** For a settlement: an opt-out that came while a message was claimed holds when it waits again. */
+export const optOutsOf =
+  (now: () => number, defaultRegion: string | null): OnWaiting =>
+  async (queries, account, ids) => {
+    const recipients = new Map(
+      (await queries.all(texts, { account, ids: elementsOf(ids) })).map((row) => [row.message_id, row.recipient]),
+    );
+    const rows = (await queries.all(of, { account, ids: elementsOf(ids) })).flatMap((row) => {
+      const recipient = recipients.get(row.message_id);
+      return typeof recipient === 'string' ? [{ ...row, recipient }] : [];
+    });
+    const owner = await queries.first(receiver, { account });
+    if (owner) await endOptedOut(queries, account, now(), effectiveRegion(owner, defaultRegion), rows);
+  };
 
 /** The entries of this number in any notation. */
 export async function entriesOf(
@@ -71,10 +125,12 @@ export async function blacklistedOf(
   region: string | null,
 ): Promise<Set<string>> {
   if (numbers.length === 0) return new Set();
-  const ends = new Set(numbers.flatMap((number) => sameNumber(number, region).ends));
-  const rows = await queries.all(byEnds, { account, ends: recordsOf([...ends].map((end) => [end])) });
-  const keys = new Set(rows.map(({ number }) => numberKey(number, region)));
-  const erased = await findErasedNumbers(queries, account, numbers, region);
+  const ends = recordsOf([...endsOfAll(numbers, region)].map((end) => [end]));
+  const rows = await queries.all(byEnds, { account, ends, after: BEFORE_ERASED });
+  if (rows.length === 0) return new Set();
+  const entries = rows.map(({ number }) => number);
+  const keys = new Set(entries.map((entry) => numberKey(entry, region)));
+  const erased = await findErasedNumbers(queries, account, numbers, region, entries);
   return new Set(numbers.filter((number) => keys.has(number) || erased.has(number)));
 }
 

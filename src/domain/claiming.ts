@@ -7,6 +7,8 @@ import { elementsOf } from '../store/statements/json.ts';
 import { addHistory } from '../store/statements/message-records.ts';
 import { addSent } from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
+import { effectiveRegion } from './accounts.ts';
+import { endOptedOut } from './blacklist.ts';
 import { type KnownParts, knownParts } from './known-parts.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 import {
@@ -45,6 +47,8 @@ export interface ClaimingSettings {
   readonly leaseMs: number;
   /** How long an unsure message waits for a receipt before the policy decides. */
   readonly unsureMs: number;
+  /** The country of local numbers on a blacklist, for accounts that name none. */
+  readonly defaultRegion?: string | null;
   /** An account could not be claimed. */
   readonly failed?: (thrown: unknown) => void;
 }
@@ -216,7 +220,9 @@ async function claimOf(
   const known = await knownParts(queries, account, tried);
   const messages = rows.length > 0 ? await readTexts(queries, account, at, rows, known) : [];
   await queries.run(sql.setNextDue, { account, servedAt: at, never: NEVER });
-  const going = await endWithoutTrying(queries, account, at, messages, known);
+  const open = await endWithoutTrying(queries, account, at, messages, known);
+  const region = effectiveRegion(row, settings.defaultRegion ?? null);
+  const going = await endOptedOut(queries, account, at, region, open);
   return going.map((each) => claimedOf(each, row, known(each.message_id), settings.newAttemptId, at));
 }
 

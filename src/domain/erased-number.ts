@@ -20,9 +20,15 @@ const entryOf = (salt: string, number: string, region: string | null): string =>
     .update(`${salt}:${numberKey(number, region)}`)
     .digest('hex')}`;
 
+/** Behind it an ordered list of entries has those of erased persons. */
+export const BEFORE_ERASED = PREFIX;
+
+/** The salt of one of the entries; undefined where none is of an erased person. */
+const saltAmong = (entries: readonly string[]): string | undefined =>
+  entries.map((entry) => ENTRY.exec(entry)?.[1]).find((salt) => salt !== undefined);
+
 async function saltOf(queries: Queries, account: AccountKey): Promise<string | undefined> {
-  const [first] = await queries.all(sql.listed, { account, after: PREFIX, limit: 1 });
-  return first && ENTRY.exec(first.number)?.[1];
+  return saltAmong((await queries.all(sql.listed, { account, after: PREFIX, limit: 1 })).map(({ number }) => number));
 }
 
 /** Finds the entry of a number that was erased and is still on the blacklist. */
@@ -37,14 +43,18 @@ export async function findErasedEntry(
   return queries.first(sql.entry, { account, number: entryOf(salt, number, region) });
 }
 
-/** Those of the numbers that were erased and are still on the blacklist. */
+/**
+ * Those of the numbers that were erased and are still on the blacklist. `entries` has at least the
+ * first entry after BEFORE_ERASED.
+ */
 export async function findErasedNumbers(
   queries: Queries,
   account: AccountKey,
   numbers: readonly string[],
   region: string | null,
+  entries: readonly string[],
 ): Promise<Set<string>> {
-  const salt = await saltOf(queries, account);
+  const salt = saltAmong(entries);
   if (salt === undefined) return new Set();
   const numberOf = new Map(numbers.map((number) => [entryOf(salt, number, region), number]));
   const wanted = recordsOf([...numberOf.keys()].map((entry) => [entry]));

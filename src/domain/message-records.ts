@@ -4,11 +4,12 @@ import type { AccountKey, Database, Queries, Writing } from '../store/database.t
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/message-records.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
+import { cancelWaiting } from './cancelling.ts';
 import { emitEvent } from './events.ts';
 import { takeIds } from './ids.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { releaseHeld } from './ledger.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import { FINAL_STATUSES, type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 
 /**
  * Single messages for the operator: received, sent, their statuses, and scheduled ones to cancel.
@@ -47,9 +48,6 @@ export interface ScheduledRecord extends ScheduledMessage {
   /** It is not sent after this time; null where that was not said. */
   readonly notAfter: number | null;
 }
-
-/** A later report does not change these. UNKNOWN is not final: a late receipt still counts. */
-export const FINAL_STATUSES: readonly string[] = ['DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED'];
 
 export function createMessageRecords(database: Database, now: () => number) {
   return {
@@ -103,13 +101,15 @@ export function createMessageRecords(database: Database, now: () => number) {
       return { ...toScheduled(row), heldParts: row.held_parts, notAfter };
     },
 
-    /** Deletes the message and releases its credits. A sent message cannot be cancelled. */
+    /**
+     * A scheduled message is gone, one that is due and waits ends as DELETED. Returns the credits
+     * that are free again. What is claimed, or was sent, cannot be cancelled.
+     */
     cancel: (account: AccountKey, id: bigint): Promise<bigint> =>
       database.transaction(account, async (queries) => {
         const taken = await queries.all(outboxSql.deleteScheduled, { account, id });
         if (taken.length > 0) return releaseHeld(queries, account, now(), taken, 'cancelled');
-        if (await queries.first(sql.sent, { account, id })) throw conflict('The message was sent already.');
-        throw notFound('scheduled message with this id');
+        return cancelWaiting(queries, account, id, now());
       }),
   };
 }

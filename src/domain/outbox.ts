@@ -17,6 +17,9 @@ export const DELIVERY_STATUSES = [
   'REJECTED',
 ] as const;
 
+/** A later report does not change these. UNKNOWN is not final: a late receipt still counts. */
+export const FINAL_STATUSES: readonly string[] = ['DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED'];
+
 export interface SentMessage {
   readonly id: bigint;
   /** The reference that the sender gave. */

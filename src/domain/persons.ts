@@ -8,14 +8,16 @@ import * as ledgerSql from '../store/statements/ledger.ts';
 import * as messageSql from '../store/statements/message-records.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/persons.ts';
+import * as sendingSql from '../store/statements/sending.ts';
 import { accountNamed, allAccounts, effectiveRegion, toAccount } from './accounts.ts';
 import { entriesOf } from './blacklist.ts';
+import { endWaiting } from './cancelling.ts';
 import { type Contact, toContact } from './contacts.ts';
 import { pages } from './cursor.ts';
 import { findErasedEntry, newErasedEntry } from './erased-number.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import type { WholeMessage } from './incoming.ts';
-import { releaseHeld } from './ledger.ts';
+import { balancesOf, releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 import { NO_PROGRESS, type Progress } from './progress.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
@@ -27,7 +29,7 @@ export interface PersonCounts {
   inbox: number;
   sent: number;
   scheduled: number;
-  /** Credits held for scheduled messages, which are released. */
+  /** Credits held for messages that wait, scheduled or due, which are released. */
   creditsReturned: bigint;
   /**
    * Blacklist entries that become a hash: nothing is sent to the number, and nobody can read it.
@@ -98,6 +100,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
         for await (const each of found(queries, number, username)) {
           add(counts, each);
           for (const id of each.scheduled) counts.creditsReturned += await heldFor(queries, each.row.account_id, id);
+          counts.creditsReturned += await heldByWaiting(queries, each);
         }
         addUnrouted(counts, await unroutedOf(queries, number, username));
         return counts;
@@ -258,6 +261,22 @@ async function heldFor(queries: Queries, account: bigint, id: bigint): Promise<b
   return (await queries.first(messageSql.scheduled, { account, id }))?.held_parts ?? 0n;
 }
 
+const ERASED = { detail: 'the person was erased', reason: 'person erased' } as const;
+
+async function waitingOf(queries: Queries, account: bigint, ids: string): Promise<sendingSql.DispatchRow[]> {
+  const rows = await queries.all(sendingSql.of, { account, ids });
+  return rows.filter(({ state, is_scheduled }) => state === 'waiting' && is_scheduled === 0n);
+}
+
+async function heldByWaiting(queries: Queries, { row, sent }: Found): Promise<bigint> {
+  let held = 0n;
+  for (let start = 0; start < sent.length; start += PAGE) {
+    const ids = `[${sent.slice(start, start + PAGE).join()}]`;
+    for (const each of await waitingOf(queries, row.account_id, ids)) held += each.held;
+  }
+  return held;
+}
+
 /** Returns the released credits. */
 async function eraseFrom(queries: Writing, found: Found, number: string, at: number): Promise<bigint> {
   const { contacts, received, sent, scheduled, entries, movements, region } = found;
@@ -269,10 +288,15 @@ async function eraseFrom(queries: Writing, found: Found, number: string, at: num
   const contactIds = contacts.map(({ id }) => id);
   await each(contactIds, (ids) => queries.run(contactSql.deleteContacts, { account, ids }));
   await each(received, (ids) => queries.run(sql.deleteReceived, { account, ids }));
-  await each(sent, (ids) => queries.run(sql.deleteSent, { account, ids }));
+  const { free } = await balancesOf(queries, account);
+  await each(sent, async (ids) => {
+    await endWaiting(queries, account, at, await waitingOf(queries, account, ids), ERASED);
+    await queries.run(sendingSql.clearRecipients, { account, ids });
+    await queries.run(sql.deleteSent, { account, ids });
+  });
   await each(movements, (ids) => queries.run(sql.clearWords, { account, ids }));
   await eraseEntries(queries, account, number, region, entries);
-  let returned = 0n;
+  let returned = (await balancesOf(queries, account)).free - free;
   await each(scheduled, async (ids) => {
     const cancelled = await queries.all(outboxSql.deleteScheduledOf, { account, ids });
     returned += await releaseHeld(queries, account, at, cancelled, 'person erased');

@@ -48,13 +48,22 @@ export type OnGatewayIds = (
 
 export type Settling = ReturnType<typeof createSettling>;
 
-export function createSettling(database: Database, now: () => number, onGatewayIds?: OnGatewayIds) {
+/** Called inside of the transaction, for messages that a carrier refused and that wait again. */
+export type OnWaiting = (queries: Writing, account: bigint, ids: readonly bigint[]) => Promise<void>;
+
+export function createSettling(
+  database: Database,
+  now: () => number,
+  onGatewayIds?: OnGatewayIds,
+  onWaiting?: OnWaiting,
+) {
+  const events = { onGatewayIds, onWaiting };
   return {
     /** Those of one account in one transaction. Settled once more, they change nothing. */
     async settle(settlements: readonly Settlement[]): Promise<void> {
       const byAccount = Map.groupBy(settlements, ({ message }) => message.account);
       await eachAccount(database, byAccount.keys(), (queries, account) =>
-        settleOf(queries, account, now(), byAccount.get(account) ?? [], onGatewayIds),
+        settleOf(queries, account, now(), byAccount.get(account) ?? [], events),
       );
     },
 
@@ -96,7 +105,7 @@ async function settleOf(
   account: bigint,
   at: number,
   settlements: readonly Settlement[],
-  onGatewayIds: OnGatewayIds | undefined,
+  { onGatewayIds, onWaiting }: { onGatewayIds: OnGatewayIds | undefined; onWaiting: OnWaiting | undefined },
 ): Promise<void> {
   const { rows, current } = await settleAttempts(queries, account, settlements);
   const heldOf = (id: bigint) => rows.get(id)?.held ?? 0n;
@@ -119,6 +128,8 @@ async function settleOf(
   for (const kind of ['waiting', 'unsure'] as const) {
     const back = of(kind).map(({ message, outcome }) => [message.id, outcome.dueAt, outcome.reason] as const);
     await putBack(queries, account, kind, back);
+    const ids = back.map(([id]) => id);
+    if (kind === 'waiting' && ids.length > 0) await onWaiting?.(queries, account, ids);
   }
   await settleLate(queries, account, at, settlements, new Set(current), rows);
   const known = settlements.flatMap(({ message, parts: own }) =>
@@ -166,8 +177,9 @@ export async function endRefused(
   queries: Writing,
   account: bigint,
   at: number,
-  status: 'REJECTED' | 'EXPIRED',
+  status: 'REJECTED' | 'EXPIRED' | 'DELETED',
   refused: readonly RefusedMessage[],
+  releaseReason: string = status.toLowerCase(),
 ): Promise<void> {
   if (refused.length === 0) return;
   const known = await knownParts(queries, account, idsOf(refused));
@@ -193,7 +205,7 @@ export async function endRefused(
     captured: BigInt(known(id).accepted.size),
     detail: reason,
   }));
-  await end(queries, account, at, status, messages);
+  await end(queries, account, at, status, messages, releaseReason);
 }
 
 const ANSWER_LOST = 'an earlier submission was not answered';
@@ -305,6 +317,7 @@ export async function end(
   at: number,
   status: string | null,
   messages: readonly EndedMessage[],
+  releaseReason = status === 'SUBMITTED' ? 'not submitted' : (status ?? 'deleted').toLowerCase(),
 ): Promise<void> {
   if (messages.length === 0) return;
   const ids = elementsOf(messages.map(({ id }) => id));
@@ -313,13 +326,7 @@ export async function end(
     const details = new Map(messages.map(({ id, detail }) => [id, detail]));
     await setStatus(queries, account, at, status, details);
   }
-  await settleCredits(
-    queries,
-    account,
-    at,
-    messages,
-    status === 'SUBMITTED' ? null : (status ?? 'deleted').toLowerCase(),
-  );
+  await settleCredits(queries, account, at, messages, releaseReason);
 }
 
 /** The status and its line in the history, for those that the client has not deleted. */
@@ -344,7 +351,7 @@ async function settleCredits(
   account: AccountKey,
   at: number,
   messages: readonly EndedMessage[],
-  reason: string | null,
+  reason: string,
 ): Promise<void> {
   const decided = messages.map(({ id, held, captured }) => ({ id, held, captured: captured < held ? captured : held }));
   const captures = decided
@@ -360,7 +367,7 @@ async function settleCredits(
   const rest = decided
     .filter(({ held, captured }) => held > captured)
     .map(({ id, held, captured }) => ({ message_id: id, held_parts: held - captured }));
-  if (rest.length > 0) await releaseHeld(queries, account, at, rest, reason ?? 'not submitted');
+  if (rest.length > 0) await releaseHeld(queries, account, at, rest, reason);
 }
 
 /**

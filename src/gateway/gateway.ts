@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { optOutsOf } from '../domain/blacklist.ts';
 import { createClaiming } from '../domain/claiming.ts';
 import {
   BUILTIN_NAME,
@@ -39,6 +40,8 @@ export interface GatewayParts {
   readonly sleep: (ms: number) => Promise<void>;
   readonly events: CarrierEvents;
   readonly onGatewayIds?: OnGatewayIds;
+  /** The country of local numbers on a blacklist, for accounts that name none. */
+  readonly defaultRegion: string | null;
   /** Connectors of the file, with their configuration. */
   readonly ofFile: readonly NewConnector[];
   readonly settings?: Partial<GatewaySettings>;
@@ -83,10 +86,11 @@ interface Running {
 }
 
 export function createGateway(parts: GatewayParts): Gateway {
-  const { database, now, sleep, failed, ofFile, pace = NO_PACE } = parts;
+  const { database, now, sleep, failed, ofFile, defaultRegion, pace = NO_PACE } = parts;
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
-  const settler = createSettler(createSettling(database, now, parts.onGatewayIds), sleep, failed, pace);
+  const settling = createSettling(database, now, parts.onGatewayIds, optOutsOf(now, defaultRegion));
+  const settler = createSettler(settling, sleep, failed, pace);
   const running = createRunningConnectors(parts, settings, connectors, settler);
   let timer: NodeJS.Timeout | undefined;
   let following: Promise<void> = Promise.resolve();
@@ -158,10 +162,10 @@ function createRunningConnectors(
   connectors: Connectors,
   settler: Settler,
 ) {
-  const { database, now, failed } = parts;
+  const { database, now, failed, defaultRegion } = parts;
   const { leaseMs, unsureMs } = settings;
   const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
-  const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs, failed });
+  const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs, defaultRegion, failed });
   const deps = parts.log ? { now, log: parts.log } : { now };
   const configs = new Map(parts.ofFile.map(({ name, config }) => [name, config]));
   const running = new Map<string, Running>();

@@ -34,6 +34,17 @@ export function sameNumber(text: string, region: string | null): SameNumber {
 }
 
 /**
+ * The ends of many numbers in E.164. Reading a number takes 20 times as long as taking its last
+ * digits, and only one of at most 9 digits can have several ends: a country's code has at most 3.
+ */
+export const endsOfAll = (numbers: readonly string[], region: string | null): Set<string> =>
+  new Set(
+    numbers.flatMap((number) =>
+      number.length > 1 + CODE_LENGTH_MAX + END_LENGTH ? [numberEnd(number)] : sameNumber(number, region).ends,
+    ),
+  );
+
+/**
  * E.164 where the text can be read as a number, seen from `region`; else its digits; else the
  * trimmed text.
  */
@@ -62,6 +73,7 @@ const endOf = (key: string): string => [...key].slice(-END_LENGTH).join('');
 // As long as the index has it. Where a number may be dialled without its area code, that leaves 6
 // digits at least.
 const END_LENGTH = 6;
+const CODE_LENGTH_MAX = 3;
 
 /**
  * Of a number so short that its end contains what stands before it: nothing, a trunk prefix or the

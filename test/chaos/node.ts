@@ -48,6 +48,7 @@ const carrier = (name: string): Connector => ({
 });
 
 const gateway = createGateway({
+  defaultRegion: 'ZA',
   database,
   now,
   sleep,

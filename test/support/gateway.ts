@@ -72,6 +72,7 @@ export async function openGateway(engine: Engine, t: TestContext, given: Partial
         },
       },
       onGatewayIds: heldReceiptsFor(now),
+      defaultRegion: 'ZA',
       settings: SETTINGS,
       random: () => 0,
       failed: (thrown) => failures.push(thrown),

@@ -50,14 +50,18 @@ const add = accountAction({
   method: 'POST',
   path: '/accounts/{username}/blacklist',
   summary: 'Send nothing to a number any more.',
-  description: 'What is scheduled for it is cancelled, and its credits are free again. 200 where it was there already.',
+  description:
+    'Everything that waits for it ends in the same transaction, scheduled or due, and the credits are free again. ' +
+    'What a carrier has already is not called back. 200 where the number was there already.',
   params: accountParams,
   body: z.strictObject({
     number,
     origin: z.enum(BLACKLIST_ORIGINS).optional().describe('Who asked for it; `user` where it is not given.'),
     evidence: z.string().min(1).max(2_000).nullable().optional().describe('The message that asked for it.'),
   }),
-  output: z.strictObject({ cancelled: z.int().describe('Scheduled messages that were cancelled.') }),
+  output: z.strictObject({
+    cancelled: z.int().describe('Messages that waited for it and have ended, scheduled or due.'),
+  }),
   status: 201,
   otherStatuses: [200],
   problems: ['not-found'],

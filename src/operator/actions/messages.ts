@@ -228,7 +228,10 @@ const cancel = accountAction({
   accountTokens: true,
   method: 'DELETE',
   path: '/accounts/{username}/messages/{id}',
-  summary: 'Cancel a scheduled message. The credits held for it are free again.',
+  summary: 'Cancel a message that waits. The credits held for it are free again.',
+  description:
+    'A scheduled message is gone. A message that is due and waits, because its connector is paused, down or busy, ends with the status DELETED. ' +
+    'Only a message that is being submitted at this moment cannot be cancelled, nor one that was sent, nor one of which nobody knows whether the carrier has it: the answer 409 says which.',
   params: messageParams,
   output: z.strictObject({ id: rowId, creditsReturned: credits }),
   problems: ['not-found', 'conflict'],

@@ -164,7 +164,7 @@ const erase = action({
   path: '/persons/{number}',
   summary: 'Erase a person: contacts, messages, evidence on blacklists.',
   description:
-    'Scheduled messages are cancelled, and their credits are free again. A number on a blacklist stays there as a hash. ' +
+    'Messages that wait, scheduled or due, are cancelled, and their credits are free again. A number on a blacklist stays there as a hash. ' +
     'Texts of other people that mention the number stay. A dry run counts.',
   params,
   query: z.strictObject({ account, dry_run: queryFlag.describe('Counts, and erases nothing.') }),

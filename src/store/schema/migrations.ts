@@ -9,6 +9,7 @@ import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { migratedAccountTables } from './migrated-accounts.ts';
 import { migrationTrafficTables } from './migration-traffic.ts';
 import { operatorTables } from './operator.ts';
+import { optOutColumns } from './opt-out.ts';
 import { receivingTables } from './receiving.ts';
 import { resourceTables } from './resources.ts';
 import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
@@ -182,6 +183,7 @@ export const migrations: readonly Migration[] = [
     own: { sqlite: sqliteDispatchOrder, postgres: postgresDispatchOrder },
   },
   { version: 20, name: 'accounts that changed last', sql: '', own: { sqlite: sqliteAccountChange, postgres: '' } },
+  { version: 21, name: 'recipients of waiting messages', sql: optOutColumns },
 ];
 
 /**

@@ -21,11 +21,17 @@ export const entry = statement<Number, BlacklistRow>(
   'blacklist.entry',
   `select ${columns} from blocked_number where account_id = :account and number = :number`,
 );
-/** Candidates, by their last digits, which the domain compares. `ends` are records of one text. */
-export const byEnds = statement<One & { ends: string }, { number: string }>(
+/**
+ * Candidates, by their last digits, which the domain compares, and the first entry after the text
+ * `after`. `ends` are records of one text.
+ */
+export const byEnds = statement<One & { ends: string; after: string }, { number: string }>(
   'blacklist.byEnds',
   `select number from blocked_number {using blocked_by_number_end}
-   where account_id = :account and {ending number_key} in (select ending from {records :ends ending text} as wanted)`,
+   where account_id = :account and {ending number_key} in (select ending from {records :ends ending text} as wanted)
+   union all
+   select number from blocked_number where account_id = :account
+     and number = (select min(number) from blocked_number where account_id = :account and number > :after)`,
 );
 export const entries = statement<One & { numbers: string }, { number: string }>(
   'blacklist.entries',

@@ -9,6 +9,9 @@ export interface DueAccountRow {
   time_zone: string | null;
   quiet_hours: string | null;
   unsure_policy: string | null;
+  region: string | null;
+  mobile: string | null;
+  tel: string | null;
 }
 export interface DispatchRow {
   message_id: bigint;
@@ -24,6 +27,8 @@ export interface DispatchRow {
   fence: bigint;
   connector: string | null;
   reason: string | null;
+  /** 1 for an answer to a STOP or HELP word: the blacklist does not hold it back. */
+  is_answer: bigint;
 }
 type One = { account: AccountKey };
 type Message = { account: AccountKey; id: bigint };
@@ -31,7 +36,7 @@ type Message = { account: AccountKey; id: bigint };
 type Some = { account: AccountKey; ids: string };
 
 const columns =
-  'message_id, state, due_at, is_scheduled, held, parts, sender, not_after, expires_at, attempts, fence, connector, reason';
+  'message_id, state, due_at, is_scheduled, held, parts, sender, not_after, expires_at, attempts, fence, connector, reason, is_answer';
 type Queue = { key: string };
 type Level = Queue & { priority: bigint };
 const RESTED = 'served_at < next_due_at';
@@ -83,7 +88,7 @@ export const lockAccounts = statement<
   DueAccountRow
 >(
   'sending.lockAccounts',
-  `select dispatch_account.account_id, account.priority, time_zone, quiet_hours, unsure_policy
+  `select dispatch_account.account_id, account.priority, time_zone, quiet_hours, unsure_policy, region, mobile, tel
    from dispatch_account join account on account.account_id = dispatch_account.account_id
    where account.disabled_at is null
      and (account.connector = :connector or (account.connector is null and :isDefault = 1))
@@ -110,6 +115,25 @@ export const claim = statement<
      select message_id from dispatch where account_id = :account and state = 'waiting' and due_at <= :now
      order by due_at, message_id {limit :limit})
    returning ${columns}`,
+  { affects: 'none' },
+);
+/**
+ * A page of the messages that wait and have left the schedule, whose recipient has this ending. The
+ * domain compares the whole numbers.
+ */
+export const waitingByEnd = statement<
+  One & { end: string; from: bigint; limit: number },
+  DispatchRow & { recipient: string | null }
+>(
+  'sending.waitingByEnd',
+  `select ${columns}, recipient from dispatch {using dispatch_by_number_end}
+   where account_id = :account and {ending recipient} = :end and message_id >= :from
+     and state = 'waiting' and is_scheduled = 0 order by message_id {limit :limit}`,
+);
+/** For a person who is erased. */
+export const clearRecipients = statement<Some>(
+  'sending.clearRecipients',
+  'update dispatch set recipient = null where account_id = :account and message_id {among :ids}',
   { affects: 'none' },
 );
 /** Those of `ids` that wait and whose time is over. */
@@ -165,13 +189,15 @@ export const add = statement<
     held: bigint;
     parts: number;
     sender: string | null;
+    recipient: string;
+    isAnswer: number;
     notAfter: number | null;
     expiresAt: number;
   }
 >(
   'sending.add',
-  `insert into dispatch (account_id, message_id, state, due_at, is_scheduled, held, parts, sender, not_after, expires_at)
-   values (:account, :id, 'waiting', :dueAt, :isScheduled, :held, :parts, :sender, :notAfter, :expiresAt)`,
+  `insert into dispatch (account_id, message_id, state, due_at, is_scheduled, held, parts, sender, recipient, is_answer, not_after, expires_at)
+   values (:account, :id, 'waiting', :dueAt, :isScheduled, :held, :parts, :sender, :recipient, :isAnswer, :notAfter, :expiresAt)`,
   { affects: 'none' },
 );
 export const of = statement<Some, DispatchRow>(
