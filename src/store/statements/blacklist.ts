@@ -27,11 +27,11 @@ export const entry = statement<Number, BlacklistRow>(
  */
 export const byEnds = statement<One & { ends: string; after: string }, { number: string }>(
   'blacklist.byEnds',
-  `select number from blocked_number {using blocked_by_number_end}
-   where account_id = :account and {ending number_key} in (select ending from {records :ends ending text} as wanted)
-   union all
-   select number from blocked_number where account_id = :account
-     and number = (select min(number) from blocked_number where account_id = :account and number > :after)`,
+  `select number from blocked_number where account_id = :account and number in (
+     select number from blocked_number {using blocked_by_number_end}
+     where account_id = :account and {ending number_key} in (select ending from {records :ends ending text} as wanted)
+     union all
+     select (select min(number) from blocked_number where account_id = :account and number > :after))`,
 );
 export const entries = statement<One & { numbers: string }, { number: string }>(
   'blacklist.entries',
