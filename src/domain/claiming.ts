@@ -3,6 +3,7 @@ import { isLockedOut, isUnavailable } from '../problem.ts';
 import { splitText } from '../sms/parts.ts';
 import type { Database, Writing } from '../store/database.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
+import { pausedAt } from '../store/statements/connectors.ts';
 import { elementsOf } from '../store/statements/json.ts';
 import { addHistory } from '../store/statements/message-records.ts';
 import { addSent } from '../store/statements/outbox.ts';
@@ -139,6 +140,8 @@ async function claimWithin(
   at: number,
   limit: number,
 ): Promise<ClaimedMessage[]> {
+  // The dispatchers of other processes learn of a pause up to a second later.
+  if (((await queries.first(pausedAt, { name: connector }))?.paused_at ?? null) !== null) return [];
   const parameters = { connector, isDefault: isDefault ? 1 : 0, now: at };
   const quota = Math.ceil(limit / Math.min(SHARES, accountIds.length));
   const claimed: ClaimedMessage[] = [];

@@ -56,6 +56,7 @@ export interface SqlDialect {
  * limit: at most so many rows.
  * lock: the rows of a table, named, are locked until the transaction ends. SQLite locks all anyway.
  * locknew: the same for rows that nobody else has locked; the others are left out.
+ * share: nobody changes the rows of a table until the transaction ends. Many may hold this lock.
  * records: the arrays of a JSON array, as rows: `{records :rows id bigint, state text}`.
  * rare: few rows of an account meet this condition, so its own index is the best.
  * size: the bytes of the database.
@@ -72,6 +73,7 @@ export type Fragment =
   | 'locknew'
   | 'rare'
   | 'records'
+  | 'share'
   | 'size'
   | 'using';
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { columba, type Server, serving } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { callAt } from './operator-api.ts';
@@ -17,7 +18,15 @@ const webOf = ({ output, child }: Server): Promise<string> =>
   });
 
 const newToken = async (database: string): Promise<string> => {
-  const args = ['token', 'add', 'ci', '--scope', 'accounts,audit', '--database', database];
+  const args = [
+    'token',
+    'add',
+    'ci',
+    '--scope',
+    'accounts,audit,gateway,messages:read,messages:send,credits',
+    '--database',
+    database,
+  ];
   const { code, stdout, stderr } = await columba(args);
   assert.deepEqual([code, stderr], [0, '']);
   return /^colo_\S+$/m.exec(stdout)?.[0] ?? assert.fail(stdout);
@@ -71,6 +80,25 @@ onEveryEngine("the operator's side in several processes", (engine) => {
     const { json } = await callAt(other, 'GET', '/accounts/initech/user-ids', { token });
     await callAt(other, 'DELETE', `/accounts/initech/user-ids/${json.items[0].hash}`, { token });
     assert.deepEqual(await statuses(), [403]);
+  });
+
+  test('2 processes with 2 workers each: what is accepted after a connector was paused waits until it is resumed', async () => {
+    const [one, other] = webs;
+    const body = { username: 'pausing', credits: '100', region: 'ZA' };
+    assert.equal((await callAt(one, 'POST', '/accounts', { token, body })).status, 201);
+    const list = async (): Promise<string[]> => {
+      const { json } = await callAt(one, 'GET', '/accounts/pausing/messages', { token });
+      return json.items.map(({ status }: { status: string }) => status);
+    };
+    assert.equal((await callAt(one, 'POST', '/connectors/loopback/pause', { token })).status, 200);
+    for (const web of [other, one, other]) {
+      const sent = { recipients: ['+27825550201'], text: 'hello' };
+      assert.equal((await callAt(web, 'POST', '/accounts/pausing/messages', { token, body: sent })).status, 202);
+    }
+    await sleep(500); // a dispatcher is woken at once
+    assert.deepEqual(await list(), ['QUEUED', 'QUEUED', 'QUEUED']);
+    assert.equal((await callAt(other, 'POST', '/connectors/loopback/resume', { token })).status, 200);
+    while ((await list()).includes('QUEUED')) await sleep(50);
   });
 
   test('50 equal requests with one key at once over 2 processes have one effect', async () => {

@@ -172,13 +172,14 @@ const remove = action({
   },
 });
 
-const pausing = (verb: 'pause' | 'resume', summary: string): Action =>
+const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Action =>
   action({
     name: `connector ${verb}`,
     scope: 'gateway',
     method: 'POST',
     path: `/connectors/{name}/${verb}`,
     summary,
+    description,
     params,
     output: connector,
     problems: ['not-found'],
@@ -193,6 +194,10 @@ export const connectorActions: readonly Action[] = [
   show,
   put,
   remove,
-  pausing('pause', 'Pause a connector: its messages wait.'),
-  pausing('resume', 'Resume a paused connector.'),
+  pausing(
+    'pause',
+    'Pause a connector: its messages wait.',
+    'After the answer no process takes another message for it. Messages that were already being submitted, at most `submissionsMax` in each process, are finished.',
+  ),
+  pausing('resume', 'Resume a paused connector.', 'Every process takes its messages again within a second.'),
 ];

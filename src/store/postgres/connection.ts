@@ -37,6 +37,7 @@ export const postgresDialect: SqlDialect = {
     limit: (count) => `limit ${count}`,
     lock: (table) => `for no key update of ${table}`,
     locknew: (table) => `for no key update of ${table} skip locked`,
+    share: (table) => `for share of ${table}`,
     records: (argument) => {
       const { rows, columns } = readRecords(argument);
       const values = columns.map(({ name, type }, index) => `(value->>${index})::${type} as ${name}`);

@@ -29,6 +29,7 @@ export const sqliteDialect: SqlDialect = {
     limit: (count) => `limit cast(${count} as integer)`,
     lock: () => '',
     locknew: () => '',
+    share: () => '',
     records: (argument) => {
       const { rows, columns } = readRecords(argument);
       const values = columns.map(({ name }, index) => `json_extract(value, '$[${index}]') as ${name}`);

@@ -71,6 +71,14 @@ export const setPaused = statement<One & { pausedAt: number | null }>(
   'update carrier_connector set paused_at = :pausedAt where name = :name',
   { affects },
 );
+/**
+ * For a claim. A pause waits until the transaction of the claim has ended, and the next claim sees
+ * the pause: after its answer nothing more is claimed, by whatever process.
+ */
+export const pausedAt = statement<One, { paused_at: bigint | null }>(
+  'connectors.pausedAt',
+  'select paused_at from carrier_connector where name = :name {share carrier_connector}',
+);
 /** Changes no row where it is down already. */
 export const setDown = statement<One & { since: number; reason: string }>(
   'connectors.setDown',
