@@ -70,6 +70,26 @@ function groupsOf(address: string): number[] {
 const numbersOf = (text: string): number[] =>
   text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
 
+/** From the right: the first address of X-Forwarded-For that is no trusted proxy. */
+export function forwardedClient(
+  peer: string,
+  field: string | undefined,
+  isTrusted: (address: string) => boolean,
+): string {
+  let client = plainAddress(peer);
+  if (field === undefined || !isTrusted(client)) return client;
+  const hops = field.split(',').map((hop) => plainAddress(hop.trim()));
+  for (const hop of hops.reverse()) {
+    if (!isTrusted(client) || isIP(hop) === 0) break;
+    client = hop;
+  }
+  return client;
+}
+
+/** An IPv4-mapped IPv6 address as IPv4 (RFC 4291 §2.5.5.2). */
+export const plainAddress = (address: string): string =>
+  address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.)/i, '') : address;
+
 /** A host name or address with or without a port: RFC 3986 §3.2.2 without percent-encoding. */
 export const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 

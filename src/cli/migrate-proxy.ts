@@ -128,6 +128,7 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
     folder: options.record ? folder : undefined,
     pseudonyms: options.pseudonyms === true,
     disabledMasks: compare.disabled,
+    trustedProxies: config.trustedProxies,
     oldReadingIsSafe: options.oldReadingIsSafe === true,
     failed: atMostOncePerSecond((thrown) => log.warn({ err: describeError(thrown) }, 'the proxy goes on')),
   });

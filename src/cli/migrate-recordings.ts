@@ -63,6 +63,7 @@ export const recordingsCommand = (): Command =>
   new Command('recordings')
     .description('list recordings, or remove old ones')
     .addOption(folderOption())
+    .option('--clients', 'show which clients are in them: program, address, account, operation, protocol')
     .option('--prune', 'remove what is too old, and the oldest beyond the size')
     .addOption(new Option('--days <N>', 'for --prune: keep so many days').argParser(readCount(0, 3_650)).default(30))
     .addOption(
@@ -71,7 +72,8 @@ export const recordingsCommand = (): Command =>
     .option('--dry-run', 'for --prune: show what would go')
     .addOption(jsonOption())
     .action(async (_options, command: Command) => {
-      const { folder, prune, days, megabytes, dryRun, json } = command.opts();
+      const { folder, clients, prune, days, megabytes, dryRun, json } = command.opts();
+      if (clients) return showClients(resolve(folder), json === true);
       const { listRecordings, pruneRecordings, recordingsToPrune } = await import('../migration/recorder.ts');
       const limits = { folder: resolve(folder), daysMax: days, folderBytesMax: megabytes * 1_048_576 };
       const files = listRecordings(limits.folder);
@@ -94,6 +96,29 @@ export const recordingsCommand = (): Command =>
       for (const { name } of gone) print(`${dryRun ? 'would be removed' : 'removed'}\t${name}`);
       if (files.length === 0) print('There are none.');
     });
+
+/** All recordings of the folder, oldest first. */
+async function showClients(folder: string, json: boolean): Promise<void> {
+  const { listRecordings } = await import('../migration/recorder.ts');
+  const { readRecording } = await import('../migration/recording.ts');
+  const { clientsOfRecordings } = await import('../migration/client-inventory.ts');
+  async function* exchanges() {
+    for (const { path } of listRecordings(folder)) yield* readRecording(path);
+  }
+  const found = await clientsOfRecordings(exchanges());
+  const shown = found.map(({ agent, address, accountName, operation, protocol, total, days, lastAt }) => ({
+    agent,
+    address,
+    account: accountName,
+    operation,
+    protocol,
+    callsPerDay: Math.ceil(total / days),
+    lastSeen: new Date(lastAt).toISOString(),
+  }));
+  if (json) return print(JSON.stringify({ clients: shown }));
+  for (const each of shown) print(Object.values(each).map(String).join('\t'));
+  if (shown.length === 0) print('There are none.');
+}
 
 export const replayCommand = (): Command =>
   new Command('replay')

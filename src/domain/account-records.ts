@@ -4,6 +4,7 @@ import * as accountSql from '../store/statements/accounts.ts';
 import { type Account, addAccount, toAccount } from './accounts.ts';
 import { hashUserId, newUserId } from './credentials.ts';
 import { FIRST_AT } from './cursor.ts';
+import { forgetClientsOf } from './migration-clients.ts';
 import { endAccess } from './sessions.ts';
 import type { Database } from './transactions.ts';
 
@@ -214,6 +215,7 @@ export async function removeRecord(database: Database, account: bigint, username
     if (row.disabled_at === null) throw conflict('The account is in use. Disable it first.');
     const owned = await queries.first(sql.ownedByAccount, { account });
     if (!owned) throw new Error('counting gave no row');
+    await forgetClientsOf(queries, account);
     await queries.run(sql.removeRecord, { account });
     return {
       userIds: Number(owned.user_ids),

@@ -1,6 +1,7 @@
 import type { Database, Queries } from '../store/database.ts';
 import * as incomingSql from '../store/statements/incoming.ts';
 import * as ledgerSql from '../store/statements/ledger.ts';
+import * as clientSql from '../store/statements/migration-clients.ts';
 import * as sql from '../store/statements/retention.ts';
 import { allAccounts } from './accounts.ts';
 import { carryForward } from './ledger.ts';
@@ -9,7 +10,7 @@ import { carryForward } from './ledger.ts';
  * Deletes data that is older than its retention, in small batches. Other calls are served in the
  * pauses.
  */
-export const RETENTION_KINDS = ['inbox', 'sent', 'unrouted', 'audit', 'ledger'] as const;
+export const RETENTION_KINDS = ['inbox', 'sent', 'unrouted', 'audit', 'ledger', 'clients'] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
 /** Days; null means for ever. */
 export type RetentionDays = Readonly<Record<RetentionKind, number | null>>;
@@ -66,7 +67,7 @@ export function createRetention(database: Database, now: () => number) {
 
     /** Counts the rows that a setting would delete now. */
     async preview(wanted: RetentionDays): Promise<RetentionCounts> {
-      const counts = { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0 };
+      const counts = { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0, clients: 0 };
       for (const kind of RETENTION_KINDS) {
         const limit = wanted[kind];
         if (limit !== null) counts[kind] = Number(await countOlder(database, kind, cutoff(limit)));
@@ -155,6 +156,7 @@ async function daysOf(database: Database): Promise<RetentionDays> {
     unrouted: of('unrouted'),
     audit: of('audit'),
     ledger: of('ledger'),
+    clients: of('clients'),
   };
 }
 
@@ -162,6 +164,7 @@ const total = (row: { total: bigint } | undefined): bigint => row?.total ?? 0n;
 
 async function countOlder(database: Queries, kind: RetentionKind, before: number): Promise<bigint> {
   if (kind === 'audit') return total(await database.first(sql.countAudit, { before }));
+  if (kind === 'clients') return total(await database.first(clientSql.countClientsBefore, { before }));
   if (kind === 'unrouted') return total(await database.first(incomingSql.countUnroutedBefore, { before }));
   const statement = { inbox: sql.countInbox, sent: sql.countSent, ledger: ledgerSql.countMovementsBefore }[kind];
   let sum = 0n;
@@ -173,8 +176,12 @@ async function countOlder(database: Queries, kind: RetentionKind, before: number
 
 /** Deletes older rows, one batch for each item that is requested. */
 async function* batches(database: Database, kind: RetentionKind, before: number): AsyncGenerator<number> {
-  if (kind === 'audit' || kind === 'unrouted') {
-    const remove = kind === 'audit' ? sql.deleteAudit : incomingSql.deleteUnroutedBefore;
+  if (kind === 'audit' || kind === 'unrouted' || kind === 'clients') {
+    const remove = {
+      audit: sql.deleteAudit,
+      unrouted: incomingSql.deleteUnroutedBefore,
+      clients: clientSql.deleteClientsBefore,
+    }[kind];
     yield* untilNone(() => database.run(remove, { before, limit: BATCH }));
     return;
   }
@@ -190,7 +197,7 @@ async function* untilNone(remove: () => Promise<number>): AsyncGenerator<number>
 async function removeOf(
   database: Database,
   account: bigint,
-  kind: Exclude<RetentionKind, 'audit' | 'unrouted'>,
+  kind: Exclude<RetentionKind, 'audit' | 'unrouted' | 'clients'>,
   before: number,
 ): Promise<number> {
   const batch = { account, before, limit: BATCH };

@@ -1,9 +1,12 @@
 import type { Dialect } from '../contract/dialect.ts';
+import { createMigrationClients } from '../domain/migration-clients.ts';
 import { createMigrationFigures } from '../domain/migration-figures.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
 import { createMigrationWrites } from '../domain/migration-writes.ts';
 import type { Database } from '../domain/transactions.ts';
+import { createAccountName } from './account-names.ts';
 import { createAvailability } from './availability.ts';
+import { type ClientInventory, createClientAddress, createClientInventory } from './client-inventory.ts';
 import { type Comparing, createComparing } from './comparing.ts';
 import { createLanes } from './lanes.ts';
 import { createLead } from './lead.ts';
@@ -38,6 +41,8 @@ export interface MigrationProxySettings {
   readonly folder: string | undefined;
   readonly pseudonyms: boolean;
   readonly disabledMasks: ReadonlySet<MaskName>;
+  /** Their X-Forwarded-For names the client. */
+  readonly trustedProxies?: readonly string[];
   /** The operator says that reading marks nothing there. Else the tests of the import decide. */
   readonly oldReadingIsSafe: boolean;
   /**
@@ -53,6 +58,7 @@ export interface MigrationProxySettings {
 export interface MigrationProxy {
   readonly proxy: ReverseProxy;
   readonly tally: Tally;
+  readonly clients: ClientInventory;
   readonly recorder: Recorder | undefined;
   readonly shadow: Shadow;
   /** Looks at stages, and begins the work in the background. */
@@ -70,6 +76,7 @@ export const QUEUE_ITEMS_MAX = 1_000;
 const QUEUE_BYTES_MAX = 64 * 1_048_576;
 const CONCURRENCY = 8;
 const FLUSH_EVERY_MS = 1_000;
+const CLIENTS_FLUSH_EVERY_MS = 10_000;
 const REMOVE_OLD_EVERY_MS = 3_600_000;
 
 export function createMigrationProxy(settings: MigrationProxySettings): MigrationProxy {
@@ -97,12 +104,14 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const leading = { writes, seal, columba, old, columbaCalls, oldCalls, availability, sync: whole };
   const lead = createLead({ ...leading, compare, tally, failed });
   const stages = createStageCache({ stages: stageTable, now, failed });
-  const proxy = createProxy({ old, columba, stages, shadow, lead, syncs, tally, now, failed });
+  const clients = clientsOf(settings);
+  const proxy = createProxy({ old, columba, stages, shadow, lead, syncs, tally, clients, now, failed });
   const timers = createTimers(failed);
 
   return {
     proxy,
     tally,
+    clients,
     recorder,
     shadow,
     async start() {
@@ -111,6 +120,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       syncs?.start();
       await lead.start();
       timers.every(FLUSH_EVERY_MS, () => tally.flush());
+      timers.every(CLIENTS_FLUSH_EVERY_MS, () => clients.flush());
       timers.every(REMOVE_OLD_EVERY_MS, () => figures.removeOld());
     },
     refreshStages: () => stages.refresh(),
@@ -127,12 +137,21 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       shadow.stop();
       timers.clear();
       await tally.flush().catch(failed);
+      await clients.flush().catch(failed);
       await recorder?.close();
       await comparing.close();
       for (const server of Object.values(servers)) server.close();
     },
   };
 }
+
+const clientsOf = ({ database, now, key, trustedProxies = [] }: MigrationProxySettings): ClientInventory =>
+  createClientInventory({
+    write: (counted) => createMigrationClients(database, now).add(counted),
+    accountName: createAccountName(key),
+    addressOf: createClientAddress(trustedProxies),
+    now,
+  });
 
 function createTimers(failed: (thrown: unknown) => void) {
   const timers: NodeJS.Timeout[] = [];

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { AnswerCopy } from './answer-copy.ts';
 import { nameCall, readCall, type SeenCall } from './call-reader.ts';
+import type { ClientInventory } from './client-inventory.ts';
 import { type Lead, NotNow } from './lead.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
 import { withClient } from './sealed-write.ts';
@@ -25,6 +26,7 @@ export interface ProxySettings {
   /** Undefined: nothing is brought over. */
   readonly syncs: Pick<Syncs, 'touch' | 'freshen'> | undefined;
   readonly tally: Tally;
+  readonly clients: Pick<ClientInventory, 'note' | 'addressOf'>;
   readonly now: () => number;
   readonly failed: (thrown: unknown) => void;
 }
@@ -122,6 +124,7 @@ class ProxyExchange {
     const { stages, old, columba } = this.#settings;
     const start = await this.#readBody();
     if (!start.isWhole) {
+      this.#settings.clients.note(this.#request, null);
       const isOurs = stages.defaultStage === 'lead' || stages.defaultStage === 'alone';
       await this.#forward(isOurs ? columba : old, start.bytes, { isBeginning: true });
       if (stages.defaultStage === 'compare') this.#countDropped(start.bytes);
@@ -130,6 +133,7 @@ class ProxyExchange {
     const request = this.#raw(start.bytes);
     const { method, headers } = this.#request;
     const call = readCall({ method: method ?? '', target: request.target, headers, body: start.bytes });
+    this.#settings.clients.note(this.#request, call);
     const found = stages.of(call?.userId ?? null);
     await this.#answer(call, request, found instanceof Promise ? await found : found);
   }
@@ -137,6 +141,7 @@ class ProxyExchange {
   async #answer(call: SeenCall | null, request: RawRequest, known: AccountOfCall): Promise<void> {
     const { old, columba, lead, syncs, shadow } = this.#settings;
     const { stage, account } = known;
+    const client = this.#settings.clients.addressOf(this.#request);
     if (known.isUnsure) {
       this.#refuse(503, 'The stage of this account is not known now.');
       return;
@@ -145,7 +150,7 @@ class ProxyExchange {
       if (known.hasWaiting && account !== null) await lead.drained(account);
       if (stage === 'compare' && call?.userId) syncs?.touch(call.userId);
       const answer = await this.#forward(old, request.body);
-      if (answer) shadow.observe({ at: this.#at, stage, call, request, old: answer });
+      if (answer) shadow.observe({ at: this.#at, stage, call, client, request, old: answer });
       return;
     }
     const own = withClient(request, this.#request.socket.remoteAddress);

@@ -79,9 +79,10 @@ const OPEN_NAMES =
   /^(?:(?:\w+_)?id|userid|user_?id|contact_id|group_?id|message_?id|user_message_id|\w*status\w*|total|credits|usedcredits|transmissionpriority|tag|max|max_count|from|to|boolean|long|int|code|faultcode|value|read|marked|short_code|\w*timestamp\w*|datetime\w+)$/i;
 
 export function pseudonymize(exchange: RecordedExchange, pseudonym: Pseudonym): RecordedExchange {
-  const { request, old, ours } = exchange;
+  const { client: _address, ...open } = exchange;
+  const { request, old, ours } = open;
   return {
-    ...exchange,
+    ...open,
     pseudonyms: true,
     request: { ...inMessage(request, pseudonym), ...inTarget(request, pseudonym) } as RecordedRequest,
     old: old && { ...old, ...inMessage(old, pseudonym) },

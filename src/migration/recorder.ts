@@ -43,6 +43,7 @@ export const RECORDER_LIMITS = {
 export interface Observed extends Pick<RecordedExchange, 'group' | 'operation' | 'protocol' | 'outcome' | 'masks'> {
   readonly at: number;
   readonly userId: string | null;
+  readonly client?: string;
   readonly request: RawRequest;
   readonly old: RawAnswer | null;
   readonly ours: RawAnswer | null;
@@ -57,7 +58,7 @@ export interface Recorder {
 
 /** The exchange without its secrets. */
 export function recordedOf(observed: Observed, accountName: AccountName): RecordedExchange {
-  const { at, userId, request, old, ours, group, operation, protocol, outcome, masks } = observed;
+  const { at, userId, client, request, old, ours, group, operation, protocol, outcome, masks } = observed;
   const account = userId === null ? null : accountName(userId);
   const secret = userId !== null && account !== null && isSearchable(userId) ? { userId, name: account } : null;
   return {
@@ -67,6 +68,7 @@ export function recordedOf(observed: Observed, accountName: AccountName): Record
     group,
     operation,
     protocol,
+    ...(client === undefined ? {} : { client }),
     request: redactRequest(request, secret),
     old: old && redactAnswer(old, secret, request),
     ours: ours && redactAnswer(ours, secret, request),

@@ -19,6 +19,8 @@ export interface RecordedExchange {
   readonly operation: string | null;
   readonly protocol: ProtocolName | null;
   readonly request: RecordedRequest;
+  /** The address of the client, where it is known and no pseudonyms were asked for. */
+  readonly client?: string;
   /** Null where the old server was not asked, or did not answer. */
   readonly old: RecordedAnswer | null;
   /** Null where Columba was not asked, or did not answer. */
@@ -113,6 +115,7 @@ function mistakeIn(value: unknown): string | undefined {
   for (const name of ['account', 'group', 'operation']) {
     if (!isTextOrNull(value[name])) return `${name}: expected a text or null`;
   }
+  if (value.client !== undefined && typeof value.client !== 'string') return 'client: expected an address';
   if (!PROTOCOLS.includes(value.protocol)) return 'protocol: expected soap11, soap12, get, post or null';
   if (!(EXCHANGE_OUTCOMES as readonly unknown[]).includes(value.outcome)) return 'outcome: not known';
   if (!Array.isArray(value.masks) || !value.masks.every((each) => typeof each === 'string')) {

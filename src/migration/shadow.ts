@@ -17,6 +17,8 @@ export interface Answered {
   readonly at: number;
   readonly stage: Stage;
   readonly call: SeenCall | null;
+  /** The address of the client. */
+  readonly client?: string;
   readonly request: RawRequest;
   readonly old: RawAnswer;
 }
@@ -122,7 +124,7 @@ type Decide = (answered: Answered, decided: Decided) => void;
 const createDeciding =
   ({ tally, recorder }: ShadowSettings): Decide =>
   (answered, { outcome, ours, comparison, example }) => {
-    const { call, request, old, at } = answered;
+    const { call, client, request, old, at } = answered;
     const key = keyOf(call);
     if (key) {
       tally.add(key, outcome, example ?? comparison?.differences[0]);
@@ -133,6 +135,7 @@ const createDeciding =
     recorder?.record({
       at,
       userId: call?.userId ?? null,
+      ...(client === undefined ? {} : { client }),
       group: call?.group ?? null,
       operation: call?.operation ?? null,
       protocol: call?.protocol ?? null,

@@ -33,7 +33,9 @@ describe('options of operator commands', () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', ...database]);
     const set = (...flags: string[]) => columba(['retention', 'set', ...flags, ...database]);
-    const others = ['sent', 'unrouted', 'audit', 'ledger'].map((kind) => `${kind}: kept for ever\n`).join('');
+    const others =
+      ['sent', 'unrouted', 'audit', 'ledger'].map((kind) => `${kind}: kept for ever\n`).join('') +
+      'clients: kept for 90 days, older now: 0\n';
     const lines = (inbox: string) => `${inbox}\n${others}`;
     assert.equal((await set('--inbox', '365')).stdout, lines('inbox: kept for 365 days, older now: 0'));
     const dry = await set('--inbox', 'null', '--dry-run');

@@ -37,7 +37,7 @@ onEveryEngine('retention', (engine) => {
     clock.now += 11 * DAY_MS;
     await add('young');
     const dry = await run('retention set', { query: { dry_run: 'true' }, body: TEN_DAYS });
-    assert.deepEqual(dry.older, { inbox: 2, sent: 2, unrouted: 0, audit: 7, ledger: 2 });
+    assert.deepEqual(dry.older, { inbox: 2, sent: 2, unrouted: 0, audit: 7, ledger: 2, clients: 0 });
     const retention = createRetention(database, () => clock.now);
     assert.equal(await retention.applyDue(noPause, never), 0, 'a dry run sets nothing');
     const { older } = await run('retention set', { body: TEN_DAYS });
@@ -56,7 +56,14 @@ onEveryEngine('retention', (engine) => {
       ['5 young', '110 carried forward'],
     );
     assert.deepEqual((await createLedger(database, () => clock.now).check()).discrepancies, []);
-    assert.deepEqual((await run('retention show')).older, { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0 });
+    assert.deepEqual((await run('retention show')).older, {
+      inbox: 0,
+      sent: 0,
+      unrouted: 0,
+      audit: 0,
+      ledger: 0,
+      clients: 0,
+    });
   });
 
   test('retention deleted a message that was still tried again, and nobody knew what became of it', async (t) => {

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
-import { MIGRATION, SIGN_IN } from './whole-installation.ts';
+import { MIGRATION, MIGRATION_KEYS, SIGN_IN } from './whole-installation.ts';
 
 const STORE = new URL('../../src/store/', import.meta.url);
 
@@ -152,10 +152,7 @@ const EVERYWHERE = [
   'idempotency: primary key (key_hash)',
   'incoming_once: index (forget_at)',
   'incoming_once: primary key (key_hash)',
-  ...`migrated_server: primary key (url); migration_acceptance: primary key (operation);
-      migration_count: primary key (day, operation, protocol, name); migration_example: index (at);
-      migration_example: primary key (operation, protocol, name, slot); migration_stage: index (stage);
-      migration_state: primary key (name)`.split(/;\s+/),
+  ...MIGRATION_KEYS,
   'operator: primary key (operator_id)',
   'operator: unique (name)',
   'operator_token: index (created_at, token_id)',

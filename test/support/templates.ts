@@ -61,12 +61,13 @@ const TABLES = [
   'ledger',
   'movement',
   'id_counter',
+  'retention',
 ];
 /** The database fills these by itself when an account is made. */
 const FILLED = ['movement', 'ledger'];
 const KEEP_SAMPLE = `create schema kept; ${TABLES.map((table) => `create table kept.${table} as table ${table};`).join('')}`;
 const EMPTIED =
-  'account migration_state migration_count migration_example migration_acceptance webhook operator sign_in_failure carrier_connector operator_token audit idempotency retention unrouted incoming_once held_incoming held_receipt'.split(
+  'account migration_client migration_state migration_count migration_example migration_acceptance webhook operator sign_in_failure carrier_connector operator_token audit idempotency retention unrouted incoming_once held_incoming held_receipt'.split(
     ' ',
   );
 const restored = (table: string) =>

@@ -10,6 +10,7 @@ export const texts = {
     audit: 'The audit',
     ledger: 'Single movements of credits',
     unrouted: 'Incoming messages without a route',
+    clients: 'Clients of the old server, with their addresses',
   } as Readonly<Record<string, string>>,
   days: (name: string) => `${name}: days`,
   progress: 'Too old now',

@@ -10,6 +10,7 @@ import { groupActions } from './groups.ts';
 import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
 import { migrationActions } from './migration.ts';
+import { migrationClientActions } from './migration-clients.ts';
 import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
 import { queueActions } from './queue.ts';
@@ -47,5 +48,6 @@ export const actions: readonly Action[] = [
   tokenActions,
   webhookActions,
   migrationActions,
+  migrationClientActions,
   serviceActions,
 ].flat();

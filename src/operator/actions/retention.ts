@@ -8,15 +8,15 @@ import { queryFlag } from '../schemas.ts';
 
 const days = z.int().min(1).max(DAYS_MAX).nullable();
 const ofEachKind = <T extends z.ZodType>(schema: T) =>
-  z.strictObject({ inbox: schema, sent: schema, unrouted: schema, audit: schema, ledger: schema });
+  z.strictObject({ inbox: schema, sent: schema, unrouted: schema, audit: schema, ledger: schema, clients: schema });
 
 const output = z.strictObject({
   days: ofEachKind(days).describe('Days; null keeps for ever.'),
   older: ofEachKind(z.int()).describe('What is too old now, and goes within an hour.'),
 });
 const EXAMPLE = {
-  days: { inbox: 365, sent: 365, unrouted: null, audit: null, ledger: null },
-  older: { inbox: 12, sent: 80, unrouted: 0, audit: 0, ledger: 0 },
+  days: { inbox: 365, sent: 365, unrouted: null, audit: null, ledger: null, clients: 90 },
+  older: { inbox: 12, sent: 80, unrouted: 0, audit: 0, ledger: 0, clients: 0 },
 };
 
 type Kept = z.output<typeof output>;
@@ -60,6 +60,9 @@ const set = action({
     unrouted: days.optional().describe('Incoming messages without a route: days, or null to keep them.'),
     audit: days.optional().describe('The audit: days, or null to keep it.'),
     ledger: days.optional().describe('Single movements of credits: days, or null to keep them.'),
+    clients: days
+      .optional()
+      .describe('Programs that called the old server, with their addresses: days since they were seen, or null.'),
   }),
   output,
   readsOnly: ({ query }) => query.dry_run,

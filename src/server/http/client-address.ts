@@ -1,5 +1,5 @@
 import { isIP, type Socket } from 'node:net';
-import { customerNetwork, HOST, networkList } from '../../networks.ts';
+import { customerNetwork, forwardedClient, HOST, networkList, plainAddress } from '../../networks.ts';
 import type { Problem } from '../../problem.ts';
 import { createHostCheck, targetHost } from './host-header.ts';
 import type { RequestHead } from './request-head.ts';
@@ -44,7 +44,11 @@ export function createAddresses({ baseUrl, trustedProxies, hosts }: AddressRules
       const headers = forwardedBy(peer, head);
       const prefix = safe(firstOf(headers['x-forwarded-prefix']), PREFIX) ?? '';
       const base = baseUrl || `${schemeOf(headers)}://${hostOf(head, peer, headers)}${prefix.replace(/\/+$/, '')}`;
-      return { base, basePath: pathOf(base), client: clientOf(peer.address, headers, isTrusted) };
+      return {
+        base,
+        basePath: pathOf(base),
+        client: forwardedClient(peer.address, headers['x-forwarded-for'], isTrusted),
+      };
     },
     hostProblem(head, peer) {
       if (trustedProxies.length === 0) return checkHost(head, undefined);
@@ -96,22 +100,5 @@ function hostOf({ headers, target }: RequestHead, { socket }: Peer, forwarded: H
   const address = plainAddress(socket.localAddress ?? 'localhost');
   return `${isIP(address) === 6 ? `[${address}]` : address}:${socket.localPort}`;
 }
-
-/** From the right: the first address of X-Forwarded-For that is no trusted proxy. */
-function clientOf(peer: string, headers: Headers, isTrusted: (address: string) => boolean): string {
-  const field = headers['x-forwarded-for'];
-  if (field === undefined) return peer;
-  const hops = field.split(',').map((hop) => plainAddress(hop.trim()));
-  let client = peer;
-  for (const hop of hops.reverse()) {
-    if (!isTrusted(client) || isIP(hop) === 0) break;
-    client = hop;
-  }
-  return client;
-}
-
-/** An IPv4-mapped IPv6 address as IPv4 (RFC 4291 §2.5.5.2). */
-const plainAddress = (address: string): string =>
-  address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.)/i, '') : address;
 
 const pathOf = (base: string): string => base.replace(/^https?:\/\/[^/]*/, '');

@@ -40,7 +40,7 @@ const NOT_SHOWN = [
   ...'second_factor session sign_in_link tally unrouted webhook webhook_attempt webhook_delivery'.split(' '),
   ...'user_id_use migrated_server migrated_account taken_message migration_stage'.split(' '),
   ...'migration_state migration_count migration_example migration_acceptance'.split(' '),
-  ...'migration_write'.split(' '),
+  ...'migration_write migration_client'.split(' '),
 ];
 
 /** One change of acme for each table, and each kind of change. */

@@ -14,6 +14,7 @@ import * as idempotency from '../../../src/store/statements/idempotency.ts';
 import * as ledger from '../../../src/store/statements/ledger.ts';
 import * as messageRecords from '../../../src/store/statements/message-records.ts';
 import * as migratedAccounts from '../../../src/store/statements/migrated-accounts.ts';
+import * as migrationClients from '../../../src/store/statements/migration-clients.ts';
 import * as migrationTraffic from '../../../src/store/statements/migration-traffic.ts';
 import * as operators from '../../../src/store/statements/operators.ts';
 import * as signIn from '../../../src/store/statements/sign-in.ts';
@@ -34,6 +35,7 @@ const MODULES = [
   ledger,
   messageRecords,
   migratedAccounts,
+  migrationClients,
   migrationTraffic,
   operators,
   signIn,
@@ -53,6 +55,8 @@ const SORTED = [
   webhooks.claimDue.name,
   // Sums of some days, which have a few thousand rows.
   migrationTraffic.countsSince.name,
+  // Counts the accounts of at most 50,000 rows.
+  migrationClients.summary.name,
 ];
 
 describe('query plans of the operator, on the embedded database', () => {

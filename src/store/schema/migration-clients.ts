@@ -1,0 +1,27 @@
+/**
+ * The programs that call the old server through the proxy. One row is a User-Agent, an address, an
+ * account, an operation and a protocol. `account_name` is the name of the account in recordings. It
+ * is empty where a call had no user_id. `user_id_hash` finds the username once the account is here.
+ * `days` are the days on which the row was seen. An address is personal data, so rows that were not
+ * seen for 90 days go, unless the operator sets another retention.
+ */
+export const migrationClientTables = `
+  create table migration_client (
+    account_name text {binary} not null,
+    agent text {binary} not null,
+    address text {binary} not null,
+    operation text {binary} not null,
+    protocol text {binary} not null,
+    user_id_hash text,
+    first_at bigint not null,
+    last_at bigint not null,
+    last_day bigint not null,
+    days bigint not null,
+    total bigint not null,
+    primary key (account_name, agent, address, operation, protocol)
+  );
+  create index migration_client_by_time on migration_client (last_at);
+  create index migration_client_by_address on migration_client (address);
+  create index migration_client_by_user_id on migration_client (user_id_hash);
+  insert into retention (kind, days) values ('clients', 90) on conflict (kind) do nothing;
+`;
