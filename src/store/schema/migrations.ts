@@ -184,4 +184,47 @@ export const migrations: readonly Migration[] = [
     own: { sqlite: sqliteDispatchOrder, postgres: postgresDispatchOrder },
   },
   { version: 20, name: 'accounts that changed last', sql: '', own: { sqlite: sqliteAccountChange, postgres: '' } },
+  { version: 21, name: 'recipients of waiting messages', sql: optOutColumns },
   { version: 22, name: 'clients of an old server', sql: migrationClientTables },
+];
+
+/**
+ * What a migration needs of a connection. Migrations run in a transaction that excludes all others.
+ */
+export interface Migratable extends Queries {
+  exec(sql: string): void | Promise<void>;
+}
+
+export async function migrate(
+  connection: Migratable,
+  dialect: SqlDialect,
+  now: () => number,
+  steps: readonly Migration[] = migrations,
+): Promise<void> {
+  await connection.exec(
+    'create table if not exists schema_version (version bigint primary key, name text not null, applied_at bigint not null)',
+  );
+  const done = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
+  const known = steps.length;
+  if (done > known) {
+    throw new Problem(
+      'bad-argument',
+      `The database has schema version ${done}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`,
+    );
+  }
+  for (const { version, name, sql, own } of steps.slice(done)) {
+    await connection.exec(render(sql, [], dialect));
+    if (own) await connection.exec(own[dialect.engine]);
+    await connection.run(recordVersion, { version, name, appliedAt: now() });
+  }
+}
+
+const currentVersion = statement<Record<string, never>, { version: bigint | null }>(
+  'schema.currentVersion',
+  'select max(version) as version from schema_version',
+);
+const recordVersion = statement<{ version: number; name: string; appliedAt: number }>(
+  'schema.recordVersion',
+  'insert into schema_version (version, name, applied_at) values (:version, :name, :appliedAt)',
+  { affects: 'none' },
+);
