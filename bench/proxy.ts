@@ -151,6 +151,7 @@ async function memoryOfDifferences(): Promise<string[][]> {
   const shadow = createShadow({
     ...common,
     sync: undefined,
+    deliveries: { applied: async () => null, release: () => {} },
     leavesMarks: () => false,
     sleep: async () => {},
     failed: () => {},

@@ -1,7 +1,8 @@
 import { BoundedMap } from '../bounded-map.ts';
 import type { SeenCall } from './call-reader.ts';
+import { whileHeld } from './catch-up.ts';
 import { booleanResult } from './compare.ts';
-import { createDeliveries, type Deliveries, type DeliverySettings, whileHeld } from './deliveries.ts';
+import type { Deliveries, DeliverySettings } from './deliveries.ts';
 import type { OldServer } from './old-server.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
 import { sealWrite, withoutClient, writeOfAll } from './sealed-write.ts';
@@ -23,10 +24,6 @@ export interface Lead {
   isOldComplete(account: bigint): Promise<boolean>;
   /** Before the old server answers an account again: it gets what waits, if it takes it soon. */
   drained(account: bigint): Promise<void>;
-  /** Gives both servers what is due. */
-  deliver(): Promise<void>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 export interface LedAnswer extends RawAnswer {
@@ -35,6 +32,7 @@ export interface LedAnswer extends RawAnswer {
 
 export interface LeadSettings extends DeliverySettings {
   readonly columbaCalls: Pick<OldServer, 'call'>;
+  readonly deliveries: Deliveries;
 }
 
 /**
@@ -51,10 +49,9 @@ const STUCK_MS = 60_000;
 const STUCK_ACCOUNTS_MAX = 10_000;
 
 export function createLead(settings: LeadSettings): Lead {
-  const { writes, columba, availability, compare } = settings;
-  const deliveries = createDeliveries(settings);
+  const { writes, columba, availability, compare, deliveries } = settings;
   const emptied = createEmptying(deliveries);
-  const writeThere = createOldWriting(settings, deliveries, (account) => isOldComplete(account));
+  const writeThere = createOldWriting(settings, (account) => isOldComplete(account));
 
   const isReady = async (account: bigint | null): Promise<boolean> => {
     if (availability.isDown) return false;
@@ -97,12 +94,6 @@ export function createLead(settings: LeadSettings): Lead {
     async drained(account) {
       await emptied(account, async () => (await writes.counts(account)).waiting).catch(settings.failed);
     },
-    deliver: () => deliveries.deliver(),
-    start: () => deliveries.start(),
-    async stop() {
-      availability.stop();
-      await deliveries.stop();
-    },
   };
 }
 
@@ -112,12 +103,8 @@ interface Begun {
 }
 
 /** Columba does not answer: the old server does the write. */
-function createOldWriting(
-  settings: LeadSettings,
-  deliveries: Deliveries,
-  isOldComplete: (account: bigint) => Promise<boolean>,
-) {
-  const { writes, old, compare } = settings;
+function createOldWriting(settings: LeadSettings, isOldComplete: (account: bigint) => Promise<boolean>) {
+  const { writes, old, compare, deliveries } = settings;
   /**
    * Columba may have done it, and then does it again, which changes nothing more.
    */

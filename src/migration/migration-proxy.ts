@@ -7,7 +7,9 @@ import type { Database } from '../domain/transactions.ts';
 import { createAccountName } from './account-names.ts';
 import { createAvailability } from './availability.ts';
 import { type ClientInventory, createClientAddress, createClientInventory } from './client-inventory.ts';
+import { createComparedWrites } from './compared-writes.ts';
 import { type Comparing, createComparing } from './comparing.ts';
+import { createDeliveries } from './deliveries.ts';
 import { createLanes } from './lanes.ts';
 import { createLead } from './lead.ts';
 import type { MaskName } from './masks.ts';
@@ -17,7 +19,7 @@ import { createProxySync } from './proxy-sync.ts';
 import { createRecorder, RECORDER_LIMITS, type Recorder } from './recorder.ts';
 import { createShadow, type Shadow } from './shadow.ts';
 import { createStageCache } from './stage-cache.ts';
-import { createSyncs } from './syncs.ts';
+import { createSyncs, type Sync } from './syncs.ts';
 import { createTally, type Tally } from './tally.ts';
 import { createUpstream, type Upstream } from './upstream.ts';
 import { createSeal } from './write-seal.ts';
@@ -49,7 +51,7 @@ export interface MigrationProxySettings {
    * Brings over what arrived at the old server for one account. Without it, accounts that were
    * imported are synced. Null: none is.
    */
-  readonly sync?: ((userId: string) => Promise<void>) | null;
+  readonly sync?: Sync | null;
   /** Never with a number, a text or a user_id. */
   readonly failed: (thrown: unknown) => void;
   readonly queueItemsMax?: number;
@@ -96,16 +98,18 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
   const syncOne = settings.sync === undefined ? own.sync : settings.sync;
   const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, failed });
-  const sync = syncs && ((userId: string) => syncs.now(userId));
+  const sync = syncs?.now;
   const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
-  const shadow = createShadow({ lanes, tally, recorder, columba, old, comparing, sync, leavesMarks, sleep, failed });
   const availability = createAvailability(columba);
-  const whole = syncs && ((userId: string) => syncs.whole(userId));
-  const leading = { writes, seal, columba, old, columbaCalls, oldCalls, availability, sync: whole };
-  const lead = createLead({ ...leading, compare, tally, failed });
+  const both = { writes, seal, columba, old, oldCalls, availability, sync: syncs?.whole, compare, tally, failed };
+  const deliveries = createDeliveries(both);
+  const lead = createLead({ ...both, columbaCalls, deliveries });
+  const compared = createComparedWrites(both, deliveries);
+  const observing = { lanes, tally, recorder, columba, old, comparing, sync, leavesMarks, deliveries, sleep, failed };
+  const shadow = createShadow(observing);
   const stages = createStageCache({ stages: stageTable, now, failed });
   const clients = clientsOf(settings);
-  const proxy = createProxy({ old, columba, stages, shadow, lead, syncs, tally, clients, now, failed });
+  const proxy = createProxy({ old, columba, stages, shadow, lead, compared, syncs, tally, clients, now, failed });
   const timers = createTimers(failed);
 
   return {
@@ -118,13 +122,13 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       await stages.refresh();
       stages.start();
       syncs?.start();
-      await lead.start();
+      await deliveries.start();
       timers.every(FLUSH_EVERY_MS, () => tally.flush());
       timers.every(CLIENTS_FLUSH_EVERY_MS, () => clients.flush());
       timers.every(REMOVE_OLD_EVERY_MS, () => figures.removeOld());
     },
     refreshStages: () => stages.refresh(),
-    deliver: () => lead.deliver(),
+    deliver: () => deliveries.deliver(),
     settled: () => lanes.idle(),
     probe: async () => ({ old: await probed(old), new: await probed(columba) }),
     /** Clients first; then what was observed is compared, counted and written. */
@@ -132,7 +136,8 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       if (proxy.server.listening) await proxy.close();
       stages.stop();
       syncs?.stop();
-      await lead.stop();
+      availability.stop();
+      await deliveries.stop();
       await lanes.idle();
       shadow.stop();
       timers.clear();

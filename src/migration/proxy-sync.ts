@@ -1,14 +1,16 @@
 import { createAccounts } from '../domain/accounts.ts';
 import { hashUserId } from '../domain/credentials.ts';
-import { type ReadEffects, readEffects } from '../domain/migrated-accounts.ts';
+import { copyProgress, type ReadEffects, readEffects } from '../domain/migrated-accounts.ts';
 import type { MigrationStages } from '../domain/migration-stages.ts';
 import type { MigrationWrites } from '../domain/migration-writes.ts';
+import { conflict } from '../problem.ts';
 import type { CopyDependencies } from './copy-account.ts';
 import { syncAccount } from './sync.ts';
+import type { Sync } from './syncs.ts';
 
 /** Brings an account up to date, for the proxy, which knows only the user_id of a call. */
 export interface ProxySync {
-  sync(userId: string): Promise<void>;
+  readonly sync: Sync;
   /** Whether an operation was seen to mark nothing at the old server. */
   leavesMarks(operation: string): boolean;
 }
@@ -23,14 +25,19 @@ export function createProxySync({ stages, writes, ...dependencies }: ProxySyncSe
   const accounts = createAccounts(database, now, null);
   let effects: ReadEffects = {};
   return {
-    async sync(userId) {
+    async sync(userId, options = {}) {
       const account = (await stages.ofUserId(hashUserId(userId)))?.account;
       if (account === undefined) return;
       // The old server's lists would be older than ours.
-      if ((await writes.counts(account)).waiting > 0) return;
+      if ((await writes.counts(account)).waiting > 0) {
+        if (options.everything) throw conflict('The old server is still to get writes of this account.');
+        return;
+      }
+      // An account that was not imported has nothing to be brought up to date with.
+      if (options.everything && (await copyProgress(database, account))?.completedAt == null) return;
       const { username } = await accounts.profile(account);
       effects = await readEffects(database, old.url);
-      await syncAccount({ ...dependencies, effects }, { account, username, userId });
+      await syncAccount({ ...dependencies, effects }, { account, username, userId }, options);
     },
     leavesMarks: (operation) => effects[operation] === 'leaves',
   };

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { AnswerCopy } from './answer-copy.ts';
 import { nameCall, readCall, type SeenCall } from './call-reader.ts';
 import type { ClientInventory } from './client-inventory.ts';
+import type { ComparedWrites } from './compared-writes.ts';
 import { type Lead, NotNow } from './lead.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
 import { withClient } from './sealed-write.ts';
@@ -10,7 +11,16 @@ import { laneOf, type Shadow } from './shadow.ts';
 import type { AccountOfCall, StageCache } from './stage-cache.ts';
 import type { Syncs } from './syncs.ts';
 import type { Tally } from './tally.ts';
-import { ClientConnection, endToEnd, isRefused, isUnavailableStatus, type Upstream } from './upstream.ts';
+import {
+  ANSWER_BYTES_MAX,
+  type Beginning,
+  beginningOf,
+  ClientConnection,
+  endToEnd,
+  isRefused,
+  isUnavailableStatus,
+  type Upstream,
+} from './upstream.ts';
 
 /**
  * A reverse proxy in front of the old server and Columba. Which of them answers a call depends on
@@ -23,6 +33,7 @@ export interface ProxySettings {
   readonly stages: Pick<StageCache, 'of' | 'defaultStage'>;
   readonly shadow: Pick<Shadow, 'observe'>;
   readonly lead: Pick<Lead, 'write' | 'drained' | 'isReady' | 'isOldComplete' | 'noteFailure'>;
+  readonly compared: ComparedWrites;
   /** Undefined: nothing is brought over. */
   readonly syncs: Pick<Syncs, 'touch' | 'freshen'> | undefined;
   readonly tally: Tally;
@@ -122,7 +133,7 @@ class ProxyExchange {
 
   async run(): Promise<void> {
     const { stages, old, columba } = this.#settings;
-    const start = await this.#readBody();
+    const start = await beginningOf(this.#request, BODY_BYTES_MAX, () => new ClientGone());
     if (!start.isWhole) {
       this.#settings.clients.note(this.#request, null);
       const isOurs = stages.defaultStage === 'lead' || stages.defaultStage === 'alone';
@@ -149,6 +160,8 @@ class ProxyExchange {
     if (stage === 'record' || stage === 'compare') {
       if (known.hasWaiting && account !== null) await lead.drained(account);
       if (stage === 'compare' && call?.userId) syncs?.touch(call.userId);
+      if (stage === 'compare' && call?.changes && account !== null)
+        return this.#writeCompared(call, client, request, account);
       const answer = await this.#forward(old, request.body);
       if (answer) shadow.observe({ at: this.#at, stage, call, client, request, old: answer });
       return;
@@ -157,6 +170,16 @@ class ProxyExchange {
     if (stage === 'lead') return this.#answerLed(call, own, account);
     const answer = await this.#forward(columba, request.body, { rawHeaders: own.rawHeaders });
     if (answer && call) this.#countLed(call, answer);
+  }
+
+  /** The old server answers. What it did is in the database before the client knows. */
+  async #writeCompared(call: SeenCall, client: string, request: RawRequest, account: bigint): Promise<void> {
+    const { old, compared, shadow } = this.#settings;
+    const { answer, id } = await compared.write(account, call, request, (before) =>
+      this.#forward(old, request.body, { before }),
+    );
+    const write = id === undefined ? undefined : { account, id };
+    if (answer) shadow.observe({ at: this.#at, stage: 'compare', call, client, request, old: answer, write });
   }
 
   /** Columba answers. Where it does not, the old server does: it has every write. */
@@ -209,29 +232,6 @@ class ProxyExchange {
     return { method, target: url, rawHeaders, body };
   }
 
-  /** All of the body, or its beginning where it is longer than what is kept. */
-  #readBody(): Promise<{ bytes: Buffer; isWhole: boolean }> {
-    const request = this.#request;
-    return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = [];
-      let length = 0;
-      const done = (isWhole: boolean) => {
-        request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', reject);
-        resolve({ bytes: Buffer.concat(chunks), isWhole });
-      };
-      const onData = (chunk: Buffer) => {
-        chunks.push(chunk);
-        length += chunk.length;
-        if (length <= BODY_BYTES_MAX) return;
-        request.pause();
-        done(false);
-      };
-      const onEnd = () => done(true);
-      const onClose = () => reject(new ClientGone());
-      request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', reject);
-    });
-  }
-
   /**
    * Sends the request on, and the answer back as it comes. Resolves with a copy of the answer when
    * the client has all of it; undefined where the exchange ended before.
@@ -239,7 +239,12 @@ class ProxyExchange {
   #forward(
     upstream: Upstream,
     body: Uint8Array | undefined,
-    { isBeginning = body === undefined, rawHeaders = this.#request.rawHeaders, isReplaceable = false }: Forwarding = {},
+    {
+      isBeginning = body === undefined,
+      rawHeaders = this.#request.rawHeaders,
+      isReplaceable = false,
+      before,
+    }: Forwarding = {},
   ): Promise<RawAnswer | undefined> {
     const { method = '', url = '/' } = this.#request;
     const agent = this.#connection.agentFor(upstream);
@@ -260,7 +265,8 @@ class ProxyExchange {
           reject(new Unavailable(`the status ${answer.statusCode}`));
           return;
         }
-        this.#relay(answer, startedAt).then((copy) => {
+        const relaying = before ? this.#relayLater(answer, startedAt, before) : this.#relay(answer, startedAt);
+        relaying.then((copy) => {
           this.#response.off('close', onGone);
           resolve(copy);
         }, reject);
@@ -273,10 +279,27 @@ class ProxyExchange {
     });
   }
 
-  #relay(answer: IncomingMessage, startedAt: number): Promise<RawAnswer | undefined> {
+  /** The client gets nothing of the answer before `before` is done. */
+  async #relayLater(
+    answer: IncomingMessage,
+    startedAt: number,
+    before: NonNullable<Forwarding['before']>,
+  ): Promise<RawAnswer | undefined> {
+    const cut = () => Object.assign(new Error('the answer was cut off'), { code: 'ECONNRESET' });
+    const { bytes, isWhole } = await beginningOf(answer, ANSWER_BYTES_MAX, cut);
+    const { statusCode: status = 0, rawHeaders } = answer;
+    await before({ status, rawHeaders, body: isWhole ? bytes : undefined, ms: performance.now() - startedAt });
+    return this.#relay(answer, startedAt, { bytes, isWhole });
+  }
+
+  #relay(answer: IncomingMessage, startedAt: number, start?: Beginning): Promise<RawAnswer | undefined> {
     const response = this.#response;
     this.#writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', answer.rawHeaders);
     const copy = new AnswerCopy(this.#copies);
+    if (start) {
+      copy.add(start.bytes);
+      response.write(start.bytes);
+    }
     return new Promise((resolve, reject) => {
       answer.on('data', (chunk: Buffer) => copy.add(chunk));
       answer.on('error', reject);
@@ -286,12 +309,14 @@ class ProxyExchange {
         const { statusCode: status = 0, rawHeaders } = answer;
         resolve(isWhole ? { status, rawHeaders, body: copy.bytes, ms: copy.endedAt - startedAt } : undefined);
       });
-      answer.on('end', () => {
+      const end = (): void => {
         copy.end();
         const trailers = pairsOf(answer.rawTrailers);
         if (trailers.length > 0) response.addTrailers(trailers);
         response.end();
-      });
+      };
+      if (start?.isWhole) return end();
+      answer.on('end', end);
       answer.pipe(response, { end: false });
     });
   }
@@ -350,6 +375,8 @@ interface Forwarding {
   readonly rawHeaders?: readonly string[];
   /** Another server can answer: rejects with Unavailable where this one says so by its status. */
   readonly isReplaceable?: boolean;
+  /** Is done before the client gets anything of the answer. */
+  readonly before?: (answer: RawAnswer) => Promise<void>;
 }
 
 class ClientGone extends Error {}

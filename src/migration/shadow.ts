@@ -2,10 +2,12 @@ import type { Stage } from '../domain/migration-stages.ts';
 import type { SeenCall } from './call-reader.ts';
 import { booleanResult, type Comparison } from './compare.ts';
 import type { Comparing } from './comparing.ts';
+import type { Deliveries } from './deliveries.ts';
 import type { Lanes } from './lanes.ts';
 import type { Recorder } from './recorder.ts';
 import type { ExchangeOutcome } from './recording.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
+import type { Sync } from './syncs.ts';
 import type { Tally } from './tally.ts';
 import { isTemporary, type Upstream } from './upstream.ts';
 
@@ -21,6 +23,8 @@ export interface Answered {
   readonly client?: string;
   readonly request: RawRequest;
   readonly old: RawAnswer;
+  /** A write that the old server has done, and that Columba gets from the database. */
+  readonly write?: { readonly account: bigint; readonly id: bigint } | undefined;
 }
 
 export interface ShadowSettings {
@@ -31,8 +35,9 @@ export interface ShadowSettings {
   readonly columba: Pick<Upstream, 'exchange'>;
   readonly old: Pick<Upstream, 'exchange'>;
   readonly comparing: Pick<Comparing, 'compare' | 'settings'>;
+  readonly deliveries: Pick<Deliveries, 'applied' | 'release'>;
   /** Brings over what arrived at the old server. Undefined: nobody does. */
-  readonly sync: ((userId: string) => Promise<void>) | undefined;
+  readonly sync: Sync | undefined;
   /** Whether an operation marks nothing at the old server, so that it may be asked again. */
   readonly leavesMarks: (operation: string) => boolean;
   readonly sleep: (ms: number) => Promise<void>;
@@ -63,7 +68,7 @@ interface Decided {
 }
 
 export function createShadow(settings: ShadowSettings): Shadow {
-  const { lanes, tally, comparing, sync } = settings;
+  const { lanes, tally, comparing, sync, deliveries } = settings;
   const decide = createDeciding(settings);
   const undecided = createUndecided(settings, decide);
 
@@ -88,10 +93,12 @@ export function createShadow(settings: ShadowSettings): Shadow {
 
   /** A write: what the old server has done is done here, and must have the same result. */
   async function applyWrite(answered: Answered, call: SeenCall): Promise<void> {
-    const { old, request } = answered;
+    const { old } = answered;
     if (booleanResult(call, old, comparing.settings) !== true)
       return decide(answered, { outcome: 'skipped', ours: null });
-    const ours = await applied(settings, request);
+    const ours = await applied(settings, answered);
+    // Another process was faster.
+    if (ours === null) return decide(answered, { outcome: 'skipped', ours });
     if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not take a write' });
     const comparison = await comparing.compare(call, old, ours);
     decide(answered, { outcome: comparison.outcome, ours, comparison });
@@ -105,7 +112,7 @@ export function createShadow(settings: ShadowSettings): Shadow {
     },
     stop: undecided.decideAll,
     observe(answered) {
-      const { call, stage, request, old } = answered;
+      const { call, stage, request, old, write } = answered;
       const bytes = (request.body?.length ?? 0) + (old.body?.length ?? 0);
       const isCompared = stage === 'compare' && call !== null && request.body !== undefined;
       const work = async (): Promise<void> => {
@@ -113,7 +120,9 @@ export function createShadow(settings: ShadowSettings): Shadow {
         return call.changes ? applyWrite(answered, call) : compareRead(answered, call);
       };
       const isTooLong = stage === 'compare' && call !== null && [request.body, old.body].includes(undefined);
-      if (isTooLong || !lanes.offer(laneOf(call), bytes, work)) drop(call);
+      if (!isTooLong && lanes.offer(laneOf(call), bytes, work)) return;
+      drop(call);
+      if (write) deliveries.release(write.account, write.id);
     },
   };
 }
@@ -203,12 +212,15 @@ function createUndecided(settings: ShadowSettings, decide: Decide) {
 const askOurs = ({ columba }: ShadowSettings, request: RawRequest): Promise<RawAnswer> =>
   columba.exchange(request, request.body ?? new Uint8Array());
 
-async function applied(settings: ShadowSettings, request: RawRequest): Promise<RawAnswer | undefined> {
-  let ours: RawAnswer | undefined;
+/** Undefined where Columba does not take it. What is in the database is given to it later. */
+async function applied(settings: ShadowSettings, { request, write }: Answered): Promise<RawAnswer | null | undefined> {
+  const { deliveries, sync, sleep, failed } = settings;
+  let ours: RawAnswer | null | undefined;
   for (const pause of [0, ...WRITE_AGAIN_AFTER_MS]) {
-    if (pause > 0) await settings.sleep(pause);
-    ours = (await askOurs(settings, request).catch(settings.failed)) ?? undefined;
-    if (ours && !isTemporary(ours.status)) return ours;
+    if (pause > 0) await sleep(pause);
+    const asking = write ? deliveries.applied(write.account, write.id, sync) : askOurs(settings, request);
+    ours = (await asking.catch(failed)) as RawAnswer | null | undefined;
+    if (ours === null || (ours && !isTemporary(ours.status))) return ours;
   }
   return ours;
 }

@@ -1,5 +1,9 @@
 import { BoundedMap } from '../bounded-map.ts';
 import type { Lanes } from './lanes.ts';
+import type { SyncOptions } from './sync.ts';
+
+/** Brings over what is at the old server, for the account of a user_id. */
+export type Sync = (userId: string, options?: SyncOptions) => Promise<void>;
 
 /**
  * When accounts are brought up to date with the old server. Each sync has its turn in the lane of
@@ -11,16 +15,16 @@ export interface Syncs {
   /** Before a polling answer: waits for a sync where the last one is too old. */
   freshen(userId: string): Promise<void>;
   /** Waits for a sync that begins now. Rejects where the old server does not answer. */
-  whole(userId: string): Promise<void>;
+  readonly whole: Sync;
   /** Syncs now, for somebody who has the lane already. */
-  now(userId: string): Promise<void>;
+  readonly now: Sync;
   start(): void;
   stop(): void;
 }
 
 export interface SyncSettings {
   /** Brings over what arrived. Never marks nor deletes at the old server. */
-  readonly sync: (userId: string) => Promise<void>;
+  readonly sync: Sync;
   readonly lanes: Pick<Lanes, 'run'>;
   readonly now: () => number;
   readonly failed: (thrown: unknown) => void;
@@ -39,9 +43,9 @@ export function createSyncs({ sync, lanes, now, failed }: SyncSettings): Syncs {
   const running = new Map<string, Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
 
-  async function syncNow(userId: string): Promise<void> {
+  async function syncNow(userId: string, options?: SyncOptions): Promise<void> {
     const begunAt = now();
-    await sync(userId);
+    await sync(userId, options);
     syncedAt.set(userId, begunAt);
   }
   function inLane(userId: string): Promise<void> {
@@ -69,7 +73,7 @@ export function createSyncs({ sync, lanes, now, failed }: SyncSettings): Syncs {
     async freshen(userId) {
       if (isOlder(userId, FRESH_MS)) await Promise.race([inLane(userId), waited(WAIT_MS_MAX)]);
     },
-    whole: (userId) => lanes.run(userId, () => syncNow(userId)),
+    whole: (userId, options) => lanes.run(userId, () => syncNow(userId, options)),
     now: syncNow,
     start() {
       timer ??= setInterval(tick, 1_000).unref();

@@ -173,6 +173,33 @@ async function collect(response: IncomingMessage, bytesMax: number): Promise<Uin
   return length > bytesMax ? undefined : Buffer.concat(chunks);
 }
 
+export interface Beginning {
+  readonly bytes: Buffer;
+  readonly isWhole: boolean;
+}
+
+/** All of a body, or its beginning where it is longer. Then it is paused before its rest. */
+export function beginningOf(body: IncomingMessage, bytesMax: number, gone: () => Error): Promise<Beginning> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const done = (isWhole: boolean) => {
+      body.off('data', onData).off('end', onEnd).off('close', onClose).off('error', reject);
+      resolve({ bytes: Buffer.concat(chunks), isWhole });
+    };
+    const onData = (chunk: Buffer) => {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length <= bytesMax) return;
+      body.pause();
+      done(false);
+    };
+    const onEnd = () => done(true);
+    const onClose = () => reject(gone());
+    body.on('data', onData).on('end', onEnd).on('close', onClose).on('error', reject);
+  });
+}
+
 /** The connections to an upstream of one connection of a client. */
 export class ClientConnection {
   readonly #agents = new Map<Upstream, HttpAgent>();

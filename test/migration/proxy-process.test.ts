@@ -74,6 +74,32 @@ test('a write that Columba acknowledged reaches the old server once, though the 
   assert.doesNotMatch(second.output.stdout + second.output.stderr, new RegExp(ACME));
 });
 
+test('a write that the old server acknowledged in compare reaches Columba once, though the proxy is killed', async (t) => {
+  const env = { COLUMBA_DATABASE: `sqlite:${freshPath('db')}`, COLUMBA_LOG_KEY: 'a key', COLUMBA_WEB_PORT: 'off' };
+  await columba(['import', SAMPLE], { env });
+  const served = await serving([], { env });
+  t.after(() => served.child.kill('SIGKILL'));
+  const oldService = await startService(sqlite);
+  const oldUrl = await oldService.app.start();
+  t.after(() => oldService.stop());
+  const options = ['--old', oldUrl, '--folder', freshPath('recordings'), '--stage', 'compare'];
+  const args = { user_id: ACME, mobile: '+27825550123', sample_message: 'STOP' };
+  const blacklist = async () => (await columba(['blacklist', 'list', 'acme', '--json'], { env })).stdout;
+
+  // Nobody listens there, so the write waits.
+  const first = await startProxy(env, [...options, '--new', 'http://127.0.0.1:1']);
+  assert.match((await send(first.address, 'soap11', 'account', 'BlackListNumber', args)).text, />true</);
+  first.child.kill('SIGKILL');
+  await first.ended;
+  assert.doesNotMatch(await blacklist(), /27825550123/);
+
+  const second = await startProxy(env, [...options, '--new', served.address]);
+  await until('Columba has it', async () => /27825550123/.test(await blacklist()));
+  assert.equal((await blacklist()).match(/27825550123/g)?.length, 1);
+  second.child.kill('SIGTERM');
+  assert.equal((await second.ended).code, 0);
+});
+
 test('SIGUSR2 makes the proxy a plain pass-through, and the next one ends that', async (t) => {
   const database = `sqlite:${freshPath('db')}`;
   const env = { COLUMBA_DATABASE: database, COLUMBA_LOG_LEVEL: 'info' };

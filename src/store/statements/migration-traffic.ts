@@ -190,7 +190,7 @@ export const extendClaim = statement<{ account: AccountKey; write: bigint; until
 /** Accounts with writes that Columba is still to get, for one key; one may come several times. */
 export const behindAccounts = statement<{ keyName: string; limit: number }, { account_id: bigint }>(
   'migrationTraffic.behindAccounts',
-  `select account_id from migration_write where key_name = :keyName and state = 'behind'
+  `select account_id from migration_write where key_name = :keyName and state in ('behind', 'asked')
    order by due_at {limit :limit}`,
 );
 export const removeWrite = statement<{ account: AccountKey; write: bigint }>(
@@ -216,6 +216,12 @@ export const writesOf = statement<{ account: AccountKey; limit: number }, WriteR
   `select account_id, write_id, operation, state, sealed, created_at, attempts from migration_write
    where account_id = :account order by write_id {limit :limit}`,
 );
+/** Those that the old server has done, or was asked for. */
+export const writesForColumba = statement<{ account: AccountKey; limit: number }, WriteRow>(
+  'migrationTraffic.writesForColumba',
+  `select account_id, write_id, operation, state, sealed, created_at, attempts from migration_write
+   where account_id = :account and state in ('behind', 'asked') order by write_id {limit :limit}`,
+);
 export const lastWrite = statement<{ account: AccountKey }, { write_id: bigint | null }>(
   'migrationTraffic.lastWrite',
   'select max(write_id) as write_id from migration_write where account_id = :account',
@@ -230,7 +236,7 @@ export interface WriteCountsRow {
 export const countWritesOf = statement<{ account: AccountKey }, WriteCountsRow>(
   'migrationTraffic.countWritesOf',
   `select count(*) as total, min(created_at) as oldest,
-     cast(coalesce(sum(case when state <> 'behind' then 1 else 0 end), 0) as bigint) as waiting,
+     cast(coalesce(sum(case when state in ('begun', 'due') then 1 else 0 end), 0) as bigint) as waiting,
      cast(coalesce(sum(case when state = 'due' then 1 else 0 end), 0) as bigint) as due
    from migration_write where account_id = :account`,
 );
