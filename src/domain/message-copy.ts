@@ -4,12 +4,12 @@ import type { Database, Queries, Writing } from '../store/database.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
-import { adjusting } from './account-copy.ts';
+import { adjusting, lastWriteOf } from './account-copy.ts';
 import { addReceived } from './archive-update.ts';
 import { cursorAfter, FIRST, pages } from './cursor.ts';
 import { type ReceivedMessage, toInboxMessage } from './inbox.ts';
 import { move, type NewMovement } from './ledger.ts';
-import { copyProgress, deletedHere, noteCopiedIds, takenMessages } from './migrated-accounts.ts';
+import { copyProgress, deletedHere, noteCopiedIds, takenMessages, writesWaiting } from './migrated-accounts.ts';
 import { type ScheduledMessage, type SentMessage, toSent } from './outbox.ts';
 
 /** Messages of an old server, copied into an account that copyAccount has made. */
@@ -29,8 +29,8 @@ function* chunksOf<T>(rows: readonly T[]): Generator<readonly T[]> {
 const idsOf = (rows: readonly { readonly id: bigint }[]): string => `[${rows.map(({ id }) => id).join()}]`;
 
 /**
- * Adds received messages. `unread` has those that are unread there. Null: it is not known yet, and
- * copyReadStates follows. Returns the ids of new ones.
+ * Adds received messages. `unread` has those that are unread there. Null, in a first copy alone: it
+ * is not known yet, and copyUnread follows. Returns the ids of new ones.
  */
 export async function copyReceived(
   database: Database,
@@ -43,14 +43,11 @@ export async function copyReceived(
     const ids = await database.transaction(account, async (queries) => {
       const deleted = await deletedHere(queries, username, askedAt);
       if (deleted.hasAll('inbox')) return [];
-      const rows = await queries.all(inboxSql.receivedAmong, { account, ids: idsOf(chunk) });
-      const here = new Map(rows.map(toInboxMessage).map((each) => [each.id, each]));
+      const here = await receivedHere(queries, account, chunk);
       const isNew = ({ id }: ReceivedMessage) => !here.has(id) && !deleted.has('inbox', id);
-      const changed = chunk.filter((each) => isChanged(each, here.get(each.id)));
-      const put = [...chunk.filter(isNew), ...changed].map((each) => ({
-        ...each,
-        read: here.get(each.id)?.read ?? unread?.has(each.id) !== true,
-      }));
+      const put = chunk
+        .filter((each) => isNew(each) || isChanged(each, here.get(each.id)))
+        .map((each) => ({ ...each, read: here.get(each.id)?.read ?? unread?.has(each.id) !== true }));
       if (put.length === 0) return [];
       // Rows of an emptied inbox are in the way until the purge.
       await queries.run(inboxSql.deleteReceivedAmong, { account, ids: idsOf(put) });
@@ -70,6 +67,25 @@ export async function copyReceived(
   return added;
 }
 
+async function receivedHere(queries: Queries, account: bigint, messages: readonly ReceivedMessage[]) {
+  const rows = await queries.all(inboxSql.receivedAmong, { account, ids: idsOf(messages) });
+  return new Map(rows.map(toInboxMessage).map((each) => [each.id, each]));
+}
+
+/** Those of the messages that are not here, or are here with other contents. */
+export async function missingReceived(
+  database: Database,
+  account: bigint,
+  messages: readonly ReceivedMessage[],
+): Promise<ReceivedMessage[]> {
+  const missing: ReceivedMessage[] = [];
+  for (const chunk of chunksOf(messages)) {
+    const here = await receivedHere(database, account, chunk);
+    missing.push(...chunk.filter((each) => !here.has(each.id) || isChanged(each, here.get(each.id))));
+  }
+  return missing;
+}
+
 const isChanged = (one: ReceivedMessage, other: ReceivedMessage | undefined): boolean =>
   other !== undefined &&
   (one.sender !== other.sender ||
@@ -77,35 +93,64 @@ const isChanged = (one: ReceivedMessage, other: ReceivedMessage | undefined): bo
     one.shortCode !== other.shortCode ||
     one.receivedAt !== other.receivedAt);
 
-/**
- * Marks what is read there. A message that is read here becomes unread only where `mayUnmark` says
- * so: no client gets a message twice.
- */
-export async function copyReadStates(
-  database: Database,
-  account: bigint,
-  unread: ReadonlySet<bigint>,
-  mayUnmark: (id: bigint) => boolean,
-): Promise<void> {
+/** What is known about the marks of an account before the old server is asked for its own. */
+export interface MarksHere {
+  /** Copied messages that are unread here. What arrives while the old server is asked is left out. */
+  readonly unread: ReadonlySet<bigint>;
+  /** The number of the last write of a client; null while a write waits for one of both servers. */
+  readonly lastWrite: bigint | null;
+}
+
+export async function marksHere(database: Database, account: bigint): Promise<MarksHere> {
+  const lastWrite = await lastWriteOf(database, account);
+  const isSettled = (await writesWaiting(database, account)) === 0;
   const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
-  const stale: bigint[] = [];
+  const unread = new Set<bigint>();
   for (let cursor = FIRST; ; ) {
     const rows = await database.all(inboxSql.unread, { account, ...cursor, limit: CHUNK });
-    for (const { message_id: id } of rows) if (id <= highest && !unread.has(id)) stale.push(id);
+    for (const { message_id: id } of rows) if (id <= highest) unread.add(id);
     const last = rows.at(-1);
     if (rows.length < CHUNK || !last) break;
     cursor = cursorAfter(Number(last.received_at), last.message_id);
   }
-  for (const id of stale) await database.run(inboxSql.markRead, { account, id });
-  const candidates = [...unread].filter(mayUnmark).map((id) => ({ id }));
-  for (const chunk of chunksOf(candidates)) {
+  return { unread, lastWrite: isSettled ? lastWrite : null };
+}
+
+/** Marks what is read there. */
+export async function copyMarks(database: Database, account: bigint, ids: readonly bigint[]): Promise<void> {
+  for (const chunk of chunksOf(ids)) {
     await database.transaction(account, async (queries) => {
-      const rows = await queries.all(inboxSql.receivedAmong, { account, ids: idsOf(chunk) });
+      for (const id of chunk) await queries.run(inboxSql.markRead, { account, id });
+    });
+  }
+}
+
+/**
+ * Makes unread what is unread there and read here. Call it only while the old server answers the
+ * account's clients: then it knows every mark. While a write waits, or where one came since the old
+ * server was asked, nothing is changed and the next copy does it.
+ */
+export async function copyUnread(
+  database: Database,
+  account: bigint,
+  unread: ReadonlySet<bigint>,
+  { lastWrite }: MarksHere,
+): Promise<void> {
+  if (lastWrite === null) return;
+  for (const chunk of chunksOf([...unread].map((id) => ({ id })))) {
+    const isRead = (row: { is_unread: unknown }) => row.is_unread === null;
+    const ids = idsOf(chunk);
+    // Nothing is written where nothing differs: a write makes cached answers void.
+    if (!(await database.all(inboxSql.receivedAmong, { account, ids })).some(isRead)) continue;
+    await database.transaction(account, async (queries) => {
+      if ((await lastWriteOf(queries, account)) !== lastWrite) return;
+      const rows = await queries.all(inboxSql.receivedAmong, { account, ids });
       const generation = Number((await queries.first(inboxSql.currentGeneration, { account }))?.generation ?? 0n);
-      const read = rows.filter((row) => row.is_unread === null);
       await queries.runAll(
         inboxSql.addUnread,
-        read.map((row) => ({ account, id: row.message_id, receivedAt: Number(row.received_at), generation })),
+        rows
+          .filter(isRead)
+          .map((row) => ({ account, id: row.message_id, receivedAt: Number(row.received_at), generation })),
       );
     });
   }

@@ -10,7 +10,7 @@ import {
 } from '../domain/migrated-accounts.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
 import { Problem } from '../problem.ts';
-import { type CopyDependencies, copyInbox, inboxStart, windowsOf } from './copy-account.ts';
+import { type CopyDependencies, copyInbox, guessedCap, inboxStart, windowsOf } from './copy-account.ts';
 import { copyLate } from './late-copy.ts';
 import {
   CopyProblem,
@@ -186,7 +186,8 @@ async function importAccount(
   const before = await copyProgress(database, target.account);
   const inbox = await copyInbox(dependencies, from, context, {
     start: inboxStart(before, since),
-    mayUnmark: before?.completedAt == null,
+    isComplete: before?.completedAt != null,
+    isLed: ofColumba !== undefined,
     progress: (received) => told(username, received),
   });
   await copySent(database, context, sent.messages, !sent.isCapped);
@@ -277,6 +278,6 @@ async function checkInbox(from: OldAccount, now: number) {
     if (pass === 2) {
       return { counts, problem: `The counts say ${total} received messages, and ${ids.size} can be read.` };
     }
-    cap = Math.min(cap, Math.max(1, largest));
+    cap = guessedCap(cap, largest);
   }
 }

@@ -1,7 +1,8 @@
-import { copyReceived, copySent } from '../domain/message-copy.ts';
+import type { ReceivedMessage } from '../domain/inbox.ts';
+import { copyReceived, copySent, missingReceived } from '../domain/message-copy.ts';
 import { deletedHere, takenMessages } from '../domain/migrated-accounts.ts';
 import { type CopyDependencies, windowsOf } from './copy-account.ts';
-import { type OldAccount, readCounts, readSent } from './old-account.ts';
+import { countUnread, type OldAccount, readCounts, readSent } from './old-account.ts';
 import { CLOCK_MARGIN_MS, readUnread } from './old-inbox.ts';
 
 /**
@@ -26,15 +27,20 @@ export async function copyLate(
 ): Promise<{ readonly received: number; readonly sent: number }> {
   const deleted = await deletedHere(database, context.username, context.askedAt, aloneSince);
   const taken = await takenMessages(database, context.account);
-  const unread = await readUnread(from, (await readCounts(from)).unread);
   const cap = from.dialect.caps?.['inbox.Read'] ?? Number.POSITIVE_INFINITY;
-  let received = 0;
+  const late: ReceivedMessage[] = [];
   for await (const { messages } of windowsOf(from, start, now() + CLOCK_MARGIN_MS, cap, () => {})) {
-    const wanted = messages.filter(({ id, receivedAt }) => {
+    const missing = await missingReceived(database, context.account, messages);
+    const wanted = missing.filter(({ id, receivedAt }) => {
       return receivedAt >= start && !deleted.has('inbox', id) && receivedAt > deleted.inboxEmptiedAt;
     });
-    received += (await copyReceived(database, context, wanted, unread.ids)).length;
+    late.push(...wanted);
   }
+  // Asked last: one that arrives in between is unread, and is not taken for a read one.
+  const unread = await readUnread(from, (await readCounts(from)).unread);
+  const isListWhole = (await countUnread(from)) <= unread.ids.size;
+  const known = isListWhole ? late : late.filter(({ id }) => unread.ids.has(id));
+  const received = (await copyReceived(database, context, known, unread.ids)).length;
   const there = (await readSent(from)).messages;
   const wanted = there.filter(({ id }) => !deleted.has('sent', id) && (taken.get(id) ?? 'gone') === 'gone');
   return { received, sent: await copySent(database, context, wanted, false) };

@@ -54,9 +54,12 @@ export interface InboxCounts {
   readonly unread: number;
 }
 export async function readCounts(from: OldAccount): Promise<InboxCounts> {
-  const unread = Number((await read(from, 'inbox.CountUnread')).value);
+  const unread = await countUnread(from);
   return { read: Number((await read(from, 'inbox.CountRead')).value), unread };
 }
+
+export const countUnread = async (from: OldAccount): Promise<number> =>
+  Number((await read(from, 'inbox.CountUnread')).value);
 
 /** Throws CopyProblem where a field that the copy needs is not there. */
 function needed<T>(row: ValueRecord, name: string, operation: string): T {

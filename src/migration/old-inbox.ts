@@ -18,9 +18,12 @@ export const FIRST_INSTANT = Date.parse('1990-01-01T00:00:00Z');
 // The clock of the old server may be ahead, and its zone another one.
 export const CLOCK_MARGIN_MS = 2 * 86_400_000;
 const ASKED_MAX = 1_000;
-// Whether the ends belong to a window is not known, so halves overlap.
+// Whether the ends belong to a window is not known, so halves overlap; below 2 s they share an end.
 const OVERLAP_MS = 1_000;
+const HALF_MIN_MS = 2_000;
 const WINDOW_MIN_MS = 4;
+const CALLS_MIN = 300;
+const CALLS_A_MESSAGE = 20;
 
 /** Windows in the order of time. `largest` is told the largest number that came back. */
 export async function* readWindows(
@@ -32,27 +35,46 @@ export async function* readWindows(
 ): AsyncGenerator<InboxWindow> {
   const name = 'inbox.Read';
   const pending: [number, number][] = [[start, end]];
+  let found = 0;
+  let calls = 0;
   for (let next = pending.pop(); next; next = pending.pop()) {
+    if (++calls > CALLS_MIN + CALLS_A_MESSAGE * found) throw tooManyCalls(calls - 1, found);
     const [first, last] = next;
     const asked = Math.min(ASKED_MAX, cap);
     const rows = await readRows(from, name, { from: first, to: last, max_count: asked });
     largest(rows.length);
     if (rows.length >= asked && last - first > WINDOW_MIN_MS) {
-      const middle = middleOf(rows, first, last);
-      const overlap = Math.min(OVERLAP_MS, Math.floor(Math.min(middle - first, last - middle) / 2));
-      pending.push([middle - overlap, last], [first, middle + overlap]);
+      pending.push(...halvesOf(rows, first, last));
       continue;
     }
+    found += rows.length;
     yield { messages: rows.map((row) => toReceived(row, name)), until: last };
   }
 }
 
-/** Half of what came back is on each side. Then one of the halves is not full. */
-function middleOf(rows: readonly ValueRecord[], first: number, last: number): number {
+const tooManyCalls = (calls: number, found: number): CopyProblem =>
+  new CopyProblem(
+    `Read was called ${calls} times for ${found} messages, because its answers seem to end at a cap. ` +
+      'Name the cap of inbox.Read in the caps of the dialect.',
+  );
+
+/** The later half first. Half of what came back is on each side, so that one is not full. */
+function halvesOf(rows: readonly ValueRecord[], first: number, last: number): [number, number][] {
   const times = rows.map((row) => Number(row.timestamp)).sort((one, other) => one - other);
   const median = times[Math.floor(times.length / 2)] ?? Number.NaN;
+  if (last - first > 2 * HALF_MIN_MS) {
+    const middle = Math.min(Math.max(median, first + HALF_MIN_MS), last - HALF_MIN_MS);
+    return [
+      [middle - OVERLAP_MS, last],
+      [first, middle + OVERLAP_MS],
+    ];
+  }
   const isInside = median - first > WINDOW_MIN_MS / 2 && last - median > WINDOW_MIN_MS / 2;
-  return isInside ? median : Math.floor((first + last) / 2);
+  const middle = isInside ? median : Math.floor((first + last) / 2);
+  return [
+    [middle, last],
+    [first, middle],
+  ];
 }
 
 /** Which messages are unread, with the messages where Unread gave them. */

@@ -1,6 +1,7 @@
 import { copyAccount } from '../domain/account-copy.ts';
 import { copyScheduled, copySent, unmarkedCount } from '../domain/message-copy.ts';
 import { copyProgress, setCopySynced } from '../domain/migrated-accounts.ts';
+import { createMigrationStages } from '../domain/migration-stages.ts';
 import { conflict } from '../problem.ts';
 import { type CopyDependencies, copyInbox } from './copy-account.ts';
 import { testedEffects } from './import.ts';
@@ -51,13 +52,15 @@ export async function syncAccount(
     throw conflict(`The account ${username} is not copied yet. Run: columba migrate import`);
   const known = { old, userId, dialect, effects: await testedEffects(dependencies, userId) };
   const from: OldAccount = { ...known, effects: await cautiousEffects(known) };
+  const { stage } = await createMigrationStages(database, now).of(username);
   const askedAt = now();
   const context = { account, username, askedAt };
   if (everything) await copyAccount(database, (await readProfile(from, askedAt)).copied, askedAt);
   const inbox = await copyInbox(dependencies, from, context, {
     start: (progress.syncedAt ?? progress.completedAt) - OVERLAP_MS,
     passesMax: 2, // the second one reads the whole inbox, where the counts do not fit
-    mayUnmark: false,
+    isComplete: true,
+    isLed: stage === 'lead' || stage === 'alone',
   });
   const schedule = await readScheduled(from, SCHEDULED_MAX);
   const scheduled = await copyScheduled(database, context, schedule.messages, !schedule.isCapped);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { accountIdNamed, noteTaken, readEffects } from '../../src/domain/migrated-accounts.ts';
+import { createMigrationStages } from '../../src/domain/migration-stages.ts';
 import { importAccounts } from '../../src/migration/import.ts';
 import { createOldServer } from '../../src/migration/old-server.ts';
 import { syncAccount } from '../../src/migration/sync.ts';
@@ -141,6 +142,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
   });
 
   test('a message that a client marked here stays read, though the old server lags behind', async () => {
+    await createMigrationStages(service.app.database, () => NOW).set('alpha', 'lead', true);
     const marking = await service.call('soap11', 'inbox', 'MarkMessageAsRead', { user_id: ALPHA, message_id: '5000' });
     assert.match(marking.text, />true</);
     assert.equal((await sync()).fits, false);
