@@ -95,7 +95,7 @@ const isChanged = (one: ReceivedMessage, other: ReceivedMessage | undefined): bo
 
 /** What is known about the marks of an account before the old server is asked for its own. */
 export interface MarksHere {
-  /** Copied messages that are unread here. What arrives while the old server is asked is left out. */
+  /** Copied messages that are unread here before the old server is asked. */
   readonly unread: ReadonlySet<bigint>;
   /** The number of the last write of a client; null while a write waits for one of both servers. */
   readonly lastWrite: bigint | null;
