@@ -66,10 +66,12 @@ export async function startWeb(
     clientOf: (bindings) => seen(bindings).client,
     baseOf: (bindings) => seen(bindings).base,
     requestIdOf,
+    receivingBytesMax: config.webReceivingBytesMax,
+    unsentBytesMax: config.unsentBytesMax,
     carriers: callbacks.handle,
     failed: (thrown) => log.error({ err: describeError(thrown) }, 'a callback of a carrier could not be answered'),
   });
-  const server = await listenWeb({ ...config, webPort }, web).catch((thrown) => {
+  const server = await listenWeb({ ...config, webPort }, web, addresses).catch((thrown) => {
     if (config.webPort !== 'default' || thrown.code !== 'EADDRINUSE') throw thrown;
     return undefined;
   });

@@ -20,6 +20,12 @@ export const limits = {
     'Bytes of all request bodies that a process is receiving. Beyond it, a body of more than 64 KiB gets 429.',
     wholeNumber(2 ** 16, 2 ** 40),
   ),
+  webReceivingBytesMax: setting(
+    'COLUMBA_WEB_RECEIVING_BYTES_MAX',
+    '134217728',
+    "Bytes of all request bodies that the operator's side is receiving; one client may have a quarter. Beyond it, a body gets 429, that of the client with most bytes first.",
+    wholeNumber(2 ** 26, 2 ** 40),
+  ),
   headerBytesMax: setting(
     'COLUMBA_HEADER_BYTES_MAX',
     '65536',
@@ -83,19 +89,19 @@ export const limits = {
   unsentBytesMax: setting(
     'COLUMBA_UNSENT_BYTES_MAX',
     '67108864',
-    'Bytes of long responses that clients of a process have not taken yet; an account may have a quarter. Beyond half, responses are chunked, without Content-Length. Beyond all, further long responses are 429.',
+    "Bytes of long responses that clients of a listener have not taken yet; an account, or an address on the operator's side, may have a quarter. Beyond half, responses are chunked, without Content-Length. Beyond all, further long responses are 429.",
     wholeNumber(2 ** 22, 2 ** 40),
   ),
   connectionsMax: setting(
     'COLUMBA_CONNECTIONS_MAX',
     '10000',
-    'Open connections of a process. Beyond it, idle connections are closed; if none is idle, new ones get 503.',
+    'Open connections of a listener in a process. Beyond it, idle connections are closed; if none is idle, new ones get 503.',
     count,
   ),
   connectionsPerClientMax: setting(
     'COLUMBA_CONNECTIONS_PER_CLIENT_MAX',
     '1000',
-    'Open connections of a process from one client address (IPv6: one /64). Trusted proxies have no such limit.',
+    'Open connections of a listener in a process from one client address (IPv6: one /64). Trusted proxies have no such limit.',
     count,
   ),
   requestsPerConnectionMax: setting(

@@ -25,8 +25,13 @@ import type { View, Visit } from './visit.ts';
 /** The console: pages for holders of accounts and for operators, below /console. */
 export interface ConsoleRequest {
   readonly request: Request;
-  /** The whole body of the request; throws Problem `too-large` beyond the limit. */
-  readonly body: (bytesMax: number) => Promise<Uint8Array>;
+  /**
+   * The whole body of the request; throws Problem `too-large` beyond the limit. That of somebody
+   * without a session makes room for others.
+   */
+  readonly body: (bytesMax: number, isKnown: boolean) => Promise<Uint8Array>;
+  /** Throws Problem `too-many` where too much was not taken. */
+  readonly stream: (pieces: AsyncIterable<string>) => ReadableStream;
   /** The address of the client, seen through trusted proxies. */
   readonly client: string;
   /** `https://host` as the client sees it. */
@@ -73,15 +78,16 @@ export function createConsole(settings: ConsoleSettings): Console {
     const cookie = site.isUsable ? readCookie(header('cookie'), site) : null;
     const session = cookie === null ? null : await signIn.sessionOf(cookie, client);
     const origin = { address: client, agent: header('user-agent') ?? '' };
-    const sent: SentForm = { contentType: header('content-type') ?? '', body: given.body };
+    const sent = sentForm(given, session !== null);
     const guest: Guest = { request, sent, path, query: queryOf(url), site, origin, session };
     const guestView = await guestPages(guest);
-    if (guestView) return responseOf(guestView, null, request);
+    if (guestView) return responseOf(guestView, null, given);
     return inSlot(() => visited(given, session as Session, guest));
   }
 
-  async function visited({ client }: ConsoleRequest, session: Session, guest: Guest) {
-    const { request, sent, path, query, site, origin } = guest;
+  async function visited(given: ConsoleRequest, session: Session, guest: Guest) {
+    const { client, request } = given;
+    const { sent, path, query, site, origin } = guest;
     const { route, params, base, username } = routeOf(request.method, path.slice(ROOT.length), session);
     const isOperator = session.owner.kind === 'operator';
     const account = username === null ? null : await accountOf(services, username);
@@ -108,7 +114,7 @@ export function createConsole(settings: ConsoleSettings): Console {
     if (isOperator && account && !query.has('part')) await noteView(visit, route.path);
     const viewed = isOperator && account ? { username: account.username, base } : null;
     const viewer: Viewer = { name: session.owner.name, isOperator, viewed };
-    return responseOf(await shown(route, visit), viewer, request);
+    return responseOf(await shown(route, visit), viewer, given);
   }
 
   return async (given) => {
@@ -117,10 +123,15 @@ export function createConsole(settings: ConsoleSettings): Console {
     } catch (thrown) {
       const problem = toProblem(thrown, given.id);
       if (isReported(problem)) report(problem, given.id);
-      return responseOf(problemView(problem), null, given.request);
+      return responseOf(problemView(problem), null, given);
     }
   };
 }
+
+const sentForm = ({ request, body }: ConsoleRequest, isKnown: boolean): SentForm => ({
+  contentType: request.headers.get('content-type') ?? '',
+  body: (bytesMax) => body(bytesMax, isKnown),
+});
 
 function checkMethod(method: string, isOwn: () => boolean): void {
   if (method === 'GET' || method === 'HEAD') return;
@@ -205,7 +216,7 @@ const assetResponse = ({ text, type }: { text: string; type: string }): Response
     headers: { 'Content-Type': type, 'Cache-Control': 'public, max-age=31536000, immutable', ...protection },
   });
 
-function responseOf(view: View, viewer: Viewer | null, request: Request): Response {
+function responseOf(view: View, viewer: Viewer | null, { request, stream }: ConsoleRequest): Response {
   const headers: Record<string, string> = { 'Cache-Control': 'no-store', ...protection };
   if ('retryAfter' in view && view.retryAfter !== undefined) headers['Retry-After'] = String(view.retryAfter);
   if ('cookie' in view && view.cookie !== undefined) headers['Set-Cookie'] = view.cookie;
@@ -226,11 +237,11 @@ function responseOf(view: View, viewer: Viewer | null, request: Request): Respon
     case 'download':
       headers['Content-Type'] = 'text/csv; charset=utf-8';
       headers['Content-Disposition'] = `attachment; filename="${view.fileName}"`;
-      return new Response(isHead ? null : ReadableStream.from(encoded(view.text)), { headers });
+      return new Response(isHead ? null : stream(view.text), { headers });
     case 'progress': {
       headers['Content-Type'] = 'text/html; charset=utf-8';
       const around = frameAround({ title: view.title, viewer, current: '' });
-      return new Response(ReadableStream.from(encoded(progress(around, view.pieces))), { headers });
+      return new Response(stream(progress(around, view.pieces)), { headers });
     }
     case 'page': {
       headers['Content-Type'] = 'text/html; charset=utf-8';
@@ -245,9 +256,4 @@ async function* progress([before, after]: readonly [string, string], pieces: Asy
   yield before;
   for await (const piece of pieces) yield piece.html;
   yield after;
-}
-
-async function* encoded(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder();
-  for await (const piece of pieces) yield encoder.encode(piece);
 }

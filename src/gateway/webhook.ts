@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Problem } from '../problem.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from './connector.ts';
-import { isWebhookSecret, refusalOfSignature, signedFields } from './standard-webhooks.ts';
+import { isWebhookSecret, refusalOfFields, refusalOfSignature, signedFields } from './standard-webhooks.ts';
 import { readCallback } from './webhook-callback.ts';
 import { createPoster, type Posted } from './webhook-request.ts';
 
@@ -46,6 +46,8 @@ export function createWebhook(name: string, config: WebhookConfig, { now }: { re
     },
     async handle(request) {
       if (request.method !== 'POST') return refusal(405, 'POST is expected', { Allow: 'POST' });
+      const unread = refusalOfFields(request.headers, now());
+      if (unread !== null) return refusal(401, unread);
       const body = new Uint8Array(await request.arrayBuffer());
       const refused = refusalOfSignature(secrets, request.headers, body, now());
       if (refused !== null) return refusal(401, refused);

@@ -21,6 +21,8 @@ export interface ApiRequest {
   readonly header: (name: string) => string | null;
   /** The whole body; throws Problem `too-large` beyond the limit. */
   readonly body: (bytesMax: number) => Promise<Uint8Array>;
+  /** Throws Problem `too-many` where too much was not taken. */
+  readonly stream: (pieces: AsyncIterable<string>) => ReadableStream;
   readonly client: string;
   readonly id: string;
 }
@@ -28,7 +30,7 @@ export interface ApiRequest {
 export interface ApiReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | AsyncIterable<string>;
+  readonly body: string | ReadableStream;
 }
 
 export interface ApiSettings {
@@ -152,16 +154,16 @@ function replay({ status, answer }: StoredAnswer, secret: string, name: string):
   return { status, headers: { ...headers, 'Idempotent-Replayed': 'true' }, body };
 }
 
-function replyOf(action: Action, { path, query }: ApiRequest, performed: Performed): ApiReply {
+function replyOf(action: Action, request: ApiRequest, performed: Performed): ApiReply {
   const { status, output, stream } = performed;
   const headers = { 'Cache-Control': 'no-store' };
   if (stream && action.download) {
     const disposition = `attachment; filename="${action.download.fileName}"`;
     const type = { 'Content-Type': action.download.mediaType, 'Content-Disposition': disposition };
-    return { status, headers: { ...headers, ...type }, body: stream };
+    return { status, headers: { ...headers, ...type }, body: request.stream(stream) };
   }
   const next = action.position === null ? null : (output as { next: string | null }).next;
-  const link = next === null ? {} : { Link: `<${nextPage(path, query, next)}>; rel="next"` };
+  const link = next === null ? {} : { Link: `<${nextPage(request, next)}>; rel="next"` };
   return {
     status,
     headers: { ...headers, 'Content-Type': 'application/json', ...link },
@@ -169,7 +171,7 @@ function replyOf(action: Action, { path, query }: ApiRequest, performed: Perform
   };
 }
 
-function nextPage(path: string, query: string, next: string): string {
+function nextPage({ path, query }: ApiRequest, next: string): string {
   const parameters = new URLSearchParams(queryFields(query));
   parameters.set('after', next);
   return `/operator/v1${path}?${parameters}`;

@@ -1,10 +1,12 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { Console } from '../console/app.ts';
-import type { Api, ApiReply } from '../operator/api.ts';
+import type { Api } from '../operator/api.ts';
 import { referencePage } from '../operator/reference.ts';
 import { Problem } from '../problem.ts';
+import { createUnsent, type Unsent } from '../server/http/unsent-bytes.ts';
 import { firstPage, page, protection } from './page.ts';
+import { createReceiving, type Receiving } from './receiving.ts';
 
 /** What the web listener serves: the operator's API, its reference, and health. */
 export interface WebParts {
@@ -17,6 +19,10 @@ export interface WebParts {
   /** `https://host` as the client sees it, through trusted proxies. */
   readonly baseOf: (bindings: HttpBindings) => string;
   readonly requestIdOf: (given: string | undefined) => string;
+  /** Of all request bodies that are being received. */
+  readonly receivingBytesMax: number;
+  /** Of all answers in pieces that clients have not taken. */
+  readonly unsentBytesMax: number;
   /** Answers a carrier; undefined where there is no such connector. */
   readonly carriers: (name: string, request: Request) => Promise<Response | undefined>;
   /** Called for an error that nothing expected. Never with a body. */
@@ -26,9 +32,17 @@ export interface WebParts {
 type Environment = { Bindings: HttpBindings };
 type Call = Context<Environment>;
 
+/** What all requests share: the bytes that come in and those that go out. */
+interface Web extends WebParts {
+  readonly receiving: Receiving;
+  readonly unsent: Unsent;
+}
+
 const API = '/operator/v1';
 
-export function createWebApp(parts: WebParts): Hono<Environment> {
+export function createWebApp(given: WebParts): Hono<Environment> {
+  const { receivingBytesMax, unsentBytesMax } = given;
+  const parts: Web = { ...given, receiving: createReceiving(receivingBytesMax), unsent: createUnsent(unsentBytesMax) };
   const app = new Hono<Environment>();
   app.get('/health/live', () => plain(200, 'live'));
   app.get('/health/ready', async () => {
@@ -63,77 +77,89 @@ const plain = (status: number, text: string): Response =>
     headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store', ...protection },
   });
 
-function consoleAnswer({ console, clientOf, baseOf, requestIdOf }: WebParts, { req, env }: Call): Promise<Response> {
-  const id = requestIdOf(req.header('x-request-id'));
-  const body = (bytesMax: number) => bodyOf(req.raw, bytesMax);
-  return console({ request: req.raw, body, client: clientOf(env), base: baseOf(env), id });
+function consoleAnswer({ console, ...web }: Web, { req, env }: Call): Promise<Response> {
+  const client = web.clientOf(env);
+  return console({
+    request: req.raw,
+    body: (bytesMax, isKnown) => web.receiving.read(env, { client, bytesMax, isKnown }),
+    stream: (pieces) => streamOf(web, env, pieces),
+    client,
+    base: web.baseOf(env),
+    id: web.requestIdOf(req.header('x-request-id')),
+  });
 }
 
-async function answer({ api, clientOf, requestIdOf }: WebParts, call: Call): Promise<Response> {
+async function answer({ api, ...web }: Web, call: Call): Promise<Response> {
   const { pathname, search } = new URL(call.req.url);
-  const id = requestIdOf(call.req.header('x-request-id'));
+  const id = web.requestIdOf(call.req.header('x-request-id'));
+  const client = web.clientOf(call.env);
   const reply = await api({
     method: call.req.method,
     path: pathname.slice(API.length),
     query: search.slice(1),
     header: (name) => call.req.header(name) ?? null,
-    body: (bytesMax) => bodyOf(call.req.raw, bytesMax),
-    client: clientOf(call.env),
+    body: (bytesMax) => web.receiving.read(call.env, { client, bytesMax, isKnown: true }),
+    stream: (pieces) => streamOf(web, call.env, pieces),
+    client,
     id,
   });
-  return responseOf(reply, id);
+  const headers = { ...reply.headers, 'X-Request-Id': id, 'X-Content-Type-Options': 'nosniff' };
+  return new Response(reply.body, { status: reply.status, headers });
+}
+
+/** Pieces of text as bytes. Throws Problem `too-many` where clients have not taken too many. */
+function streamOf(
+  { unsent, clientOf }: Pick<Web, 'unsent' | 'clientOf'>,
+  env: HttpBindings,
+  pieces: AsyncIterable<string>,
+): ReadableStream {
+  const holding = unsent.hold(clientOf(env), false);
+  env.outgoing.once('close', holding.release);
+  return ReadableStream.from(encoded(pieces));
 }
 
 /** A receipt or a message is short, and a carrier may send some hundred at once. */
 const CARRIER_BODY_BYTES_MAX = 1_048_576;
 
-/** The connector gets the whole body, which has a limit. Its answer is sent as it is. */
-async function answerCarrier({ carriers, failed }: WebParts, call: Call, name: string): Promise<Response> {
+/**
+ * The body is received when the connector reads it, which has looked at the path and the header
+ * fields by then. Its answer is sent as it is.
+ */
+async function answerCarrier(web: Web, call: Call, name: string): Promise<Response> {
+  const { carriers, failed, clientOf, receiving } = web;
+  const wanted = { client: clientOf(call.env), bytesMax: CARRIER_BODY_BYTES_MAX, isKnown: false };
   try {
     const { method, url, headers } = call.req.raw;
-    const body = await bodyOf(call.req.raw, CARRIER_BODY_BYTES_MAX);
     const hasBody = method !== 'GET' && method !== 'HEAD';
-    const request = new Request(url, { method, headers, ...(hasBody && { body: Buffer.from(body) }) });
+    const body = () => lazily(() => receiving.read(call.env, wanted));
+    const request = new Request(url, { method, headers, ...(hasBody && { body: body(), duplex: 'half' }) });
     return (await carriers(name, request)) ?? plain(404, 'There is nothing here.');
   } catch (thrown) {
     const kind = thrown instanceof Problem ? thrown.kind : 'internal';
     if (kind === 'too-large') return plain(413, 'The body is too large.');
+    if (kind === 'too-many') return later(429, 'Too much is being sent at the same time.', '1');
+    if (kind === 'malformed') return plain(400, 'The body did not arrive whole.');
     if (kind === 'unsupported-media') return plain(415, 'The body is to be sent without Content-Encoding.');
     failed(thrown);
-    const status = kind === 'unavailable' ? 503 : 500;
-    const answered = plain(status, status === 503 ? 'The database is not available.' : 'Internal error.');
-    if (status === 503) answered.headers.set('Retry-After', '5');
-    return answered;
+    return kind === 'unavailable' ? later(503, 'The database is not available.', '5') : plain(500, 'Internal error.');
   }
 }
 
-function responseOf({ status, headers, body }: ApiReply, id: string): Response {
-  const fields = { ...headers, 'X-Request-Id': id, 'X-Content-Type-Options': 'nosniff' };
-  return new Response(typeof body === 'string' ? body : ReadableStream.from(encoded(body)), {
-    status,
-    headers: fields,
-  });
+function later(status: number, text: string, seconds: string): Response {
+  const answered = plain(status, text);
+  answered.headers.set('Retry-After', seconds);
+  return answered;
 }
+
+/** A stream that begins to read when it is read. */
+const lazily = (read: () => Promise<Uint8Array>): ReadableStream =>
+  ReadableStream.from(
+    (async function* () {
+      yield await read();
+    })(),
+  );
 
 async function* encoded(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
   for await (const piece of pieces) yield encoder.encode(piece);
-}
-
-/** All of it, or Problem `too-large` as soon as that is known. */
-async function bodyOf(request: Request, bytesMax: number): Promise<Uint8Array> {
-  const tooLarge = () => new Problem('too-large', `The body has more than ${bytesMax} bytes.`);
-  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLarge();
-  if (!request.body) return new Uint8Array();
-  if (request.headers.has('content-encoding')) {
-    throw new Problem('unsupported-media', 'The body is to be sent without Content-Encoding.');
-  }
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of request.body) {
-    length += chunk.length;
-    if (length > bytesMax) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

@@ -1,10 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import type { Addresses } from '../server/http/client-address.ts';
+import type { SlotSettings } from '../server/http/connection-slots.ts';
 import type { createWebApp } from './app.ts';
+import { createWebConnections } from './connections.ts';
 
 /** The second listener, on node:http, with a limit on everything that a client may take. */
-export interface WebSettings {
+export interface WebSettings extends SlotSettings {
   readonly webHost: string;
   readonly webPort: number;
   readonly headerBytesMax: number;
@@ -12,7 +15,6 @@ export interface WebSettings {
   readonly requestTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly sendTimeoutMs: number;
-  readonly connectionsMax: number;
   readonly drainTimeoutMs: number;
 }
 
@@ -22,24 +24,33 @@ export interface WebServer {
   close(): Promise<void>;
 }
 
-export async function listenWeb(settings: WebSettings, app: ReturnType<typeof createWebApp>): Promise<WebServer> {
+export async function listenWeb(
+  settings: WebSettings,
+  app: ReturnType<typeof createWebApp>,
+  addresses: Addresses,
+): Promise<WebServer> {
+  const connections = createWebConnections(settings, addresses);
   const underWay = new Set<Promise<unknown>>();
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const handle = (request: IncomingMessage, response: ServerResponse) =>
+    connections.handle(request, response, async () => {
+      const handled = Promise.resolve(listener(request, response)).catch(() => response.destroy());
+      underWay.add(handled);
+      await handled;
+      underWay.delete(handled);
+    });
   const server = createServer(
     {
       maxHeaderSize: settings.headerBytesMax,
-      headersTimeout: settings.headersTimeoutMs,
+      headersTimeout: Math.min(settings.headersTimeoutMs, settings.requestTimeoutMs),
       requestTimeout: settings.requestTimeoutMs,
       keepAliveTimeout: settings.idleTimeoutMs,
       connectionsCheckingInterval: 1_000,
     },
-    (request: IncomingMessage, response: ServerResponse) => {
-      const handled = Promise.resolve(listener(request, response)).catch(() => response.destroy());
-      underWay.add(handled);
-      handled.finally(() => underWay.delete(handled));
-    },
+    handle,
   );
-  server.maxConnections = settings.connectionsMax;
+  server.on('connection', connections.accept);
+  server.on('checkContinue', handle); // whoever reads the body tells the client to send it
   server.timeout = settings.sendTimeoutMs; // of a connection on which nothing moves
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -56,6 +67,7 @@ export async function listenWeb(settings: WebSettings, app: ReturnType<typeof cr
       const late = setTimeout(() => server.closeAllConnections(), settings.drainTimeoutMs);
       await closed;
       clearTimeout(late);
+      connections.stop();
     },
   };
 }

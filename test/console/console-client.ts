@@ -46,6 +46,7 @@ export const act = async <T>(
 export const consoleRequest = (request: Request): ConsoleRequest => ({
   request,
   body: async () => new Uint8Array(await request.arrayBuffer()),
+  stream: (pieces) => ReadableStream.from(pieces).pipeThrough(new TextEncoderStream()),
   client: '127.0.0.1',
   base: new URL(request.url).origin,
   id: '1',

@@ -72,9 +72,13 @@ export async function callAt(
   };
 }
 
-export async function startOperatorApi(engine: Engine, data: 'empty' | 'sample' = 'sample'): Promise<OperatorApi> {
+export async function startOperatorApi(
+  engine: Engine,
+  data: 'empty' | 'sample' = 'sample',
+  settings: Readonly<Record<string, string>> = {},
+): Promise<OperatorApi> {
   const database = await engine.fresh(data);
-  const environment = { COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' };
+  const environment = { COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0', ...settings };
   const config = readConfig(environment);
   const clock = { now: Date.UTC(2026, 10, 15, 12) };
   const now = () => clock.now;

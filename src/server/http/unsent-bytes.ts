@@ -6,14 +6,17 @@ import { Problem } from '../../problem.ts';
  */
 export interface Unsent {
   /** Throws the same as `hold`, before an answer is called a success in logs. */
-  admit(owner: bigint | undefined): void;
+  admit(owner: Owner): void;
   /** For an answer that is to be made; throws Problem `too-many` where there is no room for it. */
-  hold(owner: bigint | undefined, isCompressed: boolean): Holding;
+  hold(owner: Owner, isCompressed: boolean): Holding;
   /** Of all answers under way. */
   readonly bytes: number;
   /** Answers for which there was no room, since the start. */
   readonly refused: number;
 }
+
+/** An account, or the address of a client. */
+type Owner = bigint | string | undefined;
 
 export interface Holding {
   /** So many bytes were made or, where it is less than 0, taken. */
@@ -38,13 +41,13 @@ const ACCOUNT_SHARES = 4;
 export function createUnsent(bytesMax: number): Unsent {
   const accountBytesMax = bytesMax / ACCOUNT_SHARES;
   /** Of each account with an answer under way, so there are never more than connections. */
-  const ofAccounts = new Map<bigint, number>();
+  const ofAccounts = new Map<bigint | string, number>();
   let bytes = 0;
   let refused = 0;
 
-  const ofAccount = (owner: bigint | undefined) => (owner === undefined ? 0 : (ofAccounts.get(owner) ?? 0));
+  const ofAccount = (owner: Owner) => (owner === undefined ? 0 : (ofAccounts.get(owner) ?? 0));
 
-  function count(owner: bigint | undefined, change: number): void {
+  function count(owner: Owner, change: number): void {
     bytes += change;
     if (owner === undefined) return;
     const left = ofAccount(owner) + change;
@@ -52,7 +55,7 @@ export function createUnsent(bytesMax: number): Unsent {
     else ofAccounts.delete(owner);
   }
 
-  function check(owner: bigint | undefined, least: number): void {
+  function check(owner: Owner, least: number): void {
     const own = owner === undefined ? 0 : ofAccount(owner) + least;
     if (bytes + least <= bytesMax && own <= accountBytesMax) return;
     refused += 1;
