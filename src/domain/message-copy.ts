@@ -9,7 +9,14 @@ import { addReceived } from './archive-update.ts';
 import { cursorAfter, FIRST, pages } from './cursor.ts';
 import { type ReceivedMessage, toInboxMessage } from './inbox.ts';
 import { move, type NewMovement } from './ledger.ts';
-import { copyProgress, deletedHere, noteCopiedIds, takenMessages, writesWaiting } from './migrated-accounts.ts';
+import {
+  copyProgress,
+  deletedHere,
+  noteCopiedIds,
+  noteTaken,
+  takenMessages,
+  writesWaiting,
+} from './migrated-accounts.ts';
 import { type ScheduledMessage, type SentMessage, toSent } from './outbox.ts';
 
 /** Messages of an old server, copied into an account that copyAccount has made. */
@@ -263,6 +270,24 @@ export function copyScheduled(
     const gone = [...here.keys()].filter(isGone);
     await replaceScheduled(queries, account, askedAt, put, gone);
     return put.filter(({ id }) => !here.has(id)).length;
+  });
+}
+
+/**
+ * Removes scheduled messages that the old server has sent or deleted, and gives back the credits
+ * that they hold. What is armed here stays. Call it for messages that are not being taken over.
+ */
+export function removeGoneScheduled(
+  database: Database,
+  account: bigint,
+  ids: readonly bigint[],
+  at: number,
+): Promise<void> {
+  return database.transaction(account, async (queries) => {
+    const here = await scheduledHere(queries, account);
+    const gone = ids.filter((id) => here.get(id)?.is_armed === 0n);
+    await replaceScheduled(queries, account, at, [], gone);
+    for (const id of ids) await noteTaken(queries, account, id, 'gone', at);
   });
 }
 

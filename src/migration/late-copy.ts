@@ -1,14 +1,16 @@
 import type { ReceivedMessage } from '../domain/inbox.ts';
-import { copyReceived, copySent, missingReceived } from '../domain/message-copy.ts';
-import { deletedHere, takenMessages } from '../domain/migrated-accounts.ts';
+import { copyReceived, copySent, missingReceived, removeGoneScheduled, scheduledHere } from '../domain/message-copy.ts';
+import { copyProgress, deletedHere, takenMessages } from '../domain/migrated-accounts.ts';
 import { type CopyDependencies, windowsOf } from './copy-account.ts';
-import { countUnread, type OldAccount, readCounts, readSent } from './old-account.ts';
+import type { MigrationDatabase } from './database.ts';
+import { countUnread, type OldAccount, readCounts, readScheduled, readSent } from './old-account.ts';
 import { CLOCK_MARGIN_MS, readUnread } from './old-inbox.ts';
 
 /**
  * Of an account that Columba answers alone, only what comes late to the old server is copied. That
- * is received messages, and sent ones with their statuses. Its balance, contacts, templates,
- * schedule and marks are those of Columba.
+ * is received messages, and sent ones with their statuses. Scheduled messages that nobody took over
+ * are removed here when the old server has sent them. Balance, contacts, templates and marks are
+ * those of Columba.
  */
 export interface LateTarget {
   readonly account: bigint;
@@ -41,7 +43,27 @@ export async function copyLate(
   const isListWhole = (await countUnread(from)) <= unread.ids.size;
   const known = isListWhole ? late : late.filter(({ id }) => unread.ids.has(id));
   const received = (await copyReceived(database, context, known, unread.ids)).length;
+  await removeSentSchedule(database, from, context);
   const there = (await readSent(from)).messages;
   const wanted = there.filter(({ id }) => !deleted.has('sent', id) && (taken.get(id) ?? 'gone') === 'gone');
   return { received, sent: await copySent(database, context, wanted, false) };
+}
+
+/** Scheduled messages that nobody took over, and that the old server has sent by now. */
+async function removeSentSchedule(
+  database: MigrationDatabase,
+  from: OldAccount,
+  { account, askedAt }: Pick<LateTarget, 'account' | 'askedAt'>,
+): Promise<void> {
+  const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
+  const taken = await takenMessages(database, account);
+  const isOpen = (id: bigint) => id <= highest && (taken.get(id) ?? 'gone') === 'gone';
+  const held = [...(await scheduledHere(database, account))].flatMap(([id, { is_armed }]) =>
+    is_armed === 0n && isOpen(id) ? [id] : [],
+  );
+  if (held.length === 0) return;
+  const { messages, isCapped } = await readScheduled(from);
+  const there = new Set(messages.map(({ id }) => id));
+  const gone = isCapped ? [] : held.filter((id) => !there.has(id));
+  if (gone.length > 0) await removeGoneScheduled(database, account, gone, askedAt);
 }

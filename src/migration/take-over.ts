@@ -1,6 +1,6 @@
 import type { SendingAccount } from '../domain/accepting.ts';
 import { armingRefusal, armSchedule } from '../domain/arming.ts';
-import { scheduledHere } from '../domain/message-copy.ts';
+import { removeGoneScheduled, scheduledHere } from '../domain/message-copy.ts';
 import {
   accountIdNamed,
   copyProgress,
@@ -27,8 +27,8 @@ export interface TakeOverDependencies extends CopyDependencies {
 
 /**
  * armed: it is sent from here. gone: the old server did not have it any more, so it was sent or
- * deleted there. refused: it cannot be sent from here, and stays there. unsure: no answer came, and
- * it is not there. missing: it is there, and not here. would-arm: a dry run.
+ * deleted there, and is removed here. refused: it cannot be sent from here, and stays there. unsure:
+ * no answer came, and it is not there. missing: it is there, and not here. would-arm: a dry run.
  */
 export type TakeOverOutcome = 'armed' | 'gone' | 'refused' | 'unsure' | 'missing' | 'would-arm';
 export interface TakenMessage {
@@ -55,7 +55,8 @@ export async function takeOverSchedule(
   if (account === null || progress?.completedAt == null) {
     throw conflict(`The account ${username} is not copied yet. Run: columba migrate import`);
   }
-  const there = new Map((await readScheduled(from)).messages.map((each) => [each.id, each.scheduledAt]));
+  const schedule = await readScheduled(from);
+  const there = new Map(schedule.messages.map((each) => [each.id, each.scheduledAt]));
   const here = await scheduledHere(database, account);
   const states = await takenMessages(database, account);
   const ids = [...new Set([...there.keys(), ...openOf(states), ...unarmedOf(here, progress.highest.message)])];
@@ -69,7 +70,9 @@ export async function takeOverSchedule(
   for (const id of ids.sort((one, other) => (one < other ? -1 : 1))) {
     const found = here.get(id);
     const dueAt = there.get(id) ?? (found ? Number(found.scheduled_at) : null);
-    const step = { id, isThere: there.has(id), isHere: found !== undefined, state: states.get(id) };
+    // Beyond the end of a list the answer to the delete tells whether it is there.
+    const isThere = there.has(id) || (schedule.isCapped && found !== undefined);
+    const step = { id, isThere, isHere: found !== undefined, state: states.get(id) };
     const outcome = dryRun ? foreseen(step) : await takeOver(dependencies, from, account, step);
     messages.set(id, { id, outcome: outcome === 'deleted' ? 'unsure' : outcome, dueAt });
     if (outcome === 'deleted') deleted.push(id);
@@ -117,7 +120,7 @@ async function takeOver(
     // Whether our delete or its own schedule removed it, nobody knows after a lost answer.
     if (state === 'asked') return 'unsure';
     if (state === 'refused') return 'refused';
-    await note('gone');
+    await removeGoneScheduled(database, account, [id], now());
     return 'gone';
   }
   if (!isHere) return 'missing'; // a sync brings it, and the next run takes it over
@@ -130,7 +133,7 @@ async function takeOver(
   });
   if (answer.result.kind !== 'value') return 'unsure';
   if (answer.result.value !== true) {
-    await note('gone');
+    await removeGoneScheduled(database, account, [id], now());
     return 'gone';
   }
   await note('deleted');

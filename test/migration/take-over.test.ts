@@ -98,6 +98,55 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     );
   });
 
+  const scheduledShown = async (): Promise<string[]> => {
+    const { text } = await service.call('soap11', 'compose', 'FetchScheduledDS', { user_id: ALPHA, max: '100' });
+    return [...text.matchAll(/<id>(\d+)</g)].map(([, id]) => id as string);
+  };
+  const held = async () => (await service.app.ledger.balances(account)).held;
+
+  test('what the old server has sent leaves the schedule, and its credits are free again', async () => {
+    assert.equal(await held(), 4n);
+    runSchedule(old.data, NOW + 86_400_000);
+    alpha().scheduled = alpha().scheduled.filter(({ id }) => id !== 9002); // deleted there meanwhile
+    // Sent between the list and the delete.
+    old.onCall = (operation) => {
+      if (operation === 'compose.DeleteScheduledMessage')
+        alpha().scheduled = alpha().scheduled.filter(({ id }) => id !== 9003);
+    };
+    assert.deepEqual(await takeOver(), ['9000 gone', '9001 armed', '9002 gone', '9003 gone']);
+    assert.deepEqual(await scheduledShown(), ['9001']);
+    assert.equal(await held(), 1n);
+    assert.deepEqual((await service.app.ledger.check()).discrepancies, []);
+    // As an earlier version left it: the next run removes it.
+    await sync();
+    assert.deepEqual(await scheduledShown(), ['9001']);
+    assert.deepEqual(await takeOver(), []);
+  });
+
+  test('a schedule that runs out at the old server leaves Columba with the imports of the last stage', async () => {
+    await createMigrationStages(service.app.database, () => NOW).set('alpha', 'alone', true);
+    runSchedule(old.data, NOW + 86_400_000);
+    await importAccounts(await dependencies(), [{ line: 1, userId: ALPHA }]);
+    assert.deepEqual(await scheduledShown(), ['9001', '9002', '9003']);
+    runSchedule(old.data, NOW + 30 * 86_400_000);
+    await importAccounts(await dependencies(), [{ line: 1, userId: ALPHA }]);
+    assert.deepEqual(await scheduledShown(), []);
+    assert.equal(await held(), 0n);
+    assert.deepEqual((await service.app.ledger.check()).discrepancies, []);
+  });
+
+  test('a scheduled message beyond the end of the list is asked for by its delete, and not taken for gone', async () => {
+    old.ways = { ...ODD_WAYS, caps: { ...ODD_WAYS.caps, 'compose.FetchScheduledDS': 2 } };
+    const { dialect, ...rest } = await dependencies();
+    const capped = { ...dialect, caps: { ...dialect.caps, 'compose.FetchScheduledDS': 2 } };
+    const { messages } = await takeOverSchedule({ ...rest, dialect: capped }, ALPHA);
+    assert.deepEqual(
+      messages.map(({ outcome }) => outcome),
+      ['armed', 'armed', 'armed', 'armed'],
+    );
+    assert.equal(alpha().scheduled.length, 0);
+  });
+
   test('what cannot be sent from here stays at the old server', async () => {
     (alpha().scheduled[1] as { recipient: string }).recipient = 'nobody';
     await sync();
