@@ -27,8 +27,9 @@ export interface TakeOverDependencies extends CopyDependencies {
 
 /**
  * armed: it is sent from here. gone: the old server did not have it any more, so it was sent or
- * deleted there, and is removed here. refused: it cannot be sent from here, and stays there. unsure:
- * no answer came, and it is not there. missing: it is there, and not here. would-arm: a dry run.
+ * deleted there, and is removed here. refused: it cannot be sent from here, and stays there.
+ * unsure: no answer came, and it is not there. missing: it is there, and not here. would-arm: a dry
+ * run.
  */
 export type TakeOverOutcome = 'armed' | 'gone' | 'refused' | 'unsure' | 'missing' | 'would-arm';
 export interface TakenMessage {
