@@ -50,14 +50,21 @@ async function runVerdict({ services }: Session, { days, calls, html, force, jso
   return report.isSafe ? 0 : 1;
 }
 
-function linesOf({ isSafe, rules, operations, examples, masks, days }: MigrationReport): string[] {
+function linesOf({ isSafe, rules, operations, unknown, examples, masks, days }: MigrationReport): string[] {
+  const compared = operations.filter(({ calls, dropped }) => calls + dropped > 0);
+  const others = operations.length - compared.length;
   return [
     `${isSafe ? 'Safe' : 'Not safe yet'}, by the last ${days} days.`,
     ...rules.map(({ name, isMet, detail }) => `${isMet ? 'yes' : 'NO '}  ${name.padEnd(10)}${detail}`),
     '',
-    ...operations.map(
+    ...compared.map(
       (each) =>
         `${each.operation} ${each.protocol}: ${each.calls} calls, ${each.different} different, ${each.failed} failed, ${each.lag} lag`,
+    ),
+    ...(others > 0 ? [`${others} more pairs of operation and protocol were recorded, and not compared yet.`] : []),
+    ...unknown.map(
+      ({ operation, calls, isAccepted }) =>
+        `Columba lacks ${operation}: ${calls} calls${isAccepted ? ', accepted' : `. Accept it with: columba migrate accept ${operation}`}`,
     ),
     ...examples.map(({ operation, protocol, name, example }) => `${name}: ${operation} ${protocol}: ${example}`),
     ...masks.map(({ name, total }) => `mask ${name}: ${total}`),

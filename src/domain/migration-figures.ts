@@ -20,6 +20,11 @@ export interface Example extends CountKey {
   readonly at: number;
 }
 
+/** The name of counts of operations that the old server has and Columba lacks. */
+export const UNKNOWN = 'unknown';
+/** An old server has no more; a caller that makes up names that it answers adds no more. */
+const UNKNOWN_MAX = 1_000;
+
 export const DAY_MS = 86_400_000;
 const COUNTS_KEPT_DAYS = 90;
 export const EXAMPLES_MAX = 3;
@@ -66,6 +71,12 @@ export function createMigrationFigures(database: Database, now: () => number) {
         counts: rows.map((row) => ({ ...row, total: Number(row.total) })),
         examples: found.map((row) => ({ ...row, at: Number(row.at) })),
       };
+    },
+
+    /** Operations that the old server answered and Columba lacks, by all counts that are left. */
+    async unknown(): Promise<Counted[]> {
+      const rows = await database.all(sql.countsNamed, { name: UNKNOWN, limit: UNKNOWN_MAX });
+      return rows.map((row) => ({ ...row, total: Number(row.total) }));
     },
 
     async removeOld(): Promise<void> {

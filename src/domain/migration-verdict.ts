@@ -13,6 +13,8 @@ const LAG_SHARE_MAX = 0.005;
 export interface VerdictInput {
   readonly counts: readonly Counted[];
   readonly examples: readonly Example[];
+  /** Calls of operations that the old server has and Columba lacks, whenever they were. */
+  readonly unknown: readonly Counted[];
   readonly acceptances: readonly { readonly operation: string; readonly by: string; readonly at: number }[];
   readonly check: CheckState | null;
   /** Every operation of the contract, with its group. */
@@ -22,7 +24,7 @@ export interface VerdictInput {
 }
 
 export interface Rule {
-  readonly name: 'calls' | 'unseen' | 'different' | 'failed' | 'lag' | 'dropped' | 'check' | 'latency';
+  readonly name: 'calls' | 'unseen' | 'unknown' | 'different' | 'failed' | 'lag' | 'dropped' | 'check' | 'latency';
   readonly isMet: boolean;
   readonly detail: string;
 }
@@ -61,8 +63,17 @@ export interface Verdict {
   readonly examples: readonly Example[];
   /** Not accepted, and not called in the period. */
   readonly neverSeen: readonly string[];
+  readonly unknown: readonly UnknownOperation[];
   readonly oldP95Ms: number | null;
   readonly ourP95Ms: number | null;
+}
+
+/** An operation that the old server has and Columba lacks. */
+export interface UnknownOperation {
+  readonly operation: string;
+  readonly calls: number;
+  /** Whether a person accepted by name that it will not be there. */
+  readonly isAccepted: boolean;
 }
 
 export function verdictOf(input: VerdictInput, { callsMin }: VerdictSettings): Verdict {
@@ -70,9 +81,10 @@ export function verdictOf(input: VerdictInput, { callsMin }: VerdictSettings): V
   const accepted = new Set(input.acceptances.map(({ operation }) => operation));
   const seen = new Set(operations.map(({ operation }) => operation));
   const neverSeen = input.operations.filter((each) => !seen.has(each) && !accepted.has(each));
+  const unknown = unknownOf(input.unknown, accepted);
   const oldP95Ms = percentile(input.counts, 'old ms ');
   const ourP95Ms = percentile(input.counts, 'our ms ');
-  const rules = rulesOf({ operations, accepted, neverSeen, oldP95Ms, ourP95Ms }, input, callsMin);
+  const rules = rulesOf({ operations, accepted, neverSeen, unknown, oldP95Ms, ourP95Ms }, input, callsMin);
   return {
     isSafe: rules.every(({ isMet }) => isMet),
     rules,
@@ -80,21 +92,32 @@ export function verdictOf(input: VerdictInput, { callsMin }: VerdictSettings): V
     masks: masksOf(input),
     examples: input.examples.filter(({ name }) => name === 'different' || name === 'failed'),
     neverSeen,
+    unknown,
     oldP95Ms,
     ourP95Ms,
   };
+}
+
+function unknownOf(counts: readonly Counted[], accepted: ReadonlySet<string>): UnknownOperation[] {
+  return [...Map.groupBy(counts, ({ operation }) => operation)].map(([operation, rows]) => ({
+    operation,
+    calls: rows.reduce((sum, { total }) => sum + total, 0),
+    isAccepted: accepted.has(operation),
+  }));
 }
 
 interface Found {
   readonly operations: readonly OperationFigures[];
   readonly accepted: ReadonlySet<string>;
   readonly neverSeen: readonly string[];
+  readonly unknown: readonly UnknownOperation[];
   readonly oldP95Ms: number | null;
   readonly ourP95Ms: number | null;
 }
 
 function rulesOf(found: Found, { check, since }: VerdictInput, callsMin: number): Rule[] {
-  const { operations, accepted, neverSeen, oldP95Ms, ourP95Ms } = found;
+  const { operations, accepted, neverSeen, unknown, oldP95Ms, ourP95Ms } = found;
+  const lacking = unknown.filter(({ isAccepted }) => !isAccepted);
   const sum = (of: (each: OperationFigures) => number) => operations.reduce((total, each) => total + of(each), 0);
   const few = operations.filter(({ operation, calls }) => calls < callsMin && !accepted.has(operation));
   const compared = sum(({ calls }) => calls);
@@ -113,6 +136,14 @@ function rulesOf(found: Found, { check, since }: VerdictInput, callsMin: number)
       detail: operations.length === 0 ? 'nothing was compared' : listed(fewNames, `at least ${callsMin} of each`),
     },
     { name: 'unseen', isMet: neverSeen.length === 0, detail: listed(neverSeen, 'none is open') },
+    {
+      name: 'unknown',
+      isMet: lacking.length === 0,
+      detail: listed(
+        lacking.map(({ operation, calls }) => `${operation} ${calls}`),
+        'none is open',
+      ),
+    },
     { name: 'different', isMet: different === 0, detail: `${different} of ${compared} answers` },
     { name: 'failed', isMet: failed === 0, detail: `${failed} errors of ours in ${compared} calls` },
     {

@@ -77,6 +77,34 @@ export function nameCall(request: SeenRequest): Pick<SeenCall, 'group' | 'operat
   return request.method === 'POST' && operationOf(group, operation) ? { group, operation, protocol } : null;
 }
 
+const ANY_SERVICE = /\/([a-z]\w{0,63})\.asmx(?:\/(\w{1,64}))?$/i;
+
+/**
+ * The name of a call that the contract does not have: an operation or a whole service of the old
+ * server. Null for calls of the contract, documents, and what has no name that can be read.
+ */
+export function unknownCall(request: SeenRequest): { operation: string; protocol: ProtocolName } | null {
+  const { method, target, headers } = request;
+  const [, service = '', named] = ANY_SERVICE.exec(splitTarget(target)[0]) ?? [];
+  if (service === '' || (method !== 'POST' && (method !== 'GET' || named === undefined))) return null;
+  const isSoap12 = /^application\/soap\+xml/i.test(String(headers['content-type'] ?? ''));
+  const soap = isSoap12 ? 'soap12' : 'soap11';
+  const protocol = named === undefined ? soap : method === 'GET' ? 'get' : 'post';
+  const operation = named ?? FIRST_IN_BODY.exec(beginningText(request))?.[1]?.slice(0, 64);
+  const group = service.toLowerCase();
+  return operation === undefined || operationOf(group, operation)
+    ? null
+    : { operation: `${group}.${operation}`, protocol };
+}
+
+function beginningText(request: SeenRequest): string {
+  try {
+    return Buffer.from(plainBody(request).subarray(0, BEGINNING_BYTES)).toString('latin1');
+  } catch {
+    return '';
+  }
+}
+
 export const splitTarget = (target: string): [path: string, query: string] => {
   const mark = target.indexOf('?');
   return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { UNKNOWN } from '../domain/migration-figures.ts';
 import { AnswerCopy } from './answer-copy.ts';
-import { nameCall, readCall, type SeenCall } from './call-reader.ts';
+import { nameCall, readCall, type SeenCall, unknownCall } from './call-reader.ts';
 import type { ClientInventory } from './client-inventory.ts';
 import type { ComparedWrites } from './compared-writes.ts';
 import { type Lead, NotNow } from './lead.ts';
@@ -17,8 +18,10 @@ import {
   beginningOf,
   ClientConnection,
   endToEnd,
+  isClosing,
   isRefused,
   isUnavailableStatus,
+  pairsOf,
   type Upstream,
 } from './upstream.ts';
 
@@ -164,6 +167,7 @@ class ProxyExchange {
         return this.#writeCompared(call, client, request, account);
       const answer = await this.#forward(old, request.body);
       if (answer) shadow.observe({ at: this.#at, stage, call, client, request, old: answer });
+      if (answer && call === null) this.#countUnknown(request, answer);
       return;
     }
     const own = withClient(request, this.#request.socket.remoteAddress);
@@ -207,6 +211,16 @@ class ProxyExchange {
     if (account !== null && !(await lead.isOldComplete(account))) throw new NotNow();
     await this.#forward(old, own.body);
     if (call) this.#countMissed(call);
+  }
+
+  /**
+   * The old server has an operation that Columba lacks. A name that it refuses is not counted, so a
+   * caller that makes up names adds none.
+   */
+  #countUnknown({ target, body = new Uint8Array() }: RawRequest, { status }: RawAnswer): void {
+    const { method = '', headers } = this.#request;
+    const unknown = status < 300 ? unknownCall({ method, target, headers, body }) : null;
+    if (unknown) this.#settings.tally.add(unknown, UNKNOWN);
   }
 
   /** A body that is too long to be read may have changed data there. */
@@ -384,12 +398,3 @@ class Unavailable extends Error {}
 
 const isCertificate = (code: string | undefined): boolean =>
   code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
-
-const isClosing = (rawHeaders: readonly string[]): boolean =>
-  pairsOf(rawHeaders).some(([name, value]) => name.toLowerCase() === 'connection' && /\bclose\b/i.test(value));
-
-function pairsOf(raw: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
-  return pairs;
-}

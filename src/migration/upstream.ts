@@ -148,6 +148,17 @@ export function endToEnd(rawHeaders: readonly string[]): string[] {
   return kept;
 }
 
+/** Whether the server ends the connection after this answer. */
+export const isClosing = (rawHeaders: readonly string[]): boolean =>
+  pairsOf(rawHeaders).some(([name, value]) => name.toLowerCase() === 'connection' && /\bclose\b/i.test(value));
+
+/** Names with their values. */
+export function pairsOf(raw: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
+  return pairs;
+}
+
 /** The body is whole, so it has a length. */
 function withLength(request: OutgoingRequest, body: Uint8Array): OutgoingRequest {
   const kept: string[] = [];

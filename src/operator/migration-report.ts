@@ -31,7 +31,8 @@ export async function migrationReport(
   const acceptances = await figures.acceptances();
   const since = now() - settings.days * DAY_MS;
   const check = await figures.check();
-  const input = { counts, examples, acceptances, check, operations: OPERATIONS, since };
+  const unknown = await figures.unknown();
+  const input = { counts, examples, unknown, acceptances, check, operations: OPERATIONS, since };
   const { stage: defaultStage } = await createMigrationStages(database, now).defaultStage();
   return {
     ...verdictOf(input, settings),
@@ -47,6 +48,7 @@ export async function migrationReport(
 export const RULES: Readonly<Record<Verdict['rules'][number]['name'], string>> = {
   calls: 'Enough calls of every operation and protocol in use',
   unseen: 'Operations that nobody called are accepted',
+  unknown: 'Operations that only the old server has are accepted',
   different: 'No different answer',
   failed: 'No error of Columba',
   lag: 'Few answers that were equal only after a sync',
@@ -69,6 +71,15 @@ Default stage: ${report.defaultStage}. Writes that one of the servers is still t
 )}</tbody></table>
 <h2>Operations</h2>
 ${report.operations.length === 0 ? html`<p>Nothing was seen yet.</p>` : operationTable(report.operations)}
+<h2>Operations that Columba lacks</h2>
+${
+  report.unknown.length === 0
+    ? html`<p>No client called one.</p>`
+    : html`<ul>${report.unknown.map(
+        ({ operation, calls, isAccepted }) =>
+          html`<li><code>${operation}</code>: ${calls.toLocaleString('en')} calls, ${isAccepted ? 'accepted' : 'not accepted'}</li>`,
+      )}</ul>`
+}
 <h2>Differences</h2>
 ${
   report.examples.length === 0

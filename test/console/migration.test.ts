@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { act, type ConsoleClient, signedIn } from './console-client.ts';
@@ -60,6 +61,21 @@ onEveryEngine('the screen of a migration', (engine) => {
     assert.equal((await move('sideways')).status, 400);
     const everybody = await client.post(`${HERE}/stage`, { isDefault: 'yes', stage: 'compare' });
     assert.match(everybody.text, /Move all accounts without a stage of their own from record to compare\?/);
+  });
+
+  test('operations that clients call and Columba lacks are shown with their calls, and accepted by name', async (t) => {
+    const { api, client } = await opened(t);
+    const operation = 'compose.SendMessage';
+    const { database, now } = api.services;
+    await createMigrationFigures(database, now).add([{ operation, protocol: 'get', name: 'unknown', total: 3 }], []);
+    const { text } = await client.get(HERE);
+    assert.match(
+      text,
+      /Operations that only the old server has are accepted<\/td><td data-label="Met"><span class="bad">no/,
+    );
+    assert.match(text, /value="compose\.SendMessage"> <code>compose\.SendMessage<\/code> <span class="quiet">3 calls/);
+    await client.post(`${HERE}/accept`, { operation, confirmed: 'yes' });
+    assert.match((await client.get(HERE)).text, /No client called one, or all are accepted/);
   });
 
   test('operations that nobody called are accepted by name, with who did it, and withdrawn', async (t) => {

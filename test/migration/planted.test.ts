@@ -86,7 +86,14 @@ async function unmetRules(engine: Engine, dialect: Dialect): Promise<string[]> {
   await proxy.tally.flush();
   const figures = createMigrationFigures(database, now);
   const { counts, examples } = await figures.since(7);
-  const input = { counts, examples, acceptances: [], check: { isEqual: true, at: now() }, since: now() - 1 };
+  const input = {
+    counts,
+    examples,
+    unknown: [],
+    acceptances: [],
+    check: { isEqual: true, at: now() },
+    since: now() - 1,
+  };
   const operations = READS.map(([group, operation]) => `${group}.${operation}`);
   const { rules } = verdictOf({ ...input, operations }, { days: 7, callsMin: 1 });
   caller.close();

@@ -16,6 +16,7 @@ const counted = (name: string, total: number, operation = FIRST) => ({ operation
 const SAFE: VerdictInput = {
   counts: [counted('equal', 1_000), counted('old ms 20', 1_000), counted('our ms 20', 1_000)],
   examples: [],
+  unknown: [],
   acceptances: OTHERS.map((operation) => ({ operation, by: 'ann', at: NOW })),
   check: { isEqual: true, at: NOW },
   operations: OPERATIONS,
@@ -42,6 +43,10 @@ describe('verdict', () => {
     'nothing was compared': [{ counts: [] }, 'calls'],
     'an operation in use has too few calls': [{ ...withCounts(counted('equal', 99, FEW)), acceptances: REST }, 'calls'],
     'an operation was never called and nobody accepted it': [{ acceptances: SAFE.acceptances.slice(1) }, 'unseen'],
+    'clients call an operation that Columba lacks': [
+      { unknown: [counted('unknown', 3, 'compose.SendMessage')] },
+      'unknown',
+    ],
     'one answer of a thousand is different': [withCounts(counted('different', 1)), 'different'],
     'Columba failed once': [withCounts(counted('failed', 1)), 'failed'],
     'lag is half a percent': [withCounts(counted('lag', 6)), 'lag'],
@@ -61,6 +66,15 @@ describe('verdict', () => {
 
   test('an operation with few calls is safe where a person accepted it by name', () => {
     assert.deepEqual(unmet(withCounts(counted('equal', 99, FEW))), []);
+  });
+
+  test('an operation that Columba lacks is safe where a person accepted it by name', () => {
+    const unknown = [counted('unknown', 3, 'compose.SendMessage')];
+    const acceptances = [...SAFE.acceptances, { operation: 'compose.SendMessage', by: 'ann', at: NOW }];
+    assert.deepEqual(unmet({ unknown, acceptances }), []);
+    assert.deepEqual(verdictOf({ ...SAFE, unknown, acceptances }, SETTINGS).unknown, [
+      { operation: 'compose.SendMessage', calls: 3, isAccepted: true },
+    ]);
   });
 
   test('latencies are counted in steps of 19 percent', () => {
@@ -133,17 +147,34 @@ onEveryEngine('actions of a migration', (engine) => {
   });
 
   test('the report has the default stage, the rules and what was accepted by name', async (t) => {
-    const { run, refusal } = await openActions(engine, t);
+    const { run, refusal, database, clock } = await openActions(engine, t);
     await run('migrate default-stage', { body: { stage: 'compare' } });
     await run('migrate accept', { params: { operation: 'account.FetchGroups' } });
     const report = await run('migrate report');
     assert.deepEqual([report.isSafe, report.defaultStage, report.days], [false, 'compare', 7]);
     assert.equal(report.acceptances[0].operation, 'account.FetchGroups');
     assert.equal(report.neverSeen.length, 31);
-    assert.equal((await refusal('migrate accept', { params: { operation: 'account.Nothing' } })).kind, 'bad-argument');
+    const lacking = { params: { operation: 'compose.SendMessage' } };
+    assert.equal((await refusal('migrate accept', lacking)).kind, 'not-found');
+    await createMigrationFigures(database, () => clock.now).add([counted('unknown', 2, 'compose.SendMessage')], []);
+    await run('migrate accept', lacking);
+    assert.deepEqual((await run('migrate report')).unknown, [
+      { operation: 'compose.SendMessage', calls: 2, isAccepted: true },
+    ]);
+    assert.equal((await refusal('migrate accept', { params: { operation: '../x' } })).kind, 'bad-argument');
     await run('migrate withdraw', { params: { operation: 'account.FetchGroups' } });
     const again = await refusal('migrate withdraw', { params: { operation: 'account.FetchGroups' } });
     assert.equal(again.kind, 'not-found');
+  });
+
+  test('a new default stage names the accounts that keep a stage of their own', async (t) => {
+    const { run, account } = await openActions(engine, t);
+    await account('acme');
+    const change = { body: { stage: 'compare' } };
+    assert.deepEqual((await run('migrate default-stage', change)).kept, { accounts: [], more: false });
+    await run('migrate stage', { params: { username: 'acme' }, body: { stage: 'lead' } });
+    const { kept } = await run('migrate default-stage', change);
+    assert.deepEqual(kept, { accounts: [{ username: 'acme', stage: 'lead' }], more: false });
   });
 
   test('the page of the report escapes what it shows, and may load nothing', async (t) => {

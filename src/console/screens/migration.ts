@@ -35,6 +35,7 @@ interface ReportOutput {
   readonly masks: readonly { readonly name: string; readonly total: number; readonly example: string | null }[];
   readonly examples: readonly Readonly<Record<'operation' | 'protocol' | 'name' | 'example' | 'at', string>>[];
   readonly neverSeen: readonly string[];
+  readonly unknown: readonly { readonly operation: string; readonly calls: number; readonly isAccepted: boolean }[];
   readonly acceptances: readonly Readonly<Record<'operation' | 'by' | 'at', string>>[];
 }
 interface StagePage {
@@ -71,7 +72,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { username: texts.username, stage: texts.stage })}
 ${filter}<div data-live="${address}" data-mode="whole">${counts}</div>
 <p><a href="${HERE}/report?${new URLSearchParams(settingsOf(visit)).toString()}">${texts.print}</a></p>
-${await stages(visit, report)}${differences(visit, report)}${masks(report)}${unseen(report)}${acceptances(visit, report)}`;
+${await stages(visit, report)}${differences(visit, report)}${masks(report)}${unseen(report)}${unknown(report)}${acceptances(visit, report)}`;
   return screen(texts.title, 'migration', main, problem);
 };
 
@@ -157,14 +158,27 @@ function masks({ masks: all }: ReportOutput): Html {
   return html`<h2>${title}</h2>${listOf({ title, columns, empty, emptyHint }, rows)}`;
 }
 
+const acceptForm = (title: string, lead: string, choices: readonly { operation: string; shown: Html }[]): Html =>
+  html`<h2>${title}</h2><p>${lead}</p><form method="post" action="${HERE}/accept">
+<fieldset class="columns"><legend>${title}</legend>${choices.map(
+    ({ operation, shown }) =>
+      html`<label class="choice"><input type="checkbox" name="operation" value="${operation}"> ${shown}</label>`,
+  )}</fieldset><button>${texts.accept}</button></form>`;
+
 function unseen({ neverSeen }: ReportOutput): Html {
   if (neverSeen.length === 0) return html`<h2>${texts.unseen}</h2><p>${texts.unseenNone}</p>`;
-  const choices = neverSeen.map(
-    (operation) =>
-      html`<label class="choice"><input type="checkbox" name="operation" value="${operation}"> <code>${operation}</code></label>`,
-  );
-  return html`<h2>${texts.unseen}</h2><p>${texts.unseenLead}</p><form method="post" action="${HERE}/accept">
-<fieldset class="columns"><legend>${texts.unseen}</legend>${choices}</fieldset><button>${texts.accept}</button></form>`;
+  const choices = neverSeen.map((operation) => ({ operation, shown: html`<code>${operation}</code>` }));
+  return acceptForm(texts.unseen, texts.unseenLead, choices);
+}
+
+function unknown({ unknown: all }: ReportOutput): Html {
+  const open = all.filter(({ isAccepted }) => !isAccepted);
+  if (open.length === 0) return html`<h2>${texts.unknown}</h2><p>${texts.unknownNone}</p>`;
+  const choices = open.map(({ operation, calls }) => ({
+    operation,
+    shown: html`<code>${operation}</code> <span class="quiet">${texts.unknownCalls(calls)}</span>`,
+  }));
+  return acceptForm(texts.unknown, texts.unknownLead, choices);
 }
 
 function acceptances({ zone }: Visit, { acceptances: all }: ReportOutput): Html {

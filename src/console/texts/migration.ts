@@ -66,6 +66,11 @@ export const texts = {
   unseen: 'Operations that nobody called',
   unseenLead: 'Accept those that no client of yours uses. Then the verdict does not wait for them.',
   unseenNone: 'Every operation was called or is accepted.',
+  unknown: 'Operations that Columba lacks',
+  unknownLead:
+    'Clients call these operations, and only the old server has them. They will fail when Columba answers. Change the clients first, or accept it.',
+  unknownNone: 'No client called one, or all are accepted.',
+  unknownCalls: (calls: number) => counted(calls, 'call'),
   accept: 'Accept the selected ones',
   acceptQuestion: (count: number) =>
     `Accept that ${counted(count, 'operation')} ${count === 1 ? 'was' : 'were'} not compared? Your name is kept with it.`,

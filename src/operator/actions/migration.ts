@@ -79,6 +79,13 @@ const setStage = action({
   },
 });
 
+/** The accounts that a change of the default leaves as they are; a person reads no more of them. */
+const KEPT_SHOWN_MAX = 20;
+const kept = z.strictObject({
+  accounts: z.array(z.strictObject({ username: z.string(), stage })),
+  more: z.boolean().describe('Whether there are further ones.'),
+});
+
 const setDefaultStage = action({
   name: 'migrate default-stage',
   scope: 'accounts',
@@ -87,21 +94,36 @@ const setDefaultStage = action({
   summary: 'Set the stage of all accounts that have none of their own.',
   query: dryRun,
   body: z.strictObject({ stage: stage.describe('The new stage.'), force }),
-  output: changed,
+  output: changed.extend({ kept: kept.describe('Accounts that keep a stage of their own.') }),
   problems: ['conflict'],
   readsOnly: ({ query }) => query.dry_run,
-  example: { body: { stage: 'record' }, output: { username: null, before: 'record', stage: 'record' } },
+  example: {
+    body: { stage: 'record' },
+    output: {
+      username: null,
+      before: 'record',
+      stage: 'record',
+      kept: { accounts: [{ username: 'acme', stage: 'lead' }], more: false },
+    },
+  },
   target: ({ body }) => body.stage,
   command: {
     arguments: ['stage'],
-    say: ({ before, stage: now }, { query }) => `${query.dry_run ? 'A dry run: ' : ''}default: ${before} → ${now}`,
+    say: ({ before, stage: now, kept: { accounts, more } }, { query }) =>
+      [
+        `${query.dry_run ? 'A dry run: ' : ''}default: ${before} → ${now}`,
+        ...accounts.map((each) => `${each.username} keeps its own stage, ${each.stage}.`),
+        ...(more ? ['Further accounts keep a stage of their own: columba migrate stages lists all.'] : []),
+      ].join('\n'),
   },
   run: async ({ database, now }, { query, body }) => {
     const domain = createMigrationStages(database, now);
     const before = query.dry_run
       ? await domain.tryDefault(body.stage, body.force)
       : await domain.setDefault(body.stage, body.force);
-    return { username: null, before, stage: body.stage };
+    const own = await domain.list('', KEPT_SHOWN_MAX + 1);
+    const accounts = own.slice(0, KEPT_SHOWN_MAX).map((each) => ({ username: each.username, stage: each.stage }));
+    return { username: null, before, stage: body.stage, kept: { accounts, more: own.length > KEPT_SHOWN_MAX } };
   },
 });
 
@@ -151,6 +173,9 @@ const reportOutput = z.strictObject({
     )
     .describe('Differences and failures. Texts and numbers are pseudonyms.'),
   neverSeen: z.array(z.string()).describe('Operations that nobody called, and nobody accepted.'),
+  unknown: z
+    .array(z.strictObject({ operation: z.string(), calls: count, isAccepted: z.boolean() }))
+    .describe('Operations that the old server answered and Columba lacks.'),
   acceptances: z.array(acceptance),
 });
 
@@ -180,20 +205,24 @@ const report = action({
       masks: [{ name: 'header-date', total: 812, example: 'date: old present, ours present, other value' }],
       examples: [],
       neverSeen: [],
+      unknown: [{ operation: 'compose.SendMessage', calls: 312, isAccepted: false }],
       acceptances: [],
     },
   },
   run: async ({ database, now }, { query: { days, calls } }) => {
     const found = await migrationReport(database, now, { days, callsMin: calls });
-    const { rules, operations, masks, examples, neverSeen, acceptances } = found;
+    const { rules, operations, masks, examples, neverSeen, unknown, acceptances } = found;
     // The lists of the report cannot be changed, and those of an output can.
     const lists = { rules: [...rules], operations: [...operations], masks: [...masks], examples: [...examples] };
-    return { ...found, ...lists, neverSeen: [...neverSeen], acceptances: [...acceptances] };
+    return { ...found, ...lists, neverSeen: [...neverSeen], unknown: [...unknown], acceptances: [...acceptances] };
   },
 });
 
 const operationParams = z.strictObject({
-  operation: z.enum(OPERATIONS as [string, ...string[]]).describe('With its group, such as account.FetchGroups.'),
+  operation: z
+    .string()
+    .regex(/^\w{1,64}\.\w{1,64}$/)
+    .describe('With its group, such as account.FetchGroups.'),
 });
 
 const accept = action({
@@ -201,16 +230,22 @@ const accept = action({
   scope: 'accounts',
   method: 'PUT',
   path: '/migration/acceptances/{operation}',
-  summary: 'Accept that an operation was not called, or not often enough, to be compared.',
+  summary: 'Accept that an operation was not called, or not often enough, to be compared, or that Columba lacks it.',
   params: operationParams,
   output: acceptance,
   example: {
     params: { operation: 'account.FetchGroups' },
     output: { operation: 'account.FetchGroups', by: 'ann', at: '2026-11-15T12:00:00.000Z' },
   },
+  problems: ['not-found'],
   command: { say: ({ operation }) => `Accepted ${operation}.` },
   run: async ({ database, now }, { params: { operation } }, actor) => {
-    await createMigrationFigures(database, now).accept(operation, actor.name);
+    const figures = createMigrationFigures(database, now);
+    const isKnown = OPERATIONS.includes(operation);
+    if (!isKnown && !(await figures.unknown()).some((each) => each.operation === operation)) {
+      throw notFound('such operation, neither here nor in a call of a client');
+    }
+    await figures.accept(operation, actor.name);
     return { operation, by: actor.name, at: now() };
   },
 });

@@ -83,6 +83,11 @@ export const countsSince = statement<{ day: number }, CountRow>(
   `select operation, protocol, name, cast(sum(total) as bigint) as total from migration_count where day >= :day
    group by operation, protocol, name order by operation, protocol, name`,
 );
+export const countsNamed = statement<{ name: string; limit: number }, CountRow>(
+  'migrationTraffic.countsNamed',
+  `select operation, protocol, name, cast(sum(total) as bigint) as total from migration_count where name = :name
+   group by operation, protocol, name order by operation, protocol {limit :limit}`,
+);
 export const deleteCountsBefore = statement<{ day: number }>(
   'migrationTraffic.deleteCountsBefore',
   'delete from migration_count where day < :day',
