@@ -1,4 +1,5 @@
 import { Problem } from '../problem.ts';
+import { sameNumber } from '../sms/numbers.ts';
 import type { Writing } from '../store/database.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import { block } from '../store/statements/blacklist.ts';
@@ -7,20 +8,22 @@ import * as inboxSql from '../store/statements/inbox.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
 import { addCredentials } from './accounts.ts';
 import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
+import { endAllFor } from './blacklist.ts';
 import type { InboxMessage } from './inbox.ts';
 import { balancesOf, move, type NewMovement } from './ledger.ts';
 import { addTemplates } from './templates.ts';
 
 /**
  * Adds an archive to an existing account. Rows with the same id are changed. No row is removed.
- * Credits, password, state, networks and old user_ids stay as they are. Runs in a transaction of
- * the account.
+ * Credits, password, state, networks and old user_ids stay as they are. A new entry of the
+ * blacklist ends what waits for its number. Runs in a transaction of the account.
  */
 export async function updateAccount(
   queries: Writing,
   account: bigint,
   archive: AccountArchive,
   rows: ArchiveRows,
+  { at, region }: { readonly at: number; readonly region: string | null },
 ): Promise<void> {
   await queries.run(accountSql.setDetails, { account, ...archive.account });
   await addCredentials(queries, account, archive.credentials);
@@ -31,7 +34,10 @@ export async function updateAccount(
   );
   await queries.runAll(contactSql.putContact, withAccount(account, rows.contacts));
   await addTemplates(queries, account, archive.templates);
-  for (const row of withAccount(account, rows.blocked)) await queries.run(block, { ...row, origin: 'import' });
+  for (const row of withAccount(account, rows.blocked)) {
+    const added = await queries.run(block, { ...row, origin: 'import' });
+    if (added > 0) await endAllFor(queries, account, at, sameNumber(row.number, region));
+  }
   await putReceived(queries, account, rows.received);
   await queries.runAll(outboxSql.putSent, withAccount(account, rows.sent));
   await putScheduled(queries, account, rows.scheduled);

@@ -3,7 +3,7 @@ import * as accountSql from '../store/statements/accounts.ts';
 import * as contactSql from '../store/statements/contacts.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
-import { accountNamed, addAccount, allAccounts, toAccount, toCredential } from './accounts.ts';
+import { accountNamed, addAccount, allAccounts, effectiveRegion, toAccount, toCredential } from './accounts.ts';
 import {
   type AccountArchive,
   archiveRows,
@@ -32,7 +32,7 @@ export interface AccountReading extends Omit<AccountArchive, 'received' | 'sent'
 export type { AccountArchive };
 export type Archive = ReturnType<typeof createArchive>;
 
-export function createArchive(database: Database) {
+export function createArchive(database: Database, now: () => number, defaultRegion: string | null) {
   return {
     /** Loads the whole account or nothing. */
     load: (archive: AccountArchive): Promise<void> => load(database, archive),
@@ -41,7 +41,8 @@ export function createArchive(database: Database) {
      * Adds to the account of this username: rows are added or changed by id, never removed. Loads
      * the account if it does not exist.
      */
-    update: (archive: AccountArchive): Promise<'added' | 'updated'> => update(database, archive),
+    update: (archive: AccountArchive): Promise<'added' | 'updated'> =>
+      update(database, archive, { at: now(), region: effectiveRegion(archive.account, defaultRegion) }),
 
     /** Reads all accounts, or the named one, in one snapshot, ordered by username. */
     read: (username: string | null, take: (reading: AccountReading) => Promise<void>): Promise<number> =>
@@ -75,7 +76,11 @@ async function load(database: Database, archive: AccountArchive): Promise<void> 
   });
 }
 
-async function update(database: Database, archive: AccountArchive): Promise<'added' | 'updated'> {
+async function update(
+  database: Database,
+  archive: AccountArchive,
+  seen: { readonly at: number; readonly region: string | null },
+): Promise<'added' | 'updated'> {
   const row = await database.first(accountSql.accountByName, { username: archive.account.username });
   if (!row) {
     await checkGroups(archive);
@@ -84,7 +89,7 @@ async function update(database: Database, archive: AccountArchive): Promise<'add
   }
   const account = row.account_id;
   const rows = archiveRows(archive);
-  await database.transaction(account, (queries) => updateAccount(queries, account, archive, rows));
+  await database.transaction(account, (queries) => updateAccount(queries, account, archive, rows, seen));
   return 'updated';
 }
 

@@ -59,7 +59,7 @@ export function createBlacklist(
 const PAGE = 1_000;
 
 /** Ends what waits for the number, scheduled or due. Returns how many messages those were. */
-async function endAllFor(queries: Writing, account: AccountKey, at: number, same: SameNumber): Promise<number> {
+export async function endAllFor(queries: Writing, account: AccountKey, at: number, same: SameNumber): Promise<number> {
   const cancelled = await cancelScheduled(queries, account, same);
   if (cancelled.length > 0) await releaseHeld(queries, account, at, cancelled, OPTED_OUT.reason);
   return cancelled.length + (await endWaitingFor(queries, account, at, same));
@@ -83,6 +83,22 @@ export async function endOptedOut<T extends DispatchRow & { readonly recipient: 
   const isEnded = ({ recipient, is_answer }: T) => is_answer === 0n && blacklisted.has(recipient);
   await endWaiting(queries, account, at, messages.filter(isEnded), OPTED_OUT);
   return messages.filter((message) => !isEnded(message));
+}
+
+/** Whether the recipient of a claimed message has opted out since the claim. */
+export async function isOptedOut(
+  queries: Queries,
+  {
+    account,
+    recipient,
+    isAnswer,
+  }: { readonly account: bigint; readonly recipient: string; readonly isAnswer: boolean },
+  defaultRegion: string | null,
+): Promise<boolean> {
+  if (isAnswer) return false;
+  const owner = await queries.first(receiver, { account });
+  if (!owner) return true;
+  return (await blacklistedOf(queries, account, [recipient], effectiveRegion(owner, defaultRegion))).has(recipient);
 }
 
 /** For a settlement: an opt-out that came while a message was claimed holds when it waits again. */

@@ -9,7 +9,7 @@ import { addHistory } from '../store/statements/message-records.ts';
 import { addSent } from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
 import { effectiveRegion } from './accounts.ts';
-import { endOptedOut } from './blacklist.ts';
+import { endOptedOut, isOptedOut } from './blacklist.ts';
 import { type KnownParts, knownParts } from './known-parts.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 import {
@@ -35,6 +35,8 @@ export interface ClaimedMessage extends SubmittedMessage {
   readonly priority: number;
   readonly notAfter: number | null;
   readonly expiresAt: number;
+  /** The answer to a STOP or HELP word, which the blacklist does not hold back. */
+  readonly isAnswer: boolean;
   readonly partsTotal: number;
   /** The parts to submit now: those that no carrier has yet. */
   readonly parts: readonly { readonly number: number; readonly attemptId: string }[];
@@ -119,6 +121,10 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
         return claimAlone(ids, share, at, limit);
       }
     },
+
+    /** Whether the recipient of a claimed message has opted out since the claim. */
+    isOptedOut: (message: ClaimedMessage): Promise<boolean> =>
+      isOptedOut(database, message, settings.defaultRegion ?? null),
 
     /** When there is work again; null where there is none. */
     async nextDueAt(share: ConnectorShare): Promise<number | null> {
@@ -286,6 +292,7 @@ function claimedOf(
     priority: Number(priority),
     notAfter: row.not_after === null ? null : Number(row.not_after),
     expiresAt: Number(row.expires_at),
+    isAnswer: row.is_answer === 1n,
     partsTotal,
     parts: numbers.filter((number) => !accepted.has(number)).map((number) => ({ number, attemptId: newAttemptId(at) })),
   };

@@ -24,6 +24,11 @@ export interface Submission {
   readonly priority: number;
   /** Milliseconds since 1970. */
   readonly validUntil: number | null;
+  /**
+   * A connector that makes submissions wait asks it right before the call leaves. Where it resolves
+   * to false the recipient has opted out meanwhile, and the result is WITHHELD.
+   */
+  readonly mayLeave?: () => Promise<boolean>;
 }
 
 /**
@@ -41,6 +46,9 @@ export type SubmitResult =
     }
   | { readonly kind: 'permanent'; readonly reason: string }
   | { readonly kind: 'unsure'; readonly reason: string };
+
+/** Of a part that did not leave. The settlement ends its message. */
+export const WITHHELD: SubmitResult = { kind: 'temporary', reason: 'withheld: the recipient opted out' };
 
 export interface ReceivedReceipt {
   readonly connector: string;

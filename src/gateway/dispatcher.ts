@@ -49,6 +49,8 @@ const CLAIM_MAX = 250;
 const AGAIN_MS = 20;
 // Calls are answered in between.
 const PAUSE_AFTER_MS = 0.5;
+// A claim has just looked at the blacklist. A submission that waited for longer looks once more.
+const FRESH_MS = 50;
 const DOWN_FIRST_MS = 1_000;
 const DOWN_LAST_MS = 30_000;
 // So many submissions in a row without an answer: the carrier hangs. Each of them may need an
@@ -290,7 +292,7 @@ interface SubmittingEvents {
 
 /** Each message by itself: a slow one holds up no other. */
 function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: SubmittingEvents) {
-  const { connector, settler, now, random, settings, failed } = parts;
+  const { connector, claiming, settler, now, random, settings, failed } = parts;
   const underWay = new Set<Promise<void>>();
   const stopped = new AbortController();
 
@@ -302,9 +304,20 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
     await settler.add({ message, parts: partResults(message, results), outcome });
   }
 
+  /** Unknown while the database does not answer: then the message waits too. */
+  async function mayLeave(message: ClaimedMessage, claimedAt: number): Promise<boolean> {
+    if (Math.abs(now() - claimedAt) < FRESH_MS) return true;
+    return !(await claiming.isOptedOut(message).catch(() => true));
+  }
+
   async function resultsOf(message: ClaimedMessage, signal: AbortSignal): Promise<SubmitResult[]> {
     try {
-      const results = await connector.submit(submissionsOf(message), signal);
+      const claimedAt = now();
+      const submissions = submissionsOf(message).map((part) => ({
+        ...part,
+        mayLeave: () => mayLeave(message, claimedAt),
+      }));
+      const results = await connector.submit(submissions, signal);
       return message.parts.map((_, index) => results[index] ?? NO_ANSWER);
     } catch (thrown) {
       failed(thrown); // a bug of the connector: what it has sent is not known

@@ -323,4 +323,21 @@ onEveryEngine('acts of the console', (engine) => {
       assert.equal((await client.post('/console/sign-in/code', { code: recovery })).location, expected);
     }
   });
+
+  test('a message that is due and waits can be cancelled on its page, which then says why it ended', async (t) => {
+    const { api, client } = await opened(t);
+    const body = { recipients: ['+27825550555'], text: 'hello' };
+    const { accepted } = await act<{ accepted: { id: string }[] }>(api, 'message send', { params, body });
+    const path = `/console/messages/${accepted[0]?.id}`;
+    assert.match((await client.get(path)).text, /Cancel this message/);
+    assert.match((await client.post(`${path}/cancel`, {})).text, /Cancel this message\?/);
+    const done = await client.post(`${path}/cancel`, { confirmed: 'yes' });
+    assert.equal(done.location, `${path}?notice=cancelled`);
+    const { text } = await client.get(done.location as string);
+    assert.match(text, /The message is cancelled, and its credits are free again/);
+    assert.match(text, /cancelled before it was submitted/);
+    assert.doesNotMatch(text, /Cancel this message/);
+    const again = await client.post(`${path}/cancel`, { confirmed: 'yes' });
+    assert.match(again.text, /has ended with the status DELETED/);
+  });
 });

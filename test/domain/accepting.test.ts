@@ -136,7 +136,7 @@ onEveryEngine('accepting', (engine) => {
       datetimeCreated: '2026-01-01T00:00:00Z',
       scheduled,
     };
-    await createArchive(sending.database).load(await readAccount(given, 0));
+    await createArchive(sending.database, Date.now, null).load(await readAccount(given, 0));
     const account = (await sending.database.first(idOf, { username: 'moved' }))?.account_id as bigint;
     sending.clock.now = START + MINUTE;
     assert.deepEqual(await sending.claim(), [], 'it is not armed');

@@ -31,7 +31,7 @@ async function withAccount<T>(
 ): Promise<T> {
   const store = await openStore(await engine.fresh('empty'));
   try {
-    await createArchive(store).load(await readAccount(accountJson('one', fields), 0));
+    await createArchive(store, Date.now, null).load(await readAccount(accountJson('one', fields), 0));
     const account = (await store.identify(hashUserId('user_id of one'))) as Caller;
     await store.confirm(account);
     return await work(store, account);

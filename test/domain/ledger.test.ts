@@ -31,7 +31,7 @@ async function openLedger(engine: Engine, t: TestContext) {
   t.after(() => database.close());
   let time = Date.UTC(2026, 6);
   const now = () => ++time;
-  const archive = createArchive(database);
+  const archive = createArchive(database, Date.now, null);
   const ledger = createLedger(database, now);
   const outbox = createOutbox(database, now);
   const blacklist = createBlacklist(database, now, async () => 'ZA');

@@ -62,6 +62,7 @@ test('parts of a long message share a reference, also in a later attempt', () =>
     priority: 9,
     notAfter: null,
     expiresAt: 1,
+    isAnswer: false,
     partsTotal: 2,
     parts: [{ number: 2, attemptId: 'a' }],
   };

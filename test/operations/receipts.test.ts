@@ -154,6 +154,27 @@ onEveryEngine('the contract while a carrier works', (engine) => {
     },
   );
 
+  inEveryProtocol(
+    engine,
+    'BlackListNumber ends a QUEUED message: it is DELETED, its credits are back, and no carrier gets it',
+    async (client) => {
+      const carrier = await carrierOf(client);
+      const credits = async () => BigInt((await client.ask('account', 'Profile'))?.credits ?? 0n);
+      const before = await credits();
+      await carrier.accept('0825550777', 'x'.repeat(200));
+      await carrier.accept('0825550778');
+      assert.equal(await credits(), before - 3n);
+      const blocking = { mobile: '082 555 0777', sample_message: 'stop' };
+      assert.equal(await client.ask('account', 'BlackListNumber', blocking), true);
+      assert.equal(await credits(), before - 1n);
+      assert.deepEqual((await unmarked(client)).sort(), ['DELETED', 'QUEUED']);
+      await carrier.submit();
+      assert.deepEqual((await unmarked(client)).sort(), ['DELETED', 'SUBMITTED']);
+      assert.equal(await client.ask('account', 'BlackListNumber', blocking), true);
+      assert.equal(await credits(), before - 1n);
+    },
+  );
+
   inEveryProtocol(engine, 'what a carrier brings is in Unread and CountUnread until it is marked', async (client) => {
     const { clock, app } = client.service;
     const { events } = await carrierOf(client);

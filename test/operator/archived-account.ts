@@ -16,7 +16,7 @@ export async function load({ database }: ActionBench, fields: object, update = f
     datetimeCreated: '2026-01-01T00:00:00Z',
     ...fields,
   };
-  const archive = createArchive(database);
+  const archive = createArchive(database, Date.now, null);
   const account = await readAccount(given, 0);
   await (update ? archive.update(account) : archive.load(account));
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createClaiming } from '../../src/domain/claiming.ts';
+import { newAttemptId } from '../../src/gateway/submissions.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { checkLedger, load, scheduled, sent, TWO_PARTS } from './archived-account.ts';
@@ -86,6 +88,33 @@ onEveryEngine('messages of the operator', (engine) => {
       action.command.refusal?.({ moved: 0, tooLate: 1 }),
       'Nothing was moved. Because of notAfter, 1 message must not be sent so late.',
     );
+  });
+
+  test('a message that is due and waits is cancelled by API and command, singly and in a batch, and ends as DELETED', async (t) => {
+    const { of, account, refusal, database, services } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    const recipients = ['+27825550201', '+27825550202', '+27825550203'];
+    const { accepted } = await of('acme', 'message send', { body: { recipients, text: 'hello' } });
+    const ids = accepted.map((each: { id: string }) => each.id);
+    const cancelled = await of('acme', 'message cancel', { params: { id: ids[0] } });
+    assert.deepEqual(cancelled, { id: ids[0], creditsReturned: '1' });
+    const shown = await of('acme', 'message show', { params: { id: ids[0] } });
+    assert.equal(shown.status, 'DELETED');
+    assert.equal(shown.history.at(-1).detail, 'cancelled before it was submitted');
+    const claiming = createClaiming(database, {
+      now: services.now,
+      owner: 'test',
+      newAttemptId,
+      leaseMs: 60_000,
+      unsureMs: 60_000,
+    });
+    assert.equal((await claiming.claim({ connector: 'loopback', isDefault: true }, 1)).length, 1);
+    const claimed = await refusal('message cancel', { params: { username: 'acme', id: ids[1] } });
+    assert.equal(claimed.kind, 'conflict');
+    assert.match(claimed.message, /is being submitted at this moment/);
+    const batch = await of('acme', 'message cancel-many', { body: { ids } });
+    assert.deepEqual(batch, { cancelled: 1, creditsReturned: '1' });
+    assert.deepEqual(await of('acme', 'credits show'), { free: '9', held: '1', used: '0' });
   });
 
   test('a message that is not there was called a scheduled one', async (t) => {

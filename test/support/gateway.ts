@@ -69,6 +69,7 @@ export async function openGateway(engine: Engine, t: TestContext, given: Partial
         ...own,
         async incoming(each) {
           incoming.push(each);
+          await own.incoming(each);
         },
       },
       onGatewayIds: heldReceiptsFor(now),

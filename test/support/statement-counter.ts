@@ -40,7 +40,7 @@ export async function openDomain(engine: Engine, t: TestContext, setting?: strin
   const database = await openStore(setting ?? (await engine.fresh('empty')));
   t.after(() => database.close());
   const [inbox, outbox] = [createInbox(database, { wake() {} }), createOutbox(database, () => 0)];
-  const archive = createArchive(database);
+  const archive = createArchive(database, Date.now, null);
 
   async function add(username: string, messages: readonly object[], sent: readonly object[] = []): Promise<bigint> {
     const demanded = { userID: username, credits: 0, usedCredits: 0, datetimeCreated: '2026-01-01T00:00:00Z' };

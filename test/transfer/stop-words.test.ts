@@ -17,7 +17,7 @@ const account = (stopWords?: string) => ({
 onEveryEngine('STOP words of an account', (engine) => {
   test('an import and an export take them along, and the operator sees and clears them', async (t) => {
     const bench = await openActions(engine, t);
-    const archive = createArchive(bench.database);
+    const archive = createArchive(bench.database, Date.now, null);
     await archive.load(await readAccount(account('STOP,ENDE'), 0));
     assert.deepEqual((await bench.of('initech', 'account show')).stopWords, ['STOP', 'ENDE']);
     let exported = '';

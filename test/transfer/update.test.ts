@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { createAccepting } from '../../src/domain/accepting.ts';
+import { accountId } from '../../src/domain/account-records.ts';
+import { createLedger } from '../../src/domain/ledger.ts';
+import { createOutbox } from '../../src/domain/outbox.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { clientOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { account, essence, exportText, importText, lines, TIME, withService } from '../support/import-files.ts';
+import { message } from '../support/sending.ts';
 import type { Service } from '../support/service.ts';
 
 const LATER = '2026-05-02T00:00:00Z';
@@ -56,6 +61,34 @@ onEveryEngine('import --update', (engine) => {
       assert.deepEqual((await importText(service.app, lines(BEFORE), true)).mistakes, []);
       await work(service);
     });
+
+  test(
+    'a number that a file puts on the blacklist ends what waits for it, scheduled or due, and its credits are free',
+    started(async ({ app, clock }) => {
+      const { database } = app;
+      const now = () => clock.now;
+      const id = await accountId(database, 'one');
+      const settings = { region: 'ZA', timeZone: null, quietHours: null };
+      const accepting = createAccepting(database, now);
+      for (const sendAt of [null, clock.now + 60_000]) {
+        await accepting.accept(id, settings, message({ to: ['+27825550301', '+27825550302'], sendAt }));
+      }
+      const ledger = createLedger(database, now);
+      const before = await ledger.balances(id);
+      const blacklist = [{ mobile: '082 555 0301', timestamp: TIME }];
+      const region = { region: 'ZA' };
+      assert.deepEqual((await importText(app, lines(account('one', { ...region, blacklist })), true)).mistakes, []);
+      const after = await ledger.balances(id);
+      assert.deepEqual([after.free - before.free, after.held - before.held], [2n, -2n]);
+      const outbox = createOutbox(database, now);
+      const statuses = (await outbox.newestSent(id, 2)).map(({ recipient, status }) => [recipient, status]);
+      assert.deepEqual(statuses.sort(), [
+        ['+27825550301', 'DELETED'],
+        ['+27825550302', 'QUEUED'],
+      ]);
+      assert.deepEqual((await ledger.check()).discrepancies, []);
+    }),
+  );
 
   test('an account that is not there is added, as without --update', () =>
     withService(engine, async ({ app }) => {

@@ -90,12 +90,13 @@ function attemptTable(attempts: readonly Attempt[], zone: string): Html {
   return html`<h2>${texts.attempts}</h2>${table({ caption: texts.attempts, columns: texts.attemptColumns, rows })}`;
 }
 
-function buttons({ base }: Visit, { id, recipient, state }: MessageOutput): Html {
+function buttons({ base }: Visit, { id, recipient, state, status }: MessageOutput): Html {
   const number = recipient ?? '';
   const to = new URLSearchParams({ with: number }).toString();
   const cancel = html`<form method="post" action="${base}/messages/${id}/cancel"><button class="danger">${texts.cancel}</button></form>`;
   const again = html`<form method="post" action="${base}/messages/${id}/resend"><input type="hidden" name="key" value="${randomBytes(16).toString('hex')}"><button>${texts.resend}</button></form>`;
-  return html`${state === 'scheduled' ? cancel : isAction('message resend') ? again : ''}
+  const isWaiting = state === 'scheduled' || status === 'QUEUED';
+  return html`${isWaiting ? cancel : ''}${state !== 'scheduled' && isAction('message resend') ? again : ''}
 ${/\d/.test(number) ? html`<a href="${base}/conversation?${to}">${texts.conversation}</a> <a href="${base}/blacklist?${new URLSearchParams({ number }).toString()}">${texts.blacklist}</a>` : ''}`;
 }
 
@@ -109,13 +110,15 @@ const gone = ({ base }: Visit): View =>
 const cancel = async (visit: Visit): Promise<View> => {
   const { base, params, form } = visit;
   const id = params.id ?? '';
+  const back = `${base}/messages/${id}`;
   if (form.text('confirmed') !== 'yes') {
-    const back = `${base}/messages/${id}`;
     const question = texts.cancelQuestion;
     return asking('scheduled', { question, action: `${back}/cancel`, submit: texts.cancel, back });
   }
   await visit.act.run('message cancel', { params: paramsOf(visit) });
-  return noticed(`${base}/scheduled`, 'cancel', 1);
+  // A message that was due is still listed, as DELETED. A scheduled one is gone.
+  const isListed = await visit.domain.messages.sent(visit.account.id, BigInt(id)).catch(() => null);
+  return isListed ? noticed(back, 'cancelled') : noticed(`${base}/scheduled`, 'cancel', 1);
 };
 
 const resend = async (visit: Visit): Promise<View> => {

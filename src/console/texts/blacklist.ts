@@ -8,7 +8,7 @@ export const texts = {
   empty: 'No number is blacklisted.',
   emptyHint: 'People who ask not to get messages belong here.',
   add: 'Put a number on the blacklist',
-  addHint: 'Messages that are scheduled for it are cancelled.',
+  addHint: 'Everything that waits for it is cancelled, and its credits are free again.',
   number: 'Number',
   submit: 'Put on the blacklist',
   remove: 'Remove',
@@ -17,7 +17,7 @@ export const texts = {
     added: (count: bigint) =>
       count === 0n
         ? 'The number is on the blacklist.'
-        : `The number is on the blacklist. Scheduled messages that were cancelled: ${count}.`,
+        : `The number is on the blacklist. Messages that waited for it and were cancelled: ${count}.`,
     there: 'The number is on the blacklist already.',
     removed: 'Messages can be sent to the number again.',
   },

@@ -30,7 +30,7 @@ export const texts = {
   resend: 'Send again',
   blacklist: 'Put the number on the blacklist',
   cancel: 'Cancel this message',
-  cancelQuestion: 'Cancel this scheduled message? Its credits are free again.',
+  cancelQuestion: 'Cancel this message? It is not sent, and its credits are free again.',
   gone: 'The message is gone: it was deleted, or an old one was removed. Its credits are still in the list of credits.',
   goneTitle: 'This message is gone',
   toSent: 'To the sent messages',

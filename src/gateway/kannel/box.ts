@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Connector, Submission, SubmitResult } from '../connector.ts';
+import { type Connector, type Submission, type SubmitResult, WITHHELD } from '../connector.ts';
 import { createBoxConnection } from './box-connection.ts';
 import { probeBox } from './box-probe.ts';
 import { type BoxSms, octetsOf, SMS_TYPE, smsFrame } from './box-protocol.ts';
@@ -40,6 +40,7 @@ export function createKannelBox(name: string, config: KannelBoxConfig, deps: Kan
     const leave = await window.enter(signal);
     if (leave === null) return ABORTED;
     try {
+      if (part.mayLeave && !(await part.mayLeave())) return WITHHELD;
       const to = connection.linkOrReason();
       if (typeof to === 'string') return away(to);
       return await refusals.during(part.attemptId, signal, async () => {

@@ -1,6 +1,6 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
+import { type CarrierEvents, type Connector, type Submission, type SubmitResult, WITHHELD } from '../connector.ts';
 import { createCallbacks } from './callbacks.ts';
 import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
 import { callHttp } from './http-call.ts';
@@ -36,6 +36,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
     if (leave === null) return { kind: 'temporary', reason: 'aborted before it was sent' };
     try {
       if (!(await smsbox.mayBeAsked())) return awayResult('smsbox does not answer');
+      if (part.mayLeave && !(await part.mayLeave())) return WITHHELD;
       return await refusals.during(part.attemptId, signal, () => posted(part, prepared, signal));
     } finally {
       leave();

@@ -87,7 +87,13 @@ export async function createInstallation(
   await storeReadEffects(store, old.url, NOTHING_MARKS, Date.now());
   const withClient = async <T>(work: (dependencies: CheckDependencies) => Promise<T>): Promise<T> => {
     const client = createOldServer({ url: old.url, dialect });
-    const common = { database: store, archive: createArchive(store), old: client, dialect, now: Date.now };
+    const common = {
+      database: store,
+      archive: createArchive(store, Date.now, null),
+      old: client,
+      dialect,
+      now: Date.now,
+    };
     return work({ ...common, effects: NOTHING_MARKS }).finally(() => client.close());
   };
   const both = ['--old', old.url, '--users', usersFile, '--rate', '1000'];

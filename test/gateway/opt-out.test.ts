@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createAccepting } from '../../src/domain/accepting.ts';
+import { createBlacklist } from '../../src/domain/blacklist.ts';
+import { createBlacklistRecords } from '../../src/domain/blacklist-records.ts';
+import { createOutbox } from '../../src/domain/outbox.ts';
+import { createRouting } from '../../src/domain/routing.ts';
+import { WITHHELD } from '../../src/gateway/connector.ts';
+import { startOperatorApi } from '../operator/operator-api.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { openGateway, scripted, until } from '../support/gateway.ts';
+import { message } from '../support/sending.ts';
+
+const NUMBER = '+27825550201';
+const OTHER = '+27825550202';
+
+onEveryEngine('an opt-out while a connector works', (engine) => {
+  test('an opt-out while the connector is paused: when it is resumed, the carrier gets nothing for the number', async (t) => {
+    const { submitted, create } = scripted(() => ({ kind: 'accepted', gatewayId: null }));
+    const { database, addAccount, send, connectors, statusOf, ledger } = await openGateway(engine, t, { create });
+    const account = await addAccount();
+    await connectors.setPaused('loopback', true);
+    await new Promise((resolve) => setTimeout(resolve, 200)); // ten polls: every process has seen it
+    const [first, second] = await send(account, [NUMBER, OTHER]);
+    await createBlacklist(database, Date.now, async () => 'ZA').add(account, NUMBER, null);
+    assert.equal(await statusOf(account, first as bigint), 'DELETED');
+    assert.deepEqual(await ledger.balances(account), { free: 999n, held: 1n, used: 0n });
+    await connectors.setPaused('loopback', false);
+    await until('the other is submitted', async () => (await statusOf(account, second as bigint)) === 'SUBMITTED');
+    assert.deepEqual(submitted, [OTHER]);
+    assert.deepEqual((await ledger.check()).discrepancies, []);
+  });
+
+  test('a claimed message that waits for a slot of its connector does not leave after an opt-out', async (t) => {
+    const release = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    const left: string[] = [];
+    const { create } = scripted(async (part) => {
+      asked.push(part.recipient);
+      await release.promise; // as for a slot in the window of a slow carrier
+      if (!(await part.mayLeave?.())) return WITHHELD;
+      left.push(part.recipient);
+      return { kind: 'accepted', gatewayId: null };
+    });
+    const { database, addAccount, send, statusOf, ledger } = await openGateway(engine, t, { create });
+    const account = await addAccount();
+    const [first, second] = await send(account, [NUMBER, OTHER]);
+    await until('both are claimed', () => asked.length === 2);
+    await createBlacklist(database, Date.now, async () => 'ZA').add(account, '082 555 0201', null);
+    await new Promise((resolve) => setTimeout(resolve, 100)); // longer than the look of the claim counts
+    release.resolve();
+    await until('the one ended', async () => (await statusOf(account, first as bigint)) === 'DELETED');
+    await until('the other went', async () => (await statusOf(account, second as bigint)) === 'SUBMITTED');
+    assert.deepEqual(left, [OTHER]);
+    assert.deepEqual(await ledger.balances(account), { free: 999n, held: 0n, used: 1n });
+    assert.deepEqual((await ledger.check()).discrepancies, []);
+  });
+
+  test('a STOP that comes through the loopback ends what is scheduled for its sender, and nothing more is taken', async (t) => {
+    const { database, addAccount, send, ledger } = await openGateway(engine, t);
+    const account = await addAccount({ stopWords: 'STOP' });
+    const route = { name: 'code', destination: '31234', keyword: null, priority: 0, username: 'gateway-1' };
+    await createRouting(database, Date.now).put(route);
+    const settings = { region: 'ZA', timeZone: null, quietHours: null };
+    const accepting = createAccepting(database, Date.now);
+    await accepting.accept(account, settings, message({ sendAt: Date.now() + 3_600_000 }));
+    await send(account, [NUMBER], 'reply Stop!', '31234');
+    const entries = () => createBlacklistRecords(database, async () => 'ZA').list(account, 10, null);
+    await until('the sender is on the blacklist', async () => (await entries()).length === 1);
+    const [entry] = await entries();
+    assert.deepEqual([entry?.number, entry?.origin, entry?.evidence], [NUMBER, 'STOP', 'Stop!']);
+    assert.deepEqual(await createOutbox(database, Date.now).soonest(account, 10), []);
+    assert.deepEqual(await send(account, [NUMBER]), []);
+    await until('all is settled', async () => (await ledger.balances(account)).held === 0n);
+    assert.deepEqual(await ledger.balances(account), { free: 999n, held: 0n, used: 1n });
+    assert.deepEqual((await ledger.check()).discrepancies, []);
+  });
+
+  test('a STOP that Kannel brings ends what waits for its sender, and the answer to Kannel comes after that', async (t) => {
+    const api = await startOperatorApi(engine);
+    t.after(() => api.stop());
+    const { call, address } = api;
+    const callbackSecret = 'a-secret-of-kannel';
+    const config = { host: '127.0.0.1', port: 1, username: 'u', password: 'p', callbackSecret };
+    const callbackUrl = `${address}/carriers/kannel`;
+    const put = await call('PUT', '/connectors/kannel', {
+      body: { kind: 'kannel-sendsms', config: { ...config, callbackUrl } },
+    });
+    assert.ok(put.status < 300, put.text);
+    await call('PUT', '/routes/code', { body: { username: 'acme', destination: '31234' } });
+    await call('PATCH', '/accounts/acme', { body: { stopWords: ['STOP'] } });
+    const number = '+27825550555';
+    const body = { recipients: [number], text: 'hello' };
+    const sent = await call('POST', '/accounts/acme/messages', { body });
+    const { id } = sent.json.accepted[0];
+    const before = (await call('GET', '/accounts/acme/credits')).json;
+    const query = new URLSearchParams({ from: number, to: '31234', text: 'stop', coding: '0', id: 'mo-1', at: '' });
+    const answer = await fetch(`${callbackUrl}/${callbackSecret}/mo?${query}`);
+    assert.equal(answer.status, 200, await answer.text());
+    const { status, history } = (await call('GET', `/accounts/acme/messages/${id}`)).json;
+    assert.equal(status, 'DELETED');
+    assert.equal(history.at(-1).detail, 'the recipient is on the blacklist');
+    const after = (await call('GET', '/accounts/acme/credits')).json;
+    assert.equal(BigInt(after.free) - BigInt(before.free), 1n);
+    const [entry] = (await call('GET', '/accounts/acme/blacklist')).json.items.filter(
+      ({ origin }: { origin: string }) => origin === 'STOP',
+    );
+    assert.deepEqual([entry.number, entry.evidence], [number, 'stop']);
+  });
+});
