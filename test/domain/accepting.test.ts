@@ -69,6 +69,14 @@ onEveryEngine('accepting', (engine) => {
     assert.deepEqual(await sending.claim(), []);
   });
 
+  test('the last credits of an account can be spent: a request that takes exactly the free ones is accepted', async (t) => {
+    const sending = await openSending(engine, t);
+    const account = await sending.addAccount({ credits: 2n });
+    const { accepted } = await sending.accept(account, message({ text: 'x'.repeat(161) }));
+    assert.equal(accepted.length, 1);
+    assert.deepEqual(await sending.ledger.balances(account), { free: 0n, held: 2n, used: 0n });
+  });
+
   test('a dry run tells parts, cost, refusals, missing credits and the shift of quiet hours, and changes nothing', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount({ credits: 1n });

@@ -93,6 +93,28 @@ onEveryEngine('events of messages and connectors', (engine) => {
     assert.equal((await events()).length, 1, 'nobody gets what has no route');
   });
 
+  test('credits.low comes when the free credits fall below the limit, and again only after they were above it', async (t) => {
+    const { accept, account, change, clock, events, ledger } = await opened(engine, t);
+    await change(account, { lowCredits: 998n });
+    const low = (free: number) => ['credits.low', { free: String(free), threshold: '998' }];
+    const debit = async () => {
+      clock.now += 1;
+      await accept(account);
+    };
+    await debit();
+    await debit();
+    assert.deepEqual(await events(), [], '998 are not below 998');
+    await debit();
+    assert.deepEqual(await events(), [low(997)]);
+    await debit();
+    await debit();
+    assert.deepEqual(await events(), [low(997)], 'they were low already');
+    clock.now += 1;
+    await ledger.adjust(account, { amount: 10n, reason: 'bought', reference: null });
+    await ledger.adjust(account, { amount: -10n, reason: 'taken back', reference: null });
+    assert.deepEqual(await events(), [low(997), low(995)]);
+  });
+
   test('a connector that goes down and up has one event each, whatever processes notice it', async (t) => {
     const { database, now, events, clock } = await opened(engine, t);
     const [one, other] = [createConnectors(database, now), createConnectors(database, now)];

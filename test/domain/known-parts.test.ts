@@ -204,6 +204,59 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
   });
 
+  test('a late refusal of an older claim changes nothing while a newer claim submits the message', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    const first = await sent.send();
+    const second = await sent.claimAgain();
+    await sent.answer(first, REFUSED, 'refused');
+    assert.deepEqual(await sent.seen(), ['QUEUED', 'submitting', 1n, 0n]);
+    await sent.answer(first, throttledFor(sent.now()), 'refused');
+    assert.deepEqual(await sent.seen(), ['QUEUED', 'submitting', 1n, 0n]);
+    await sent.settling.setAside([{ message: first, parts: [], outcome: REFUSED }]);
+    assert.deepEqual(await sent.seen(), ['QUEUED', 'submitting', 1n, 0n]);
+    await sent.answer(second, { kind: 'submitted' }, 'accepted');
+    assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
+  });
+
+  test('an undecided message whose missing answer was a temporary refusal goes on, once', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    const first = await sent.send();
+    await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
+    assert.equal((await sent.seen())[1], 'undecided');
+    assert.deepEqual(await sent.claim(), [], 'nobody submits it while it is undecided');
+    await sent.answer(first, throttledFor(sent.now()), 'refused');
+    assert.equal((await sent.seen())[1], 'waiting');
+    const [third] = await sent.claim();
+    assert.equal(third?.attempt, 3);
+    await sent.answer(third as ClaimedMessage, { kind: 'submitted' }, 'accepted');
+    assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
+  });
+
+  test('a message whose answer could not be settled stays with the operator, whatever comes late', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    const claimed = await sent.send(TWO_PARTS);
+    const parts = [
+      { part: 1, state: 'accepted', gatewayId: null },
+      { part: 2, state: 'refused', gatewayId: null },
+    ] as const;
+    await sent.settling.setAside([{ message: claimed, parts, outcome: throttledFor(sent.now()) }]);
+    // The answer of an older claim, which may be the last one that was missing.
+    await sent.settling.settle([{ message: { ...claimed, fence: 0n }, parts, outcome: throttledFor(sent.now()) }]);
+    assert.equal((await sent.seen())[1], 'undecided');
+    sent.clock.now += UNSURE;
+    assert.deepEqual(await sent.claim(), []);
+  });
+
+  test('an undecided message of never-twice waits for an operator, whatever time passes', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.answer(await sent.send(), unsureFor(sent.now()), 'unsure');
+    for (const passed of [UNSURE, UNSURE, LEASE, DAY]) {
+      sent.clock.now += passed;
+      assert.deepEqual(await sent.claim(), []);
+      assert.deepEqual(await sent.seen(), ['UNKNOWN', 'undecided', 1n, 0n]);
+    }
+  });
+
   test('a message went out a third time after both of its submissions were refused for good', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     const first = await sent.send();

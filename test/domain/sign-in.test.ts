@@ -70,6 +70,16 @@ onEveryEngine('signing in', (engine) => {
     for (const wrong of ['', 'x', `${token}x`]) assert.equal(await signIn.ownerOfLink(wrong), null);
   });
 
+  test('a link that 20 requests redeem at once opens one session', async (t) => {
+    const { signIn, operator } = await open(engine, t);
+    const token = await operator('ann');
+    const all = await Promise.allSettled(Array.from({ length: 20 }, () => signIn.redeemLink(token, HOME)));
+    const opened = all.flatMap((each) => (each.status === 'fulfilled' ? [each.value.session] : []));
+    assert.equal(opened.length, 1);
+    const { owner } = opened[0] as (typeof opened)[0];
+    assert.equal((await signIn.sessionsOf(owner)).length, 1);
+  });
+
   test('no secret of a link, a session, a password or a code is in any table', async (t) => {
     const { signIn, operator, database, clock } = await open(engine, t);
     const token = await operator('ann');
