@@ -48,6 +48,8 @@ export interface Acceptance {
   /** When they are due, after the quiet hours. */
   readonly dueAt: number;
   readonly isShifted: boolean;
+  /** The time that was asked for has passed, so they are due now. */
+  readonly isPast: boolean;
   /** The characters that make a text UCS-2, at most 50. */
   readonly ucs2Characters: readonly string[];
 }
@@ -102,6 +104,7 @@ interface Plan {
   readonly at: number;
   readonly dueAt: number;
   readonly isShifted: boolean;
+  readonly isPast: boolean;
   readonly planned: readonly PlannedMessage[];
   readonly refused: readonly RefusedRecipient[];
   readonly parts: number;
@@ -115,6 +118,7 @@ async function planOf(
   given: NewMessages,
   at: number,
 ): Promise<Plan> {
+  checkSendAt(given.sendAt, at);
   const wanted = Math.max(given.sendAt ?? at, at);
   const dueAt = afterQuietHours(wanted, settings.quietHours, settings.timeZone);
   if (given.notAfter !== null && given.notAfter <= dueAt) {
@@ -122,7 +126,17 @@ async function planOf(
   }
   const { planned, refused } = await readRecipients(queries, account, settings.region, given.recipients);
   const parts = planned.reduce((sum, message) => sum + message.parts, 0);
-  return { at, dueAt, planned, refused, parts, isShifted: dueAt !== wanted };
+  const isPast = given.sendAt !== null && given.sendAt < at;
+  return { at, dueAt, planned, refused, parts, isShifted: dueAt !== wanted, isPast };
+}
+
+/** Clocks differ, and requests wait. What is further back is a mistake, such as a wrong year. */
+export const PAST_MAX_MS = 24 * 3_600_000;
+
+function checkSendAt(sendAt: number | null, at: number): void {
+  if (sendAt !== null && sendAt < at - PAST_MAX_MS) {
+    throw badField('sendAt', 'this is more than 24 hours in the past. Leave it out to send now');
+  }
 }
 
 /** Writes the messages and holds their credits. Returns the first of their ids. */
@@ -211,7 +225,7 @@ const notEnough = (needed: bigint, free: bigint) =>
   );
 
 function acceptanceOf(
-  { planned, refused, parts, dueAt, isShifted }: Plan,
+  { planned, refused, parts, dueAt, isShifted, isPast }: Plan,
   free: bigint,
   firstId: bigint | null,
 ): Acceptance {
@@ -233,6 +247,7 @@ function acceptanceOf(
     creditsMissing: firstId !== null || available >= credits ? 0n : credits - available,
     dueAt,
     isShifted,
+    isPast,
     ucs2Characters: [...characters].slice(0, CHARACTERS_SHOWN),
   };
 }

@@ -54,14 +54,14 @@ export const credits = decimal(SIGNED, -ID_MAX, ID_MAX, A_SIGNED_NUMBER).describ
 /** Credits that are not below 0. */
 export const amount = decimal(UNSIGNED, 0n, ID_MAX, A_NUMBER).describe('Credits as a decimal string (64 bits).');
 
-const AN_INSTANT = 'expected an instant such as 2026-11-15T12:00:00Z';
-/** RFC 3339 with Z; milliseconds since 1970 inside. */
+const AN_INSTANT = 'expected an instant such as 2026-11-15T12:00:00Z or 2026-11-15T14:00:00+02:00';
+/** RFC 3339 with Z or an offset; milliseconds since 1970 inside. Answers have Z. */
 export const instant = z
-  .codec(z.iso.datetime(AN_INSTANT).max(40, AN_INSTANT), z.number(), {
+  .codec(z.iso.datetime({ offset: true, error: AN_INSTANT }).max(40, AN_INSTANT), z.number(), {
     decode: (text) => Date.parse(text),
     encode: (ms) => new Date(ms).toISOString(),
   })
-  .describe('An instant as RFC 3339 writes it, with Z.');
+  .describe('An instant as RFC 3339 writes it: with Z, or with an offset such as +02:00. Answers have Z.');
 
 /** A text of at most so many characters, without control characters. */
 export const line = (lengthMax: number) =>

@@ -178,7 +178,7 @@ onEveryEngine('compose, check and send', (engine) => {
     for (const [fields, expected] of [
       [{ to: '', text: 'Hi' }, /Say to whom/],
       [{ to: '0825550201', text: '  ' }, /Write a text/],
-      [{ to: '0825550201', text: 'Hi', when: '2020-01-01T10:00' }, /has passed/],
+      [{ to: '0825550201', text: 'Hi', when: '2020-01-01T10:00' }, /more than 24 hours in the past/],
       [{ to: '0825550201', text: 'Hi', when: 'soon' }, /expected a day and a time/],
       [{ to: '0825550201', text: 'x'.repeat(10_001) }, /<p>Text: expected at most 10000 characters/],
       [{ to: '0825550201', text: 'Hi', notAfter: '2020-01-01T10:00' }, /<p>Do not send after: the messages are due/],
@@ -188,6 +188,15 @@ onEveryEngine('compose, check and send', (engine) => {
       assert.match(page.text, expected);
       assert.ok(page.text.includes(String(fields.to)));
     }
+  });
+
+  test('a time a little in the past means now, and the check says so', async (t) => {
+    const { api, client } = await opened(t);
+    const page = await check(client, { to: '0825550201', text: 'Hi', when: '2026-11-15T11:00' });
+    assert.equal(page.status, 200);
+    assert.match(page.text, /The time has passed already: the messages go now/);
+    await client.post('/console/compose/send', fieldsOf(page, '/console/compose/send'));
+    assert.equal((await sent(api)).length, 1);
   });
 
   test('missing credits are named, and there is no button to send', async (t) => {

@@ -93,6 +93,7 @@ onEveryEngine('accepting', (engine) => {
         creditsMissing: 1n,
         dueAt: START + 60 * MINUTE,
         isShifted: true,
+        isPast: false,
         ucs2Characters: ['ж'],
       },
     );

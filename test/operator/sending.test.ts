@@ -39,6 +39,39 @@ onEveryEngine('actions that send', (engine) => {
     );
   });
 
+  test('sendAt more than 24 hours in the past is refused, and a little in the past means now and says so', async (t) => {
+    const { of, account, refusal, clock } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    const at = (ms: number) => new Date(clock.now + ms).toISOString();
+    const DAY = 86_400_000;
+    for (const sendAt of [at(-DAY - 1), '2025-11-15T12:00:00Z', '2025-11-15T14:00:00+02:00']) {
+      const problem = await refusal('message send', { params: acme, body: { ...ONE, sendAt } });
+      assert.deepEqual(pointers(problem), ['#/sendAt']);
+      assert.match(problem.message, /more than 24 hours in the past/);
+      await refusal('message send', { params: acme, query: { dry_run: '' }, body: { ...ONE, sendAt } });
+    }
+    for (const sendAt of [at(-DAY), at(-1)]) {
+      const { dueAt, isPast } = await of('acme', 'message send', { body: { ...ONE, sendAt } });
+      assert.deepEqual([dueAt, isPast], [at(0), true]);
+    }
+    for (const sendAt of [at(0), at(1)]) {
+      assert.equal((await of('acme', 'message send', { body: { ...ONE, sendAt } })).isPast, false);
+    }
+  });
+
+  test('an offset such as +02:00 is taken as well as Z, and answers have Z', async (t) => {
+    const { of, account, refusal } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    for (const sendAt of ['2026-11-16T14:00:00+02:00', '2026-11-16T12:00:00Z', '2026-11-16T06:30:00.000-05:30']) {
+      const { dueAt } = await of('acme', 'message send', { body: { ...ONE, sendAt } });
+      assert.equal(dueAt, '2026-11-16T12:00:00.000Z');
+    }
+    for (const sendAt of ['2026-11-16T14:00:00', '2026-11-16T14:00:00+25:00', '16.11.2026', '2026-02-30T12:00:00Z']) {
+      const problem = await refusal('message send', { params: acme, body: { ...ONE, sendAt } });
+      assert.deepEqual(pointers(problem), ['#/sendAt'], sendAt);
+    }
+  });
+
   test('the audit has ids and no number and no text', async (t) => {
     const { of, account, run } = await openActions(engine, t);
     await account('acme', { credits: '10' });

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { PAST_MAX_MS } from '../../domain/accepting.ts';
 import { rememberedAt, rememberOnce } from '../../domain/idempotency.ts';
 import { ownerKey } from '../../domain/owners.ts';
 import { type Html, html } from '../../html.ts';
@@ -27,6 +28,7 @@ interface AcceptanceOutput {
   readonly credits: string;
   readonly dueAt: string;
   readonly isShifted: boolean;
+  readonly isPast: boolean;
 }
 
 const texts = composeTexts.check;
@@ -54,6 +56,7 @@ interface Checked {
   readonly credits: bigint;
   readonly dueAt: string;
   readonly isShifted: boolean;
+  readonly isPast: boolean;
 }
 
 type Again = (visit: Visit, problem: Problem | null) => Promise<View>;
@@ -83,8 +86,7 @@ function timesOf({ form, zone, now }: Visit): Record<string, string> {
   };
   const sendAt = read('when', badWhen);
   const notAfter = read('notAfter', badNotAfter);
-  // A minute that is not over yet is now.
-  if (sendAt !== null && sendAt < now - 60_000) throw new Problem('bad-argument', past);
+  if (sendAt !== null && sendAt < now - PAST_MAX_MS) throw new Problem('bad-argument', past);
   return {
     ...(sendAt === null ? {} : { sendAt: new Date(sendAt).toISOString() }),
     ...(notAfter === null ? {} : { notAfter: new Date(notAfter).toISOString() }),
@@ -99,7 +101,7 @@ const bodyOf = ({ form }: Visit, recipients: readonly string[], times: Record<st
 });
 
 async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<string, string>): Promise<Checked> {
-  const sum = { accepted: 0, parts: 0, credits: 0n, dueAt: '', isShifted: false };
+  const sum = { accepted: 0, parts: 0, credits: 0n, dueAt: '', isShifted: false, isPast: false };
   const previews: string[] = [];
   const refused: Checked['refused'][number][] = [];
   for (let start = 0; start < list.length; start += AT_ONCE) {
@@ -116,6 +118,8 @@ async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<st
     sum.credits += BigInt(found.credits);
     sum.dueAt = found.dueAt;
     sum.isShifted = found.isShifted;
+    // A minute that is not over yet is now.
+    sum.isPast = found.isPast && Date.parse(times.sendAt ?? '') < visit.now - 60_000;
     previews.push(
       ...found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length)).map(({ recipient }) => recipient),
     );
@@ -152,7 +156,7 @@ async function checkPage(visit: Visit, key: string, recipients: Recipients, chec
 <p class="lead">${lead}</p>
 ${sentBefore === null ? '' : html`<div class="note problem" role="alert"><p>${texts.before} ${timeIn(sentBefore, zone)}</p></div>`}
 ${left < 0n ? html`<div class="note problem" role="alert"><p>${texts.missing(-left)}</p></div>` : ''}
-${checked.isShifted ? html`<p class="note">${texts.shifted} ${timeIn(checked.dueAt, zone)}</p>` : ''}
+${checked.isPast ? html`<p class="note">${texts.past}</p>` : ''}${checked.isShifted ? html`<p class="note">${texts.shifted} ${timeIn(checked.dueAt, zone)}</p>` : ''}
 <dl class="list">${row(texts.due, isDelayed ? timeIn(checked.dueAt, zone) : texts.atOnce)}${notAfter === null ? '' : row(composeTexts.notAfter, timeIn(notAfter, zone))}
 ${row(texts.cost, texts.costSaid(checked.credits, checked.parts))}${left < 0n ? row(texts.free, grouped(free)) : row(texts.after, grouped(left))}</dl>
 <h2>${texts.texts}</h2>${checked.previews.map((recipient) => html`<p><strong>${recipient}</strong></p><pre>${messageText(form.raw('text'))}</pre>`)}

@@ -41,7 +41,7 @@ export const texts = {
     tooMany: (max: number) => `A message goes to at most ${grouped(max)} numbers at once.`,
     badWhen: 'Send at: expected a day and a time, such as 2026-11-16T14:05.',
     badNotAfter: 'Do not send after: expected a day and a time.',
-    past: 'Send at: this time has passed.',
+    past: 'Send at: this is more than 24 hours in the past. Leave it empty to send now.',
   },
   check: {
     title: 'Check before sending',
@@ -52,6 +52,7 @@ export const texts = {
     refused: (count: number) => `${counted(count, 'number')} cannot get it:`,
     duplicates: (count: number) => `${counted(count, 'number')} more than once: each gets one message.`,
     shifted: 'Your quiet hours shift the time:',
+    past: 'The time has passed already: the messages go now.',
     due: 'To be sent',
     atOnce: 'at once',
     cost: 'Cost',

@@ -39,6 +39,7 @@ const acceptance = z.strictObject({
   creditsMissing: credits.describe('In a dry run: what the account lacks.'),
   dueAt: instant.describe('When they are due, after the quiet hours of the account.'),
   isShifted: z.boolean().describe('Whether quiet hours have shifted that.'),
+  isPast: z.boolean().describe('Whether `sendAt` has passed already: then they are due now.'),
   ucs2Characters: z.array(z.string()).describe('The characters that make a text UCS-2.'),
 });
 const shown = (result: Acceptance): z.output<typeof acceptance> => ({
@@ -56,6 +57,7 @@ const ACCEPTED = {
   creditsMissing: '0',
   dueAt: '2026-11-15T12:00:00.000Z',
   isShifted: false,
+  isPast: false,
   ucs2Characters: [],
 };
 
@@ -68,7 +70,11 @@ const sendBody = z.strictObject({
     .describe('Phone numbers, in any notation that the region of the account allows.'),
   text: text.optional().describe('The text for all recipients.'),
   texts: z.array(text).max(RECIPIENTS_MAX).optional().describe('In place of `text`: one for each recipient.'),
-  sendAt: instant.optional().describe('When to send them; at once where it is not given.'),
+  sendAt: instant
+    .optional()
+    .describe(
+      'When to send them; at once where it is not given. More than 24 hours in the past is refused, a little in the past means now.',
+    ),
   notAfter: instant.optional().describe('Not sent after this time: then they are EXPIRED.'),
   reference: line(200).min(1).nullable().optional().describe("The sender's own reference. It need not be unique."),
   sender: line(16)
@@ -130,11 +136,12 @@ const send = accountAction({
     arguments: ['recipients'],
     refusal: ({ accepted, refused }) =>
       accepted.length > 0 ? null : ['No recipient can get the message.', ...refused.map(refusedLine)].join('\n'),
-    say: ({ accepted, refused, parts, creditsMissing }, { query }) =>
+    say: ({ accepted, refused, parts, creditsMissing, isPast }, { query }) =>
       [
         `${query.dry_run ? 'Would be accepted' : 'Accepted'}: ${accepted.length}. Parts: ${parts}. Refused: ${refused.length}.`,
         ...accepted.filter(({ id }) => id !== null).map(({ id, recipient }) => `  ${id}  ${recipient}`),
         ...refused.map((each) => `  ${refusedLine(each)}`),
+        ...(isPast ? ['  sendAt has passed already, so the messages are due now'] : []),
         ...(creditsMissing > 0n ? [`  ${creditsMissing} credits are missing`] : []),
       ].join('\n'),
   },
