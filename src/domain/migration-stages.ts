@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { conflict } from '../problem.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
+import * as ruleSql from '../store/statements/migration-rules.ts';
 import * as sql from '../store/statements/migration-traffic.ts';
 import { accountNamed } from './accounts.ts';
+import {
+  type ClientRule,
+  clientRules,
+  type KnownRule,
+  putClientRule,
+  removeClientRule,
+} from './migration-client-rules.ts';
 
 /**
  * The stage of each account that moves from an old server. record: the old server answers, and
@@ -43,6 +51,7 @@ export interface StagesState {
   readonly defaultStage: Stage;
   /** Whether some account is answered by Columba. */
   readonly isLeading: boolean;
+  readonly rules: readonly KnownRule[];
 }
 
 export type MigrationStages = ReturnType<typeof createMigrationStages>;
@@ -61,6 +70,7 @@ export function createMigrationStages(database: Database, now: () => number) {
         version,
         defaultStage: stage,
         isLeading: leading !== undefined || stage === 'lead' || stage === 'alone',
+        rules: await clientRules(database),
       };
     },
 
@@ -92,13 +102,16 @@ export function createMigrationStages(database: Database, now: () => number) {
     },
 
     ...createStageChanges(database, now),
+    ...createRuleChanges(database, now),
   };
 }
 
+/** Who sets a stage that the start of a proxy names. */
+const PROXY = 'the start of a proxy';
+
 /** Changes of stages. Every proxy sees one within a second. */
 function createStageChanges(database: Database, now: () => number) {
-  const renew = (queries: Queries): Promise<number> =>
-    queries.run(sql.setState, { name: VERSION, value: randomUUID(), at: now() });
+  const renew = renewing(now);
 
   /** The stage now. Throws where the change would be refused. */
   async function tryChange(queries: Queries, account: AccountKey, stage: Stage, force: boolean): Promise<Stage> {
@@ -122,27 +135,30 @@ function createStageChanges(database: Database, now: () => number) {
     tryDefault,
 
     /** Returns the stage before. */
-    async set(username: string, stage: Stage, force: boolean): Promise<Stage> {
+    async set(username: string, stage: Stage, force: boolean, by = ''): Promise<Stage> {
       const { account_id: account } = await accountNamed(database, username);
       return database.transaction(account, async (queries) => {
         const before = await tryChange(queries, account, stage, force);
         await queries.run(sql.setStage, { account, stage, at: now() });
+        await queries.run(ruleSql.addStageChange, { account, stage, by, at: now() });
         await renew(queries);
         return before;
       });
     },
 
     /** The stage of all accounts that have none of their own. */
-    async setDefault(stage: Stage, force: boolean): Promise<Stage> {
+    async setDefault(stage: Stage, force: boolean, by = ''): Promise<Stage> {
       const before = await tryDefault(stage, force);
       await database.run(sql.setState, { name: DEFAULT_STAGE, value: stage, at: now() });
+      await database.run(ruleSql.addDefaultChange, { stage, by, at: now() });
       await renew(database);
       return before;
     },
 
     /** At the start of a proxy: a stage that an operator has chosen since stays. */
     async offerDefault(stage: Stage): Promise<Stage> {
-      await database.run(sql.addState, { name: DEFAULT_STAGE, value: stage, at: now() });
+      const isNew = (await database.run(sql.addState, { name: DEFAULT_STAGE, value: stage, at: now() })) > 0;
+      if (isNew) await database.run(ruleSql.addDefaultChange, { stage, by: PROXY, at: now() });
       await renew(database);
       return (await defaultStage(database)).stage;
     },
@@ -152,12 +168,33 @@ function createStageChanges(database: Database, now: () => number) {
         const row = await queries.first(sql.stageOf, { account });
         if (row) return toStage(row.stage);
         await queries.run(sql.setStage, { account, stage, at: now() });
+        await queries.run(ruleSql.addStageChange, { account, stage, by: PROXY, at: now() });
         await renew(queries);
         return stage;
       });
     },
   };
 }
+
+/** Rules of clients. Every proxy sees a change within a second, too. */
+function createRuleChanges(database: Database, now: () => number) {
+  const renew = renewing(now);
+  return {
+    rules: () => clientRules(database),
+    putRule: (rule: ClientRule): Promise<void> => putClientRule(database, rule, now(), renew),
+    async removeRule(name: string): Promise<boolean> {
+      const isGone = await removeClientRule(database, name);
+      if (isGone) await renew(database);
+      return isGone;
+    },
+  };
+}
+
+/** Tells the proxies that something has changed. */
+const renewing =
+  (now: () => number) =>
+  (queries: Queries): Promise<number> =>
+    queries.run(sql.setState, { name: VERSION, value: randomUUID(), at: now() });
 
 async function defaultStage(queries: Queries): Promise<{ stage: Stage; changedAt: number | null }> {
   const row = await queries.first(sql.stateOf, { name: DEFAULT_STAGE });

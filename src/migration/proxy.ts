@@ -4,6 +4,7 @@ import { UNKNOWN } from '../domain/migration-figures.ts';
 import { AnswerCopy } from './answer-copy.ts';
 import { nameCall, readCall, type SeenCall, unknownCall } from './call-reader.ts';
 import type { ClientInventory } from './client-inventory.ts';
+import { stageOfRead } from './client-rules.ts';
 import type { ComparedWrites } from './compared-writes.ts';
 import { type Lead, NotNow } from './lead.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
@@ -11,13 +12,14 @@ import { withClient } from './sealed-write.ts';
 import { laneOf, type Shadow } from './shadow.ts';
 import type { AccountOfCall, StageCache } from './stage-cache.ts';
 import type { Syncs } from './syncs.ts';
-import type { Tally } from './tally.ts';
+import { keyOf, type Tally } from './tally.ts';
 import {
   ANSWER_BYTES_MAX,
   type Beginning,
   beginningOf,
   ClientConnection,
   endToEnd,
+  isCertificate,
   isClosing,
   isRefused,
   isUnavailableStatus,
@@ -33,8 +35,8 @@ import {
 export interface ProxySettings {
   readonly old: Upstream;
   readonly columba: Upstream;
-  readonly stages: Pick<StageCache, 'of' | 'defaultStage'>;
-  readonly shadow: Pick<Shadow, 'observe'>;
+  readonly stages: Pick<StageCache, 'of' | 'defaultStage' | 'readStage'>;
+  readonly shadow: Pick<Shadow, 'observe' | 'applied'>;
   readonly lead: Pick<Lead, 'write' | 'drained' | 'isReady' | 'isOldComplete' | 'noteFailure'>;
   readonly compared: ComparedWrites;
   /** Undefined: nothing is brought over. */
@@ -154,8 +156,13 @@ class ProxyExchange {
 
   async #answer(call: SeenCall | null, request: RawRequest, known: AccountOfCall): Promise<void> {
     const { old, columba, lead, syncs, shadow } = this.#settings;
-    const { stage, account } = known;
+    const { account } = known;
     const client = this.#settings.clients.addressOf(this.#request);
+    const { headers } = this.#request;
+    const stage =
+      call && !call.changes
+        ? await stageOfRead(this.#settings, call, known, { address: client, headers })
+        : known.stage;
     if (known.isUnsure) {
       this.#refuse(503, 'The stage of this account is not known now.');
       return;
@@ -378,11 +385,6 @@ class ProxyExchange {
   }
 }
 
-const keyOf = ({ group, operation, protocol }: Pick<SeenCall, 'group' | 'operation' | 'protocol'>) => ({
-  operation: `${group}.${operation}`,
-  protocol,
-});
-
 interface Forwarding {
   /** The rest of the body follows from the client. */
   readonly isBeginning?: boolean;
@@ -395,6 +397,3 @@ interface Forwarding {
 
 class ClientGone extends Error {}
 class Unavailable extends Error {}
-
-const isCertificate = (code: string | undefined): boolean =>
-  code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);

@@ -47,6 +47,11 @@ export interface ShadowSettings {
 export interface Shadow {
   /** Returns at once. */
   observe(answered: Answered): void;
+  /**
+   * When writes of the account that were observed before are done here. False where that takes
+   * longer than a client waits.
+   */
+  applied(call: SeenCall): Promise<boolean>;
   /** Calls whose difference is looked at again, and not decided yet. */
   readonly undecided: number;
   /** Decides them by what is known. */
@@ -59,6 +64,8 @@ const AGAIN_AFTER_MS = [1_000, 10_000, 45_000];
 const UNDECIDED_MAX = 1_000;
 /** A write that Columba did not take is tried again, so that the data stay equal. */
 const WRITE_AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
+
+const APPLIED_MS_MAX = 2_000;
 
 interface Decided {
   readonly outcome: ExchangeOutcome;
@@ -111,6 +118,7 @@ export function createShadow(settings: ShadowSettings): Shadow {
       return undecided.count();
     },
     stop: undecided.decideAll,
+    applied: (call) => Promise.race([lanes.run(laneOf(call), async () => true), waited(APPLIED_MS_MAX)]),
     observe(answered) {
       const { call, stage, request, old, write } = answered;
       const bytes = (request.body?.length ?? 0) + (old.body?.length ?? 0);
@@ -224,6 +232,8 @@ async function applied(settings: ShadowSettings, { request, write }: Answered): 
   }
   return ours;
 }
+
+const waited = (ms: number): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), ms).unref());
 
 export const DELETES_ALL = /^DeleteAll/;
 

@@ -1,6 +1,7 @@
 import { BoundedMap } from '../bounded-map.ts';
 import { hashUserId, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
 import { FIRST_STAGE, type MigrationStages, type Stage } from '../domain/migration-stages.ts';
+import { compileClientRules, NO_RULES, type ReadStage } from './client-rules.ts';
 
 /**
  * The stage of a call, by its user_id. Clients of the old server do not wait for our database.
@@ -8,6 +9,8 @@ import { FIRST_STAGE, type MigrationStages, type Stage } from '../domain/migrati
  */
 export interface StageCache {
   of(userId: string | null): AccountOfCall | Promise<AccountOfCall>;
+  /** The stage in which a read is answered, by the rules of clients. */
+  readonly readStage: ReadStage;
   /** For requests that are no calls. */
   readonly defaultStage: Stage;
   /** Looks for changes now. */
@@ -52,6 +55,7 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
   let version: string | undefined;
   let defaultStage: Stage = FIRST_STAGE;
   let isLeading = false;
+  let readStage = NO_RULES;
   let timer: NodeJS.Timeout | undefined;
   let refreshing: Promise<void> | undefined;
 
@@ -61,6 +65,7 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
     version = state.version;
     defaultStage = state.defaultStage;
     isLeading = state.isLeading;
+    readStage = compileClientRules(state.rules);
     users = new BoundedMap(USERS_MAX);
   }
   const refresh = (): Promise<void> => {
@@ -90,6 +95,7 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
   }
 
   return {
+    readStage: (stage, client) => readStage(stage, client),
     get defaultStage() {
       return defaultStage;
     },

@@ -9,6 +9,16 @@ export interface TallyKey {
   readonly protocol: string;
 }
 
+/** The key of a call. */
+export const keyOf = (call: {
+  readonly group: string;
+  readonly operation: string;
+  readonly protocol: string;
+}): TallyKey => ({
+  operation: `${call.group}.${call.operation}`,
+  protocol: call.protocol,
+});
+
 export interface Tally {
   add(key: TallyKey, name: string, example?: string): void;
   /** Milliseconds of one side. */

@@ -249,3 +249,6 @@ export class ClientConnection {
     if (this.#requests === 0) this.#socket.end();
   };
 }
+
+export const isCertificate = (code: string | undefined): boolean =>
+  code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);

@@ -19,12 +19,18 @@ export const MIGRATION = Object.fromEntries(
         .split(' ')
         .map((name) => [`migrationClients.${name}`, 'a client of the old server may be of no account']),
     )
+    .concat(
+      'all put remove addDefaultChange defaultChanges stagesOfAll servers'
+        .split(' ')
+        .map((name) => [`migrationRules.${name}`, 'a migration is of the whole installation']),
+    )
     .concat(['putServer', 'server', 'deletions'].map((name) => [`migrated.${name}`, 'of the whole installation'])),
 );
 /** Tables of a migration that every node has whole. */
 export const MIGRATION_KEYS = `migrated_server: primary key (url); migration_acceptance: primary key (operation);
       migration_client: index (address); migration_client: index (last_at); migration_client: index (user_id_hash);
       migration_client: primary key (account_name, agent, address, operation, protocol);
-      migration_count: primary key (day, operation, protocol, name); migration_example: index (at);
+      migration_client_rule: primary key (name);
+      migration_count: primary key (day, operation, protocol, name); migration_default_change: primary key (changed_at); migration_example: index (at);
       migration_example: primary key (operation, protocol, name, slot); migration_stage: index (stage);
       migration_state: primary key (name)`.split(/;\s+/);

@@ -1,10 +1,12 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { RULE_STAGES } from '../../domain/migration-client-rules.ts';
 import { type Client, createMigrationClients, SILENT_DAYS } from '../../domain/migration-clients.ts';
 import { DAY_MS } from '../../domain/migration-figures.ts';
-import { badField } from '../../problem.ts';
+import { createMigrationStages } from '../../domain/migration-stages.ts';
+import { badField, notFound } from '../../problem.ts';
 import { type Action, action, listAction, pageOf } from '../action.ts';
-import { instant, queryInteger, username } from '../schemas.ts';
+import { instant, line, queryInteger, username } from '../schemas.ts';
 
 /** The programs that call the old server through a proxy. */
 
@@ -140,4 +142,118 @@ const forgetClients = action({
   },
 });
 
-export const migrationClientActions: readonly Action[] = [clients, forgetClients];
+const ruleName = line(64).min(1).describe('A name that you choose for the rule.');
+const rule = z.strictObject({
+  name: z.string(),
+  stage: z.enum(RULE_STAGES),
+  address: z.string().nullable(),
+  header: z.string().nullable(),
+  username: z.string().nullable(),
+  changedAt: instant,
+});
+const RULE_EXAMPLE = {
+  name: 'invoices',
+  stage: 'lead',
+  address: '10.0.0.17',
+  header: null,
+  username: null,
+  changedAt: '2026-11-15T12:00:00.000Z',
+};
+const HEADER = /^([^:\s]+):\s*(\S.*)$/;
+
+const clientRules = action({
+  name: 'migrate client-rules',
+  scope: 'accounts',
+  method: 'GET',
+  path: '/migration/client-rules',
+  summary: 'List the rules that choose which server answers the reads of a client.',
+  output: z.strictObject({ rules: z.array(rule) }),
+  example: { output: { rules: [RULE_EXAMPLE] } },
+  command: {
+    say: ({ rules }) =>
+      rules.length === 0
+        ? 'There are none: the stage of each account decides.'
+        : rules.map((each) => [each.name, each.stage, each.address, each.header, each.username].join('\t')).join('\n'),
+  },
+  run: async ({ database, now }) => {
+    const rules = await createMigrationStages(database, now).rules();
+    return {
+      rules: rules.map(({ name, stage, network, header, username: owner, changedAt }) => ({
+        name,
+        stage,
+        address: network,
+        header: header && `${header.name}: ${header.value}`,
+        username: owner,
+        changedAt,
+      })),
+    };
+  },
+});
+
+const setClientRule = action({
+  name: 'migrate client-rule',
+  scope: 'accounts',
+  method: 'PUT',
+  path: '/migration/client-rules/{name}',
+  summary: 'Choose which server answers the reads of a client, by its address or a header field.',
+  description:
+    'lead: Columba answers. compare: the old server answers, and Columba is compared with it. Writes are not concerned: ' +
+    'they follow the stage of the account, so that they have one order. A rule works for accounts in the stages compare ' +
+    'and lead, because there both servers have all data; elsewhere it does nothing. Where several rules fit, one with ' +
+    'an account wins over one without, then one with a header field, then the longer prefix. Every proxy follows within a second.',
+  params: z.strictObject({ name: ruleName }),
+  body: z.strictObject({
+    stage: z.enum(RULE_STAGES).describe('Who answers its reads.'),
+    address: line(64).optional().describe('An address or a network, such as 10.0.0.17 or 10.0.0.0/24.'),
+    header: line(300)
+      .regex(HEADER, 'expected a field such as X-Client: invoices')
+      .optional()
+      .describe('A header field and its whole value, such as X-Client: invoices.'),
+    username: username.optional().describe('Only for this account.'),
+  }),
+  output: z.strictObject({ name: z.string(), stage: z.enum(RULE_STAGES) }),
+  problems: ['not-found', 'conflict'],
+  example: {
+    params: { name: 'invoices' },
+    body: { stage: 'lead', address: '10.0.0.17' },
+    output: { name: 'invoices', stage: 'lead' },
+  },
+  target: ({ params, body }) => `${params.name}/${body.stage}`,
+  command: { say: ({ name, stage }) => `${name}: reads are answered as in the stage ${stage}` },
+  run: async ({ database, now }, { params: { name }, body }) => {
+    const [, field = '', value = ''] = HEADER.exec(body.header ?? '') ?? [];
+    await createMigrationStages(database, now).putRule({
+      name,
+      stage: body.stage,
+      network: body.address ?? null,
+      header: body.header === undefined ? null : { name: field, value: value.trim() },
+      username: body.username ?? null,
+    });
+    return { name, stage: body.stage };
+  },
+});
+
+const removeClientRule = action({
+  name: 'migrate remove-client-rule',
+  scope: 'accounts',
+  method: 'DELETE',
+  path: '/migration/client-rules/{name}',
+  summary: 'Remove a rule of a client. The stage of the account decides again, within a second.',
+  params: z.strictObject({ name: ruleName }),
+  output: z.strictObject({ name: z.string() }),
+  problems: ['not-found'],
+  example: { params: { name: 'invoices' }, output: { name: 'invoices' } },
+  command: { say: ({ name }) => `${name} is removed.` },
+  run: async ({ database, now }, { params: { name } }) => {
+    if (!(await createMigrationStages(database, now).removeRule(name))) throw notFound(`rule with the name ${name}`);
+    return { name };
+  },
+});
+
+export const migrationClientActions: readonly Action[] = [
+  clients,
+  forgetClients,
+  clientRules,
+  setClientRule,
+  removeClientRule,
+];

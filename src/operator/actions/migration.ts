@@ -70,11 +70,11 @@ const setStage = action({
     say: ({ username: name, before, stage: now }, { query }) =>
       `${query.dry_run ? 'A dry run: ' : ''}${name}: ${before} → ${now}`,
   },
-  run: async ({ database, now }, { params, query, body }) => {
+  run: async ({ database, now }, { params, query, body }, actor) => {
     const domain = createMigrationStages(database, now);
     const before = query.dry_run
       ? await domain.tryStage(params.username, body.stage, body.force)
-      : await domain.set(params.username, body.stage, body.force);
+      : await domain.set(params.username, body.stage, body.force, actor.name);
     return { username: params.username, before, stage: body.stage };
   },
 });
@@ -116,11 +116,11 @@ const setDefaultStage = action({
         ...(more ? ['Further accounts keep a stage of their own: columba migrate stages lists all.'] : []),
       ].join('\n'),
   },
-  run: async ({ database, now }, { query, body }) => {
+  run: async ({ database, now }, { query, body }, actor) => {
     const domain = createMigrationStages(database, now);
     const before = query.dry_run
       ? await domain.tryDefault(body.stage, body.force)
-      : await domain.setDefault(body.stage, body.force);
+      : await domain.setDefault(body.stage, body.force, actor.name);
     const own = await domain.list('', KEPT_SHOWN_MAX + 1);
     const accounts = own.slice(0, KEPT_SHOWN_MAX).map((each) => ({ username: each.username, stage: each.stage }));
     return { username: null, before, stage: body.stage, kept: { accounts, more: own.length > KEPT_SHOWN_MAX } };

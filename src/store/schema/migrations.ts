@@ -8,6 +8,7 @@ import { idCounterTable } from './id-counter.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { migratedAccountTables } from './migrated-accounts.ts';
 import { migrationClientTables } from './migration-clients.ts';
+import { migrationRuleTables } from './migration-rules.ts';
 import { migrationTrafficTables } from './migration-traffic.ts';
 import { operatorTables } from './operator.ts';
 import { optOutColumns } from './opt-out.ts';
@@ -186,6 +187,7 @@ export const migrations: readonly Migration[] = [
   { version: 20, name: 'accounts that changed last', sql: '', own: { sqlite: sqliteAccountChange, postgres: '' } },
   { version: 21, name: 'recipients of waiting messages', sql: optOutColumns },
   { version: 22, name: 'clients of an old server', sql: migrationClientTables },
+  { version: 23, name: 'rules of clients, and who set which stage', sql: migrationRuleTables },
 ];
 
 /**

@@ -40,7 +40,9 @@ const NOT_SHOWN = [
   ...'second_factor session sign_in_link tally unrouted webhook webhook_attempt webhook_delivery'.split(' '),
   ...'user_id_use migrated_server migrated_account taken_message migration_stage'.split(' '),
   ...'migration_state migration_count migration_example migration_acceptance'.split(' '),
-  ...'migration_write migration_client'.split(' '),
+  ...'migration_write migration_client migration_client_rule migration_stage_change migration_default_change'.split(
+    ' ',
+  ),
 ];
 
 /** One change of acme for each table, and each kind of change. */

@@ -15,6 +15,7 @@ import * as ledger from '../../../src/store/statements/ledger.ts';
 import * as messageRecords from '../../../src/store/statements/message-records.ts';
 import * as migratedAccounts from '../../../src/store/statements/migrated-accounts.ts';
 import * as migrationClients from '../../../src/store/statements/migration-clients.ts';
+import * as migrationRules from '../../../src/store/statements/migration-rules.ts';
 import * as migrationTraffic from '../../../src/store/statements/migration-traffic.ts';
 import * as operators from '../../../src/store/statements/operators.ts';
 import * as signIn from '../../../src/store/statements/sign-in.ts';
@@ -36,6 +37,7 @@ const MODULES = [
   messageRecords,
   migratedAccounts,
   migrationClients,
+  migrationRules,
   migrationTraffic,
   operators,
   signIn,
