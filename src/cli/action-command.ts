@@ -15,7 +15,7 @@ import { type Performed, perform } from '../operator/perform.ts';
 import { Problem } from '../problem.ts';
 import { printList, printOutput, printStream, refusalOf } from './action-output.ts';
 import { requireFile } from './input-file.ts';
-import { readSecret } from './secret-input.ts';
+import { readSecret, readSecrets } from './secret-input.ts';
 
 /** An action as a command: arguments and options in, a table or JSON out. */
 export interface CommandDependencies {
@@ -33,6 +33,7 @@ export type Options = Readonly<Record<string, unknown>>;
 
 export function actionCommand(action: Action, { withServices, print, actor }: CommandDependencies): Command {
   const shape = commandShape(action);
+  const { secretsIn } = action.command;
   const [noun = '', verb = noun] = action.name.split(' ');
   const command = new Command(verb).description(withoutStop(action.summary));
   for (const field of shape.arguments) {
@@ -46,6 +47,10 @@ export function actionCommand(action: Action, { withServices, print, actor }: Co
   }
   for (const { name, description } of shape.secrets) {
     command.option(`--${flagName(name)}-stdin`, `${withoutStop(description)}: from standard input, or asked for`);
+  }
+  if (secretsIn) {
+    const told = `ask for the secrets of --${flagName(secretsIn.field)}, or read them from standard input, one a line`;
+    command.option(`--${flagName(secretsIn.field)}-secrets`, told);
   }
   if (action.position !== null) command.option('--limit <N>', 'at most so many; else all');
   if (!action.download) command.option('--json', 'for programs: as the API answers');
@@ -134,8 +139,9 @@ async function rawInput(action: Action, shape: CommandShape, words: string[], op
   }
   for (const field of shape.options) {
     const given = options[camel(field.name)];
-    if (given !== undefined) parts[field.where][field.name] = inputValue(field, given);
+    if (given !== undefined) parts[field.where][field.name] = await optionValue(field, given);
   }
+  await takeInnerSecrets(action, parts.body, options);
   for (const field of shape.secrets) {
     if (options[`${camel(field.name)}Stdin`])
       parts[field.where][field.name] = await readSecret(flagName(field.name), `--${flagName(field.name)}-stdin`);
@@ -143,6 +149,37 @@ async function rawInput(action: Action, shape: CommandShape, words: string[], op
   const file = action.upload ? words[shape.arguments.length] : undefined;
   const upload = file === undefined ? new Uint8Array() : await readUpload(file, action.upload?.bytesMax ?? 0);
   return { ...parts, body: action.body ? parts.body : undefined, upload };
+}
+
+/** JSON may come from a file or from standard input, because it may hold secrets. */
+async function optionValue(field: CommandField, given: unknown): Promise<unknown> {
+  const text = String(given);
+  if (field.kind !== 'json' || !(text === '-' || text.startsWith('@'))) return inputValue(field, given);
+  const bytes = await readUpload(text === '-' ? text : text.slice(1), JSON_BYTES_MAX);
+  return inputValue(field, Buffer.from(bytes).toString('utf8'));
+}
+
+const JSON_BYTES_MAX = 1_048_576;
+
+/** Refuses secrets that stand on the command line, and reads those that are asked for. */
+async function takeInnerSecrets(
+  { command: { secretsIn } }: Action,
+  body: Record<string, unknown>,
+  options: Options,
+): Promise<void> {
+  if (!secretsIn) return;
+  const { field } = secretsIn;
+  const names = secretsIn.names(body);
+  const flag = `--${flagName(field)}`;
+  const isInline = !/^(?:-$|@)/.test(String(options[camel(field)] ?? '{}'));
+  const value = body[field] ?? {};
+  const given = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  const shown = isInline ? names.find((name) => Object.hasOwn(given, name)) : undefined;
+  if (shown !== undefined) {
+    const ways = `Write ${flag} @FILE or ${flag} - for standard input, or leave it out and add ${flag}-secrets.`;
+    throw new Problem('bad-argument', `${flag} ${shown}: a secret on the command line is seen by others. ${ways}`);
+  }
+  if (options[`${camel(field)}Secrets`]) body[field] = { ...given, ...(await readSecrets(names)) };
 }
 
 /** The name under which commander keeps the value of an option. */
@@ -177,7 +214,7 @@ function optionOf(field: CommandField): Option {
   const repeated = field.kind === 'list' ? '; with commas, or the option repeated' : '';
   const description = `${withoutStop(field.description)}${choices}${repeated}`;
   if (field.kind === 'flag') return new Option(flag, description);
-  const value = { integer: 'N', list: 'LIST', json: 'JSON', text: 'TEXT' }[field.kind];
+  const value = { integer: 'N', list: 'LIST', json: 'JSON|@FILE|-', text: 'TEXT' }[field.kind];
   const option = new Option(`${flag} <${value}>`, description).makeOptionMandatory(field.isRequired);
   return field.kind === 'list' ? option.argParser(listValue()) : option;
 }

@@ -12,16 +12,27 @@ export async function readSecret(name: string, told: string = name): Promise<str
   return line;
 }
 
+/** Several, in this order, one a line. An empty line leaves one out. */
+export async function readSecrets(names: readonly string[]): Promise<Record<string, string>> {
+  const lines: string[] = [];
+  if (process.stdin.isTTY) for (const name of names) lines.push(await prompt(`${name} (empty for none): `));
+  else lines.push(...(await firstLines(names.length)));
+  const pairs = names.map((name, index) => [name, lines[index] ?? ''] as const);
+  return Object.fromEntries(pairs.filter(([, secret]) => secret !== ''));
+}
+
 // Longer than any secret that we take.
 const LENGTH_MAX = 10_000;
 
-async function firstLine(): Promise<string> {
+const firstLine = async (): Promise<string> => (await firstLines(1))[0] ?? '';
+
+async function firstLines(count: number): Promise<string[]> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {
     text += chunk;
-    if (text.includes('\n') || text.length > LENGTH_MAX) break;
+    if (text.split('\n').length > count || text.length > count * LENGTH_MAX) break;
   }
-  return text.split(/\r?\n/, 1)[0] ?? '';
+  return text.split(/\r?\n/, count);
 }
 
 /** What is typed is not shown. */

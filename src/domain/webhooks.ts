@@ -52,7 +52,7 @@ const KEPT_MS = 30 * 24 * 3_600_000;
 const REMOVED_AT_ONCE = 100;
 
 /** As Standard Webhooks 1.0 writes it. */
-const newSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+export const newWebhookSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 
 export async function addWebhook(
   database: Database,
@@ -62,7 +62,7 @@ export async function addWebhook(
   const count = Number((await database.first(sql.countWebhooks, {}))?.total ?? 0n);
   if (count >= WEBHOOKS_MAX) throw conflict(`There are ${WEBHOOKS_MAX} webhooks already. Remove one first.`);
   const id = randomBytes(8).readBigUInt64BE() >> 2n;
-  const secret = newSecret();
+  const secret = newWebhookSecret();
   const row = { webhook: id, owner: account, url, events: `,${events.join()},`, isFull: full ? 1 : 0, secret };
   await database.run(sql.addWebhook, { ...row, createdAt: now });
   return { webhook: await webhookWithId(database, id), secret };
@@ -96,7 +96,7 @@ export async function removeWebhook(database: Database, id: bigint): Promise<Web
 /** Both secrets sign for 24 hours, so that the receiver can change in its own time. */
 export async function rotateSecret(database: Database, id: bigint, now: number): Promise<string> {
   await rowOf(database, id);
-  const secret = newSecret();
+  const secret = newWebhookSecret();
   await database.run(sql.rotateSecret, { webhook: id, secret, until: now + ROTATION_MS });
   return secret;
 }

@@ -1,9 +1,11 @@
 import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/connectors.ts';
 import type { Database } from '../domain/transactions.ts';
+import { newWebhookSecret } from '../domain/webhooks.ts';
 import { Problem } from '../problem.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import type { Gateway } from './gateway.ts';
 import { createConnector } from './kinds.ts';
+import { createWebhook } from './webhook.ts';
 
 /**
  * Answers carriers that call the web listener. Where the dispatchers run in this process, their
@@ -11,8 +13,8 @@ import { createConnector } from './kinds.ts';
  * way it writes what a carrier tells itself, so that is on disk before it is acknowledged.
  */
 export interface CarrierCallbacks {
-  /** Undefined where there is no such connector, or where carriers do not call it. */
-  handle(name: string, request: Request): Promise<Response | undefined>;
+  /** Whoever proves nothing gets the same answer for every name, whether there is such a connector or not. */
+  handle(name: string, request: Request): Promise<Response>;
   stop(): Promise<void>;
 }
 
@@ -24,6 +26,8 @@ export interface CallbackParts {
   readonly runningOf?: Gateway['runningOf'];
   /** Connectors of the file, with their configuration. */
   readonly ofFile: readonly NewConnector[];
+  /** Told why a request was refused: for the log, as the answer does not say it. */
+  readonly denied?: (name: string, reason: string) => void;
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
 }
@@ -63,14 +67,45 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
     return launched;
   }
 
+  /** Its signature is compared with one of a secret that nobody has: that takes as long as a real comparison. */
+  const unknown = createWebhook('', { ...NOWHERE, secret: newWebhookSecret() }, { now: parts.now });
+
+  const compareNothing = (request: Request): Promise<unknown> | undefined =>
+    unknown.handle?.(request).catch((thrown) => {
+      if (!(thrown instanceof Problem) || thrown.kind !== 'denied') throw thrown; // such as a body that is too large
+    });
+
   return {
-    handle: async (name, request) => (await connectorOf(name))?.handle?.(request),
+    async handle(name, request) {
+      const connector = await connectorOf(name);
+      try {
+        if (!connector) throw new Problem('denied', 'there is no such connector');
+        if (!connector.handle) throw new Problem('denied', 'carriers do not call this connector');
+        return await connector.handle(request);
+      } catch (thrown) {
+        if (!(thrown instanceof Problem) || thrown.kind !== 'denied') throw thrown;
+        if (connector?.kind !== 'webhook') await compareNothing(request); // the body is unread so far
+        parts.denied?.(name, thrown.message);
+        return refused();
+      }
+    },
     async stop() {
       for (const { connector } of known.values()) await connector.stop();
       known.clear();
     },
   };
 }
+
+const NOWHERE = { url: 'https://nowhere.invalid/', timeoutMs: 100, allowPrivate: false };
+
+const DETAIL =
+  'There is no connector of this name, or the request does not prove that its carrier has sent it. The log of the service says which.';
+
+const refused = (): Response =>
+  new Response(JSON.stringify({ status: 401, detail: DETAIL }), {
+    status: 401,
+    headers: { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' },
+  });
 
 function absent(thrown: unknown): undefined {
   if (thrown instanceof Problem && thrown.kind === 'not-found') return undefined;

@@ -106,7 +106,8 @@ export interface Connector {
   stop(): Promise<void>;
   /**
    * Answers the carrier below /carriers/{name}/ of the web listener. The connector itself
-   * authenticates the carrier.
+   * authenticates the carrier. It throws Problem `denied` where the request proves nothing, before
+   * anything else: all such requests get one answer, which does not tell which connectors exist.
    */
   readonly handle?: (request: Request) => Promise<Response>;
   /** Looks for the usual mistakes, for `columba check`: a sentence each. */

@@ -80,7 +80,7 @@ export const partResults = (message: ClaimedMessage, results: readonly SubmitRes
 /** Of a connector that returns fewer results than it got parts. */
 export const NO_ANSWER: SubmitResult = { kind: 'unsure', reason: 'no answer' };
 
-const TEXT_MAX = 200;
+export const TEXT_MAX = 200;
 /** What a carrier says goes into the database: short, and without control characters. */
 export const carrierText = (text: string): string => text.slice(0, TEXT_MAX).replace(/[\p{Cc}\p{Cs}]/gu, '');
 const reasonOf = ({ reason }: { readonly reason: string }): string => carrierText(reason);

@@ -1,7 +1,8 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { isPublicAddress } from './public-address.ts';
 
 /**
@@ -27,7 +28,7 @@ export interface PosterSettings {
 export interface Poster {
   /** Never rejects. Redirects are not followed. */
   post(fields: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<Posted>;
-  /** Posts an empty object without a signature. Null where an answer comes, else why none does. */
+  /** Connects, with TLS where the URL has it, and sends nothing. Null where that works, else why not. */
   reach(): Promise<string | null>;
   close(): void;
 }
@@ -99,9 +100,28 @@ export function createPoster({ url, timeoutMs, allowPrivate }: PosterSettings): 
     });
   }
 
-  async function reach(): Promise<string | null> {
-    const posted = await post({ 'Content-Type': 'application/json' }, '{}', AbortSignal.timeout(timeoutMs));
-    return posted.kind === 'answer' ? null : posted.reason;
+  /** A request without a signature would be an alarm at the gateway, and one with it would be a message. */
+  function reach(): Promise<string | null> {
+    return new Promise((resolve) => {
+      try {
+        const host = target.hostname.replace(/^\[|\]$/g, '');
+        if (isIP(host) > 0) check(host);
+        const port = Number(target.port) || (isEncrypted ? 443 : 80);
+        const where = { host, port, lookup: lookupChecked, timeout: timeoutMs };
+        const socket = isEncrypted
+          ? connectTls({ ...where, ...(isIP(host) === 0 && { servername: host }) })
+          : connect(where);
+        const end = (fault: string | null) => {
+          socket.destroy();
+          resolve(fault);
+        };
+        socket.once(isEncrypted ? 'secureConnect' : 'connect', () => end(null));
+        socket.once('timeout', () => end('no answer in time'));
+        socket.once('error', (thrown) => end(reasonOf(thrown)));
+      } catch (thrown) {
+        resolve(reasonOf(thrown));
+      }
+    });
   }
 
   return { post, reach, close: () => agent.destroy() };

@@ -45,12 +45,12 @@ export function createWebhook(name: string, config: WebhookConfig, { now }: { re
       poster.close();
     },
     async handle(request) {
-      if (request.method !== 'POST') return refusal(405, 'POST is expected', { Allow: 'POST' });
       const unread = refusalOfFields(request.headers, now());
-      if (unread !== null) return refusal(401, unread);
+      if (unread !== null) throw new Problem('denied', unread);
       const body = new Uint8Array(await request.arrayBuffer());
       const refused = refusalOfSignature(secrets, request.headers, body, now());
-      if (refused !== null) return refusal(401, refused);
+      if (refused !== null) throw new Problem('denied', refused);
+      if (request.method !== 'POST') return refusal(405, 'POST is expected', { Allow: 'POST' });
       if (!events) return refusal(503, 'the connector is not started', { 'Retry-After': '5' });
       const read = readCallback(body, { connector: name, id: request.headers.get('webhook-id') ?? '', now: now() });
       if ('errors' in read) return refusal(400, 'the body is not as documented', {}, read.errors);

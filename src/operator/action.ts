@@ -96,6 +96,14 @@ export interface CommandView<Input, Output> {
   readonly arguments?: readonly string[];
   /** Fields that are read from standard input or a prompt, never from an argument. */
   readonly secrets?: readonly string[];
+  /**
+   * Names inside of a field of JSON that are secrets too, by the whole body. They come from a file,
+   * from standard input or from a prompt: a command refuses them among its arguments.
+   */
+  readonly secretsIn?: {
+    readonly field: string;
+    readonly names: (body: Readonly<Record<string, unknown>>) => readonly string[];
+  };
   /** What the command says to people; the default is a table. */
   readonly say?: (output: Output, input: Input) => string;
   /**
@@ -172,6 +180,8 @@ interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, I
    * secret or a text.
    */
   readonly target?: (input: In, output: Out) => string;
+  /** What it deletes must not stay in the files of the database: see `Database.scrub`. */
+  readonly erases?: boolean;
   /** Changes nothing for this input (a dry run): no transaction, no audit. */
   readonly readsOnly?: (input: In) => boolean;
 }

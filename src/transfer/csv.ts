@@ -203,9 +203,10 @@ function headerOf(
 
 /**
  * A cell that a spreadsheet would read as a formula or a number gets an apostrophe. So does a cell
- * that begins with one, or has spaces at its ends. Reading removes exactly one.
+ * that begins with one, or has spaces at its ends. Reading removes exactly one. Spreadsheets in
+ * Japanese and Chinese read the full-width signs ＝＋－＠ as = + - @.
  */
-const GUARDED = /^[=+\-@'\s]|\s$|^\d[\d.,E+\s]*$/i;
+const GUARDED = /^[=+\-@＝＋－＠'\s]|\s$|^\d[\d.,E+\s]*$/i;
 
 export const guarded = (text: string): string => (GUARDED.test(text) ? `'${text}` : text);
 

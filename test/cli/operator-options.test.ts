@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { columba, folder, freshDatabase, freshPath } from '../support/command.ts';
 
@@ -27,6 +28,58 @@ describe('options of operator commands', () => {
     const scopes = ['--scope', 'accounts', '--scope', 'audit,metrics'];
     const added = await columba(['token', 'add', 'ci', ...scopes, '--json', ...database]);
     assert.deepEqual(JSON.parse(added.stdout).scopes, ['accounts', 'audit', 'metrics']);
+  });
+
+  test('connector put takes no secret on the command line, but from a file, standard input or a prompt', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', ...database]);
+    const url = { url: 'https://carrier.example/' };
+    const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
+    const put = (config: string, input?: string, ...more: string[]) =>
+      columba(['connector', 'put', 'hook', '--kind', 'webhook', '--config', config, ...more, ...database], {
+        ...(input !== undefined && { input }),
+      });
+    const shown = await put(JSON.stringify({ ...url, secret }));
+    assert.equal(shown.code, 1);
+    assert.match(
+      shown.stderr,
+      /^columba: --config secret: a secret on the command line is seen by others\. Write --config @FILE/,
+    );
+    assert.ok(!shown.stderr.includes(secret));
+    const file = freshPath('json');
+    writeFileSync(file, JSON.stringify({ ...url, secret }));
+    const done = { code: 0, stdout: 'The connector hook is a webhook.\n', stderr: '' };
+    assert.deepEqual(await put(`@${file}`), done);
+    assert.deepEqual(await put('-', JSON.stringify({ ...url, secret })), done);
+    assert.deepEqual(await put(JSON.stringify(url), `${secret}\n\n`, '--config-secrets'), done);
+    const none = await put(JSON.stringify(url), '\n', '--config-secrets');
+    assert.equal(none.code, 1);
+    assert.match((await put('@/nowhere.json')).stderr, /nowhere\.json/);
+  });
+
+  test('check connects to a webhook gateway, and posts nothing to it', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', ...database]);
+    const seen = { connections: 0, bytes: 0 };
+    const gateway = createServer((socket) => {
+      seen.connections += 1;
+      socket
+        .on('error', () => {})
+        .on('data', (bytes) => {
+          seen.bytes += bytes.length;
+        });
+    });
+    await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
+    const { port } = gateway.address() as AddressInfo;
+    const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
+    const config = JSON.stringify({ url: `http://127.0.0.1:${port}/`, secret, allowPrivate: true });
+    const words = ['connector', 'put', 'hook', '--kind', 'webhook', '--is-default', '--config', '-', ...database];
+    assert.equal((await columba(words, { input: config })).stderr, '');
+    const { code, stderr } = await columba(['check', ...database]);
+    assert.deepEqual([code, stderr, seen], [0, '', { connections: 1, bytes: 0 }]);
+    await new Promise((resolve) => gateway.close(resolve));
+    const dead = await columba(['check', ...database]);
+    assert.match(dead.stderr, /The webhook of the connector hook cannot be reached: ECONNREFUSED/);
   });
 
   test('retention set takes null, as its help says, and shows each kind', async () => {

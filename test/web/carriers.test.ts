@@ -36,7 +36,7 @@ onEveryEngine('carriers that call the web listener', (engine) => {
     const api = await startOperatorApi(engine);
     try {
       const { address, clock, call, logged } = api;
-      assert.equal((await callback(address, MESSAGE, { at: clock.now })).status, 404, 'there is no such connector');
+      assert.equal((await callback(address, MESSAGE, { at: clock.now })).status, 401, 'there is no such connector');
       assert.equal((await call('PUT', '/connectors/hook', { body: connectorBody(SECRET) })).status < 300, true);
       await call('PUT', '/routes/code', { body: { username: 'acme', destination: '31234' } });
       const texts = async () =>
@@ -64,12 +64,51 @@ onEveryEngine('carriers that call the web listener', (engine) => {
     const api = await startOperatorApi(engine);
     try {
       const url = `${api.address}/carriers/hook/`;
-      assert.equal((await fetch(url)).status, 404);
+      assert.equal((await fetch(url)).status, 401);
       assert.equal((await api.call('PUT', '/connectors/hook', { body: connectorBody(SECRET) })).status < 300, true);
       const headers = signedFields([SECRET], { id: 'msg_1', at: api.clock.now, body: '' });
       assert.equal((await fetch(url, { method: 'POST', body: 'x'.repeat(1_048_577), headers })).status, 413);
       const compressed = { ...headers, 'Content-Encoding': 'gzip' };
       assert.equal((await fetch(url, { method: 'POST', body: 'x', headers: compressed })).status, 415);
+    } finally {
+      await api.stop();
+    }
+  });
+
+  test('who proves nothing gets one answer for every name, so that nobody learns which connectors exist', async () => {
+    const api = await startOperatorApi(engine);
+    try {
+      const put = (name: string, body: object) => api.call('PUT', `/connectors/${name}`, { body });
+      await put('hook', connectorBody(SECRET));
+      await put('box', { kind: 'kannel-box', config: { host: '127.0.0.1', port: 1 } });
+      const smsbox = { host: '127.0.0.1', port: 1, username: 'u', password: 'p', callbackUrl: 'http://127.0.0.1/' };
+      const added = await put('smsbox', {
+        kind: 'kannel-sendsms',
+        config: { ...smsbox, callbackSecret: '0123456789abcdef' },
+      });
+      assert.equal(added.status, 200, added.text);
+      const signed = signedFields([NEW_SECRET], { id: 'm1', at: api.clock.now, body: '{}' });
+      const late = signedFields([NEW_SECRET], { id: 'm1', at: 0, body: '{}' });
+      const requests: [string, RequestInit][] = [
+        ['', {}],
+        ['/wrong/dlr?id=1&d=1', {}],
+        ['/wrong/mo', { method: 'POST', body: '{}' }],
+        ['/', { method: 'POST', body: '{}' }],
+        ['/', { method: 'POST', body: '{}', headers: signed }],
+        ['/', { method: 'POST', body: '{}', headers: late }],
+        ['/', { method: 'PUT', body: '{}' }],
+        ['/a/b/c', { method: 'DELETE' }],
+      ];
+      for (const [path, init] of requests) {
+        const told = async (name: string) => {
+          const answer = await fetch(`${api.address}/carriers/${name}${path}`, init);
+          const { date: _, ...headers } = Object.fromEntries(answer.headers);
+          return { status: answer.status, headers, text: await answer.text() };
+        };
+        const unknown = await told('nobody');
+        assert.equal(unknown.status, 401, path);
+        for (const name of ['hook', 'box', 'smsbox', 'loopback']) assert.deepEqual(await told(name), unknown, name);
+      }
     } finally {
       await api.stop();
     }

@@ -1,7 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { BoundedMap } from '../../bounded-map.ts';
 import { fieldBytes, splitFields } from '../../form-fields.ts';
+import { Problem } from '../../problem.ts';
 import type { CarrierEvents } from '../connector.ts';
+import { TEXT_MAX } from '../submissions.ts';
 import type { KannelDependencies } from './config.ts';
 import { readAddress, readPart, readText } from './incoming.ts';
 import { type ReadReceipt, readReceipt, readUnixTime } from './receipts.ts';
@@ -16,6 +18,8 @@ const BODY_BYTES_MAX = 64 * 1024;
 const QUERY_LENGTH_MAX = 16 * 1024;
 const FIELDS_MAX = 100;
 const PROBES_MAX = 1_000;
+/** Ids and addresses. Two ids that differ only behind the part that is stored would be one. */
+const SHORT = ['id', 'f', 'from', 'to'];
 /** An id in a dlr-url with this beginning belongs to `columba check`, not to an attempt. */
 const PROBE_PREFIX = 'probe-';
 
@@ -33,10 +37,13 @@ export function createCallbacks(parts: CallbackParts): (request: Request) => Pro
   async function answer(request: Request): Promise<Response> {
     const { pathname, search } = new URL(request.url);
     const [given = '', action = ''] = pathname.split('/').slice(-2);
-    if (!isEqual(given, parts.secret)) return reply(403, 'The secret in the path is wrong.');
+    if (!isEqual(given, parts.secret)) throw new Problem('denied', 'the secret in the path is wrong');
+    if (request.method !== 'GET' && request.method !== 'POST') return reply(405, 'GET and POST only.');
     if (search.length > QUERY_LENGTH_MAX) return reply(414, 'The query is too long.');
     const query = readQuery(search);
     if (query === null) return reply(400, `The query has more than ${FIELDS_MAX} fields.`);
+    const long = SHORT.find((name) => (query.get(name)?.length ?? 0) > TEXT_MAX);
+    if (long !== undefined) return reply(400, `The parameter ${long} has more than ${TEXT_MAX} bytes.`);
     if (action === 'probe') return reply(200, probes.has(textOf(query, 'id')) ? 'seen' : 'not seen');
     const events = parts.events();
     if (action === 'dlr' && isProbe(query)) {
@@ -49,10 +56,10 @@ export function createCallbacks(parts: CallbackParts): (request: Request) => Pro
   }
 
   return async (request) => {
-    if (request.method !== 'GET' && request.method !== 'POST') return reply(405, 'GET and POST only.');
     try {
       return await answer(request);
     } catch (error) {
+      if (error instanceof Problem && error.kind === 'denied') throw error;
       parts.log.warn({ connector: parts.name, err: error }, 'kannel: a callback failed; smsbox repeats it');
       return reply(503, 'Not stored. Try again.');
     }

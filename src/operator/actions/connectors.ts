@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { connectorTotals, NO_TOTALS } from '../../domain/connector-totals.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/connectors.ts';
+import type { ConnectorKind } from '../../gateway/connector.ts';
 import { checkConfig, kindNames, kinds, shownConfig } from '../../gateway/kinds.ts';
 import { type Action, action } from '../action.ts';
 import { instant, integer } from '../schemas.ts';
@@ -145,7 +146,10 @@ const put = action({
     body: { kind: 'loopback', config: { receiptAfterMs: 1000 }, isDefault: true },
     output: { ...CONNECTOR, origin: 'api' },
   },
-  command: { say: ({ name: own, kind }) => `The connector ${own} is a ${kind}.` },
+  command: {
+    secretsIn: { field: 'config', names: ({ kind }) => kinds[kind as ConnectorKind]?.secrets ?? [] },
+    say: ({ name: own, kind }) => `The connector ${own} is a ${kind}.`,
+  },
   run: async ({ database, now }, { params: { name: own }, body }) => {
     const { kind, isDefault, ratePerSecond = null } = body;
     const config = checkConfig(kind, body.config ?? {});

@@ -176,7 +176,18 @@ describe('callbacks', () => {
   test('callbacks are refused without the secret, and nothing is told', async () => {
     const { recording, connector } = await started();
     for (const secret of ['', 'wrong', `${SECRET}x`, SECRET.slice(1)]) {
-      assert.equal((await call(connector, dlr('id=m1&d=1&a=', secret))).status, 403);
+      await assert.rejects(call(connector, dlr('id=m1&d=1&a=', secret)), { kind: 'denied' });
+    }
+    assert.deepEqual(recording.receipts, []);
+  });
+
+  test('an id or address of more than 200 bytes is refused, and nothing is told or remembered', async () => {
+    const { recording, connector } = await started();
+    const long = 'x'.repeat(201);
+    for (const query of [`id=${long}&d=1`, `id=m1&f=${long}&d=1`, `id=probe-${'0'.repeat(12_000)}&d=1`]) {
+      const answer = await call(connector, dlr(query));
+      assert.equal(answer.status, 400);
+      assert.match(await answer.text(), /^The parameter (?:id|f) has more than 200 bytes\.$/);
     }
     assert.deepEqual(recording.receipts, []);
   });
