@@ -13,7 +13,7 @@ import { createWebhook } from './webhook.ts';
  * way it writes what a carrier tells itself, so that is on disk before it is acknowledged.
  */
 export interface CarrierCallbacks {
-  /** Whoever proves nothing gets the same answer for every name, whether there is such a connector or not. */
+  /** Whoever proves nothing gets the same answer for every name, known or not. */
   handle(name: string, request: Request): Promise<Response>;
   stop(): Promise<void>;
 }
@@ -67,7 +67,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
     return launched;
   }
 
-  /** Its signature is compared with one of a secret that nobody has: that takes as long as a real comparison. */
+  /** Compares with a secret that nobody has, which takes as long as with a real one. */
   const unknown = createWebhook('', { ...NOWHERE, secret: newWebhookSecret() }, { now: parts.now });
 
   const compareNothing = (request: Request): Promise<unknown> | undefined =>

@@ -28,7 +28,7 @@ export interface PosterSettings {
 export interface Poster {
   /** Never rejects. Redirects are not followed. */
   post(fields: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<Posted>;
-  /** Connects, with TLS where the URL has it, and sends nothing. Null where that works, else why not. */
+  /** Connects, with TLS where the URL has it, and sends nothing. Null, or why it failed. */
   reach(): Promise<string | null>;
   close(): void;
 }
@@ -100,7 +100,7 @@ export function createPoster({ url, timeoutMs, allowPrivate }: PosterSettings): 
     });
   }
 
-  /** A request without a signature would be an alarm at the gateway, and one with it would be a message. */
+  /** An unsigned request could be an alarm at the gateway, and a signed one a message. */
   function reach(): Promise<string | null> {
     return new Promise((resolve) => {
       try {
