@@ -49,6 +49,33 @@ describe('parts of a text', () => {
     );
   });
 
+  test('texts are split as sms-segments-calculator splits them', () => {
+    const known = fc.constantFrom(
+      ...'abcÄ€{}[]\\^~|жß漢\n\r',
+      '😀',
+      '👨‍👩‍👧‍👦',
+      'e\u0301',
+      '🇿🇦',
+      '👍🏽',
+      '❤️',
+      '\u1100\u1161',
+    );
+    const alphabets = fc.constantFrom(/./gsu, /[abcÄ€{}[\]\\^~|ß\n\r]/gu);
+    fc.assert(
+      fc.property(fc.array(known, { maxLength: 400 }), alphabets, (characters, alphabet) => {
+        const given = characters.join('').match(alphabet)?.join('') ?? '';
+        const { segments } = new calculator.SegmentedMessage(given);
+        const raw = segments.map((segment: Iterable<{ raw?: string }>) =>
+          Array.from(segment, (each) => each.raw ?? ''),
+        );
+        assert.deepEqual(
+          splitText(given).parts,
+          raw.map((each: string[]) => each.join('')),
+        );
+      }),
+    );
+  });
+
   test('a text is UCS-2 exactly where it has a character beyond GSM 7-bit, and these are named', () => {
     fc.assert(
       fc.property(text, (given) => {
