@@ -69,7 +69,7 @@ export async function startWeb(
     receivingBytesMax: config.webReceivingBytesMax,
     unsentBytesMax: config.unsentBytesMax,
     carriers: callbacks.handle,
-    failed: (thrown) => log.error({ err: describeError(thrown) }, 'a callback of a carrier could not be answered'),
+    failed: (thrown, what) => log.error({ err: describeError(thrown) }, what),
   });
   const server = await listenWeb({ ...config, webPort }, web, addresses).catch((thrown) => {
     if (config.webPort !== 'default' || thrown.code !== 'EADDRINUSE') throw thrown;

@@ -1,3 +1,4 @@
+import { createPauses } from '../event-loop.ts';
 import { type Html, html } from '../html.ts';
 import type { Action } from './action.ts';
 import { actions } from './actions/all.ts';
@@ -33,16 +34,35 @@ export function curlOf(action: Action, base: string): string {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-export function referencePage(base: string): Html {
+/** A text that stands for the address of the service, which is another in each request. */
+const BASE = 'https://service.invalid';
+const STEP_MS = 10;
+
+/** The page is made at the first request, in steps, and only its addresses are filled in later. */
+export function createReference(): (base: string) => Promise<Html> {
+  let made: Promise<string[]> | undefined;
+  return async (base) => {
+    made ??= referencePage().then(({ html: text }) => text.split(BASE));
+    return { html: (await made).join(html`${base}`.html) };
+  };
+}
+
+async function referencePage(): Promise<Html> {
   const nouns = [...new Set(actions.map(({ name }) => name.split(' ', 1)[0] as string))];
+  const pause = createPauses(STEP_MS);
+  const sections: Html[] = [];
+  for (const noun of nouns) {
+    sections.push(section(noun));
+    await pause();
+  }
   return html`<h1>The operator’s API</h1>
-<p class="lead">JSON below <code>${base}/operator/v1</code>. Each action is a command too.</p>
+<p class="lead">JSON below <code>${BASE}/operator/v1</code>. Each action is a command too.</p>
 <p class="note">Make a token with <code>columba token add NAME --scope accounts</code>, and put it into
 <code>COLUMBA_TOKEN</code>. Until a token exists the API answers 404.
 For programs there is <code>/operator/v1/openapi.json</code>.</p>
 <nav class="contents" aria-label="Contents"><ul>${nouns.map((noun) => html`<li><a href="#${noun}">${noun}</a></li>`)}
 <li><a href="#problems">problems</a></li></ul></nav>
-${nouns.map((noun) => section(noun, base))}
+${sections}
 <h2 id="problems">Problems</h2>
 <p>Refusals are <code>application/problem+json</code> (RFC 9457).</p>
 <dl class="list">${meanings.map(
@@ -51,16 +71,16 @@ ${nouns.map((noun) => section(noun, base))}
   )}</dl>`;
 }
 
-const section = (noun: string, base: string): Html => html`<h2 id="${noun}">${noun}</h2>
-${actions.filter(({ name }) => name.split(' ', 1)[0] === noun).map((action) => entry(action, base))}`;
+const section = (noun: string): Html => html`<h2 id="${noun}">${noun}</h2>
+${actions.filter(({ name }) => name.split(' ', 1)[0] === noun).map(entry)}`;
 
-function entry(action: Action, base: string): Html {
+function entry(action: Action): Html {
   const { name, method, path, summary, description, scope, needs, example, output } = action;
   const problems = [...new Set(problemsOf(action).map((kind) => STATUS[kind]))].sort().join(', ');
   return html`<details id="${anchorOf(action)}-action"><summary><code>${method} ${path}</code> ${summary}</summary>
 <p>${description ?? ''} ${scope === null ? 'Any token will do.' : html`Needs the scope <code>${scope}</code>. ${needs?.says ?? ''}`}</p>
 ${fieldsOf(action)}
-<div class="sample" data-name="curl"><pre tabindex="0">${curlOf(action, base)}</pre></div>
+<div class="sample" data-name="curl"><pre tabindex="0">${curlOf(action, BASE)}</pre></div>
 <div class="sample" data-name="command"><pre tabindex="0">${commandLine(action)}</pre></div>
 ${
   output === null || example.output === undefined

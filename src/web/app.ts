@@ -2,7 +2,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { Console } from '../console/app.ts';
 import type { Api } from '../operator/api.ts';
-import { referencePage } from '../operator/reference.ts';
+import { createReference } from '../operator/reference.ts';
 import { Problem } from '../problem.ts';
 import { createUnsent, type Unsent } from '../server/http/unsent-bytes.ts';
 import { firstPage, page, protection } from './page.ts';
@@ -26,7 +26,7 @@ export interface WebParts {
   /** Answers a carrier; undefined where there is no such connector. */
   readonly carriers: (name: string, request: Request) => Promise<Response | undefined>;
   /** Called for an error that nothing expected. Never with a body. */
-  readonly failed: (thrown: unknown) => void;
+  readonly failed: (thrown: unknown, what: string) => void;
 }
 
 type Environment = { Bindings: HttpBindings };
@@ -56,8 +56,9 @@ export function createWebApp(given: WebParts): Hono<Environment> {
   app.all('/console', console);
   app.all('/console/*', console);
   app.get('/operator', (call) => call.redirect('/operator/', 308));
-  app.get('/operator/', (call) => {
-    const main = referencePage(new URL(call.req.url).origin);
+  const reference = createReference();
+  app.get('/operator/', async (call) => {
+    const main = await reference(parts.baseOf(call.env));
     return document(page({ title: 'The operator’s API', trail: [['Columba', '/'], ['API']], main }));
   });
   app.get('/', () => document(firstPage()));
@@ -109,13 +110,17 @@ async function answer({ api, ...web }: Web, call: Call): Promise<Response> {
 
 /** Pieces of text as bytes. Throws Problem `too-many` where clients have not taken too many. */
 function streamOf(
-  { unsent, clientOf }: Pick<Web, 'unsent' | 'clientOf'>,
+  { unsent, clientOf, failed }: Pick<Web, 'unsent' | 'clientOf' | 'failed'>,
   env: HttpBindings,
   pieces: AsyncIterable<string>,
 ): ReadableStream {
   const holding = unsent.hold(clientOf(env), false);
   env.outgoing.once('close', holding.release);
-  return ReadableStream.from(encoded(pieces));
+  const stop = (thrown: unknown) => {
+    if (!(thrown instanceof Problem) || thrown.kind === 'internal') failed(thrown, 'a download ended early');
+    env.outgoing.destroy(); // what was sent is not the whole
+  };
+  return ReadableStream.from(encoded(pieces, stop));
 }
 
 /** A receipt or a message is short, and a carrier may send some hundred at once. */
@@ -140,7 +145,7 @@ async function answerCarrier(web: Web, call: Call, name: string): Promise<Respon
     if (kind === 'too-many') return later(429, 'Too much is being sent at the same time.', '1');
     if (kind === 'malformed') return plain(400, 'The body did not arrive whole.');
     if (kind === 'unsupported-media') return plain(415, 'The body is to be sent without Content-Encoding.');
-    failed(thrown);
+    failed(thrown, 'a callback of a carrier could not be answered');
     return kind === 'unavailable' ? later(503, 'The database is not available.', '5') : plain(500, 'Internal error.');
   }
 }
@@ -159,7 +164,11 @@ const lazily = (read: () => Promise<Uint8Array>): ReadableStream =>
     })(),
   );
 
-async function* encoded(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+async function* encoded(pieces: AsyncIterable<string>, failed: (thrown: unknown) => void): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
-  for await (const piece of pieces) yield encoder.encode(piece);
+  try {
+    for await (const piece of pieces) yield encoder.encode(piece);
+  } catch (thrown) {
+    failed(thrown);
+  }
 }

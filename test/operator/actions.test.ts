@@ -6,7 +6,7 @@ import { createProgram } from '../../src/cli/program.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { readInput } from '../../src/operator/input.ts';
 import { createOpenapi, operationId } from '../../src/operator/openapi.ts';
-import { curlOf, referencePage } from '../../src/operator/reference.ts';
+import { createReference, curlOf } from '../../src/operator/reference.ts';
 import { createRoutes } from '../../src/operator/routes.ts';
 
 /** Every action has all of its views. */
@@ -16,7 +16,7 @@ const document = createOpenapi('1.2.3')() as unknown as {
 };
 const program = addOperatorCommands(createProgram('0'));
 const route = createRoutes(actions);
-const page = referencePage('http://127.0.0.1:8081').html;
+const page = (await createReference()('http://127.0.0.1:8081')).html;
 
 const filled = (path: string, params: Readonly<Record<string, unknown>> = {}): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
