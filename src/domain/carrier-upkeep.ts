@@ -41,9 +41,10 @@ const CLOCKS_APART_MS = 60_000;
 export type CarrierUpkeep = ReturnType<typeof createCarrierUpkeep>;
 
 export function createCarrierUpkeep(database: Database, incoming: Incoming, settings: UpkeepSettings) {
-  const { now, receiptWaitMs, receiptsHeldMax = RECEIPTS_HELD_MAX } = settings;
+  const { now, receiptsHeldMax = RECEIPTS_HELD_MAX } = settings;
   const sweepPassed = createSweep(database);
   const expire = createExpiry(database, now, skipping);
+  const watch = createWatch(database, settings, silenceAll);
 
   /** Receipts and answers that were written at the same moment do not always see each other. */
   async function matchHeld(): Promise<number> {
@@ -77,23 +78,6 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
     }
   }
 
-  /** Looks at each attempt once, in the order of their times, when its wait is over. */
-  async function expireSilent(lookedTo: string): Promise<number> {
-    const before = timeOfAttempts(now() - receiptWaitMs);
-    let silent = 0;
-    for (let after = lookedTo; ; ) {
-      const rows = await database.all(sql.attemptsAfter, { after, before, limit: BATCH });
-      const last = rows.at(-1);
-      if (!last) return silent;
-      const without = rows.filter(({ state, status }) => state === 'accepted' && status === null);
-      await silenceAll(without);
-      await forgetDeleted(database, rows);
-      silent += without.length;
-      after = last.attempt_id;
-      await database.run(sql.moveWatch, { to: after });
-    }
-  }
-
   return {
     /** Undefined where another process has done it just now. */
     async run(isStopping: () => boolean = () => false): Promise<UpkeepCounts | undefined> {
@@ -102,14 +86,64 @@ export function createCarrierUpkeep(database: Database, incoming: Incoming, sett
       const held = await matchHeld();
       await database.run(sql.dropHeld, { before: now() - RECEIPT_HELD_MS });
       await database.run(sql.dropBeyond, { newer: receiptsHeldMax - 1 });
-      const silent = await expireSilent(taken.looked_to);
+      const lookedTo = await watch.beginOf(taken.looked_to);
+      const silent = await watch.expireSilent(lookedTo);
       const incomplete = await storeIncomplete(incoming, isStopping);
       await incoming.forgetOld(BATCH);
-      await sweepPassed(taken.looked_to);
+      await sweepPassed(lookedTo);
       return { held, silent, incomplete, expired: await expire(isStopping) };
     },
   };
 }
+
+/** Goes over submissions in the order of their times, and silences those whose wait is over. */
+function createWatch(
+  database: Database,
+  { now, receiptWaitMs }: UpkeepSettings,
+  silenceAll: (rows: readonly sql.SilentRow[]) => Promise<void>,
+) {
+  /** Looks at each attempt once, in the order of their times, when its wait is over. */
+  async function expireSilent(lookedTo: string): Promise<number> {
+    const before = timeOfAttempts(now() - receiptWaitMs);
+    let silent = 0;
+    for (let after = lookedTo; ; ) {
+      const batch = { after, before, limit: BATCH };
+      const rows = await database.all(sql.attemptsAfter, batch);
+      const last = rows.at(-1);
+      if (!last) return silent;
+      const without = rows.filter(isSilent);
+      await silenceAll(without);
+      await forgetDeleted(database, rows);
+      silent += without.length;
+      after = last.attempt_id;
+      await database.run(sql.moveWatch, { to: after });
+      // An operator who decided meanwhile saw the watch before these attempts, see deciding.ts.
+      const open = new Set(rows.filter(isOpen).map(({ attempt_id }) => attempt_id));
+      const again = open.size > 0 ? await database.all(sql.attemptsAfter, batch) : [];
+      const decided = again.filter((row) => open.has(row.attempt_id) && isSilent(row));
+      await silenceAll(decided);
+      silent += decided.length;
+    }
+  }
+
+  /**
+   * A watch that is ahead of all attempts whose wait is over is of a clock that was put back since:
+   * it has passed ids that are given again. It begins anew, and those without a receipt count once.
+   */
+  async function beginOf(lookedTo: string): Promise<string> {
+    if (lookedTo <= timeOfAttempts(now() - receiptWaitMs + CLOCKS_APART_MS)) return lookedTo;
+    await database.run(sql.moveWatch, { to: '' });
+    return '';
+  }
+
+  return { beginOf, expireSilent };
+}
+
+/** An operator or a receipt decides about its message. */
+const isOpen = ({ is_open: open }: sql.SilentRow): boolean => Number(open) > 0;
+/** A carrier has it, or nobody knows that and another attempt has ended its message. */
+const isSilent = (row: sql.SilentRow): boolean =>
+  row.status === null && !isOpen(row) && (row.state === 'accepted' || row.state === 'unsure');
 
 const timesOf = (now: number) => ({ now, due: now - UPKEEP_EVERY_MS + 1, farAhead: now + CLOCKS_APART_MS });
 

@@ -37,6 +37,7 @@ export function decide(
     if (isLeaseOver) await queries.run(attemptSql.setUnsure, { account, ids: elementsOf([id]) });
     // Parts that the carrier refused are not among them: they are still to go.
     const assumed = decision === 'submitted' ? await queries.all(attemptSql.setTaken, { account, id }) : [];
+    if (decision === 'not-submitted') await queries.run(attemptSql.setNotTaken, { account, id });
     const known = (await knownParts(queries, account, [id]))(id);
     const accepted = BigInt(known.accepted.size);
     const { held } = row;
@@ -55,7 +56,10 @@ export function decide(
 
 type Assumed = readonly { readonly attempt: bigint; readonly part: bigint; readonly attempt_id: string }[];
 
-/** The upkeep has passed these attempts, so nobody would find that no receipt came. */
+/**
+ * The upkeep has passed these attempts, so nobody would find that no receipt came. The watch is
+ * locked: where the upkeep is just passing them, it looks once more after this transaction.
+ */
 async function silenceWatched(queries: Writing, account: bigint, id: bigint, assumed: Assumed, at: number) {
   if (assumed.length === 0) return;
   const watch = await queries.first(watchedTo, {});

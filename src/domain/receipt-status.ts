@@ -47,7 +47,8 @@ export function statusOfParts(attempts: readonly PartAttempt[]): string | null {
 
 /**
  * A part that was submitted again is delivered as soon as one of its attempts is. While the newer
- * one is on its way, the failure of an older one says nothing.
+ * one is on its way, the failure of an older one says nothing. Where nobody knows what became of
+ * the newer one, the failure is not final: the part may still be delivered.
  */
 function statusOfPart(attempts: readonly PartAttempt[]): string | null {
   const taken = attempts.filter(({ state, status }) => state === 'accepted' || status !== null);
@@ -58,6 +59,8 @@ function statusOfPart(attempts: readonly PartAttempt[]): string | null {
   );
   if (!last) return null;
   const status = last.status ?? 'SUBMITTED';
-  const isUnderWay = attempts.some(({ attempt, state }) => attempt > last.attempt && state === 'submitting');
-  return isUnderWay && isFinal(status) ? null : status;
+  if (!isFinal(status)) return status;
+  const newer = attempts.filter(({ attempt }) => attempt > last.attempt).map(({ state }) => state);
+  if (newer.includes('submitting')) return null;
+  return newer.includes('unsure') ? 'UNKNOWN' : status;
 }

@@ -22,6 +22,8 @@ export interface NewReceipt {
 interface MatchedReceipt extends Pick<NewReceipt, 'status' | 'at' | 'detail'> {
   /** As it came; a held one has none. */
   readonly source?: NewReceipt;
+  /** No receipt came: that proves no submission. */
+  readonly isSilence?: boolean;
   readonly messageId: bigint;
   readonly attempt: bigint;
   readonly part: bigint;
@@ -215,10 +217,11 @@ async function applyTo(
     const known = message?.attempts.get(key);
     if (!message || !known) continue;
     if (known.state === 'refused' && !provesSubmission(receipt.status)) continue;
-    if (known.state !== 'accepted') proofs.push(receipt);
+    const state = receipt.isSilence ? known.state : 'accepted';
+    if (known.state !== state) proofs.push(receipt);
     const isNews = tellsMore(known, receipt);
     const news = isNews ? { status: receipt.status, statusAt: receipt.at } : {};
-    message.attempts.set(key, { ...known, ...news, state: 'accepted' });
+    message.attempts.set(key, { ...known, ...news, state });
     if (!isNews) continue;
     const { messageId, attempt, part } = receipt;
     changed.set(`${messageId}/${key}`, [messageId, attempt, part, receipt.status, receipt.at]);
@@ -297,7 +300,7 @@ export const applySilence = (
   applyTo(
     queries,
     account,
-    parts.map((part) => ({ ...part, status: 'UNKNOWN', at: LONG_AGO, detail: 'no receipt' })),
+    parts.map((part) => ({ ...part, status: 'UNKNOWN', at: LONG_AGO, detail: 'no receipt', isSilence: true })),
     now,
   );
 

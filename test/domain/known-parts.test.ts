@@ -312,7 +312,8 @@ onEveryEngine('what is known of parts', (engine) => {
     const ends: readonly (readonly [Outcome, PartResult['state'], string | null, string])[] = [
       [{ kind: 'submitted' }, 'accepted', 'DELIVERED', 'DELIVERED'],
       [REFUSED, 'refused', null, 'UNDELIVERABLE'],
-      [unsureFor(START), 'unsure', null, 'UNDELIVERABLE'],
+      [unsureFor(START), 'unsure', 'DELIVERED', 'DELIVERED'],
+      [unsureFor(START), 'unsure', null, 'ENROUTE'],
     ];
     for (const [outcome, state, later, expected] of ends) {
       const sent = await opened(engine, t, { policy: 'submit-again' });
@@ -324,5 +325,33 @@ onEveryEngine('what is known of parts', (engine) => {
       if (later) await sent.receipt(2, 1, later);
       assert.deepEqual(await sent.seen(), [expected, null, 0n, 1n], `the second is ${state}`);
     }
+  });
+
+  test('a failure of the first attempt is not final while nobody knows what became of the second', async (t) => {
+    for (const later of ['DELIVERED', 'UNDELIVERABLE', null]) {
+      const sent = await opened(engine, t, { policy: 'submit-again' });
+      await sent.send();
+      await sent.answer(await sent.claimAgain(), unsureFor(sent.now()), 'unsure');
+      await sent.receipt(1, 1, 'UNDELIVERABLE');
+      assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n], 'a carrier had it, and it may have it again');
+      if (later) await sent.receipt(2, 1, later);
+      sent.clock.now += 4 * DAY;
+      await sent.upkeep.run();
+      assert.deepEqual(await sent.seen(), [later ?? 'UNKNOWN', null, 0n, 1n]);
+    }
+  });
+
+  test('a message stayed ENROUTE for ever after its first attempt failed and its second was never answered', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    await sent.send();
+    const again = await sent.claimAgain();
+    await sent.receipt(1, 1, 'ENROUTE');
+    await sent.receipt(1, 1, 'UNDELIVERABLE');
+    await sent.answer(again, unsureFor(sent.now()), 'unsure');
+    sent.clock.now += 4 * DAY;
+    await sent.upkeep.run();
+    assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n]);
+    await sent.receipt(2, 1, 'DELIVERED');
+    assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
   });
 });

@@ -28,6 +28,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'connectors.all': 'connectors belong to the installation',
   'connectors.byName': 'connectors belong to the installation',
   'connectors.moveSlots': 'connectors belong to the installation',
+  'connectors.pausedAt': 'a connector belongs to the installation',
   'connectors.onlyDefault': 'connectors belong to the installation',
   'connectors.put': 'connectors belong to the installation',
   'connectors.remove': 'connectors belong to the installation',

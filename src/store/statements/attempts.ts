@@ -77,6 +77,13 @@ export const setTaken = statement<One & { id: bigint }, { attempt: bigint; part:
    returning attempt, part, attempt_id`,
   { affects: 'none' },
 );
+/** An operator says that the carrier has nothing of what nobody answered. */
+export const setNotTaken = statement<One & { id: bigint }>(
+  'attempts.setNotTaken',
+  `update attempt set state = 'refused'
+   where account_id = :account and message_id = :id and state in ('unsure', 'submitting')`,
+  { affects: 'none' },
+);
 export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
   'attempts.ofMessage',
   `select attempt, message_id, part, attempt_id, connector, gateway_id, state, submitted_at, status

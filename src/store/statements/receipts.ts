@@ -136,12 +136,16 @@ export interface SilentRow {
   attempt_id: string;
   state: string;
   status: string | null;
+  /** 1 where its message is in the dispatch and its outcome is not known. */
+  is_open: bigint;
 }
 /** Attempts in the order of their ids, and so of their times. */
 export const attemptsAfter = statement<{ after: string; before: string; limit: number }, SilentRow>(
   'receipts.attemptsAfter',
-  `select account_id, message_id, attempt, part, attempt_id, state, status from attempt
-   where attempt_id > :after and attempt_id < :before order by attempt_id {limit :limit}`,
+  `select account_id, message_id, attempt, part, attempt_id, state, status,
+     case when state in ('unsure', 'submitting') then (select count(*) from dispatch
+       where dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id) else 0 end as is_open
+   from attempt where attempt_id > :after and attempt_id < :before order by attempt_id {limit :limit}`,
 );
 /** The last of so many attempts, up to one that the watch has passed; null where there is none. */
 export const passedTo = statement<{ after: string; to: string; limit: number }, { last: string | null }>(
@@ -167,9 +171,10 @@ export const takeWatch = statement<{ now: number; due: number; farAhead: number 
    where watch_id = 1 and (taken_at < :due or taken_at > :farAhead) returning looked_to`,
   { affects: 'none' },
 );
+/** The watch stays there until the transaction ends. */
 export const watchedTo = statement<Record<string, never>, { looked_to: string }>(
   'receipts.watchedTo',
-  'select looked_to from receipt_watch where watch_id = 1',
+  'select looked_to from receipt_watch where watch_id = 1 {share receipt_watch}',
 );
 export const moveWatch = statement<{ to: string }>(
   'receipts.moveWatch',
