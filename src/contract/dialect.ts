@@ -19,6 +19,8 @@ export interface Dialect {
   readonly columns?: { readonly [operation: string]: readonly DialectColumn[] };
   /** Our delivery status → theirs. The first word is written; every word is read. */
   readonly statusWords?: { readonly [ours: string]: string | readonly string[] };
+  /** How true and false are written. The first word is written; every word is read. */
+  readonly booleanWords?: { readonly [value in 'true' | 'false']?: string | readonly string[] };
   readonly dates?: DateForm;
   /** How a contact without a group is written. */
   readonly groupId?: 'absent' | 'empty' | 'zero';
@@ -32,6 +34,10 @@ export interface Dialect {
   readonly readReturnsReadOnly?: boolean;
   /** The status of errors in GET and POST: 500 as in ASMX, or that of HTTP. */
   readonly errorStatus?: 'asmx' | 'http';
+  /** The code of SOAP faults: Server for all as in ASMX, or Client for mistakes of the caller. */
+  readonly faultCode?: 'server' | 'client';
+  /** Operations that the old server lacks. A migration does not call them; Columba has them. */
+  readonly missing?: readonly string[];
   /** How often each entry was seen ("columns.sent.FetchSentDS": 812). It changes nothing. */
   readonly evidence?: { readonly [entry: string]: number };
 }
@@ -109,6 +115,25 @@ const wordsOf = (words: string | readonly string[] | undefined): readonly string
 /** The word that an answer has for a status of ours. */
 export const statusWord = ({ statusWords = {} }: Dialect, ours: string): string =>
   (Object.hasOwn(statusWords, ours) ? wordsOf(statusWords[ours])[0] : undefined) ?? ours;
+
+/** The word that an answer has for true or false. */
+export const booleanWord = ({ booleanWords }: Dialect, value: boolean): string =>
+  wordsOf(booleanWords?.[`${value}`])[0] ?? String(value);
+
+/** Words that servers have for true and false, in lower case. */
+const USUAL_BOOLEANS = { true: ['y', 'yes', 't', 'on'], false: ['n', 'no', 'f', 'off'] } as const;
+
+/** What a word of a boolean means; null for an unknown word. */
+export function booleanOfWord({ booleanWords }: Dialect, word: string): boolean | null {
+  const text = word.trim().toLowerCase();
+  for (const value of ['true', 'false'] as const) {
+    if (wordsOf(booleanWords?.[value]).some((each) => each.toLowerCase() === text)) return value === 'true';
+  }
+  for (const value of ['true', 'false'] as const) {
+    if ((USUAL_BOOLEANS[value] as readonly string[]).includes(text)) return value === 'true';
+  }
+  return null;
+}
 
 /** The first status of ours that has the word; undefined for an unknown word. */
 export function statusOfWord(

@@ -1,5 +1,12 @@
 import type { XmlElement } from '../asmx/xml/reader.ts';
-import { type DateForm, type Dialect, GROUP_FIELD, STATUS_FIELD, statusOfWord } from '../contract/dialect.ts';
+import {
+  booleanOfWord,
+  type DateForm,
+  type Dialect,
+  GROUP_FIELD,
+  STATUS_FIELD,
+  statusOfWord,
+} from '../contract/dialect.ts';
 import { scalarText } from '../contract/scalars.ts';
 import type { Fields, Scalar, ScalarValue } from '../contract/types.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
@@ -30,7 +37,8 @@ export class AnswerValues {
 
   scalar(type: Scalar, name: string, text: string): ScalarValue {
     const { parseSchema, expected } = scalarText[type.name];
-    const value = parseSchema(text, this.#context);
+    const isBoolean = type.name === 'boolean';
+    const value = parseSchema(text, this.#context) ?? (isBoolean ? booleanOfWord(this.dialect, text) : null);
     if (value === null) throw new Unreadable(`${name}: expected ${expected}`);
     return value;
   }

@@ -148,7 +148,7 @@ function compareFaults({ old, ours, theirs, own }: BothAnswers, findings: Findin
   if (isPlainThere && isPlainHere) {
     if (old.status !== ours.status) findings.mask('error-status', example);
   } else if (isPlainHere || isPlainThere) findings.mask('plain-error', example);
-  else if (theirs.code !== own.code) findings.mask('fault-code', example);
+  else if (theirs.code !== own.code) findings.differ(`${example}: set faultCode in the dialect`);
   if (theirs.text !== own.text) findings.mask('fault-text', `another text for ${describe(ours, own)}`);
 }
 

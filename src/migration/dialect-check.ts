@@ -1,5 +1,5 @@
 import { contract } from '../contract/contract.ts';
-import { type Dialect, type DialectColumn, SHOWN_AS } from '../contract/dialect.ts';
+import { booleanOfWord, booleanWord, type Dialect, type DialectColumn, SHOWN_AS } from '../contract/dialect.ts';
 import { LIST_ORDERS } from '../contract/list-orders.ts';
 import type { Contract, Fields } from '../contract/types.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
@@ -15,6 +15,7 @@ export const checkDialect = (dialect: Dialect): DialectMistake[] => [
   ...Object.keys(dialect.dataSets ?? {}).flatMap((operation) => notDataSet(`dataSets.${operation}`, operation)),
   ...Object.entries(dialect.columns ?? {}).flatMap(([operation, columns]) => columnMistakes(operation, columns)),
   ...statusMistakes(dialect),
+  ...booleanMistakes(dialect),
   ...Object.entries(dialect.orders ?? {}).flatMap(([operation, order]) => orderMistakes(operation, order)),
   ...Object.keys(dialect.caps ?? {}).flatMap((operation) => notList(`caps.${operation}`, operation)),
 ];
@@ -81,6 +82,18 @@ function statusMistakes({ statusWords = {} }: Dialect): DialectMistake[] {
     }
     const taken = [words].flat().filter((word) => word !== ours && known.includes(word) && !(word in statusWords));
     return taken.map((word) => ({ entry, reason: `${word} is a status here too; say which word ${word} has` }));
+  });
+}
+
+/** What is written for one value must not be read as the other. */
+function booleanMistakes(dialect: Dialect): DialectMistake[] {
+  return [true, false].flatMap((value) => {
+    const entry = `booleanWords.${value}`;
+    const written = booleanWord(dialect, value);
+    const isOther = /^(?:true|1)$/i.test(written) ? !value : /^(?:false|0)$/i.test(written) && value;
+    const other = booleanOfWord(dialect, written);
+    const isRead = !isOther && (other === value || other === null);
+    return isRead ? [] : [{ entry, reason: `${written} is read as ${!value}; take another word` }];
   });
 }
 

@@ -50,6 +50,8 @@ const column = z.strictObject({
     .optional(),
 });
 
+const booleanWords = z.union([word, z.array(word).min(1).max(100)]);
+
 const file = z.strictObject({
   namespace: z
     .string()
@@ -60,6 +62,7 @@ const file = z.strictObject({
   dataSets: z.record(operation, z.strictObject(names)).optional(),
   columns: z.record(operation, z.array(column).min(1).max(NAMES_MAX)).optional(),
   statusWords: z.record(z.string(), z.union([word, z.array(word).min(1).max(100)])).optional(),
+  booleanWords: z.strictObject({ true: booleanWords.optional(), false: booleanWords.optional() }).optional(),
   dates: dates.optional(),
   groupId: z.enum(['absent', 'empty', 'zero']).optional(),
   emptyStrings: z.enum(['absent', 'empty']).optional(),
@@ -67,6 +70,8 @@ const file = z.strictObject({
   caps: z.record(operation, z.int().min(1).max(1_000_000)).optional(),
   readReturnsReadOnly: z.boolean().optional(),
   errorStatus: z.enum(['asmx', 'http']).optional(),
+  faultCode: z.enum(['server', 'client']).optional(),
+  missing: z.array(operation).max(operations.length).optional(),
   evidence: z.record(z.string().max(NAMES_MAX), z.int().min(0)).optional(),
 });
 

@@ -5,7 +5,7 @@ import type { RawDataSet } from './answer-dataset.ts';
 import { DatesLearner } from './learn-dates.ts';
 import { Counts, type Doubt, type Finding, type Learned, type Observation, recordsOf } from './learned.ts';
 
-/** Learns the namespace, dates, empty strings, contacts without a group, and error statuses. */
+/** Learns the namespace, dates, empty strings, contacts without a group, and errors. */
 export class ValuesLearner {
   readonly #namespaces = new Counts();
   readonly #recordDates = new DatesLearner();
@@ -13,10 +13,12 @@ export class ValuesLearner {
   readonly #strings = new Counts();
   readonly #groups = new Counts();
   readonly #statuses = new Counts();
+  readonly #codes = new Counts();
 
   see(observation: Observation): void {
     const { answer, group, operation, isSoap, status } = observation;
     if (answer.kind === 'fault' && !isSoap && JUDGED.includes(status)) this.#statuses.add(String(status));
+    if (answer.kind === 'fault' && isSoap && !answer.code.startsWith('HTTP ')) this.#codes.add(answer.code);
     if (answer.kind !== 'value') return;
     if (answer.namespace !== '') this.#namespaces.add(answer.namespace);
     const type = operationOf(group, operation)?.result;
@@ -53,7 +55,14 @@ export class ValuesLearner {
   }
 
   learned(): Learned {
-    const parts = [this.#namespace(), this.#dates(), this.#emptyStrings(), this.#groupId(), this.#errorStatus()];
+    const parts = [
+      this.#namespace(),
+      this.#dates(),
+      this.#emptyStrings(),
+      this.#groupId(),
+      this.#errorStatus(),
+      this.#faultCode(),
+    ];
     return {
       dialect: Object.assign({}, ...parts.map(({ dialect }) => dialect)) as Dialect,
       findings: parts.flatMap(({ findings }) => findings),
@@ -92,10 +101,8 @@ export class ValuesLearner {
     const findings: Finding[] = [
       { entry: 'emptyStrings', count: absent + empty, text: `${absent} absent, ${empty} empty` },
     ];
-    // Columba has both: a value that is null, and one that is empty.
-    if (absent > 0 && empty > 0) return { dialect: {}, findings, uncertain: [] };
-    const emptyStrings = absent > 0 ? 'absent' : 'empty';
-    return { dialect: { emptyStrings }, findings, uncertain: [] };
+    // A value that is null is absent everywhere, so absent ones tell nothing of empty strings.
+    return { dialect: absent === 0 ? { emptyStrings: 'empty' } : {}, findings, uncertain: [] };
   }
 
   #groupId(): Learned {
@@ -110,6 +117,19 @@ export class ValuesLearner {
       dialect: { groupId },
       findings: [{ entry: 'groupId', count, text: groupId }],
       uncertain: others.map(([kind, times]) => ({ entry: 'groupId', reason: `${times} contacts had it ${kind}` })),
+    };
+  }
+
+  #faultCode(): Learned {
+    const server = this.#codes.of('Server') + this.#codes.of('Receiver');
+    const client = this.#codes.of('Client') + this.#codes.of('Sender');
+    const entry = 'faultCode';
+    if (server + client === 0) return { ...NOTHING, uncertain: [{ entry, reason: 'no SOAP fault was seen' }] };
+    const text = `${server} of the server, ${client} of the client`;
+    return {
+      dialect: server > client ? { faultCode: 'server' } : {},
+      findings: [{ entry, count: server + client, text }],
+      uncertain: server > 0 && client > 0 ? [{ entry, reason: `the codes of faults differ: ${text}` }] : [],
     };
   }
 

@@ -3,6 +3,7 @@ import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import { readAnswer } from './answer.ts';
 import { readCall } from './call-reader.ts';
 import { withTimeZone } from './dialect-file.ts';
+import { BooleansLearner } from './learn-booleans.ts';
 import { ColumnsLearner } from './learn-columns.ts';
 import { CapsLearner, OrdersLearner } from './learn-lists.ts';
 import { ReadLearner } from './learn-read.ts';
@@ -66,7 +67,7 @@ async function learnFromValues(
   defaultZone: string,
 ): Promise<Learned> {
   const [words, orders, caps] = [new WordsLearner(), new OrdersLearner(), new CapsLearner()];
-  const read = new ReadLearner(dialect.dates?.timeZone ?? defaultZone);
+  const [read, booleans] = [new ReadLearner(dialect.dates?.timeZone ?? defaultZone), new BooleansLearner(dialect)];
   for await (const exchange of recordings()) {
     const seen = observe(exchange, dialect, defaultZone);
     if (seen?.answer.kind !== 'value') continue;
@@ -76,8 +77,9 @@ async function learnFromValues(
     orders.see(seen.name, rows);
     caps.see(seen, value);
     read.see(seen, value);
+    booleans.see(seen);
   }
-  return merged([words, orders, caps, read].map((learner) => learner.learned()));
+  return merged([words, orders, caps, read, booleans].map((learner) => learner.learned()));
 }
 
 /** The dialect for reading a DataSet without its values: no column shows one of ours. */

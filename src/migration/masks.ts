@@ -31,13 +31,12 @@ export const MASKS = {
   'rows-beyond-cap': 'Rows beyond the smaller limit of the two servers.',
   'status-words': 'A status by its word in the dialect.',
   'error-status': 'By design: GET and POST have the status of HTTP here, and 500 there.',
-  'fault-code': 'By design: a mistake of the caller is Client here, and may be Server there.',
   'plain-error': 'By design: what is no envelope gets a plain error here, and a fault there.',
 } as const;
 export type MaskName = keyof typeof MASKS;
 
 /** Masks that make the class `by design`. */
-export const BY_DESIGN: readonly MaskName[] = ['error-status', 'fault-code', 'plain-error'];
+export const BY_DESIGN: readonly MaskName[] = ['error-status', 'plain-error'];
 
 export const isMaskName = (name: string): name is MaskName => Object.hasOwn(MASKS, name);
 

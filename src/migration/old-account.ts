@@ -2,6 +2,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import type { ReceivedMessage } from '../domain/inbox.ts';
 import type { ReadEffects } from '../domain/migrated-accounts.ts';
 import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../domain/outbox.ts';
+import { operationOf } from './answer.ts';
 import type { RawDataSet } from './answer-dataset.ts';
 import type { ValueRecord } from './answer-values.ts';
 import type { OldServer } from './old-server.ts';
@@ -31,16 +32,25 @@ export class UnknownWords extends CopyProblem {
 
 /** Calls a reading operation. A fault or an answer that cannot be read ends the copy. */
 export async function read(
-  { old, userId, effects }: OldAccount,
+  { old, userId, dialect, effects }: OldAccount,
   name: string,
   args: Readonly<Record<string, unknown>> = {},
 ): Promise<{ value: unknown; raw: unknown }> {
   const [group = '', operation = ''] = name.split('.');
+  if (dialect.missing?.includes(name)) return lackingResult(name);
   if (effects[name] === 'marks') throw new CopyProblem(`${name} marks what it returns, so it is not called.`);
   const { result } = await old.call(group, operation, { user_id: userId, ...args });
   if (result.kind === 'value') return result;
   if (result.kind === 'fault') throw new CopyProblem(`${name} ended with a fault: ${result.code}. ${result.text}`);
   throw new CopyProblem(`The answer of ${name} cannot be read: ${result.reason}`);
+}
+
+/** What the old server has no operation for cannot be there: a list of it is empty. */
+function lackingResult(name: string): { value: unknown; raw: unknown } {
+  const [group = '', operation = ''] = name.split('.');
+  const kind = operationOf(group, operation)?.result.kind;
+  if (kind === 'list' || kind === 'dataSet') return { value: [], raw: [] };
+  throw new CopyProblem(`The old server lacks ${name}, as the dialect says, and this needs it.`);
 }
 
 export const readRows = async (

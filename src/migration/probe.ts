@@ -5,6 +5,7 @@ import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import type { ReadEffects } from '../domain/migrated-accounts.ts';
 import { Problem } from '../problem.ts';
 import { parseAnswerXml } from './answer.ts';
+import type { ValueRecord } from './answer-values.ts';
 import { withTimeZone } from './dialect-file.ts';
 import { type LearnedDialect, learnDialect } from './learn.ts';
 import type { Doubt } from './learned.ts';
@@ -41,29 +42,33 @@ export async function probe(options: ProbeOptions): Promise<ProbeReport> {
   const exchanges: RecordedExchange[] = [];
   const observed = (call: ObservedCall): void => void exchanges.push(toExchange(call, exchanges.length));
   const plain = createOldServer(options);
-  const { namespace, offered, doubts } = await readWsdls(plain);
+  const { namespace, offered, missing, doubts } = await readWsdls(plain);
   plain.close();
   const connect = (dialect: Dialect) =>
     createOldServer({ ...options, dialect, ...(namespace === null ? {} : { namespace }), observed });
   const learn = () => learnDialect(() => asyncOf(exchanges), timeZone);
 
+  const lacking: Dialect = missing.length > 0 ? { missing } : NO_DIALECT;
   const first = connect(NO_DIALECT);
-  const protocols = await answering(first, userId, offered);
+  const protocols = await answering(first, userId, offered, missing);
   const protocol = protocols[0];
   if (protocol === undefined) throw new Problem('bad-argument', 'No protocol answers a call with this user_id.');
-  await callSafe({ old: pinned(first, protocol), userId, dialect: NO_DIALECT, effects: {} });
+  const plainly = { old: pinned(first, protocol), userId, dialect: lacking, effects: {} };
+  const attempts = new Attempts();
+  await callSafe(plainly, attempts);
   let effects: ReadEffects = {};
   let caps: Dialect['caps'] = {};
   let calls = first.requests;
   if (testsMarks) {
-    effects = await testReadEffects({ old: pinned(first, protocol), userId, dialect: NO_DIALECT, effects });
+    effects = (await attempts.of('reading', () => testReadEffects(plainly))) ?? {};
     calls = first.requests;
     // By now the columns of InboxDS are known, and with them what is unread.
-    const dialect = withTimeZone((await learn()).dialect, timeZone);
+    const dialect = { ...withTimeZone((await learn()).dialect, timeZone), ...lacking };
     const second = connect(dialect);
     const from = { old: pinned(second, protocol), userId, dialect, effects };
-    effects = await testReadEffects(from);
-    caps = await callLists({ ...from, effects }, options.now?.() ?? Date.now());
+    attempts.forget('reading');
+    effects = (await attempts.of('reading', () => testReadEffects(from))) ?? effects;
+    caps = await callLists({ ...from, effects }, options.now?.() ?? Date.now(), attempts);
     calls += second.requests;
     second.close();
   }
@@ -73,8 +78,10 @@ export async function probe(options: ProbeOptions): Promise<ProbeReport> {
     ...learned.dialect,
     ...(namespace === null ? {} : { namespace }),
     ...(Object.keys(caps).length > 0 ? { caps: { ...caps, ...learned.dialect.caps } } : {}),
+    ...lacking,
   };
-  const uncertain = [...learned.uncertain, ...doubts, ...doubtsOf(namespace, effects)];
+  const tried = [...attempts.doubts].map(([entry, reason]) => ({ entry, reason }));
+  const uncertain = [...learned.uncertain, ...doubts, ...tried, ...doubtsOf(namespace, effects)];
   return { url: first.url, namespace, protocols, effects, learned: { ...learned, dialect }, uncertain, calls };
 }
 
@@ -98,6 +105,8 @@ interface SeenWsdls {
   readonly namespace: string | null;
   /** The protocols for which there are ports. */
   readonly offered: readonly ProtocolName[];
+  /** Operations of the contract that a WSDL lacks. */
+  readonly missing: readonly string[];
   /** Operations that only one of both has. */
   readonly doubts: readonly Doubt[];
 }
@@ -105,6 +114,7 @@ interface SeenWsdls {
 async function readWsdls(old: OldServer): Promise<SeenWsdls> {
   const namespaces = new Set<string>();
   const doubts: Doubt[] = [];
+  const missing: string[] = [];
   const offered = new Set<ProtocolName>();
   for (const [group, operations] of Object.entries(contract)) {
     const page = await old.page(`/api/${group}.asmx?WSDL`);
@@ -113,12 +123,17 @@ async function readWsdls(old: OldServer): Promise<SeenWsdls> {
     if (!root || !namespace) continue;
     namespaces.add(namespace);
     for (const port of portsOf(root)) offered.add(port);
-    doubts.push(...operationDoubts(group, Object.keys(operations), operationsOf(root)));
+    const theirs = operationsOf(root);
+    doubts.push(...operationDoubts(group, Object.keys(operations), theirs));
+    // A WSDL without any operation, as some servers hide them, tells nothing.
+    const absent = Object.keys(operations).filter((name) => theirs.size > 0 && !theirs.has(name));
+    missing.push(...absent.map((name) => `${group}.${name}`));
   }
   if (namespaces.size > 1) {
     throw new Problem('bad-argument', 'The four services have different namespaces. The contract has one.');
   }
-  return { namespace: [...namespaces][0] ?? null, offered: offered.size > 0 ? [...offered] : PROTOCOLS, doubts };
+  const namespace = [...namespaces][0] ?? null;
+  return { namespace, offered: offered.size > 0 ? [...offered] : PROTOCOLS, missing, doubts };
 }
 
 const operationsOf = (root: XmlElement): Set<string> =>
@@ -130,14 +145,15 @@ const operationsOf = (root: XmlElement): Set<string> =>
       .map((operation) => attribute(operation, '', 'name') ?? ''),
   );
 
-/** A WSDL without any operation, as some servers hide them, tells nothing. */
 function operationDoubts(group: string, ours: readonly string[], theirs: ReadonlySet<string>): Doubt[] {
   if (theirs.size === 0) return [];
   const entry = `wsdl ${group}`;
   const missing = ours.filter((name) => !theirs.has(name));
   const more = [...theirs].filter((name) => !ours.includes(name)).slice(0, NAMES_SHOWN_MAX);
   return [
-    ...(missing.length > 0 ? [{ entry, reason: `It lacks operations of the contract: ${missing.join(', ')}.` }] : []),
+    ...(missing.length > 0
+      ? [{ entry, reason: `It lacks operations of the contract: ${missing.join(', ')}. They are in \`missing\`.` }]
+      : []),
     ...(more.length > 0
       ? [{ entry, reason: `Columba lacks operations of it: ${more.join(', ')}. Ask whether a client calls them.` }]
       : []),
@@ -166,39 +182,73 @@ function portsOf(root: XmlElement): ProtocolName[] {
   });
 }
 
+/** Operations without other arguments that mark nothing. One that every server has comes first. */
+const HARMLESS = ['inbox.CountUnread', 'inbox.CountRead', 'account.Profile', 'account.FetchGroups'];
+
 /** A protocol may be in the WSDL and switched off. */
-async function answering(old: OldServer, userId: string, offered: readonly ProtocolName[]): Promise<ProtocolName[]> {
-  const found: ProtocolName[] = [];
-  for (const protocol of PROTOCOLS.filter((each) => offered.includes(each))) {
-    const { result } = await old.call('inbox', 'CountUnread', { user_id: userId }, { protocol });
-    if (result.kind === 'value') found.push(protocol);
+async function answering(
+  old: OldServer,
+  userId: string,
+  offered: readonly ProtocolName[],
+  missing: readonly string[],
+): Promise<ProtocolName[]> {
+  for (const name of HARMLESS.filter((each) => !missing.includes(each))) {
+    const [group = '', operation = ''] = name.split('.');
+    const found: ProtocolName[] = [];
+    for (const protocol of PROTOCOLS.filter((each) => offered.includes(each))) {
+      const { result } = await old.call(group, operation, { user_id: userId }, { protocol });
+      if (result.kind === 'value') found.push(protocol);
+    }
+    if (found.length > 0) return found;
   }
-  return found;
+  return [];
+}
+
+/** What the old server could not answer, or not so that it is understood. The probe goes on. */
+class Attempts {
+  readonly doubts = new Map<string, string>();
+
+  async of<T>(entry: string, work: () => Promise<T>): Promise<T | null> {
+    try {
+      return await work();
+    } catch (thrown) {
+      if (!(thrown instanceof CopyProblem)) throw thrown;
+      this.doubts.set(entry, `${thrown.message} Look at it, or name it in \`missing\` if it is not there.`);
+      return null;
+    }
+  }
+
+  forget(entry: string): void {
+    this.doubts.delete(entry);
+  }
 }
 
 const MANY = 10_000;
 
 /** Operations that have nothing to mark. */
-async function callSafe(from: OldAccount): Promise<void> {
-  await read(from, 'account.Profile');
-  const contacts = await readRows(from, 'account.FetchContacts');
-  await read(from, 'account.FetchContactsDS');
-  const groups = await readRows(from, 'account.FetchGroups');
-  const groupid = groups[0]?.id ?? 0;
-  await read(from, 'account.FetchContactsByGroupId', { groupid });
-  await read(from, 'account.FetchContactsByGroupIdDS', { groupid });
+async function callSafe(from: OldAccount, attempts: Attempts): Promise<void> {
+  const attempt = (name: string, args?: Readonly<Record<string, unknown>>) =>
+    from.dialect.missing?.includes(name) ? null : attempts.of(name, () => read(from, name, args));
+  const rows = async (name: string) => ((await attempt(name))?.value ?? []) as readonly ValueRecord[];
+  await attempt('account.Profile');
+  const contacts = await rows('account.FetchContacts');
+  await attempt('account.FetchContactsDS');
+  const groupid = (await rows('account.FetchGroups'))[0]?.id ?? 0;
+  await attempt('account.FetchContactsByGroupId', { groupid });
+  await attempt('account.FetchContactsByGroupIdDS', { groupid });
   const mobile = contacts.find((row) => row.mobile !== null)?.mobile;
-  if (mobile) for (const name of ['FetchContact', 'LookupContact']) await read(from, `account.${name}`, { mobile });
-  for (const name of ['account.FetchSavedMessages', 'inbox.CountRead', 'inbox.CountUnread']) await read(from, name);
-  await read(from, 'sent.CountUnMarkedDeliveryStatus');
-  await attempted(from, 'sent.FetchSentDS', { max: MANY });
-  await attempted(from, 'compose.FetchScheduledDS', { max: MANY });
+  if (mobile) for (const name of ['FetchContact', 'LookupContact']) await attempt(`account.${name}`, { mobile });
+  for (const name of ['account.FetchSavedMessages', 'inbox.CountRead', 'inbox.CountUnread']) await attempt(name);
+  await attempt('sent.CountUnMarkedDeliveryStatus');
+  await attempt('sent.FetchSentDS', { max: MANY });
+  await attempt('compose.FetchScheduledDS', { max: MANY });
 }
 
 /** The lists that leave what they return as it is. Fewer rows than the counts say are a cap. */
-async function callLists(from: OldAccount, now: number): Promise<Record<string, number>> {
-  const counts = await readCounts(from);
-  const unmarked = Number((await read(from, 'sent.CountUnMarkedDeliveryStatus')).value);
+async function callLists(from: OldAccount, now: number, attempts: Attempts): Promise<Record<string, number>> {
+  const counts = (await attempts.of('inbox counts', () => readCounts(from))) ?? { read: 0, unread: 0 };
+  const statuses = 'sent.CountUnMarkedDeliveryStatus';
+  const unmarked = Number((await attempts.of(statuses, () => read(from, statuses)))?.value ?? 0);
   const always = { from: FIRST_INSTANT, to: now + DAY_MS };
   const lists: readonly (readonly [name: string, args: Readonly<Record<string, unknown>>, least: number])[] = [
     ['inbox.Read', { ...always, max_count: MANY }, counts.read],
@@ -209,30 +259,15 @@ async function callLists(from: OldAccount, now: number): Promise<Record<string, 
   const caps: Record<string, number> = {};
   for (const [name, args, least] of lists) {
     const isHarmless = from.effects[name] === 'leaves' || (from.effects[name] === 'untested' && counts.unread === 0);
-    const count = isHarmless ? await attempted(from, name, args) : null;
+    const isThere = !from.dialect.missing?.includes(name);
+    const rows = isHarmless && isThere ? await attempts.of(name, () => readRows(from, name, args)) : null;
+    const count = rows?.length ?? null;
     if (count !== null && count > 0 && count < Math.min(least, MANY)) caps[name] = count;
   }
   return caps;
 }
 
 const DAY_MS = 86_400_000;
-
-/**
- * Columns of a DataSet may have types that only the dialect explains: the answer is kept anyway.
- * Returns the number of rows; null where it could not be read.
- */
-async function attempted(
-  from: OldAccount,
-  name: string,
-  args: Readonly<Record<string, unknown>>,
-): Promise<number | null> {
-  try {
-    return (await readRows(from, name, args)).length;
-  } catch (thrown) {
-    if (!(thrown instanceof CopyProblem)) throw thrown;
-    return null;
-  }
-}
 
 function doubtsOf(namespace: string | null, effects: ReadEffects): Doubt[] {
   const doubts: Doubt[] = [];

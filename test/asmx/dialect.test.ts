@@ -217,6 +217,52 @@ describe('errors of a dialect', () => {
   });
 });
 
+describe('fault codes of a dialect', () => {
+  const codeOf = async (dialect: Dialect, protocol: 'soap11' | 'soap12') => {
+    const endpoint = createTestEndpoint(async () => Promise.reject(denied()), 'UTC', dialect);
+    const { text } = await endpoint.send(requestOf(protocol, 'inbox', 'CountRead', { user_id: 'u' }));
+    return /soap:(Client|Server|Sender|Receiver)</.exec(text)?.[1];
+  };
+
+  test('a mistake of the caller has the code of the server where the dialect says so', async () => {
+    assert.deepEqual([await codeOf({}, 'soap11'), await codeOf({}, 'soap12')], ['Client', 'Sender']);
+    const dialect: Dialect = { faultCode: 'server' };
+    assert.deepEqual([await codeOf(dialect, 'soap11'), await codeOf(dialect, 'soap12')], ['Server', 'Receiver']);
+  });
+});
+
+describe('booleans of a dialect', () => {
+  test('results and columns of strings have the words; columns of other types stay what .NET reads', async () => {
+    const dialect: Dialect = {
+      booleanWords: { true: ['Y', 'yes'], false: 'N' },
+      columns: {
+        'sent.FetchSentDS': [
+          { name: 'Seen', type: 'string', from: 'marked' },
+          { name: 'Id', type: 'long', from: 'id' },
+        ],
+      },
+    };
+    const marked = await answer(dialect, 'sent', 'FetchSentDS', [SENT, { ...SENT, marked: false }]);
+    assert.deepEqual(
+      [...marked.matchAll(/<Seen>(\w+)</g)].map(([, word]) => word),
+      ['Y', 'N'],
+    );
+    for (const [value, word] of [
+      [true, 'Y'],
+      [false, 'N'],
+    ] as const) {
+      for (const protocol of PROTOCOLS) {
+        const endpoint = createTestEndpoint(async () => value, 'UTC', dialect);
+        const args = { user_id: 'u', message: 'Hello' };
+        const { text } = await endpoint.send(requestOf(protocol, 'account', 'SaveMessageTemplate', args));
+        assert.match(text, new RegExp(`>${word}</`));
+      }
+    }
+    const { columns: _, ...plain } = dialect;
+    assert.match(await answer(plain, 'sent', 'FetchSentDS', [SENT]), /<marked>true</);
+  });
+});
+
 describe('arguments of a dialect', () => {
   test('a call that Columba answers without a dialect is the same call with any dialect', async () => {
     const dialect: Dialect = { emptyStrings: 'absent', groupId: 'zero', errorStatus: 'asmx' };

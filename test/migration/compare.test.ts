@@ -201,13 +201,6 @@ const MASKED: Readonly<Record<MaskName, Masked>> = {
     ours: answer('Unknown user_id.', { status: 403, type: 'text/plain; charset=utf-8' }),
     outcome: 'by design',
   },
-  'fault-code': {
-    operation: 'inbox.CountUnread',
-    old: fault('Server', 'a'),
-    ours: fault('Client', 'a'),
-    outcome: 'by design',
-    protocol: 'soap11',
-  },
   'plain-error': {
     operation: 'inbox.CountUnread',
     old: fault('Client', 'a'),
@@ -229,6 +222,16 @@ describe('masks', () => {
       assert.match(off.differences.join('\n'), new RegExp(`mask ${name} is off`));
     });
   }
+
+  test('another code of a fault is different', () => {
+    const asked = call('inbox.CountUnread', 'soap11');
+    const { outcome, differences } = compareAnswers(asked, fault('Server', 'a'), fault('Client', 'a'), settingsOf());
+    assert.deepEqual(
+      [outcome, differences],
+      ['different', ['old 500 Server, ours 500 Client: set faultCode in the dialect']],
+    );
+    assert.equal(compareAnswers(asked, fault('Server', 'a'), fault('Server', 'b'), settingsOf()).outcome, 'equal');
+  });
 
   test('two answers of equal bytes are equal without a mask', () => {
     const { outcome, masks } = compared(

@@ -115,6 +115,7 @@ describe('a dialect learned from an old server with other ways', () => {
       groupId: 'zero',
       caps: { 'inbox.Unread': 10 },
       errorStatus: 'asmx',
+      faultCode: 'server',
     });
     parseDialect(learned.dialect);
   });
@@ -223,7 +224,17 @@ describe('what is learned', () => {
       dates: { zone: 'Z', fractionDigits: 0 },
       groupId: 'absent',
       errorStatus: 'asmx',
+      faultCode: 'server',
     });
+  });
+
+  test('strings that are absent alone do not tell how an empty string is written', async () => {
+    const { dialect, findings } = await learnFrom({}, week);
+    assert.equal(dialect.emptyStrings, undefined);
+    assert.match(
+      findings.find(({ entry }) => entry === 'emptyStrings')?.text ?? 'none',
+      /^\d+ absent, 0 empty$|^none$/,
+    );
   });
 
   test('a Read that leaves out unread messages returns only read ones', async () => {

@@ -15,6 +15,7 @@ export const ODD_DIALECT: Dialect = {
   statusWords: Object.fromEntries(Object.entries(WORDS).map(([theirs, ours]) => [ours, theirs])),
   dates: { zone: 'none', timeZone: '+02:00', fractionDigits: 'trimmed' },
   groupId: 'zero',
+  faultCode: 'server',
   caps: ODD_WAYS.caps,
 };
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { readCounts, readRows } from '../../src/migration/old-account.ts';
+import { createOldServer } from '../../src/migration/old-server.ts';
 import { probe } from '../../src/migration/probe.ts';
 import { ODD_DIALECT } from './odd-dialect.ts';
 import { sampleData, USER_IDS } from './old-server/sample.ts';
@@ -43,15 +45,56 @@ describe('migrate probe', () => {
       moreInWsdl: { compose: ['SendMessage recipient message → boolean'] },
       notInWsdl: ['account.LookupContact'],
     };
-    const { uncertain } = await run(false);
+    old.calls.clear();
+    const { uncertain, learned } = await run(false);
     old.ways = ways;
+    assert.deepEqual(learned.dialect.missing, ['account.LookupContact']);
+    assert.equal(old.calls.get('account.LookupContact'), undefined);
     assert.deepEqual(uncertain.filter(isOfWsdl), [
-      { entry: 'wsdl account', reason: 'It lacks operations of the contract: LookupContact.' },
+      { entry: 'wsdl account', reason: 'It lacks operations of the contract: LookupContact. They are in `missing`.' },
       {
         entry: 'wsdl compose',
         reason: 'Columba lacks operations of it: SendMessage. Ask whether a client calls them.',
       },
     ]);
+  });
+
+  test('an operation that is in the WSDL and not there is uncertain, and the probe goes on', async () => {
+    const { ways } = old;
+    old.ways = { ...ways, notThere: ['account.FetchSavedMessages', 'inbox.CountRead', 'sent.FetchSentDS'] };
+    const { uncertain, learned, effects } = await run();
+    old.ways = ways;
+    const entries = uncertain.map(({ entry }) => entry);
+    for (const name of ['account.FetchSavedMessages', 'inbox.CountRead', 'sent.FetchSentDS', 'reading']) {
+      assert(entries.includes(name), `${name}: ${entries.join()}`);
+    }
+    assert.match(uncertain.find(({ entry }) => entry === 'inbox.CountRead')?.reason ?? '', /ended with a fault/);
+    assert.equal(learned.dialect.groupId, 'zero');
+    assert.deepEqual(effects, {});
+  });
+
+  test('an operation that the dialect calls missing is not called: its list is empty, and a count is refused', async () => {
+    old.calls.clear();
+    const client = createOldServer({ url: old.url, dialect: ODD_DIALECT });
+    const missing = ['account.FetchSavedMessages', 'inbox.CountRead'];
+    const from = { old: client, userId: ALPHA, dialect: { ...ODD_DIALECT, missing }, effects: {} };
+    assert.deepEqual(await readRows(from, 'account.FetchSavedMessages'), []);
+    await assert.rejects(readCounts(from), /The old server lacks inbox\.CountRead/);
+    for (const name of missing) assert.equal(old.calls.get(name), undefined);
+    client.close();
+  });
+
+  test('booleans that are written as Y and N are read, and their words are learned', async () => {
+    const { ways } = old;
+    const columns = ways.columns['inbox.InboxDS']?.map(
+      ([shows, name, type]) => [shows, name, type === 'boolean' ? 'string' : type] as const,
+    );
+    const isRead = { 'inbox.InboxDS': columns ?? [] };
+    old.ways = { ...ways, columns: { ...ways.columns, ...isRead }, booleans: ['Y', 'N'] };
+    const { learned, effects } = await run();
+    old.ways = ways;
+    assert.deepEqual(learned.dialect.booleanWords, { true: 'Y', false: 'N' });
+    assert.equal(effects['inbox.InboxDS'], 'leaves');
   });
 
   test('without the test whether reading marks, nothing is called that might mark', async () => {

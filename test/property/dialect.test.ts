@@ -81,6 +81,11 @@ const exchange = fc.constantFrom(...DATASETS).chain((dataSet) =>
         dates: dateForm,
         groupId: fc.constantFrom('absent', 'empty', 'zero'),
         emptyStrings: fc.constantFrom('absent', 'empty'),
+        booleanWords: fc.constantFrom(
+          { true: 'Y', false: 'N' },
+          { true: ['oui', 'o'], false: 'non' },
+          { false: 'never' },
+        ),
       },
       { requiredKeys: [] },
     ),

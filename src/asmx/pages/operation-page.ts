@@ -116,7 +116,7 @@ const FREQUENT = 5;
 /** The status and the fault codes of a kind. */
 function answersTo(kind: ErrorDescription['kind'], dialect: Dialect): string {
   const inGetAndPost = `${statusesOf(dialect)[kind]} in GET and POST`;
-  const fault = `${SOAP_STATUS} ${faultCode(kind, SOAP11)} in SOAP 1.1, ${SOAP_STATUS} ${faultCode(kind, SOAP12)} in SOAP 1.2`;
+  const fault = `${SOAP_STATUS} ${faultCode(kind, SOAP11, dialect)} in SOAP 1.1, ${SOAP_STATUS} ${faultCode(kind, SOAP12, dialect)} in SOAP 1.2`;
   if (isFault(kind)) return isOfSoap(kind) ? fault : `${inGetAndPost}, ${fault}`;
   const plain = STATUS[kind];
   return plain === statusesOf(dialect)[kind] ? `${plain} in all forms` : `${inGetAndPost}, ${plain} in SOAP`;

@@ -1,3 +1,4 @@
+import type { Dialect } from '../../contract/dialect.ts';
 import type { Reply } from '../../exchange.ts';
 import { Problem, type ProblemKind } from '../../problem.ts';
 import { escapeAttribute, escapeText } from '../xml/escape.ts';
@@ -31,13 +32,14 @@ const CODES: Record<ProblemKind, FaultCode | 'plain'> = {
 export const isFault = (kind: ProblemKind): boolean => CODES[kind] !== 'plain';
 
 /** The local name of the fault code. Only for a kind that is a fault. */
-export function faultCode(kind: ProblemKind, version: SoapVersion): string {
-  const code = CODES[kind];
+export function faultCode(kind: ProblemKind, version: SoapVersion, dialect: Dialect): string {
+  const ours = CODES[kind];
+  const code = ours === 'sender' && dialect.faultCode === 'server' ? 'receiver' : ours;
   return code === 'sender' || code === 'receiver' ? version[code] : code;
 }
 
-export function encodeFault(problem: Problem, version: SoapVersion, namespace: string): Reply {
-  const code = `soap:${faultCode(problem.kind, version)}`;
+export function encodeFault(problem: Problem, version: SoapVersion, namespace: string, dialect: Dialect): Reply {
+  const code = `soap:${faultCode(problem.kind, version, dialect)}`;
   const message = escapeText(problem.message);
   const detail = detailOf(problem, message, namespace);
   const fault = version === SOAP11 ? fault11(code, message, detail) : fault12(code, message, detail);

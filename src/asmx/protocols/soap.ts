@@ -49,7 +49,7 @@ export function createSoap({ groupName, group, namespace, dates, limits, dialect
   };
 
   function encodeProblem(problem: Problem, version: SoapVersion): Reply {
-    return isFault(problem.kind) ? encodeFault(problem, version, namespace) : plainProblem(problem);
+    return isFault(problem.kind) ? encodeFault(problem, version, namespace, dialect) : plainProblem(problem);
   }
 
   function decode(root: XmlElement, version: SoapVersion, action: string | undefined): Call {

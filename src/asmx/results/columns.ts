@@ -51,8 +51,12 @@ function columnWriter(
     const writeNumber: Writer = (value: string | null) => (value !== null && NUMBER.test(value) ? write(value) : '');
     return converted(form.convert(from), theirs === 'string' ? write : writeNumber);
   }
-  const isDigit = ours.name === 'boolean' && theirs !== 'boolean' && theirs !== 'string';
-  const format = isDigit ? (value: unknown) => (value ? '1' : '0') : form.format[ours.name];
+  if (ours.name === 'boolean' && theirs !== 'string') {
+    // .NET refuses a DataSet with a word in a column of another type.
+    const format = theirs === 'boolean' ? String : (value: unknown) => (value ? '1' : '0');
+    return textWriter(format, name, layout, depth);
+  }
+  const format = form.format[ours.name];
   return textWriter(format as (value: unknown) => string, name, layout, depth);
 }
 

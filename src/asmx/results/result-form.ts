@@ -1,5 +1,6 @@
 import { dateFormat } from '../../contract/date-form.ts';
 import {
+  booleanWord,
   type DataSetNames,
   type DateForm,
   type Dialect,
@@ -12,6 +13,7 @@ import {
 } from '../../contract/dialect.ts';
 import { scalarText } from '../../contract/scalars.ts';
 import type { ScalarName } from '../../contract/types.ts';
+import { escapeText } from '../xml/escape.ts';
 
 /** How an operation writes its result. Compiled from the dialect at start. */
 export interface ResultForm {
@@ -46,13 +48,20 @@ export function resultForm(dialect: Dialect, operation: string): ResultForm {
     names: dataSetNames(dialect, operation),
     columns: dialect.columns?.[operation],
     dateTimeMode: dateTimeMode(rowDates),
-    record: { format: formats(dialect.dates), convert },
-    row: { format: formats(rowDates), convert },
+    record: { format: formats(dialect, dialect.dates), convert },
+    row: { format: formats(dialect, rowDates), convert },
   };
 }
 
-const formats = (dates: DateForm | undefined): ValueForm['format'] =>
-  dates ? { ...FORMATS, dateTime: dateFormat(dates) as Format } : FORMATS;
+function formats(dialect: Dialect, dates: DateForm | undefined): ValueForm['format'] {
+  if (!dates && !dialect.booleanWords) return FORMATS;
+  const [yes, no] = [true, false].map((value) => escapeText(booleanWord(dialect, value))) as [string, string];
+  return {
+    ...FORMATS,
+    ...(dialect.booleanWords && { boolean: ((value: boolean) => (value ? yes : no)) as Format }),
+    ...(dates && { dateTime: dateFormat(dates) as Format }),
+  };
+}
 
 /** As .NET writes a column of each mode. Its default writes an offset and is not declared. */
 function dateTimeMode(dates: DateForm | undefined): ResultForm['dateTimeMode'] {

@@ -22,7 +22,7 @@ export function resultWriter(
 ): ResultWriter {
   switch (type.kind) {
     case 'scalar':
-      return { whole: scalarWriter(type, name, attributes, layout, depth) };
+      return { whole: scalarWriter(type, name, attributes, layout, depth, form.record) };
     case 'record':
       return { whole: recordWriter(type.fields, name, attributes, layout, depth, form.record) };
     case 'list': {

@@ -86,9 +86,11 @@ async function handle(old: OldServerProcess, request: IncomingMessage, response:
   old.calls.set(name, (old.calls.get(name) ?? 0) + 1);
   old.onCall(name);
   const account = old.data.accounts.find(({ userId }) => userId === args.user_id);
-  const { status, contentType, text } = account
-    ? encodeAnswer(form, name, perform(old, account, name, args), old.ways)
-    : encodeFault(form, 'Unknown user_id.');
+  const isThere = !old.ways.notThere?.includes(name);
+  const { status, contentType, text } =
+    account && isThere
+      ? encodeAnswer(form, name, perform(old, account, name, args), old.ways)
+      : encodeFault(form, isThere ? 'Unknown user_id.' : `Method ${decoded.operation} not found.`);
   if (old.cutsFor > 0) {
     old.cutsFor -= 1;
     request.socket.destroy();

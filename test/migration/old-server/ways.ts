@@ -21,6 +21,10 @@ export interface Ways {
   /** Lines of wsdl.ts that only the WSDL of a group has, and operations that it lacks. */
   readonly moreInWsdl?: Readonly<Record<string, readonly string[]>>;
   readonly notInWsdl?: readonly string[];
+  /** Operations that answer with a fault, though the WSDL has them. */
+  readonly notThere?: readonly string[];
+  /** The words for true and false. */
+  readonly booleans?: readonly [yes: string, no: string];
 }
 
 /** The ways that Columba has without a dialect. */

@@ -110,7 +110,7 @@ const fieldsOf = (row: Row): string =>
 function contentOf(answer: Answer, name: string, ways: Ways): string {
   switch (answer.kind) {
     case 'scalar':
-      return answer.text;
+      return wordOf(answer.text, ways);
     case 'record':
       return answer.row ? fieldsOf(answer.row) : '';
     case 'list':
@@ -121,6 +121,10 @@ function contentOf(answer: Answer, name: string, ways: Ways): string {
       return dataSet(answer.rows, name, ways);
   }
 }
+
+/** A server with words of its own for true and false. */
+const wordOf = (text: string, { booleans: [yes, no] = ['true', 'false'] }: Ways): string =>
+  text === 'true' ? yes : text === 'false' ? no : text;
 
 function dataSet(rows: readonly Row[], name: string, ways: Ways): string {
   const columns = ways.columns[name] ?? ways.columns['account.FetchContactsDS'] ?? [];
@@ -135,7 +139,9 @@ function dataSet(rows: readonly Row[], name: string, ways: Ways): string {
   const schema = `<xs:schema id="${set}" xmlns="" xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:msdata="urn:schemas-microsoft-com:xml-msdata"><xs:element name="${set}" msdata:IsDataSet="true" msdata:UseCurrentLocale="true"><xs:complexType><xs:choice minOccurs="0" maxOccurs="unbounded"><xs:element name="${table}"><xs:complexType><xs:sequence>${declared}</xs:sequence></xs:complexType></xs:element></xs:choice></xs:complexType></xs:element></xs:schema>`;
   const written = rows.map((row, index) => {
     const cells = columns.map(([shows, column]) => {
-      const value = shows.startsWith('=') ? shows.slice(1) : row[shows];
+      const shown = shows.startsWith('=') ? shows.slice(1) : row[shows];
+      const isBoolean = shows === 'read' || shows === 'marked';
+      const value = isBoolean && shown !== undefined ? wordOf(shown, ways) : shown;
       return value === undefined ? '' : `<${column}>${escaped(value)}</${column}>`;
     });
     return `<${table} diffgr:id="${table}${index + 1}" msdata:rowOrder="${index}">${cells.join('')}</${table}>`;
