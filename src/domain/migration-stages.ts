@@ -227,4 +227,4 @@ function checkTaken(waiting: { total: bigint; oldest: bigint | null } | undefine
 }
 
 /** A word of a later version is taken as the one that changes least. */
-const toStage = (text: string): Stage => (isStage(text) ? text : FIRST_STAGE);
+export const toStage = (text: string): Stage => (isStage(text) ? text : FIRST_STAGE);

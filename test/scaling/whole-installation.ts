@@ -20,7 +20,7 @@ export const MIGRATION = Object.fromEntries(
         .map((name) => [`migrationClients.${name}`, 'a client of the old server may be of no account']),
     )
     .concat(
-      'all put remove addDefaultChange defaultChanges stagesOfAll servers'
+      'all put remove addDefaultChange defaultChanges stagesOfAll stageOfName servers'
         .split(' ')
         .map((name) => [`migrationRules.${name}`, 'a migration is of the whole installation']),
     )

@@ -11,6 +11,7 @@ import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
 import { migrationActions } from './migration.ts';
 import { migrationClientActions } from './migration-clients.ts';
+import { migrationPlanActions } from './migration-plan.ts';
 import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
 import { queueActions } from './queue.ts';
@@ -49,5 +50,6 @@ export const actions: readonly Action[] = [
   webhookActions,
   migrationActions,
   migrationClientActions,
+  migrationPlanActions,
   serviceActions,
 ].flat();

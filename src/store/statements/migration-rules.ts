@@ -81,6 +81,18 @@ export const stagesOfAll = statement<{ after: string; limit: number }, MovingRow
    from account left join migration_stage on migration_stage.account_id = account.account_id
    where username > :after order by username {limit :limit}`,
 );
+export const stageOfName = statement<{ username: string }, MovingRow>(
+  'migrationRules.stageOfName',
+  `select account.account_id, username, stage, migration_stage.changed_at as stage_at
+   from account left join migration_stage on migration_stage.account_id = account.account_id
+   where username = :username`,
+);
+/** Scheduled messages that nothing sends. */
+export const heldScheduled = statement<{ account: AccountKey }, { total: bigint }>(
+  'migrationRules.heldScheduled',
+  `select count(*) as total from scheduled where account_id = :account and not exists
+     (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id)`,
+);
 export const servers = statement<{ limit: number }, { url: string; tested_at: bigint }>(
   'migrationRules.servers',
   'select url, tested_at from migrated_server order by url {limit :limit}',
