@@ -95,6 +95,7 @@ export function createRetention(database: Database, now: () => number) {
         if ((await database.run(sql.take, taken)) === 0) continue;
         removed += await applyOne(kind, cutoff(limit), sleep, isStopping);
       }
+      if (removed > 0) await database.scrub();
       return removed;
     },
   };

@@ -38,6 +38,7 @@ export const joined = (database: Database, queries: Writing): Database => ({
   version: (...parameters) => database.version(...parameters),
   confirm: (account) => database.confirm(account),
   check: () => database.check(),
+  scrub: async () => {}, // there is nothing to remove before the commit
   backup: (path) => database.backup(path),
   close: () => database.close(),
   all: (statement, parameters) => queries.all(statement, parameters),

@@ -79,6 +79,7 @@ export async function perform(
     return performed;
   });
   services.changed();
+  if (action.erases) await database.scrub();
   return performed;
 }
 

@@ -54,6 +54,12 @@ export interface Database extends Queries {
    * another.
    */
   check(): Promise<void>;
+  /**
+   * After an erasure. SQLite empties its write-ahead log, which still has the pages as they were
+   * before. It tries for 2 s, and then every 10 s while a reader of another process is in the way.
+   * PostgreSQL does nothing: its vacuum and its own log decide.
+   */
+  scrub(): Promise<void>;
   /** Writes a consistent copy to a file that does not exist yet. The service goes on meanwhile. */
   backup(path: string): Promise<void>;
   close(): Promise<void>;

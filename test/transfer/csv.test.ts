@@ -103,7 +103,19 @@ describe('readCsv', () => {
 
 describe('csvLine', () => {
   test('cells that a spreadsheet would run or change begin with an apostrophe', () => {
-    for (const cell of ['=1+1', '+27825550201', '-1', '@SUM(A1)', '\t=1', '0825550201', '1E10', '＝1+1', '＋1', '－1', '＠SUM(A1)']) {
+    for (const cell of [
+      '=1+1',
+      '+27825550201',
+      '-1',
+      '@SUM(A1)',
+      '\t=1',
+      '0825550201',
+      '1E10',
+      '＝1+1',
+      '＋1',
+      '－1',
+      '＠SUM(A1)',
+    ]) {
       assert.equal(guarded(cell), `'${cell}`);
     }
     for (const cell of ['', 'Ann', '3M', 'a=b', '2026-11-15T12:00:00Z']) assert.equal(guarded(cell), cell);

@@ -281,6 +281,7 @@ const change = accountAction({
 const remove = accountAction({
   name: 'account remove',
   scope: 'accounts',
+  erases: true,
   method: 'DELETE',
   path: '/accounts/{username}',
   summary: 'Remove a disabled account with all that is in it.',

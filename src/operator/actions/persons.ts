@@ -160,6 +160,7 @@ const show = action({
 const erase = action({
   name: 'person erase',
   scope: 'erase',
+  erases: true,
   method: 'DELETE',
   path: '/persons/{number}',
   summary: 'Erase a person: contacts, messages, evidence on blacklists.',

@@ -60,6 +60,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     transactionsAtOnce: TRANSACTIONS_AT_ONCE,
     snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work, NO_TIMEOUT_MS)),
     check,
+    scrub: async () => {}, // see docs/OPERATING.md
     backup: async () => {
       throw new Problem(
         'bad-argument',

@@ -10,6 +10,9 @@ const BUSY_TIMEOUT_MS = 0;
 // between.
 const RESTART_TRIES = 20;
 const RESTART_PAUSE_MS = 5;
+// 2 s in all.
+const TRUNCATE_TRIES = 200;
+const TRUNCATE_PAUSE_MS = 10;
 // 256 MB. Only a reader of an old snapshot makes the log so long: then the file is made short
 // again.
 const LONG_LOG_FRAMES = 64_000;
@@ -27,11 +30,25 @@ function serve(port: MessagePort, database: DatabaseSync): void {
       port.close();
       return;
     }
+    let answer: CheckpointAnswer = message === 'truncate' ? 'kept' : 'done';
     try {
-      checkpointAll(database);
+      if (message === 'truncate') answer = truncateLog(database) ? 'truncated' : 'kept';
+      else checkpointAll(database);
     } catch {} // a full disk: writers find it too, and the next checkpoint tries again
-    port.postMessage('done');
+    port.postMessage(answer);
   });
+}
+
+/** To a checkpoint `done`; to a truncation whether the log is empty now. */
+export type CheckpointAnswer = 'done' | 'truncated' | 'kept';
+
+/** After an erasure: the log has pages as they were before. False where a reader needs them. */
+export function truncateLog(database: DatabaseSync): boolean {
+  for (let tries = 1; checkpoint(database, 'truncate').isBusy; tries++) {
+    if (tries >= TRUNCATE_TRIES) return false;
+    Atomics.wait(PAUSE, 0, 0, TRUNCATE_PAUSE_MS);
+  }
+  return true;
 }
 
 /**

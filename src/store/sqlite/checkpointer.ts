@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import type { CheckpointAnswer } from './checkpoint-worker.ts';
 
 /**
  * Runs checkpoints of the write-ahead log in a thread of its own. A checkpoint reads and writes
@@ -8,6 +9,8 @@ import { Worker } from 'node:worker_threads';
 export interface Checkpointer {
   /** `rows` were changed and committed since the start. */
   rowsWritten(rows: number): void;
+  /** Copies the whole log and makes its file empty. Resolves after 2 s at most. */
+  truncate(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -19,6 +22,9 @@ const ROWS = 6_000;
 // MB.
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 60_000;
+
+// Another process reads an old snapshot: an export may take minutes.
+const TRUNCATE_AGAIN_MS = 10_000;
 
 /** Beside this file, with the same extension: `.ts` in a checkout, `.js` in the npm package. */
 const WORKER = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url);
@@ -33,14 +39,18 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
   let checkpointedRows = 0;
   let backoffMs = BACKOFF_FIRST_MS;
   let startAfter = 0;
+  let again: NodeJS.Timeout | undefined;
+  /** Of calls of `truncate` that the thread has not answered yet. */
+  const waiting: (() => void)[] = [];
 
   function start(): Worker {
     const started = new Worker(WORKER, { workerData: path, execArgv: WORKER_OPTIONS });
     let failure: unknown;
     started.unref();
-    started.on('message', () => {
-      isBusy = false;
+    started.on('message', (message: CheckpointAnswer) => {
       backoffMs = BACKOFF_FIRST_MS;
+      if (message === 'done') isBusy = false;
+      else truncated(message === 'truncated');
     });
     started.on('error', (thrown) => {
       failure = thrown;
@@ -49,9 +59,28 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
     return started;
   }
 
+  function truncated(isDone: boolean): void {
+    clearTimeout(again);
+    if (!isDone && !isClosing) again = setTimeout(() => void truncate(), TRUNCATE_AGAIN_MS).unref();
+    for (const resolve of waiting.splice(0)) resolve();
+  }
+
+  function truncate(): Promise<void> {
+    return new Promise((resolve) => {
+      waiting.push(resolve);
+      try {
+        worker ??= start();
+        worker.postMessage('truncate');
+      } catch (thrown) {
+        ended(thrown); // the system has no thread left
+      }
+    });
+  }
+
   function ended(failure: unknown): void {
     worker = undefined;
     isBusy = false;
+    if (waiting.length > 0) truncated(false);
     if (isClosing) return;
     startAfter = performance.now() + backoffMs;
     backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
@@ -72,8 +101,10 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
         ended(thrown); // the system has no thread left
       }
     },
+    truncate,
     async close() {
       isClosing = true;
+      clearTimeout(again);
       const ending = worker;
       if (!ending) return;
       ending.ref();

@@ -47,7 +47,10 @@ const BUSY_TIMEOUT_MS = 5_000;
  * mmap_size: SQLite maps the first 2 GB of the file, its maximum. Without it Profile of a million
  * accounts takes a third longer. cache_size: 16 MB of pages, for the write-ahead log and for the
  * file beyond 2 GB. wal_autocheckpoint: checkpointer.ts does the checkpoints. A connection does one
- * itself at 256 MB.
+ * itself at 256 MB. secure_delete: what is deleted or changed is overwritten with zeros, so that
+ * names and texts of erased persons are in no free page. Deleting 50,000 messages in batches takes
+ * the same CPU within the noise, and 12 % more bytes of the write-ahead log (26.4 MB instead of
+ * 23.6). A single delete or change costs nothing.
  */
 const SETTINGS = `
   pragma journal_mode = wal;
@@ -56,6 +59,7 @@ const SETTINGS = `
   pragma mmap_size = 2147418112;
   pragma cache_size = -16000;
   pragma wal_autocheckpoint = 64000;
+  pragma secure_delete = on;
 `;
 
 export class Connection implements Migratable, Writing, Transactional {

@@ -71,6 +71,7 @@ export async function openSqlite(
       await writes.add(() => writer.exec(TRIAL));
       writer.wasRefusedByDisk = false;
     },
+    scrub: () => checkpointer.truncate(),
     backup: (to) => backUp(path, to),
     close: async () => {
       await writes.empty();
