@@ -100,31 +100,38 @@ export function createPoster({ url, timeoutMs, allowPrivate }: PosterSettings): 
     });
   }
 
-  /** An unsigned request could be an alarm at the gateway, and a signed one a message. */
-  function reach(): Promise<string | null> {
-    return new Promise((resolve) => {
-      try {
-        const host = target.hostname.replace(/^\[|\]$/g, '');
-        if (isIP(host) > 0) check(host);
-        const port = Number(target.port) || (isEncrypted ? 443 : 80);
-        const where = { host, port, lookup: lookupChecked, timeout: timeoutMs };
-        const socket = isEncrypted
-          ? connectTls({ ...where, ...(isIP(host) === 0 && { servername: host }) })
-          : connect(where);
-        const end = (fault: string | null) => {
-          socket.destroy();
-          resolve(fault);
-        };
-        socket.once(isEncrypted ? 'secureConnect' : 'connect', () => end(null));
-        socket.once('timeout', () => end('no answer in time'));
-        socket.once('error', (thrown) => end(reasonOf(thrown)));
-      } catch (thrown) {
-        resolve(reasonOf(thrown));
-      }
-    });
-  }
-
+  const reach = () => connects(target, { check, lookup: lookupChecked, timeoutMs });
   return { post, reach, close: () => agent.destroy() };
+}
+
+interface Connecting {
+  readonly check: (address: string) => void;
+  readonly lookup: LookupFunction;
+  readonly timeoutMs: number;
+}
+
+/** An unsigned request could be an alarm at the gateway, and a signed one a message. */
+function connects(target: URL, { check, lookup: lookupChecked, timeoutMs }: Connecting): Promise<string | null> {
+  const isEncrypted = target.protocol === 'https:';
+  return new Promise((resolve) => {
+    try {
+      const host = target.hostname.replace(/^\[|\]$/g, '');
+      if (isIP(host) > 0) check(host);
+      const port = Number(target.port) || (isEncrypted ? 443 : 80);
+      const where = { host, port, lookup: lookupChecked, timeout: timeoutMs };
+      const named = isIP(host) === 0 ? { servername: host } : {};
+      const socket = isEncrypted ? connectTls({ ...where, ...named }) : connect(where);
+      const end = (fault: string | null) => {
+        socket.destroy();
+        resolve(fault);
+      };
+      socket.once(isEncrypted ? 'secureConnect' : 'connect', () => end(null));
+      socket.once('timeout', () => end('no answer in time'));
+      socket.once('error', (thrown) => end(reasonOf(thrown)));
+    } catch (thrown) {
+      resolve(reasonOf(thrown));
+    }
+  });
 }
 
 /** Nothing leaves before the connection, with TLS, is there. */

@@ -39,9 +39,14 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
   let checkpointedRows = 0;
   let backoffMs = BACKOFF_FIRST_MS;
   let startAfter = 0;
-  let again: NodeJS.Timeout | undefined;
-  /** Of calls of `truncate` that the thread has not answered yet. */
-  const waiting: (() => void)[] = [];
+  const truncations = createTruncations(() => {
+    try {
+      worker ??= start();
+      worker.postMessage('truncate');
+    } catch (thrown) {
+      ended(thrown); // the system has no thread left
+    }
+  });
 
   function start(): Worker {
     const started = new Worker(WORKER, { workerData: path, execArgv: WORKER_OPTIONS });
@@ -50,7 +55,7 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
     started.on('message', (message: CheckpointAnswer) => {
       backoffMs = BACKOFF_FIRST_MS;
       if (message === 'done') isBusy = false;
-      else truncated(message === 'truncated');
+      else truncations.answered(message === 'truncated');
     });
     started.on('error', (thrown) => {
       failure = thrown;
@@ -59,28 +64,10 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
     return started;
   }
 
-  function truncated(isDone: boolean): void {
-    clearTimeout(again);
-    if (!isDone && !isClosing) again = setTimeout(() => void truncate(), TRUNCATE_AGAIN_MS).unref();
-    for (const resolve of waiting.splice(0)) resolve();
-  }
-
-  function truncate(): Promise<void> {
-    return new Promise((resolve) => {
-      waiting.push(resolve);
-      try {
-        worker ??= start();
-        worker.postMessage('truncate');
-      } catch (thrown) {
-        ended(thrown); // the system has no thread left
-      }
-    });
-  }
-
   function ended(failure: unknown): void {
     worker = undefined;
     isBusy = false;
-    if (waiting.length > 0) truncated(false);
+    truncations.answered(false);
     if (isClosing) return;
     startAfter = performance.now() + backoffMs;
     backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
@@ -101,15 +88,42 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
         ended(thrown); // the system has no thread left
       }
     },
-    truncate,
+    truncate: truncations.begin,
     async close() {
       isClosing = true;
-      clearTimeout(again);
+      truncations.stop();
       const ending = worker;
       if (!ending) return;
       ending.ref();
       ending.postMessage('end');
       await new Promise((resolve) => ending.once('exit', resolve));
+    },
+  };
+}
+
+/** Calls of `truncate` that the thread has not answered, and those that have to be repeated. */
+function createTruncations(ask: () => void) {
+  const waiting: (() => void)[] = [];
+  let again: NodeJS.Timeout | undefined;
+  let isStopped = false;
+
+  const begin = (): Promise<void> =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      ask();
+    });
+
+  return {
+    begin,
+    answered(isDone: boolean): void {
+      if (waiting.length === 0) return;
+      clearTimeout(again);
+      if (!isDone && !isStopped) again = setTimeout(() => void begin(), TRUNCATE_AGAIN_MS).unref();
+      for (const resolve of waiting.splice(0)) resolve();
+    },
+    stop(): void {
+      isStopped = true;
+      clearTimeout(again);
     },
   };
 }
