@@ -80,9 +80,14 @@ async function runProxy(session: Session, command: Command): Promise<number> {
   if (options.dryRun) return dryRun(created, options);
   await offerStages(session, options);
   // Before the address is told: a signal without a handler would end the proxy.
+  let changing = Promise.resolve();
   const toggle = (): void => {
-    created.proxy.isPassThrough = !created.proxy.isPassThrough;
-    log.warn({ passThrough: created.proxy.isPassThrough }, 'SIGUSR2');
+    const isOn = !created.proxy.isPassThrough;
+    if (isOn) created.proxy.isPassThrough = true; // at once, though an earlier change is not stored yet
+    log.warn({ passThrough: isOn }, 'SIGUSR2');
+    changing = changing
+      .then(() => created.setPassThrough(isOn))
+      .catch((thrown) => log.error({ err: describeError(thrown) }, 'the pass-through goes on: send SIGUSR2 again'));
   };
   process.on('SIGUSR2', toggle);
   const ending = new Promise<string>((resolve) => {

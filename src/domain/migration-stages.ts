@@ -30,6 +30,8 @@ export interface AccountStage {
 const DEFAULT_STAGE = 'stage';
 /** Has another value after each change, so that a proxy needs to read one row. */
 const VERSION = 'stages version';
+/** The last time in which clients called the old server alone: see migration-bypass.ts. */
+export const BYPASS = 'bypass';
 
 /** What an account without a stage of its own has, where nobody has set a default. */
 export const FIRST_STAGE: Stage = 'record';
@@ -52,6 +54,8 @@ export interface StagesState {
   /** Whether some account is answered by Columba. */
   readonly isLeading: boolean;
   readonly rules: readonly KnownRule[];
+  /** Null where clients never called the old server alone. */
+  readonly bypass: string | null;
 }
 
 export type MigrationStages = ReturnType<typeof createMigrationStages>;
@@ -71,6 +75,7 @@ export function createMigrationStages(database: Database, now: () => number) {
         defaultStage: stage,
         isLeading: leading !== undefined || stage === 'lead' || stage === 'alone',
         rules: await clientRules(database),
+        bypass: (await database.first(sql.stateOf, { name: BYPASS }))?.value ?? null,
       };
     },
 
@@ -191,7 +196,7 @@ function createRuleChanges(database: Database, now: () => number) {
 }
 
 /** Tells the proxies that something has changed. */
-const renewing =
+export const renewing =
   (now: () => number) =>
   (queries: Queries): Promise<number> =>
     queries.run(sql.setState, { name: VERSION, value: randomUUID(), at: now() });

@@ -1,4 +1,5 @@
 import { BoundedMap } from '../bounded-map.ts';
+import type { Bypass } from './bypass.ts';
 import type { SeenCall } from './call-reader.ts';
 import { whileHeld } from './catch-up.ts';
 import { booleanResult } from './compare.ts';
@@ -17,7 +18,7 @@ export interface Lead {
   /** Rejects with NotNow where neither server can answer, and where none does. */
   write(account: bigint, call: SeenCall, request: RawRequest): Promise<LedAnswer>;
   /** False where Columba does not answer, or is behind the old server. Null: no account. */
-  isReady(account: bigint | null): Promise<boolean>;
+  isReady(account: bigint | null, userId: string | null): Promise<boolean>;
   /** A read got no answer of Columba. */
   noteFailure(): void;
   /** Whether the old server has everything that clients were told of. */
@@ -33,6 +34,7 @@ export interface LedAnswer extends RawAnswer {
 export interface LeadSettings extends DeliverySettings {
   readonly columbaCalls: Pick<OldServer, 'call'>;
   readonly deliveries: Deliveries;
+  readonly bypass: Pick<Bypass, 'isCurrent'>;
 }
 
 /**
@@ -49,18 +51,18 @@ const STUCK_MS = 60_000;
 const STUCK_ACCOUNTS_MAX = 10_000;
 
 export function createLead(settings: LeadSettings): Lead {
-  const { writes, columba, availability, compare, deliveries } = settings;
+  const { writes, columba, availability, compare, deliveries, bypass } = settings;
   const emptied = createEmptying(deliveries);
   const writeThere = createOldWriting(settings, (account) => isOldComplete(account));
 
-  const isReady = async (account: bigint | null): Promise<boolean> => {
-    if (availability.isDown) return false;
+  const isReady = async (account: bigint | null, userId: string | null): Promise<boolean> => {
+    if (availability.isDown || !(await bypass.isCurrent(account, userId))) return false;
     if (account === null || !deliveries.behind.has(account)) return true;
     return Promise.race([deliveries.catchUp(account), waited(CATCH_UP_MS_MAX)]);
   };
 
   async function write(account: bigint, call: SeenCall, request: RawRequest): Promise<LedAnswer> {
-    if (!(await isReady(account))) return writeThere(account, call, request);
+    if (!(await isReady(account, call.userId))) return writeThere(account, call, request);
     let ids: string[] | undefined;
     try {
       ids = await idsOf(settings, call);

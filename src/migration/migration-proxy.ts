@@ -1,4 +1,5 @@
 import type { Dialect } from '../contract/dialect.ts';
+import { createMigrationBypass } from '../domain/migration-bypass.ts';
 import { createMigrationClients } from '../domain/migration-clients.ts';
 import { createMigrationFigures } from '../domain/migration-figures.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
@@ -6,6 +7,7 @@ import { createMigrationWrites } from '../domain/migration-writes.ts';
 import type { Database } from '../domain/transactions.ts';
 import { createAccountName } from './account-names.ts';
 import { createAvailability } from './availability.ts';
+import { createBypass } from './bypass.ts';
 import { type ClientInventory, createClientAddress, createClientInventory } from './client-inventory.ts';
 import { createComparedWrites } from './compared-writes.ts';
 import { type Comparing, createComparing } from './comparing.ts';
@@ -63,6 +65,11 @@ export interface MigrationProxy {
   readonly clients: ClientInventory;
   readonly recorder: Recorder | undefined;
   readonly shadow: Shadow;
+  /**
+   * Everything goes to the old server, and nothing else happens; or as the stages say. Resolves
+   * when the database knows, so that accounts are copied whole before Columba answers them again.
+   */
+  setPassThrough(isOn: boolean): Promise<void>;
   /** Looks at stages, and begins the work in the background. */
   start(): Promise<void>;
   refreshStages(): Promise<void>;
@@ -103,13 +110,16 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const availability = createAvailability(columba);
   const both = { writes, seal, columba, old, oldCalls, availability, sync: syncs?.whole, compare, tally, failed };
   const deliveries = createDeliveries(both);
-  const lead = createLead({ ...both, columbaCalls, deliveries });
+  const stages = createStageCache({ stages: stageTable, now, failed });
+  const bypasses = createMigrationBypass(database, now);
+  const bypass = createBypass({ bypass: bypasses, stages, sync: both.sync, sleep, now, failed }, () => proxy);
+  const lead = createLead({ ...both, columbaCalls, deliveries, bypass });
   const compared = createComparedWrites(both, deliveries);
   const observing = { lanes, tally, recorder, columba, old, comparing, sync, leavesMarks, deliveries, sleep, failed };
   const shadow = createShadow(observing);
-  const stages = createStageCache({ stages: stageTable, now, failed });
   const clients = clientsOf(settings);
-  const proxy = createProxy({ old, columba, stages, shadow, lead, compared, syncs, tally, clients, now, failed });
+  const proxying = { old, columba, stages, shadow, lead, compared, bypass, syncs, tally, clients, now, failed };
+  const proxy = createProxy(proxying);
   const timers = createTimers(failed);
 
   return {
@@ -118,7 +128,9 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
     clients,
     recorder,
     shadow,
+    setPassThrough: bypass.setPassThrough,
     async start() {
+      await bypasses.recover();
       await stages.refresh();
       stages.start();
       syncs?.start();

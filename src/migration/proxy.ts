@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { UNKNOWN } from '../domain/migration-figures.ts';
 import { AnswerCopy } from './answer-copy.ts';
+import type { Bypass } from './bypass.ts';
 import { nameCall, readCall, type SeenCall, unknownCall } from './call-reader.ts';
 import type { ClientInventory } from './client-inventory.ts';
 import { stageOfRead } from './client-rules.ts';
@@ -39,6 +40,7 @@ export interface ProxySettings {
   readonly shadow: Pick<Shadow, 'observe' | 'applied'>;
   readonly lead: Pick<Lead, 'write' | 'drained' | 'isReady' | 'isOldComplete' | 'noteFailure'>;
   readonly compared: ComparedWrites;
+  readonly bypass: Pick<Bypass, 'isCurrent'>;
   /** Undefined: nothing is brought over. */
   readonly syncs: Pick<Syncs, 'touch' | 'freshen'> | undefined;
   readonly tally: Tally;
@@ -169,7 +171,11 @@ class ProxyExchange {
     }
     if (stage === 'record' || stage === 'compare') {
       if (known.hasWaiting && account !== null) await lead.drained(account);
-      if (stage === 'compare' && call?.userId) syncs?.touch(call.userId);
+      if (stage === 'compare' && call?.userId) {
+        syncs?.touch(call.userId);
+        // Nobody waits for it: the old server answers.
+        this.#settings.bypass.isCurrent(account, call.userId).catch(this.#settings.failed);
+      }
       if (stage === 'compare' && call?.changes && account !== null)
         return this.#writeCompared(call, client, request, account);
       const answer = await this.#forward(old, request.body);
@@ -203,7 +209,7 @@ class ProxyExchange {
       else this.#countLed(call, answer);
       return;
     }
-    if (await lead.isReady(account)) {
+    if (await lead.isReady(account, call?.userId ?? null)) {
       if (call && !call.changes) await syncs?.freshen(laneOf(call));
       try {
         const answer = await this.#forward(columba, own.body, { rawHeaders: own.rawHeaders, isReplaceable: true });

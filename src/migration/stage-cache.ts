@@ -13,6 +13,8 @@ export interface StageCache {
   readonly readStage: ReadStage;
   /** For requests that are no calls. */
   readonly defaultStage: Stage;
+  /** The last time in which clients called the old server alone; null where they never did. */
+  readonly bypass: string | null;
   /** Looks for changes now. */
   refresh(): Promise<void>;
   start(): void;
@@ -56,6 +58,7 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
   let defaultStage: Stage = FIRST_STAGE;
   let isLeading = false;
   let readStage = NO_RULES;
+  let bypass: string | null = null;
   let timer: NodeJS.Timeout | undefined;
   let refreshing: Promise<void> | undefined;
 
@@ -66,6 +69,7 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
     defaultStage = state.defaultStage;
     isLeading = state.isLeading;
     readStage = compileClientRules(state.rules);
+    bypass = state.bypass;
     users = new BoundedMap(USERS_MAX);
   }
   const refresh = (): Promise<void> => {
@@ -98,6 +102,9 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
     readStage: (stage, client) => readStage(stage, client),
     get defaultStage() {
       return defaultStage;
+    },
+    get bypass() {
+      return bypass;
     },
     of(userId) {
       if (userId === null || userId === '' || userId.length > USER_ID_LENGTH_MAX) {

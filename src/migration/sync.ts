@@ -1,8 +1,8 @@
-import { copyAccount } from '../domain/account-copy.ts';
+import { copyAccount, lastWriteOf } from '../domain/account-copy.ts';
 import { copyScheduled, copySent, unmarkedCount } from '../domain/message-copy.ts';
 import { copyProgress, setCopySynced } from '../domain/migrated-accounts.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
-import { conflict } from '../problem.ts';
+import { conflict, Problem } from '../problem.ts';
 import { type CopyDependencies, copyInbox } from './copy-account.ts';
 import { testedEffects } from './import.ts';
 import { type OldAccount, read, readScheduled, readSent } from './old-account.ts';
@@ -55,7 +55,7 @@ export async function syncAccount(
   const { stage } = await createMigrationStages(database, now).of(username);
   const askedAt = now();
   const context = { account, username, askedAt };
-  if (everything) await copyAccount(database, (await readProfile(from, askedAt)).copied, askedAt);
+  if (everything) await copyCurrent(dependencies, from, account);
   const inbox = await copyInbox(dependencies, from, context, {
     start: (progress.syncedAt ?? progress.completedAt) - OVERLAP_MS,
     passesMax: 2, // the second one reads the whole inbox, where the counts do not fit
@@ -93,4 +93,20 @@ async function syncSent(
   const all = await readSent(from);
   added += await copySent(database, context, all.messages, !all.isCapped);
   return { added, fits: all.isCapped || (await isEqual()) };
+}
+
+// Clients write at any time. A copy that lacks a write of theirs is not taken.
+const TRIES = 3;
+
+/** Profile, contacts, groups and templates, as they are after the last write of a client. */
+async function copyCurrent({ database, now }: CopyDependencies, from: OldAccount, account: bigint): Promise<void> {
+  for (let tried = 1; ; tried++) {
+    const lastWrite = await lastWriteOf(database, account);
+    const { copied } = await readProfile(from, now());
+    try {
+      return void (await copyAccount(database, copied, now(), lastWrite));
+    } catch (thrown) {
+      if (!(thrown instanceof Problem) || thrown.kind !== 'conflict' || tried === TRIES) throw thrown;
+    }
+  }
 }

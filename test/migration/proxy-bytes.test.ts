@@ -146,9 +146,9 @@ test('a chunked request reaches the old server with the same body', async (t) =>
 test('a plain pass-through reads no call, records nothing and ends again', async (t) => {
   const old = await scriptedServer(t, OLD_ANSWER);
   const { address, migration, recorded } = await startProxied(t, sqlite, { oldUrl: old.url });
-  migration.proxy.isPassThrough = true;
+  await migration.setPassThrough(true);
   assert.equal(endToEndPart(await told(address, REQUEST, isAnswered)), OLD_ANSWER);
-  migration.proxy.isPassThrough = false;
+  await migration.setPassThrough(false);
   await told(address, REQUEST, isAnswered);
   assert.equal((await recorded()).length, 1);
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { createMigrationBypass } from '../../domain/migration-bypass.ts';
 import { createMigrationFigures } from '../../domain/migration-figures.ts';
 import { createMigrationStages, STAGES } from '../../domain/migration-stages.ts';
 import { VERDICT_DEFAULTS } from '../../domain/migration-verdict.ts';
@@ -124,6 +125,25 @@ const setDefaultStage = action({
     const own = await domain.list('', KEPT_SHOWN_MAX + 1);
     const accounts = own.slice(0, KEPT_SHOWN_MAX).map((each) => ({ username: each.username, stage: each.stage }));
     return { username: null, before, stage: body.stage, kept: { accounts, more: own.length > KEPT_SHOWN_MAX } };
+  },
+});
+
+const bypassed = action({
+  name: 'migrate bypassed',
+  scope: 'accounts',
+  method: 'POST',
+  path: '/migration/bypassed',
+  summary: 'Say that clients called the old server without the proxy for a while.',
+  description:
+    'Run it before the address points at the proxy again. Each account is then copied whole, with its contacts, groups, ' +
+    'templates and marks, before Columba answers it; until then the old server does.',
+  output: z.strictObject({ at: instant }),
+  example: { output: { at: '2026-11-15T12:00:00.000Z' } },
+  target: () => 'all accounts',
+  command: { say: () => 'Each account is copied whole before Columba answers it again.' },
+  run: async ({ database, now }) => {
+    await createMigrationBypass(database, now).note();
+    return { at: now() };
   },
 });
 
@@ -270,4 +290,12 @@ const withdraw = action({
   },
 });
 
-export const migrationActions: readonly Action[] = [stages, setStage, setDefaultStage, report, accept, withdraw];
+export const migrationActions: readonly Action[] = [
+  stages,
+  setStage,
+  setDefaultStage,
+  bypassed,
+  report,
+  accept,
+  withdraw,
+];

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Dialect } from '../../src/contract/dialect.ts';
+import { readEffects } from '../../src/domain/migrated-accounts.ts';
+import { createMigrationStages, type Stage } from '../../src/domain/migration-stages.ts';
+import { checkAccounts } from '../../src/migration/check.ts';
+import { importAccounts } from '../../src/migration/import.ts';
+import { createMigrationProxy, type MigrationProxy } from '../../src/migration/migration-proxy.ts';
+import { createOldServer, type OldServer } from '../../src/migration/old-server.ts';
+import type { Engine } from '../support/engines.ts';
+import { type Service, startService } from '../support/service.ts';
+import { ODD_DIALECT } from './odd-dialect.ts';
+import type { OldAccount } from './old-server/accounts.ts';
+import { sampleData, USER_IDS } from './old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from './old-server/server.ts';
+import { ODD_WAYS } from './old-server/ways.ts';
+
+/** A whole move from an old server that was written by itself, and differs on purpose. */
+
+export const NOW = Date.UTC(2026, 10, 15, 12);
+export const [ALPHA] = USER_IDS;
+export const WAYS = { ...ODD_WAYS, caps: {} };
+export const { caps: _, ...DIALECT } = ODD_DIALECT;
+
+export interface Move {
+  readonly service: Service;
+  readonly failures: string[];
+  readonly old: OldServerProcess;
+  readonly migration: MigrationProxy;
+  /** Calls through the proxy, as the old server's clients do. */
+  readonly client: OldServer;
+  stage(stage: Stage): Promise<void>;
+  /** The proxy ends as by a kill, and another one takes its place. */
+  restart(): Promise<void>;
+  check(): Promise<string[]>;
+  importAgain(): Promise<void>;
+  alpha(): OldAccount;
+}
+
+export async function startMove(t: TestContext, engine: Engine, dialect: Dialect, isSynced = true): Promise<Move> {
+  const folder = mkdtempSync(join(tmpdir(), 'columba-move-'));
+  const dialectFile = join(folder, 'dialect.json');
+  writeFileSync(dialectFile, JSON.stringify(dialect));
+  const namespace = WAYS.namespace;
+  const service = await startService(engine, 'empty', { dialect: dialectFile, namespace });
+  service.clock.now = NOW;
+  const old = await startOldServer(sampleData(NOW, { messages: 12 }), WAYS);
+  const newUrl = await service.app.start();
+  const now = () => service.clock.now;
+  const { database, archive } = service.app;
+  const oldClient = createOldServer({ url: old.url, dialect: DIALECT, now });
+  const copying = { database, archive, old: oldClient, dialect: DIALECT, effects: {}, now };
+  const { accounts } = await importAccounts(copying, [{ line: 1, userId: ALPHA }], {});
+  assert.deepEqual([accounts[0]?.outcome, accounts[0]?.problem], ['copied', null]);
+  const failures: string[] = [];
+  const create = () =>
+    createMigrationProxy({
+      database,
+      now,
+      sleep: () => new Promise((resolve) => setTimeout(resolve, 5)),
+      oldUrl: old.url,
+      newUrl,
+      oldTls: {},
+      oldTimeoutMs: 60_000,
+      newTimeoutMs: 60_000,
+      dialect,
+      namespace,
+      zone: 'UTC',
+      listLimit: 10_000,
+      key: Buffer.from('a key for tests'),
+      folder,
+      pseudonyms: false,
+      disabledMasks: new Set(),
+      oldReadingIsSafe: false,
+      ...(isSynced ? {} : { sync: null }),
+      failed: (thrown) => void failures.push(String(thrown)),
+    });
+  let migration = create();
+  await migration.start();
+  const port = await migration.proxy.listen(0, '127.0.0.1');
+  const client = createOldServer({ url: `http://127.0.0.1:${port}`, dialect: DIALECT, now });
+  t.after(async () => {
+    for (const each of [client, oldClient]) each.close();
+    await migration.stop();
+    await service.stop();
+    await old.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return {
+    service,
+    failures,
+    old,
+    get migration() {
+      return migration;
+    },
+    client,
+    async stage(stage) {
+      await createMigrationStages(database, now).set('alpha', stage, false);
+      await migration.refreshStages();
+    },
+    async restart() {
+      migration.proxy.server.closeAllConnections();
+      await migration.stop();
+      migration = create();
+      await migration.start();
+      await migration.proxy.listen(port, '127.0.0.1');
+    },
+    async check() {
+      const effects = await readEffects(database, oldClient.url);
+      const found = await checkAccounts({ ...copying, effects }, [{ line: 1, userId: ALPHA }]);
+      return found.flatMap(({ differences, problem }) => [...differences.map(String), ...(problem ? [problem] : [])]);
+    },
+    async importAgain() {
+      const effects = await readEffects(database, oldClient.url);
+      const report = await importAccounts({ ...copying, effects }, [{ line: 1, userId: ALPHA }], {});
+      assert.equal(report.accounts[0]?.problem, null);
+    },
+    alpha: () => old.data.accounts[0] as OldAccount,
+  };
+}
