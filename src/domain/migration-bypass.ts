@@ -17,7 +17,7 @@ const copiedOf = (account: bigint): string => `bypass copied ${account}`;
 export function createMigrationBypass(database: Database, now: () => number) {
   const renew = renewing(now);
   const set = (name: string, value: string): Promise<number> => database.run(sql.setState, { name, value, at: now() });
-  const valueOf = async (name: string): Promise<string | null> =>
+  const stateOf = async (name: string): Promise<string | null> =>
     (await database.first(sql.stateOf, { name }))?.value ?? null;
 
   /** Every account is to be copied. Every proxy sees it within a second. */
@@ -39,10 +39,10 @@ export function createMigrationBypass(database: Database, now: () => number) {
     },
     /** At the start of a proxy: one that was killed while it passed calls on has left no end. */
     async recover(): Promise<void> {
-      if ((await valueOf(OPEN)) ?? '') await this.end();
+      if ((await stateOf(OPEN)) ?? '') await this.end();
     },
     isCopied: async (account: bigint, bypass: string): Promise<boolean> =>
-      (await valueOf(copiedOf(account))) === bypass,
+      (await stateOf(copiedOf(account))) === bypass,
     /** The copy began after this bypass was noted. */
     noteCopied: async (account: bigint, bypass: string): Promise<void> => void (await set(copiedOf(account), bypass)),
   };

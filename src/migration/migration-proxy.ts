@@ -118,7 +118,11 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const observing = { lanes, tally, recorder, columba, old, comparing, sync, leavesMarks, deliveries, sleep, failed };
   const shadow = createShadow(observing);
   const clients = clientsOf(settings);
-  const proxying = { old, columba, stages, shadow, lead, compared, bypass, syncs, tally, clients, now, failed };
+  const compareSoon = (account: bigint | null, userId: string): void => {
+    syncs?.touch(userId);
+    bypass.isCurrent(account, userId).catch(failed);
+  };
+  const proxying = { old, columba, stages, shadow, lead, compared, compareSoon, syncs, tally, clients, now, failed };
   const proxy = createProxy(proxying);
   const timers = createTimers(failed);
 

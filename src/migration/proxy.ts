@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { UNKNOWN } from '../domain/migration-figures.ts';
 import { AnswerCopy } from './answer-copy.ts';
-import type { Bypass } from './bypass.ts';
 import { nameCall, readCall, type SeenCall, unknownCall } from './call-reader.ts';
 import type { ClientInventory } from './client-inventory.ts';
 import { stageOfRead } from './client-rules.ts';
@@ -40,9 +39,10 @@ export interface ProxySettings {
   readonly shadow: Pick<Shadow, 'observe' | 'applied'>;
   readonly lead: Pick<Lead, 'write' | 'drained' | 'isReady' | 'isOldComplete' | 'noteFailure'>;
   readonly compared: ComparedWrites;
-  readonly bypass: Pick<Bypass, 'isCurrent'>;
+  /** A call of an account that is compared: what is at the old server is brought over soon. */
+  readonly compareSoon: (account: bigint | null, userId: string) => void;
   /** Undefined: nothing is brought over. */
-  readonly syncs: Pick<Syncs, 'touch' | 'freshen'> | undefined;
+  readonly syncs: Pick<Syncs, 'freshen'> | undefined;
   readonly tally: Tally;
   readonly clients: Pick<ClientInventory, 'note' | 'addressOf'>;
   readonly now: () => number;
@@ -157,25 +157,18 @@ class ProxyExchange {
   }
 
   async #answer(call: SeenCall | null, request: RawRequest, known: AccountOfCall): Promise<void> {
-    const { old, columba, lead, syncs, shadow } = this.#settings;
+    const { old, columba, lead, shadow } = this.#settings;
     const { account } = known;
+    if (known.isUnsure) return this.#refuse(503, 'The stage of this account is not known now.');
     const client = this.#settings.clients.addressOf(this.#request);
     const { headers } = this.#request;
     const stage =
       call && !call.changes
         ? await stageOfRead(this.#settings, call, known, { address: client, headers })
         : known.stage;
-    if (known.isUnsure) {
-      this.#refuse(503, 'The stage of this account is not known now.');
-      return;
-    }
     if (stage === 'record' || stage === 'compare') {
       if (known.hasWaiting && account !== null) await lead.drained(account);
-      if (stage === 'compare' && call?.userId) {
-        syncs?.touch(call.userId);
-        // Nobody waits for it: the old server answers.
-        this.#settings.bypass.isCurrent(account, call.userId).catch(this.#settings.failed);
-      }
+      if (stage === 'compare' && call?.userId) this.#settings.compareSoon(account, call.userId);
       if (stage === 'compare' && call?.changes && account !== null)
         return this.#writeCompared(call, client, request, account);
       const answer = await this.#forward(old, request.body);
