@@ -1,8 +1,8 @@
 import { BoundedMap } from '../bounded-map.ts';
-import type { MigrationBypass } from '../domain/migration-bypass.ts';
-import type { ReverseProxy } from './proxy.ts';
+import { createMigrationBypass } from '../domain/migration-bypass.ts';
+import type { MigrationDatabase } from './database.ts';
 import type { StageCache } from './stage-cache.ts';
-import type { Sync } from './syncs.ts';
+import type { Syncs } from './syncs.ts';
 
 /**
  * Brings accounts up to date after clients called the old server without Columba: whole, with
@@ -11,15 +11,19 @@ import type { Sync } from './syncs.ts';
 export interface Bypass {
   /** Whether Columba has what was changed meanwhile. If not, a copy begins, and it waits for it. */
   isCurrent(account: bigint | null, userId: string | null): Promise<boolean>;
+  /** A call of an account that is compared. Returns at once: the old server answers it. */
+  compareSoon(account: bigint | null, userId: string): void;
+  /** At the start: a proxy that was killed while it passed calls on has left no end. */
+  recover(): Promise<void>;
   /** Everything goes to the old server from now on, or as the stages say. */
   setPassThrough(isOn: boolean): Promise<void>;
 }
 
 export interface BypassSettings {
-  readonly bypass: MigrationBypass;
+  readonly database: MigrationDatabase;
   readonly stages: Pick<StageCache, 'bypass' | 'refresh'>;
-  /** Waits for the lane of the account. Undefined: nobody brings anything over. */
-  readonly sync: Sync | undefined;
+  /** Undefined: nobody brings anything over. */
+  readonly syncs: Pick<Syncs, 'touch' | 'whole'> | undefined;
   readonly sleep: (ms: number) => Promise<void>;
   readonly now: () => number;
   readonly failed: (thrown: unknown) => void;
@@ -30,8 +34,9 @@ const COPY_MS_MAX = 2_000;
 const AGAIN_AFTER_MS = 1_000;
 const ACCOUNTS_MAX = 10_000;
 
-export function createBypass(settings: BypassSettings, proxy: () => Pick<ReverseProxy, 'isPassThrough'>): Bypass {
-  const { bypass, stages, sync, sleep, now, failed } = settings;
+export function createBypass(settings: BypassSettings, proxy: () => { isPassThrough: boolean }): Bypass {
+  const { stages, syncs, sleep, now, failed } = settings;
+  const bypass = createMigrationBypass(settings.database, now);
   const copied = new BoundedMap<bigint, string>(ACCOUNTS_MAX);
   const failedAt = new BoundedMap<bigint, number>(ACCOUNTS_MAX);
   const running = new Map<bigint, Promise<boolean>>();
@@ -39,7 +44,7 @@ export function createBypass(settings: BypassSettings, proxy: () => Pick<Reverse
   async function copy(account: bigint, userId: string, name: string): Promise<boolean> {
     if (!(await bypass.isCopied(account, name))) {
       if (now() - (failedAt.get(account) ?? 0) < AGAIN_AFTER_MS) return false;
-      await sync?.(userId, { everything: true });
+      await syncs?.whole(userId, { everything: true });
       await bypass.noteCopied(account, name);
     }
     copied.set(account, name);
@@ -59,13 +64,20 @@ export function createBypass(settings: BypassSettings, proxy: () => Pick<Reverse
     return started;
   }
 
+  async function isCurrent(account: bigint | null, userId: string | null): Promise<boolean> {
+    const name = stages.bypass;
+    if (name === null || account === null || copied.get(account) === name) return true;
+    if (userId === null) return false;
+    return Promise.race([copyOnce(account, userId, name), waited(COPY_MS_MAX)]);
+  }
+
   return {
-    async isCurrent(account, userId) {
-      const name = stages.bypass;
-      if (name === null || account === null || copied.get(account) === name) return true;
-      if (userId === null) return false;
-      return Promise.race([copyOnce(account, userId, name), waited(COPY_MS_MAX)]);
+    isCurrent,
+    compareSoon(account, userId) {
+      syncs?.touch(userId);
+      isCurrent(account, userId).catch(failed);
     },
+    recover: () => bypass.recover(),
     async setPassThrough(isOn) {
       if (!isOn) {
         // In the database first: a kill between both would hide what clients changed.

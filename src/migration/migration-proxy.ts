@@ -1,5 +1,4 @@
 import type { Dialect } from '../contract/dialect.ts';
-import { createMigrationBypass } from '../domain/migration-bypass.ts';
 import { createMigrationClients } from '../domain/migration-clients.ts';
 import { createMigrationFigures } from '../domain/migration-figures.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
@@ -105,25 +104,19 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
   const syncOne = settings.sync === undefined ? own.sync : settings.sync;
   const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, failed });
-  const sync = syncs?.now;
   const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
   const availability = createAvailability(columba);
   const both = { writes, seal, columba, old, oldCalls, availability, sync: syncs?.whole, compare, tally, failed };
   const deliveries = createDeliveries(both);
   const stages = createStageCache({ stages: stageTable, now, failed });
-  const bypasses = createMigrationBypass(database, now);
-  const bypass = createBypass({ bypass: bypasses, stages, sync: both.sync, sleep, now, failed }, () => proxy);
+  const bypass = createBypass({ database, stages, syncs, sleep, now, failed }, () => proxy);
   const lead = createLead({ ...both, columbaCalls, deliveries, bypass });
   const compared = createComparedWrites(both, deliveries);
-  const observing = { lanes, tally, recorder, columba, old, comparing, sync, leavesMarks, deliveries, sleep, failed };
-  const shadow = createShadow(observing);
+  const observing = { lanes, tally, recorder, columba, old, comparing, leavesMarks, deliveries, sleep, failed };
+  const shadow = createShadow({ ...observing, sync: syncs?.now });
   const clients = clientsOf(settings);
-  const compareSoon = (account: bigint | null, userId: string): void => {
-    syncs?.touch(userId);
-    bypass.isCurrent(account, userId).catch(failed);
-  };
-  const proxying = { old, columba, stages, shadow, lead, compared, compareSoon, syncs, tally, clients, now, failed };
-  const proxy = createProxy(proxying);
+  const answering = { stages, shadow, lead, compared, compareSoon: bypass.compareSoon, syncs };
+  const proxy = createProxy({ old, columba, ...answering, tally, clients, now, failed });
   const timers = createTimers(failed);
 
   return {
@@ -134,7 +127,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
     shadow,
     setPassThrough: bypass.setPassThrough,
     async start() {
-      await bypasses.recover();
+      await bypass.recover();
       await stages.refresh();
       stages.start();
       syncs?.start();
@@ -157,8 +150,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       await lanes.idle();
       shadow.stop();
       timers.clear();
-      await tally.flush().catch(failed);
-      await clients.flush().catch(failed);
+      for (const each of [tally, clients]) await each.flush().catch(failed);
       await recorder?.close();
       await comparing.close();
       for (const server of Object.values(servers)) server.close();
