@@ -5,7 +5,7 @@ import type { Database } from '../src/store/database.ts';
 import { openPostgres } from '../src/store/postgres/database.ts';
 import { openSqlite } from '../src/store/sqlite/database.ts';
 import { statement } from '../src/store/statement.ts';
-import { startDatabaseServer } from './database-server.ts';
+import { type DatabaseServer, startDatabaseServer, startDebianServer } from './database-server.ts';
 import { temporaryFolder } from './processes.ts';
 import { say, whole } from './report.ts';
 import { numberFrom } from './settings.ts';
@@ -16,6 +16,8 @@ export interface Store {
   create(): Promise<string>;
   open(setting: string): Promise<Database>;
   pids(): number[];
+  /** Of its own processes, which SQLite has none of. */
+  cpuUs(): number;
 }
 
 const ACCOUNTS = numberFrom('ACCOUNTS', 10);
@@ -31,7 +33,7 @@ const delivered = statement<Record<string, never>, { total: bigint }>(
 export const deliveredIn = async (database: Database): Promise<number> =>
   Number((await database.first(delivered, {}))?.total ?? 0n);
 
-/** ENGINE=sqlite leaves PostgreSQL out. */
+/** ENGINE=sqlite leaves PostgreSQL out, and ENGINE=postgres SQLite. */
 export async function startStores(): Promise<{ stores: Store[]; stop(): Promise<void> }> {
   const folder = temporaryFolder();
   let files = 0;
@@ -40,16 +42,22 @@ export async function startStores(): Promise<{ stores: Store[]; stop(): Promise<
     create: async () => `sqlite:${join(folder, `${++files}.db`)}`,
     open: (setting) => openSqlite(setting.slice('sqlite:'.length), Date.now),
     pids: () => [],
+    cpuUs: () => 0,
   };
-  const server = process.env.ENGINE === 'sqlite' ? undefined : await startDatabaseServer();
-  if (!server) return { stores: [sqlite], stop: async () => {} };
-  const postgres: Store = {
-    name: `PostgreSQL ${server.version}`,
-    create: () => server.create(),
+  const started = process.env.ENGINE === 'sqlite' ? [] : [await startDatabaseServer(), await startDebianServer()];
+  const servers = started.filter((each) => each !== undefined);
+  const onServer = (server: DatabaseServer): Store => ({
+    name: server.name,
+    create: server.create,
     open: (url) => openPostgres({ url, connectionsMax: 10, timeoutMs: 30_000 }, Date.now),
     pids: server.pids,
+    cpuUs: server.cpuUs,
+  });
+  const stores = [...(process.env.ENGINE === 'postgres' ? [] : [sqlite]), ...servers.map(onServer)];
+  const stop = async () => {
+    for (const server of servers) await server.stop();
   };
-  return { stores: [sqlite, postgres], stop: () => server.stop() };
+  return { stores, stop };
 }
 
 /** The loopback delivers these: it treats numbers that end in 9001 to 9014 in other ways. */

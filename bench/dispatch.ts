@@ -12,7 +12,7 @@ import {
 } from './dispatch-data.ts';
 import { measureFloor } from './dispatch-floor.ts';
 import { openConnection } from './load.ts';
-import { cpuByPid, cpuSince } from './proc.ts';
+import { cpuByPid, cpuSince, cpuUs } from './proc.ts';
 import { endAll, temporaryFolder } from './processes.ts';
 import { heading, printTable, say, whole } from './report.ts';
 import { requestBytes } from './requests.ts';
@@ -22,10 +22,12 @@ import { numberFrom } from './settings.ts';
 /**
  * Messages per second through the loopback, from the claim to the receipt on disk. One and four
  * processes serve. The contract's calls run beside it, and their delay is measured. SQLite runs
- * with synchronous=full, as always. SCHEDULED messages wait for tomorrow meanwhile.
+ * with synchronous=full, as always. SCHEDULED messages wait for tomorrow meanwhile. Afterwards, when nothing is left to
+ * send, what the idle service costs. PostgreSQL is that of npm, and Debian's where it is installed.
  */
 const MESSAGES = numberFrom('MESSAGES', 20_000);
 const SCHEDULED = Number(process.env.SCHEDULED ?? 0);
+const IDLE_MS = numberFrom('IDLE_MS', 20_000);
 const PROCESSES = (process.env.PROCESSES ?? '1,4').split(',').map(Number);
 /** The rate is taken between these shares of all messages: a start and a last receipt do not count. */
 const [FROM, TO] = [0.1, 0.95];
@@ -82,6 +84,7 @@ async function measure(store: Store, processes: number): Promise<string[]> {
   await sleep(3_000); // the rest is sent, and then it is quiet
   const before = caller.latencies.slice(-200);
   await caller.stop();
+  const idle = await measureIdle(store, pids);
   for (const each of columbas) await each.stop();
   await database.close();
   return [
@@ -91,8 +94,18 @@ async function measure(store: Store, processes: number): Promise<string[]> {
     whole(acceptedPerSecond),
     whole(sent / seconds),
     ...cpu.map(whole),
+    ...idle,
     `${median(during).toFixed(1)} ms, ${median(before).toFixed(1)} ms`,
   ];
+}
+
+/** CPU in ms for each second, of Columba and of PostgreSQL. */
+async function measureIdle(store: Store, pids: () => number[]): Promise<string[]> {
+  const taken = () => [cpuUs(pids()), store.cpuUs()] as const;
+  const [before, startedAt] = [taken(), performance.now()];
+  await sleep(IDLE_MS);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  return taken().map((each, index) => ((each - (before[index] as number)) / 1_000 / seconds).toFixed(1));
 }
 
 const { stores, stop } = await startStores();
@@ -105,8 +118,9 @@ await endAll();
 await stop();
 heading(
   'Sending',
-  `${whole(MESSAGES)} messages of ${ACCOUNTS_TEXT} through the loopback, each with its receipt. CPU in µs for each message. The`,
-  'last column: the median of CountUnread of another account meanwhile, and after it.',
+  `${whole(MESSAGES)} messages of ${ACCOUNTS_TEXT} through the loopback, each with its receipt. CPU in µs for each message. Idle:`,
+  'CPU in ms for each second while nothing is sent and nobody calls, of Columba and of PostgreSQL. The last column: the',
+  'median of CountUnread of another account meanwhile, and after it.',
 );
 printTable(
   [
@@ -117,6 +131,8 @@ printTable(
     'sent/s',
     'CPU of Columba',
     'CPU of PostgreSQL',
+    'idle Columba',
+    'idle PostgreSQL',
     'calls',
   ],
   rows,

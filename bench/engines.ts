@@ -26,7 +26,7 @@ export function sqliteEngine(): Engine {
 }
 
 const postgresEngine = (server: DatabaseServer): Engine => ({
-  name: `PostgreSQL ${server.version}`,
+  name: server.name,
   isRemote: true,
   create: async (filling) => fillPostgres(await server.create(), filling),
   pids: server.pids,

@@ -11,6 +11,7 @@ import { render, type Statement } from '../../src/store/statement.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { pathOf } from '../support/opened-database.ts';
+import { genericPlan } from '../support/statement-plans.ts';
 import { consoleRequest, ownerOf } from './console-client.ts';
 import { HOLDER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
 
@@ -92,10 +93,9 @@ async function planner(setting: string, t: { after(work: () => unknown): void })
     client.release();
     await pool.close();
   });
-  // The tables are small here. A plan that cannot avoid a scan shows that no index fits.
-  await client.query('set enable_seqscan = off');
+  const ask = async (sql: string) => (await client.query(sql)).rows;
   return async (text, parameters) => {
-    const { rows } = await client.query(`explain (generic_plan) ${render(text, parameters, postgresDialect)}`);
-    return rows.map((row) => String(row['QUERY PLAN'])).filter((step) => /Seq Scan/.test(step));
+    const plan = await genericPlan(ask, render(text, parameters, postgresDialect));
+    return plan.split('\n').filter((step) => /Seq Scan/.test(step));
   };
 }

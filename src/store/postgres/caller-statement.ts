@@ -83,9 +83,12 @@ export function foundRows<R extends Record<string, unknown>>(rows: R[], account:
 /**
  * The accounts of many callers ($1: the hashes), locked in the order of their ids. So two batches
  * cannot wait for each other. An account that somebody else has locked is left out, as is one that
- * is restricted to networks.
+ * is restricted to networks. Each caller is looked up alone: for a list of hashes PostgreSQL reads
+ * all user_ids where they are few, and keeps that plan.
  */
-export const LOCKED_CALLERS = `with caller as (${CALLER.replace('select', 'select user_id_hash,').replace('= :hash', '= any($1::text[])')} and allowed_networks is null),
+export const LOCKED_CALLERS = `with caller as (select given.hash as user_id_hash, found.account_id
+      from (select distinct hash from unnest($1::text[]) as hash) as given
+      cross join lateral (${CALLER.replace(':hash', 'given.hash')} and allowed_networks is null limit 1) as found),
     locked as (select account_id from account where account_id = any(array(select account_id from caller))
       order by account_id for no key update skip locked)`;
 

@@ -1,4 +1,5 @@
 import { statement } from '../statement.ts';
+import { EVERY_ACCOUNT } from './account-columns.ts';
 
 /** Ways to carriers. They belong to the installation, not to an account. */
 export interface ConnectorRow {
@@ -58,9 +59,10 @@ export const put = statement<
      revision = excluded.revision`,
   { affects },
 );
+/** Every name is greater than the empty one: PostgreSQL reads along the key, see EVERY_ACCOUNT. */
 export const onlyDefault = statement<One>(
   'connectors.onlyDefault',
-  'update carrier_connector set is_default = 0 where name <> :name and is_default = 1',
+  "update carrier_connector set is_default = 0 where name > '' and name <> :name and is_default = 1",
   { affects },
 );
 export const remove = statement<One>('connectors.remove', 'delete from carrier_connector where name = :name', {
@@ -135,5 +137,5 @@ export const moveSlots = statement<One & { ms: number }>(
 );
 export const inUse = statement<One, { accounts: bigint }>(
   'connectors.inUse',
-  'select count(*) as accounts from account where connector = :name',
+  `select count(*) as accounts from account where connector = :name and ${EVERY_ACCOUNT}`,
 );

@@ -84,10 +84,11 @@ export const countContacts = statement<Ids, { total: bigint }>(
   'contacts.countContacts',
   'select count(*) as total from contact where account_id = :account and contact_id {among :ids}',
 );
+/** By `coalesce` no index has the group: PostgreSQL 15 would read the whole group. */
 export const countContactsInGroup = statement<Ids & { group: bigint }, { total: bigint }>(
   'contacts.countContactsInGroup',
   `select count(*) as total from contact
-   where account_id = :account and group_id = :group and contact_id {among :ids}`,
+   where account_id = :account and coalesce(group_id, 0) = :group and contact_id {among :ids}`,
 );
 export const setGroup = statement<Ids & { group: bigint | null }>(
   'contacts.setGroup',

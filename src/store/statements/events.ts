@@ -1,8 +1,11 @@
 import { type AccountKey, statement } from '../statement.ts';
 
+const WANTS = 'disabled_at is null and events like cast(:wanted as text)';
+
 /**
  * Events of one type and one account for webhooks. One statement, so that a change costs one round
- * trip more, and writes nothing where no webhook wants them. `rows`: an id and the data of each.
+ * trip more, and writes nothing where no webhook wants them. Webhooks of the account and of all
+ * accounts are found by the index. `rows`: an id and the data of each.
  */
 export const emit = statement<{
   rows: string;
@@ -15,7 +18,8 @@ export const emit = statement<{
   `insert into webhook_delivery (webhook_id, event_id, account_id, type, at, data, due_at, attempts, lease_until)
    select webhook_id, given.event_id, cast(:account as bigint), cast(:type as text), cast(:at as bigint),
      given.data, cast(:at as bigint), 0, 0
-   from webhook cross join {records :rows event_id bigint, data text} as given where disabled_at is null and events like cast(:wanted as text)
-     and (account_id is null or account_id = cast(:account as bigint))`,
+   from (select webhook_id from webhook where account_id is null and ${WANTS} union all
+     select webhook_id from webhook where account_id = cast(:account as bigint) and ${WANTS}) as wanting
+     cross join {records :rows event_id bigint, data text} as given`,
   { affects: 'none' },
 );

@@ -25,8 +25,8 @@ const message = `select ${columns} from received where ${current}`;
  */
 const sameMessage = `unread_message.account_id = received.account_id and unread_message.generation = received.generation
   and unread_message.received_at = received.received_at and unread_message.message_id = received.message_id`;
-const messageWithState = `select ${columns}, (select 1 from unread_message where ${sameMessage}) as is_unread
-  from received where ${current}`;
+const withState = `select ${columns}, (select 1 from unread_message where ${sameMessage}) as is_unread from received`;
+const messageWithState = `${withState} where ${current}`;
 
 type Page = { account: AccountKey; at: number; id: bigint; limit: number };
 
@@ -77,10 +77,13 @@ export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit
   'inbox.receivedFrom',
   `${messageWithState} and message_id >= :from order by message_id {limit :limit}`,
 );
-/** `ids` is a JSON array of numbers. */
+/**
+ * `ids` is a JSON array of numbers. By `coalesce` no index has the generation: PostgreSQL 15 would
+ * read the whole inbox.
+ */
 export const receivedAmong = statement<{ account: AccountKey; ids: string }, InboxRow>(
   'inbox.receivedAmong',
-  `${messageWithState} and message_id {among :ids}`,
+  `${withState} where account_id = :account and coalesce(generation, 0) = ${generation} and message_id {among :ids}`,
 );
 /** Includes messages of an emptied inbox that is not purged yet. */
 export const deleteReceivedAmong = statement<{ account: AccountKey; ids: string }>(

@@ -1,4 +1,5 @@
 import { type AccountKey, statement } from '../statement.ts';
+import { EVERY_ACCOUNT } from './account-columns.ts';
 
 /** Stages, counts, examples, acceptances, and writes for the old server. */
 
@@ -247,5 +248,5 @@ export const countWritesOf = statement<{ account: AccountKey }, WriteCountsRow>(
 );
 export const countWrites = statement<Nothing, { total: bigint; oldest: bigint | null }>(
   'migrationTraffic.countWrites',
-  'select count(*) as total, min(created_at) as oldest from migration_write',
+  `select count(*) as total, min(created_at) as oldest from migration_write where ${EVERY_ACCOUNT}`,
 );

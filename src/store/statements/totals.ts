@@ -1,9 +1,10 @@
 import { statement } from '../statement.ts';
+import { EVERY_ACCOUNT } from './account-columns.ts';
 
 /** Totals of all accounts, for the operator. No call waits for these statements. */
 export const messages = statement<Record<string, never>, { unread: bigint; read: bigint }>(
   'totals.messages',
-  `select cast(coalesce(sum(unread), 0) as bigint) as unread, cast(coalesce(sum(read), 0) as bigint) as read from tally`,
+  `select cast(coalesce(sum(unread), 0) as bigint) as unread, cast(coalesce(sum(read), 0) as bigint) as read from tally where ${EVERY_ACCOUNT}`,
 );
 /** Counts up to a limit: no table holds this count, and there may be millions of rows. */
 export const scheduled = statement<{ limit: number }, { total: bigint }>(

@@ -4,6 +4,7 @@ import { Caller } from '../../../src/store/caller.ts';
 import { lockManyQuery, lockQuery, withCaller } from '../../../src/store/postgres/caller-statement.ts';
 import { postgresDialect, VERSIONS } from '../../../src/store/postgres/connection.ts';
 import { manyOf } from '../../../src/store/postgres/many-statement.ts';
+import { SESSION } from '../../../src/store/postgres/pool.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import * as accounts from '../../../src/store/statements/accounts.ts';
 import * as contacts from '../../../src/store/statements/contacts.ts';
@@ -40,8 +41,6 @@ const DATA = `
   insert into scheduled (account_id, message_id, text, number_key, held_parts, scheduled_at, created_at)
     select n, i, 'text', 'key ' || i, 1, i * 1000, 0 from generate_series(1, 40) n, generate_series(1, 250) i;
   analyze`;
-/** Statements are prepared and used by every caller, so their plan is the one that fits all. */
-const SETTINGS = 'set plan_cache_mode = force_generic_plan; set enable_seqscan = off';
 
 onPostgres('query plans of PostgreSQL', () => {
   let outside: Outside;
@@ -49,7 +48,7 @@ onPostgres('query plans of PostgreSQL', () => {
     const setting = (await engines.find(({ name }) => name === 'postgres')?.fresh('empty')) as string;
     await (await openStore(setting)).close();
     outside = await openOutside(setting);
-    for (const each of [...DATA.split(';'), ...SETTINGS.split(';')]) await outside.query(each);
+    for (const each of [...DATA.split(';'), ...SESSION.split(';')]) await outside.query(each);
   });
   after(() => outside.close());
 
@@ -149,9 +148,7 @@ onPostgres('query plans of PostgreSQL', () => {
 
   test('the accounts of many callers are locked by their keys, in order', async () => {
     const { text } = lockManyQuery(['hash 1']);
-    for (const way of ['hashjoin', 'mergejoin']) await outside.query(`set enable_${way} = off`); // as pool.ts
     const plan = await planOf({ text, parameters: ['hashes'] });
-    for (const way of ['hashjoin', 'mergejoin']) await outside.query(`reset enable_${way}`);
     assert.doesNotMatch(plan, /Seq Scan/);
     assert.match(plan, /LockRows[\s\S]*account_id = ANY/);
     for (const [condition] of plan.matchAll(/Index (?:Only )?Scan .*\n.*$/gm)) assert.match(condition, /Index Cond/);

@@ -15,6 +15,7 @@ import * as purge from '../../../src/store/statements/purge.ts';
 import * as totals from '../../../src/store/statements/totals.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf } from '../../support/opened-database.ts';
+import { genericPlan } from '../../support/statement-plans.ts';
 
 const statementsOf = (module: object) => Object.values(module) as Statement<Record<string, never>>[];
 const isInsert = ({ text }: Statement) => /^\s*insert/.test(text);
@@ -156,12 +157,7 @@ describe('query plans of PostgreSQL', () => {
       withCaller(statement, postgresDialect)?.text ?? [],
       statement.deletes ? auditedOf(statement, postgresDialect, !/\breturning\b/.test(statement.text)).text : [],
     ].flat();
-    return Promise.all(
-      texts.map(async (text) => {
-        const { rows } = await client.query(`explain (generic_plan) ${text}`);
-        return rows.map((row) => row['QUERY PLAN']).join('\n');
-      }),
-    );
+    return Promise.all(texts.map((text) => genericPlan(async (sql) => (await client.query(sql)).rows, text)));
   }
 
   for (const statement of [inbox, outbox, contacts, purge].flatMap(statementsOf).filter((each) => !isInsert(each))) {

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
+import { engines } from '../../support/engines.ts';
+import { openStore, sql } from '../../support/opened-database.ts';
+import { databaseOf, runSql } from '../../support/templates.ts';
+import { onPostgres } from './servers.ts';
+
+/** What an administrator may have set for a database, or for all, and what our statements must not depend on. */
+const DEFAULTS = {
+  jit: 'on',
+  jit_above_cost: '0',
+  default_transaction_isolation: "'repeatable read'",
+  plan_cache_mode: 'force_custom_plan',
+  timezone: "'America/St_Johns'",
+  datestyle: "'German, DMY'",
+  standard_conforming_strings: 'off',
+  escape_string_warning: 'off',
+  extra_float_digits: '-15',
+  bytea_output: 'escape',
+};
+
+onPostgres('sessions of a server with other defaults', () => {
+  let setting: string;
+  before(async () => {
+    setting = (await engines.find(({ name }) => name === 'postgres')?.fresh('empty')) as string;
+    for (const [name, value] of Object.entries(DEFAULTS))
+      await runSql(setting, `alter database ${databaseOf(setting)} set ${name} = ${value}`);
+  });
+  test('a session compiles nothing, and plans each statement once', async (t) => {
+    const pool = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
+    const client = await pool.connect();
+    t.after(async () => {
+      client.release();
+      await pool.close();
+    });
+    const shown = async (name: string) => (await client.query(`show ${name}`)).rows[0][name];
+    assert.equal(await shown('jit'), 'off');
+    assert.equal(await shown('plan_cache_mode'), 'force_generic_plan');
+  });
+
+  test('a transaction that waited for an account sees what the one before it has written', async (t) => {
+    const database = await openStore(setting);
+    t.after(() => database.close());
+    const account = 1n;
+    const add = `insert into account (account_id, username, credits, used_credits, priority, tag, created_at)
+      values (1, 'waiting', 0, 0, 0, 0, 0)`;
+    await runSql(setting, add);
+    const block = sql<{ account: bigint; number: string }>(
+      'insert into blocked_number (account_id, number, number_key, blocked_at) values (:account, :number, :number, 0)',
+    );
+    const count = sql<{ account: bigint }, { total: bigint }>(
+      'select count(*) as total from blocked_number where account_id = :account',
+    );
+    const seen: bigint[] = [];
+    const work = (number: string) =>
+      database.transaction(account, async (queries) => {
+        seen.push((await queries.first(count, { account }))?.total ?? -1n);
+        await queries.run(block, { account, number });
+      });
+    await Promise.all(['1', '2', '3', '4', '5', '6'].map(work));
+    assert.deepEqual(seen, [0n, 1n, 2n, 3n, 4n, 5n]);
+  });
+});
