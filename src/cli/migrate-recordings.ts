@@ -138,16 +138,21 @@ export const replayCommand = (): Command =>
 
 async function runReplay(files: readonly string[], config: Config, command: Command): Promise<number> {
   const { against, users, readsOnly, copy, dryRun, json } = command.opts();
-  const { isReplayEqual, isWrite, newReport, replayOne, userIdsOf } = await import('../migration/replay.ts');
+  const { isReplayEqual, isWrite, newReport, rawOf, replayOne, userIdsOf } = await import('../migration/replay.ts');
   const { readRecording } = await import('../migration/recording.ts');
+  const { createOldServer } = await import('../migration/old-server.ts');
+  const { createArrivals } = await import('../migration/arrivals.ts');
   const { createUpstream } = await import('../migration/upstream.ts');
   const { compare, accountName } = await migrationSettings(config, command);
+  const { RecordedChanges } = await import('../migration/replay-changes.ts');
+  const changes = new RecordedChanges();
   const found = { calls: 0, writes: 0 };
   for (const file of files) {
     requireFile(file);
     for await (const exchange of readRecording(file)) {
       found.calls += 1;
       if (isWrite(exchange)) found.writes += 1;
+      if (exchange.old && !exchange.old.withheld && !dryRun) changes.see(exchange, rawOf(exchange.old), compare);
     }
   }
   if (dryRun) {
@@ -162,7 +167,14 @@ async function runReplay(files: readonly string[], config: Config, command: Comm
   }
   const server = createUpstream({ url: against, timeoutMs: 60_000 });
   const ids = userIdsOf(readText(users, '--users'), accountName);
-  const settings = { server, compare, users: ids, readsOnly: readsOnly === true };
+  const calls = createOldServer({
+    url: against,
+    dialect: compare.dialect,
+    namespace: config.namespace,
+    zone: compare.zone,
+  });
+  const arrivedAt = createArrivals(calls, compare);
+  const settings = { server, compare, users: ids, readsOnly: readsOnly === true, changes, arrivedAt };
   const report = newReport();
   try {
     for (const file of files) {
@@ -173,6 +185,7 @@ async function runReplay(files: readonly string[], config: Config, command: Comm
     }
   } finally {
     server.close();
+    calls.close();
   }
   if (json) print(JSON.stringify(plain(report)));
   else for (const line of linesOf(report)) print(line);

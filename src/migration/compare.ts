@@ -50,7 +50,7 @@ export function booleanResult(call: ComparedCall, answer: RawAnswer, settings: C
   return read.kind === 'value' && typeof read.value === 'boolean' ? read.value : undefined;
 }
 
-function readRaw(
+export function readRaw(
   { group, operation, protocol }: ComparedCall,
   answer: RawAnswer,
   settings: CompareSettings,

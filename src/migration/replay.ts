@@ -1,9 +1,10 @@
 import type { AccountName } from './account-names.ts';
 import { operationOf } from './answer.ts';
-import { compareAnswers } from './compare.ts';
+import { type ComparedCall, compareAnswers } from './compare.ts';
 import type { CompareSettings } from './compare-values.ts';
 import { bodyBytes, type RecordedAnswer, type RecordedExchange, type RecordedMessage } from './recording.ts';
 import type { RawAnswer } from './redaction.ts';
+import { areaOf, differsByData, type RecordedChanges } from './replay-changes.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Sends recorded calls again, and compares the answers with those of the old server. */
@@ -13,6 +14,10 @@ export interface ReplaySettings {
   readonly users: UserIds;
   /** Writes are left out. */
   readonly readsOnly: boolean;
+  /** What the recordings show of later changes. */
+  readonly changes: RecordedChanges;
+  /** When something last arrived at the server in this part of an account; null for never. */
+  readonly arrivedAt: (userId: string, area: string) => Promise<number | null>;
 }
 
 export interface ReplayRow {
@@ -87,13 +92,41 @@ export async function replayOne(
   if (!answer) return count(row.counts, 'failed');
   const recorded = withName(rawOf(old as RecordedAnswer), exchange, settings.users);
   const { outcome, masks, differences } = compareAnswers(call, recorded, answer, settings.compare);
-  count(row.counts, outcome);
+  const isChanged = outcome === 'different' && (await isChangedSince(exchange, call, recorded, answer, settings));
+  count(row.counts, isChanged ? CHANGED : outcome);
+  if (isChanged) return;
   for (const [mask, example] of masks) {
     const found = report.masks.get(mask) ?? { total: 0, example };
     found.total += 1;
     report.masks.set(mask, found);
   }
   if (differences[0] !== undefined) differ(differences[0]);
+}
+
+/** Answers that cannot come back, because the data changed after they were recorded. */
+export const CHANGED = 'data changed since';
+
+/** The clock of the old server may be behind that of the recording. */
+const CLOCK_MARGIN_MS = 60_000;
+
+/**
+ * The last answer to each call is held against the data, and an earlier one only where the old
+ * server did not change its answer itself.
+ */
+async function isChangedSince(
+  exchange: RecordedExchange,
+  call: ComparedCall,
+  recorded: RawAnswer,
+  answer: RawAnswer,
+  { changes, users, compare, arrivedAt }: ReplaySettings,
+): Promise<boolean> {
+  const userId = users.get(exchange.account ?? '');
+  if (userId === undefined || isWrite(exchange)) return false;
+  if (!differsByData(call, recorded, answer, compare)) return false;
+  const area = areaOf(`${call.group}.${call.operation}`);
+  if (changes.isAnsweredOtherwise(exchange) || changes.isWritten(exchange, area)) return true;
+  const arrived = await arrivedAt(userId, area);
+  return arrived !== null && arrived + CLOCK_MARGIN_MS >= Date.parse(exchange.at);
 }
 
 export const isWrite = ({ group, operation }: RecordedExchange): boolean =>

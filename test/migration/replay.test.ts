@@ -2,13 +2,15 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { accountNamed } from '../../src/domain/accounts.ts';
+import { copyReceived } from '../../src/domain/message-copy.ts';
 import { migrationKey } from '../../src/migration/account-names.ts';
 import { listRecordings } from '../../src/migration/recorder.ts';
 import { columba } from '../support/command.ts';
 import { engines } from '../support/engines.ts';
 
 import { PROTOCOLS } from '../support/protocols.ts';
-import { ACME } from '../support/service.ts';
+import { ACME, type Service } from '../support/service.ts';
 import { type Proxied, startProxied } from './proxied.ts';
 
 /** Recorded through the proxy, and replayed by the command against a server. */
@@ -25,6 +27,12 @@ async function recordedFile({ call, recorded, folder }: Proxied, withWrites: boo
   if (withWrites) await call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Again & again' });
   await recorded();
   return listRecordings(folder)[0]?.path ?? assert.fail('nothing recorded');
+}
+
+async function arrive({ app: { database } }: Service, receivedAt: number): Promise<void> {
+  const { account_id: account } = await accountNamed(database, 'acme');
+  const message = { id: 9_007_199_254_999_999n, sender: '+27825550999', text: 'New', shortCode: null, receivedAt };
+  await copyReceived(database, { account, username: 'acme', askedAt: receivedAt }, [message], new Set([message.id]));
 }
 
 const replayed = (proxied: Proxied, file: string, ...more: string[]) => {
@@ -53,6 +61,45 @@ test('a replay tells what differs, and ends with 1', async (t) => {
   assert.equal(code, 1);
   assert.match(stdout, /different: inbox\.Unread soap11 .*rows/);
   assert.match(stdout, /account\.Profile get: 1 equal/);
+});
+
+test('what a later write or arrival explains is counted as changed since, and a difference of another kind stays one', async (t) => {
+  const proxied = await startProxied(t, sqlite, { key: migrationKey('replay', '') });
+  const { call, recorded, folder, service, oldService } = proxied;
+  const both = async (operation: string, args: Record<string, string>) => {
+    for (const { call: ask } of [service, oldService])
+      await ask('get', 'account', operation, { user_id: ACME, ...args });
+  };
+  service.clock.now = Date.UTC(2026, 10, 1);
+  await call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
+  await call('get', 'inbox', 'CountUnread', { user_id: ACME });
+  await call('get', 'inbox', 'Unread', { user_id: ACME, max_count: 100 });
+  await call('get', 'account', 'FetchContacts', { user_id: ACME });
+  service.clock.now += 60_000;
+  // The first is a recorded write; the second one arrives, and no recorded call shows it.
+  await call('get', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Saved later' });
+  await both('SaveMessageTemplate', { message: 'Saved later' });
+  await arrive(service, service.clock.now + 60_000);
+  await recorded();
+  const file = listRecordings(folder)[0]?.path ?? assert.fail('nothing recorded');
+  const { code, stdout, stderr } = await replayed(proxied, file, '--reads-only', '--json');
+  assert.equal(code, 0, stdout + stderr);
+  const counts = Object.fromEntries(
+    JSON.parse(stdout).operations.map(
+      ({ operation, protocol: _, ...rest }: { operation: string; protocol: string }) => [operation, rest],
+    ),
+  );
+  assert.deepEqual(counts, {
+    'account.FetchSavedMessages': { 'data changed since': 1 },
+    'inbox.CountUnread': { 'data changed since': 1 },
+    'inbox.Unread': { 'data changed since': 1 },
+    'account.FetchContacts': { equal: 1 },
+  });
+  // Nothing was written to the address book since, so a missing contact is a difference.
+  await service.call('get', 'account', 'DeleteContact', { user_id: ACME, contact_id: ['101'] });
+  const lost = await replayed(proxied, file, '--reads-only');
+  assert.equal(lost.code, 1);
+  assert.match(lost.stdout, /account\.FetchContacts get: 1 different/);
 });
 
 test('writes are sent only with --copy, and left out with --reads-only', async (t) => {
