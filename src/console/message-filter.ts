@@ -3,7 +3,7 @@ import type { Html } from '../html.ts';
 import { download, filterField, filterSelect, filters, keptAddress, keptFields, searchField } from './lists.ts';
 import { matchingRows, type Scanned } from './scan.ts';
 import type { View, Visit } from './visit.ts';
-import { instantOf } from './words.ts';
+import { endOfDay, instantOf } from './words.ts';
 
 /** The filter above lists of messages: a search, a state and a range of days. */
 export interface MessageFilter {
@@ -25,16 +25,14 @@ export interface MessageFilterTexts {
 
 const FIELDS = ['q', 'state', 'from', 'to'];
 const SEARCH_LENGTH_MAX = 200;
-const DAY_MS = 24 * 3_600_000;
 
 /** From the address of a list, or from the form that acts on it. */
 export function readFilter({ zone }: Visit, texts: MessageFilterTexts, get: (name: string) => string): MessageFilter {
-  const to = instantOf(get('to'), zone);
   return {
     q: get('q').trim().toLowerCase().slice(0, SEARCH_LENGTH_MAX),
     state: texts.states.find(([each]) => each === get('state'))?.[0] ?? '',
     from: instantOf(get('from'), zone),
-    to: to === null ? null : to + DAY_MS,
+    to: endOfDay(get('to'), zone),
   };
 }
 

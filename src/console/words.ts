@@ -107,13 +107,17 @@ export function instantOf(text: string, zone: string): number | null {
   const wanted = Date.UTC(year, month - 1, day, hour, minute);
   const written = new Date(wanted).toISOString().slice(0, 16);
   if (Number.isNaN(wanted) || written !== `${text.slice(0, 10)}T${text.slice(11, 16) || '00:00'}`) return null;
-  let instant = wanted;
+  const missing = (instant: number) => wanted - Date.parse(`${localTime(instant, zone)}:00Z`);
   // The offset of the zone depends on the instant, so it is looked for twice.
-  for (let round = 0; round < 2; round += 1) {
-    const shown = Date.parse(`${localTime(instant, zone)}:00Z`);
-    instant += wanted - shown;
-  }
-  return instant;
+  const first = wanted + missing(wanted);
+  const second = first + missing(first);
+  return second + Math.max(missing(second), 0); // before a skipped hour: after it
+}
+
+/** The first instant after a day such as `2026-11-16` in a zone. Some have 23 or 25 hours. */
+export function endOfDay(text: string, zone: string): number | null {
+  if (instantOf(text, zone) === null) return null;
+  return instantOf(new Date(Date.parse(text.slice(0, 10)) + DAY_MS).toISOString().slice(0, 10), zone);
 }
 
 /** `+02:00`, for the page that asks for a time. */

@@ -30,17 +30,29 @@ export function afterQuietHours(at: number, quietHours: string | null, timeZone:
   const [fromHour = 0, fromMinute = 0, toHour = 0, toMinute = 0] = digits.map(Number);
   const from = fromHour * 60 + fromMinute;
   const to = toHour * 60 + toMinute;
-  const zone = timeZone ?? 'UTC';
-  if (!isWithin(minuteOf(at, zone), from, to)) return at;
-  // Where a clock is put forward or back in these hours, the first guess is off: look again.
-  let end = at - (at % MINUTE_MS) + distance(minuteOf(at, zone), to) * MINUTE_MS;
-  for (let look = 0; look < 3; look++) {
-    const minute = minuteOf(end, zone);
-    if (minute === to) return end;
-    const ahead = distance(minute, to);
-    end += (ahead > DAY_MINUTES / 2 ? ahead - DAY_MINUTES : ahead) * MINUTE_MS;
+  return endOf(at, from, to, timeZone ?? 'UTC');
+}
+
+/**
+ * The first minute, from `at` on, that is not within the hours by the clocks of the zone. Where
+ * clocks are changed before that, the way goes on from the change: the end may be one of the
+ * minutes that are skipped, or come once more.
+ */
+function endOf(at: number, from: number, to: number, zone: string): number {
+  const minute = minuteOf(at, zone);
+  if (!isWithin(minute, from, to)) return at;
+  const begin = at - (at % MINUTE_MS);
+  const minutes = distance(minute, to);
+  const end = begin + minutes * MINUTE_MS;
+  if (minuteOf(end, zone) === to) return end;
+  let [before, after] = [0, minutes];
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    const isBefore = minuteOf(begin + middle * MINUTE_MS, zone) === (minute + middle) % DAY_MINUTES;
+    if (isBefore) before = middle;
+    else after = middle;
   }
-  return end;
+  return endOf(begin + after * MINUTE_MS, from, to, zone);
 }
 
 /** Equal times mean no quiet hours. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readCursor, SEARCHED_ROWS_MAX, scan, writeCursor } from '../../src/console/scan.ts';
-import { instantOf, localTime, messageText, time } from '../../src/console/words.ts';
+import { endOfDay, instantOf, localTime, messageText, time } from '../../src/console/words.ts';
 
 /** Rows with falling times, as a list with the newest first has them. */
 const list = (length: number) =>
@@ -50,6 +50,23 @@ describe('scan', () => {
 });
 
 describe('words', () => {
+  test('a day of a filter ends where the next one begins, also on the days that have 23 or 25 hours', () => {
+    assert.equal(endOfDay('2026-03-29', 'Europe/Berlin'), Date.UTC(2026, 2, 29, 22));
+    assert.equal(endOfDay('2026-10-25', 'Europe/Berlin'), Date.UTC(2026, 9, 25, 23));
+    assert.equal(endOfDay('2026-02-30', 'UTC'), null);
+    const zones = 'Europe/Berlin America/Havana Africa/Cairo Asia/Beirut Australia/Lord_Howe America/Santiago'.split(
+      ' ',
+    );
+    for (const zone of zones) {
+      for (let day = Date.UTC(2026, 0, 1); day < Date.UTC(2027, 0, 1); day += 86_400_000) {
+        const text = new Date(day).toISOString().slice(0, 10);
+        const end = endOfDay(text, zone) ?? assert.fail(text);
+        assert.ok(localTime(end, zone).slice(0, 10) > text, `${zone} ${text}`);
+        assert.equal(localTime(end - 60_000, zone).slice(0, 10), text, zone);
+      }
+    }
+  });
+
   test('a local time is the instant of its zone, on both sides of summer time', () => {
     assert.equal(instantOf('2026-07-01T12:00', 'Europe/Berlin'), Date.UTC(2026, 6, 1, 10));
     assert.equal(instantOf('2026-12-01T12:00', 'Europe/Berlin'), Date.UTC(2026, 11, 1, 11));

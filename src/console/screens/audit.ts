@@ -4,7 +4,7 @@ import { csvLink, filterField, filters, isFilteredBy, listOf, pagerOf } from '..
 import { EXPORTED_AT_ONCE, PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
 import { texts } from '../texts/audit.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
-import { instantOf, time } from '../words.ts';
+import { endOfDay, instantOf, time } from '../words.ts';
 
 /** Who changed what, when and from where. */
 interface EntryOutput {
@@ -23,17 +23,16 @@ interface AuditPage {
 }
 
 const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;
-const DAY_MS = 24 * 3_600_000;
 
 /** The days of the filter as times: from the beginning of the first to the end of the last one. */
 function filterOf({ query, zone }: Visit): Record<string, string> {
-  const [from, to] = [instantOf(query.get('from') ?? '', zone), instantOf(query.get('to') ?? '', zone)];
+  const [from, to] = [instantOf(query.get('from') ?? '', zone), endOfDay(query.get('to') ?? '', zone)];
   const given = {
     account: query.get('account')?.trim() ?? '',
     actor: query.get('actor')?.trim() ?? '',
     action: query.get('action')?.trim() ?? '',
     from: from === null ? '' : new Date(from).toISOString(),
-    to: to === null ? '' : new Date(to + DAY_MS).toISOString(),
+    to: to === null ? '' : new Date(to).toISOString(),
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
 }
