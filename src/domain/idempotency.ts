@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { conflict, Problem } from '../problem.ts';
+import { BoundedMap } from '../bounded-map.ts';
+import { Problem } from '../problem.ts';
 import * as sql from '../store/statements/idempotency.ts';
+import { holderName, isHolderGone } from './claim-holder.ts';
 import type { Database } from './transactions.ts';
 
 /** A stored answer, which is sent again to a request with the same key for 24 hours. */
@@ -17,7 +19,7 @@ export interface Claim {
 }
 
 const KEPT_MS = 24 * 3_600_000;
-// A process that dies leaves its claim. No request takes longer than this.
+// A process of another machine that dies leaves its claim. No request takes longer than this.
 const CLAIM_MS = 120_000;
 const FORGOTTEN_AT_ONCE = 100;
 
@@ -30,22 +32,24 @@ export async function claimKey(
   key: string,
   fingerprint: string,
   now: number,
+  token: bigint | null = null,
 ): Promise<Claim | StoredAnswer> {
-  const claim = randomUUID();
+  const claim = `${holderName()} ${randomUUID()}`;
   await database.run(sql.forgetAnswers, { before: now - KEPT_MS, limit: FORGOTTEN_AT_ONCE });
-  if ((await database.run(sql.claimKey, { key, fingerprint, claim, claimedAt: now })) > 0) return { key, claim };
+  if ((await database.run(sql.claimKey, { key, fingerprint, claim, claimedAt: now, token })) > 0) return { key, claim };
   const found = await database.first(sql.answerOf, { key });
-  if (!found) throw inProgress(); // released meanwhile
+  if (!found) throw inProgress(0); // released meanwhile
   const age = now - Number(found.claimed_at);
-  if (age >= KEPT_MS || (found.status === null && age >= CLAIM_MS)) {
+  const isFree = found.status === null && (age >= CLAIM_MS || isHolderGone(found.claim));
+  if (age >= KEPT_MS || isFree) {
     const change = { key, fingerprint, claim, claimedAt: now, oldClaim: found.claim };
     if ((await database.run(sql.takeOverKey, change)) > 0) return { key, claim };
-    throw inProgress();
+    throw inProgress(0);
   }
   if (found.fingerprint !== fingerprint) {
     throw new Problem('key-reused', 'The Idempotency-Key was used for another request. Choose a new one.');
   }
-  if (found.status === null || found.answer === null) throw inProgress();
+  if (found.status === null || found.answer === null) throw inProgress(age);
   return { status: Number(found.status), answer: found.answer };
 }
 
@@ -54,7 +58,8 @@ export async function claimKey(
  * process has taken over the key.
  */
 export async function storeAnswer(database: Database, claim: Claim, answer: StoredAnswer): Promise<void> {
-  if ((await database.run(sql.storeAnswer, { ...claim, ...answer })) === 0) throw inProgress();
+  const bytes = answer.answer.length;
+  if ((await database.run(sql.storeAnswer, { ...claim, ...answer, bytes })) === 0) throw inProgress(0);
 }
 
 export async function releaseKey(database: Database, claim: Claim): Promise<void> {
@@ -74,5 +79,37 @@ export async function rememberedAt(database: Database, key: string, now: number)
   return Number(found.answer);
 }
 
-const inProgress = (): Problem =>
-  conflict('A request with this Idempotency-Key is in progress. Repeat it in a moment.');
+/** A request is answered within a second or two. The longer it takes, the less often to ask. */
+const inProgress = (ageMs: number): Problem =>
+  new Problem('conflict', 'A request with this Idempotency-Key is in progress. Repeat it in a moment.', {
+    retryAfterSeconds: Math.min(Math.max(Math.ceil(ageMs / 2_000), 1), 30),
+  });
+
+/** What one token may keep: a day of it would fill the disk. */
+export interface KeyLimits {
+  readonly keys: number;
+  readonly bytes: number;
+  /** After so many keys or bytes of a process the token is looked at. */
+  readonly lookAfter: { readonly keys: number; readonly bytes: number };
+}
+const LIMITS: KeyLimits = { keys: 100_000, bytes: 64 * 2 ** 20, lookAfter: { keys: 500, bytes: 4 * 2 ** 20 } };
+const TOKENS_MAX = 10_000;
+
+/** Forgets the oldest answers of tokens that have too many, before their 24 hours are over. */
+export function createKeyLimits(database: Database, limits: KeyLimits = LIMITS) {
+  const added = new BoundedMap<bigint, { keys: number; bytes: number }>(TOKENS_MAX);
+  return {
+    async stored(token: bigint, bytes: number): Promise<void> {
+      const before = added.get(token) ?? { keys: 0, bytes: 0 };
+      const sum = { keys: before.keys + 1, bytes: before.bytes + bytes };
+      added.set(token, sum);
+      if (sum.keys < limits.lookAfter.keys && sum.bytes < limits.lookAfter.bytes) return;
+      added.set(token, { keys: 0, bytes: 0 });
+      for (let gone = 1; gone > 0; ) {
+        const use = await database.first(sql.useOfToken, { token });
+        if (!use || (use.total <= limits.keys && use.bytes <= limits.bytes)) return;
+        gone = await database.run(sql.forgetOldest, { token, limit: FORGOTTEN_AT_ONCE });
+      }
+    },
+  };
+}

@@ -1,4 +1,4 @@
-import { claimKey, releaseKey, type StoredAnswer, storeAnswer } from '../domain/idempotency.ts';
+import { claimKey, createKeyLimits, releaseKey, type StoredAnswer, storeAnswer } from '../domain/idempotency.ts';
 import { anyTokenExists, type Bearer, bearerOf, tokenUsed } from '../domain/tokens.ts';
 import { readFields } from '../form-fields.ts';
 import { networkList } from '../networks.ts';
@@ -6,8 +6,8 @@ import { Problem, toProblem } from '../problem.ts';
 import type { Action, Actor, Scope, Services } from './action.ts';
 import { actions } from './actions/all.ts';
 import { fingerprintOf, keyName, readKey, seal, unseal } from './idempotency.ts';
-import { type RawInput, refused } from './input.ts';
-import { checkScope, type Finish, type Performed, perform } from './perform.ts';
+import { type RawInput, readInput, refused } from './input.ts';
+import { checkScope, type Finish, isChange, type Performed, perform } from './perform.ts';
 import { problemJson } from './problem-json.ts';
 import { createRoutes } from './routes.ts';
 
@@ -51,6 +51,7 @@ const NOT_FOUND = () => new Problem('not-found', 'There is nothing at this path.
 export function createApi(settings: ApiSettings): Api {
   const { services, report } = settings;
   const route = createRoutes(actions);
+  const keyLimits = createKeyLimits(services.database);
 
   async function answer(request: ApiRequest): Promise<ApiReply> {
     await settings.admitClient(request.client);
@@ -61,13 +62,13 @@ export function createApi(settings: ApiSettings): Api {
     const bytes = await request.body(action.upload?.bytesMax ?? settings.bodyBytesMax);
     const raw = rawInput(action, params, request, bytes);
     const key = action.method === 'POST' ? readKey(request.header('idempotency-key')) : null;
-    if (key === null) return replyOf(action, request, await perform(services, action, raw, actor));
+    // A dry run or a wrong input keeps nothing: repeating it does no harm.
+    if (key === null || !isChange(action, readInput(action, raw)))
+      return replyOf(action, request, await perform(services, action, raw, actor));
     const name = keyName(bearer.id, request.path, key);
-    return performOnce(services, action, raw, actor, request, {
-      name,
-      secret,
-      fingerprint: fingerprintOf(request.query, bytes),
-    });
+    const fingerprint = fingerprintOf(request.query, bytes);
+    const keyed = { name, secret, fingerprint, token: bearer.id, stored: keyLimits.stored };
+    return performOnce(services, action, raw, actor, request, keyed);
   }
 
   /** Read from the database each time: a revocation counts from the next request on. */
@@ -101,6 +102,14 @@ export function createApi(settings: ApiSettings): Api {
   };
 }
 
+interface Keyed {
+  readonly name: string;
+  readonly secret: string;
+  readonly fingerprint: string;
+  readonly token: bigint;
+  readonly stored: (token: bigint, bytes: number) => Promise<void>;
+}
+
 /** With an Idempotency-Key: the stored answer, or the first one, stored with the change. */
 async function performOnce(
   services: Services,
@@ -108,15 +117,17 @@ async function performOnce(
   raw: RawInput,
   actor: Actor,
   request: ApiRequest,
-  { name, secret, fingerprint }: { name: string; secret: string; fingerprint: string },
+  { name, secret, fingerprint, token, stored }: Keyed,
 ): Promise<ApiReply> {
   const { database, now } = services;
-  const claimed = await claimKey(database, name, fingerprint, now());
+  const claimed = await claimKey(database, name, fingerprint, now(), token);
   if (!('claim' in claimed)) return replay(claimed, secret, name);
-  const sealed = (status: number, headers: object, body: string): StoredAnswer => ({
-    status,
-    answer: seal(JSON.stringify({ headers, body }), secret, name),
-  });
+  let bytes = 0;
+  const sealed = (status: number, headers: object, body: string): StoredAnswer => {
+    const answer = seal(JSON.stringify({ headers, body }), secret, name);
+    bytes = answer.length;
+    return { status, answer };
+  };
   const finish: Finish = async (inside, performed) => {
     const { status, headers, body } = replyOf(action, request, performed);
     await storeAnswer(inside, claimed, sealed(status, headers, body as string));
@@ -131,6 +142,8 @@ async function performOnce(
     if (status >= 500 || status === 429 || problem.details.errors) await releaseKey(database, claimed);
     else await storeAnswer(database, claimed, sealed(status, headers, body));
     throw problem;
+  } finally {
+    if (bytes > 0) await stored(token, bytes).catch(() => {}); // the next key tries it again
   }
 }
 

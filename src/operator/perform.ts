@@ -46,6 +46,10 @@ function checkNeeds({ needs, needsFactor }: Action, input: AnyInput, actor: Acto
 const lacks = (lacking: readonly Scope[]): Problem =>
   new Problem('forbidden', `The token lacks the ${lacking.length === 1 ? 'scope' : 'scopes'} ${lacking.join(', ')}.`);
 
+/** Whether it changes something: no dry run and no read. */
+export const isChange = (action: Action, input: AnyInput): boolean =>
+  action.method !== 'GET' && !action.readsOnly?.(input);
+
 /**
  * Runs an action. A change, its entry in the audit and what `finish` does are one transaction. The
  * database may run it again after a conflict, so it has no effect elsewhere.
@@ -64,8 +68,7 @@ export async function perform(
   const username = action.ofAccount ? (input.params as { username: string }).username : null;
   if (actor.account && actor.account.username !== username) throw unknownAccount(username);
   const id = username === null ? null : await accountId(database, username);
-  const isChange = action.method !== 'GET' && !action.readsOnly?.(input);
-  if (!isChange) {
+  if (!isChange(action, input)) {
     const performed = await runIn(services, action, input, raw, actor, id);
     await finish(database, performed);
     return performed;
@@ -98,7 +101,7 @@ async function runIn(
   const done = await action.run(given, input, actor);
   const output = done instanceof WithStatus ? done.output : done;
   const status = done instanceof WithStatus ? done.status : action.status;
-  if (action.method !== 'GET' && !action.readsOnly?.(input)) {
+  if (isChange(action, input)) {
     await addAuditEntry(services.database, {
       at: services.now(),
       actorKind: actor.kind,

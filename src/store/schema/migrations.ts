@@ -10,7 +10,7 @@ import { migratedAccountTables } from './migrated-accounts.ts';
 import { migrationClientTables } from './migration-clients.ts';
 import { migrationRuleTables } from './migration-rules.ts';
 import { migrationTrafficTables } from './migration-traffic.ts';
-import { operatorTables } from './operator.ts';
+import { answersOfTokens, operatorTables } from './operator.ts';
 import { optOutColumns } from './opt-out.ts';
 import { receivingTables } from './receiving.ts';
 import { resourceTables } from './resources.ts';
@@ -188,6 +188,7 @@ export const migrations: readonly Migration[] = [
   { version: 21, name: 'recipients of waiting messages', sql: optOutColumns },
   { version: 22, name: 'clients of an old server', sql: migrationClientTables },
   { version: 23, name: 'rules of clients, and who set which stage', sql: migrationRuleTables },
+  { version: 24, name: 'answers of each token', sql: answersOfTokens },
 ];
 
 /**

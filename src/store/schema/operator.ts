@@ -44,3 +44,13 @@ export const operatorTables = `
   );
   create index idempotency_by_time on idempotency (claimed_at);
 `;
+
+/**
+ * Which token an answer belongs to, and how long it is: the oldest ones of a token go where it has
+ * too many. Both are null for the console, and for what a node of the version before has written.
+ */
+export const answersOfTokens = `
+  alter table idempotency add column token_id bigint;
+  alter table idempotency add column bytes bigint;
+  create index idempotency_by_token on idempotency (token_id, claimed_at);
+`;

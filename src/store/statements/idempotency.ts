@@ -13,9 +13,16 @@ export const answerOf = statement<{ key: string }, IdempotencyRow>(
   'select fingerprint, claim, claimed_at, status, answer from idempotency where key_hash = :key',
 );
 /** Changes no row if the key exists. */
-export const claimKey = statement<{ key: string; fingerprint: string; claim: string; claimedAt: number }>(
+export const claimKey = statement<{
+  key: string;
+  fingerprint: string;
+  claim: string;
+  claimedAt: number;
+  token: bigint | null;
+}>(
   'idempotency.claim',
-  `insert into idempotency (key_hash, fingerprint, claim, claimed_at) values (:key, :fingerprint, :claim, :claimedAt)
+  `insert into idempotency (key_hash, fingerprint, claim, claimed_at, token_id)
+   values (:key, :fingerprint, :claim, :claimedAt, :token)
    on conflict (key_hash) do nothing`,
   { affects: 'none' },
 );
@@ -28,18 +35,32 @@ export const takeOverKey = statement<{
   oldClaim: string;
 }>(
   'idempotency.takeOver',
-  `update idempotency set fingerprint = :fingerprint, claim = :claim, claimed_at = :claimedAt, status = null, answer = null
+  `update idempotency
+   set fingerprint = :fingerprint, claim = :claim, claimed_at = :claimedAt, status = null, answer = null, bytes = null
    where key_hash = :key and claim = :oldClaim`,
   { affects: 'none' },
 );
-export const storeAnswer = statement<{ key: string; claim: string; status: number; answer: string }>(
+export const storeAnswer = statement<{ key: string; claim: string; status: number; answer: string; bytes: number }>(
   'idempotency.keep',
-  'update idempotency set status = :status, answer = :answer where key_hash = :key and claim = :claim and status is null',
+  `update idempotency set status = :status, answer = :answer, bytes = :bytes
+   where key_hash = :key and claim = :claim and status is null`,
   { affects: 'none' },
 );
 export const releaseKey = statement<{ key: string; claim: string }>(
   'idempotency.release',
   'delete from idempotency where key_hash = :key and claim = :claim and status is null',
+  { affects: 'none' },
+);
+/** How much a token has. */
+export const useOfToken = statement<{ token: bigint }, { total: bigint; bytes: bigint }>(
+  'idempotency.useOfToken',
+  `select count(*) as total, cast(coalesce(sum(bytes), 0) as bigint) as bytes from idempotency where token_id = :token`,
+);
+/** Deletes one batch of the oldest answers of a token. */
+export const forgetOldest = statement<{ token: bigint; limit: number }>(
+  'idempotency.forgetOldest',
+  `delete from idempotency where key_hash in
+     (select key_hash from idempotency where token_id = :token and status is not null order by claimed_at {limit :limit})`,
   { affects: 'none' },
 );
 /** Deletes one batch. */
