@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,9 +7,11 @@ import { uncovered } from './support/coverage.ts';
 import { createPostgresServer, type PostgresServer } from './support/postgres-server.ts';
 import { addressOf, createTemplates, runSql } from './support/templates.ts';
 
-/** Runs the tests (all, or the files that are named), then asks whether every operation was called in every form. */
+/** Runs the tests (all, or the files and folders that are named), then asks whether every operation was called in every form. */
 const named = process.argv.slice(2);
-const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
+const files = (named.length > 0 ? named : ['test']).flatMap((path) =>
+  statSync(path).isDirectory() ? globSync(`${path}/**/*.test.ts`).sort() : path,
+);
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
 const templateFolder = mkdtempSync(join(tmpdir(), 'columba-templates-'));
 const templateDatabases: string[] = [];
