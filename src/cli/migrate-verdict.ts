@@ -28,7 +28,10 @@ export const verdictCommand = (): Command =>
         .argParser(readCount(1, 1_000_000))
         .default(VERDICT_DEFAULTS.callsMin),
     )
-    .option('--html <FILE>', 'write the report as a page too')
+    .option(
+      '--html <FILE>',
+      'write the report as a page too: where each account is, what blocks, who accepted what, and the details',
+    )
     .option('--force', 'replace the file if it exists')
     .addOption(jsonOption())
     .action(async (_options, command: Command) => {
@@ -41,8 +44,11 @@ async function runVerdict({ services }: Session, { days, calls, html, force, jso
   const { migrationReport, reportDocument } = await import('../operator/migration-report.ts');
   const report = await migrationReport(services.database, Date.now, { days, callsMin: calls });
   if (html !== undefined) {
+    const { migrationPlan } = await import('../operator/migration-plan.ts');
+    const { decisionPart } = await import('../operator/migration-decision.ts');
+    const page = reportDocument(report, decisionPart(await migrationPlan(services.database, Date.now), report));
     await writeWhole(html, { force: force === true }, async (temporary) =>
-      writeFileSync(temporary, reportDocument(report), { mode: 0o600, flag: 'wx' }),
+      writeFileSync(temporary, page, { mode: 0o600, flag: 'wx' }),
     );
   }
   if (json) print(JSON.stringify(report));

@@ -117,7 +117,10 @@ function wholeStep({
   const first = ORDER.find((name) => accounts.some((each) => each.step === name)) ?? 'import';
   const unknown = clients.unknownUserIds;
   if (unknown > 0 || accounts.length === 0) {
-    const why = `${unknown} user_ids of clients have no account in Columba.`;
+    const why =
+      unknown === 1
+        ? 'A user_id of a client has no account in Columba.'
+        : `${unknown} user_ids of clients have no account in Columba.`;
     return step('import', unknown > 0 ? [why] : ['No account is copied yet.'], importing(known));
   }
   const due = accounts.filter((each) => each.step === first);
@@ -175,7 +178,7 @@ function stepInCompare({ username, days, copiedAt }: MovingAccount, known: Known
   const blocks = [
     ...(copiedAt === null ? ['The account is not copied completely.'] : []),
     ...(days.compare < COMPARE_DAYS ? [`In this stage for ${shownDays(days.compare)} of ${COMPARE_DAYS} days.`] : []),
-    ...rules.filter(({ isMet }) => !isMet).map(({ name, detail }) => `${RULES[name]}: ${shortened(detail)}`),
+    ...rules.filter(({ isMet }) => !isMet).map(({ name, detail }) => `Not met: ${RULES[name]} (${shortened(detail)}).`),
   ];
   if (blocks.length > 0) return step('verdict', blocks, [checking(known), 'columba migrate verdict']);
   const { old } = known;
@@ -195,7 +198,7 @@ function stepInLead({ username, days, waiting, held }: MovingAccount, { old, now
   const blocks = [
     ...(days.lead < LEAD_DAYS ? [`In this stage for ${shownDays(days.lead)} of ${LEAD_DAYS} days.`] : []),
     ...(isStuck ? [`${waiting.total} writes wait for one of the servers.`] : []),
-    ...(failed && !failed.isMet ? [`${RULES.failed}: ${failed.detail}`] : []),
+    ...(failed && !failed.isMet ? [`Not met: ${RULES.failed} (${failed.detail}).`] : []),
   ];
   const takeOver = `columba migrate schedule take-over --old ${old} --users users.txt`;
   const takingOver = held > 0 ? [`${takeOver} --dry-run`, takeOver] : [];
@@ -228,4 +231,4 @@ const shortened = (text: string): string =>
 export const silentNote = ({ clients: { silent } }: Pick<MigrationPlan, 'clients'>): string | null =>
   silent === 0
     ? null
-    : `${silent} clients were not seen for ${SILENT_DAYS} days: columba migrate clients --silent ${SILENT_DAYS}`;
+    : `${silent === 1 ? 'A client was' : `${silent} clients were`} not seen for ${SILENT_DAYS} days: columba migrate clients --silent ${SILENT_DAYS}`;

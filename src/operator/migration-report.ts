@@ -57,14 +57,18 @@ export const RULES: Readonly<Record<Verdict['rules'][number]['name'], string>> =
   latency: 'Columba is as fast as the old server',
 };
 
-const instant = (at: number): string => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+export const instantOf = (at: number): string => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 const shownMs = (ms: number | null): string => (ms === null ? '–' : ms.toFixed(ms < 10 ? 1 : 0));
 
-/** The main part, for a page of the console and for a file. */
-export const reportMain = (report: MigrationReport): Html => html`<h1>Migration report</h1>
-<p class="lead"><strong>${report.isSafe ? 'Safe' : 'Not safe yet'}</strong> by the last ${report.days} days, at ${instant(report.at)}.
+/**
+ * The main part, for a page of the console and for a file. `decision` is for people who decide, and
+ * the details begin on the next page of paper.
+ */
+export const reportMain = (report: MigrationReport, decision: Html = html``): Html => html`<h1>Migration report</h1>
+<p class="lead"><strong>${report.isSafe ? 'Safe' : 'Not safe yet'}</strong> by the last ${report.days} days, at ${instantOf(report.at)}.
 Default stage: ${report.defaultStage}. Writes that one of the servers is still to get: ${report.waitingWrites.total}.</p>
-<h2>Rules</h2>
+${decision}
+<h2 class="details">Rules</h2>
 <table><thead><tr><th scope="col">Rule</th><th scope="col">Met</th><th scope="col">Found</th></tr></thead><tbody>${report.rules.map(
   ({ name, isMet, detail }) =>
     html`<tr><th scope="row">${RULES[name]}</th><td>${isMet ? 'yes' : 'no'}</td><td>${detail}</td></tr>`,
@@ -85,20 +89,13 @@ ${
   report.examples.length === 0
     ? html`<p>None.</p>`
     : html`<ul>${report.examples.map(
-        (each) => html`<li><code>${each.operation}</code> ${each.protocol}, ${instant(each.at)}: ${each.example}</li>`,
+        (each) =>
+          html`<li><code>${each.operation}</code> ${each.protocol}, ${instantOf(each.at)}: ${each.example}</li>`,
       )}</ul>`
 }
 <h2>Masks</h2>
 <p>What was not compared. Texts and numbers in examples are pseudonyms.</p>
-${report.masks.length === 0 ? html`<p>None was needed.</p>` : maskTable(report)}
-<h2>Accepted by a person</h2>
-${
-  report.acceptances.length === 0
-    ? html`<p>None.</p>`
-    : html`<ul>${report.acceptances.map(
-        ({ operation, by, at }) => html`<li><code>${operation}</code> by ${by}, ${instant(at)}</li>`,
-      )}</ul>`
-}`;
+${report.masks.length === 0 ? html`<p>None was needed.</p>` : maskTable(report)}`;
 
 const HEADS = [
   'Operation',
@@ -144,11 +141,11 @@ const maskTable = ({ masks }: MigrationReport): Html =>
 
 const STYLE = `body{font:1rem/1.5 system-ui,sans-serif;margin:1rem auto;max-width:70rem;padding:0 1rem;color:#111;background:#fff}
 table{border-collapse:collapse;width:100%;font-size:.85rem}th,td{border:1px solid #bbb;padding:.2rem .4rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
-thead{display:table-header-group}tr{break-inside:avoid}@media print{body{max-width:none;margin:0;font-size:9pt}}`;
+.whole{white-space:nowrap}thead{display:table-header-group}tr{break-inside:avoid}@media print{body{max-width:none;margin:0;font-size:9pt}h1,h2{margin:.4em 0}.details{break-before:page}}`;
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
 /** A whole document that needs nothing else, and may load nothing. */
-export const reportDocument = (report: MigrationReport): string =>
+export const reportDocument = (report: MigrationReport, decision?: Html): string =>
   html`<!doctype html>
 <html lang="en">
 <head>
@@ -161,7 +158,7 @@ export const reportDocument = (report: MigrationReport): string =>
 </head>
 <body>
 <main>
-${reportMain(report)}
+${reportMain(report, decision)}
 </main>
 </body>
 </html>

@@ -4,7 +4,7 @@ import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { act, type ConsoleClient, signedIn } from './console-client.ts';
-import { addFigures } from './migration-figures.ts';
+import { addClients, addFigures } from './migration-figures.ts';
 
 /** The operator's screen of a migration. */
 
@@ -101,5 +101,68 @@ onEveryEngine('the screen of a migration', (engine) => {
     const holder = await signedIn(api, { username: 'acme' });
     for (const path of [HERE, `${HERE}/report`]) assert.equal((await holder.get(path)).status, 404);
     assert.equal((await holder.post(`${HERE}/stage`, { username: 'acme', stage: 'lead' })).status, 404);
+  });
+
+  test('the screen of a migration begins with the step that is due, what blocks it, and its commands', async (t) => {
+    const { api, client } = await opened(t);
+    const first = await client.get(HERE);
+    assert.match(
+      first.text,
+      /Next step.*Stage 1: record a normal week.*not yet.*No proxy has seen a call.*columba migrate proxy --old/s,
+    );
+    await addClients(api);
+    const { text } = await client.get(HERE);
+    assert.match(text, /Stage 2: copy the accounts.*A user_id of a client has no account/s);
+    assert.match(text, /3 clients of the old server, 1 not seen for 7 days/);
+    await act(api, 'migrate stage', { params: { username: 'acme' }, body: { stage: 'lead' } });
+    assert.match((await client.get(HERE)).text, /data-label="Days">0<.*In this stage for 0 of 14 days/s);
+  });
+
+  test('the clients of the old server are listed with what they call, and filtered by account and silence', async (t) => {
+    const { api, client } = await opened(t);
+    assert.match((await client.get(`${HERE}/clients`)).text, /No client was seen yet/);
+    await addClients(api);
+    const { text } = await client.get(`${HERE}/clients`);
+    assert.match(text, /MS Web Services Client Protocol.*10\.0\.0\.17.*acme.*inbox\.Unread soap11: 2,880</s);
+    assert.match(text, /account-00000000000000bb<\/code> <small class="bad">no account here has this user_id/);
+    assert.match(text, /not seen for 9 days/);
+    const silent = (await client.get(`${HERE}/clients?silent=7`)).text;
+    assert.match(silent, /Invoices\/1\.0/);
+    assert.doesNotMatch(silent, /MS Web Services/);
+    assert.equal((await client.get(`${HERE}/clients?silent=no`)).status, 200);
+    assert.doesNotMatch((await client.get(`${HERE}/clients?username=acme`)).text, /PHP-SOAP/);
+  });
+
+  test('a rule of a client is set and removed on its screen, and what is wrong is said by its field', async (t) => {
+    const { client } = await opened(t);
+    const wrong = await client.post(`${HERE}/clients`, { name: 'invoices', stage: 'lead', address: '10.0.0.300' });
+    assert.deepEqual([wrong.status, /Address or network: expected an address/.test(wrong.text)], [400, true]);
+    const set = await client.post(`${HERE}/clients`, { name: 'invoices', stage: 'lead', address: '10.0.0.17' });
+    assert.equal(set.location, `${HERE}/clients?notice=set`);
+    assert.match(
+      (await client.get(`${HERE}/clients`)).text,
+      /invoices.*10\.0\.0\.17.*every account.*lead: Columba answers/s,
+    );
+    await client.post(`${HERE}/clients/remove`, { name: 'invoices' });
+    assert.match((await client.get(`${HERE}/clients`)).text, /There is no rule/);
+  });
+
+  test('the report to print begins with the stage and the days of each account, what blocks, and who accepted what', async (t) => {
+    const { api } = await opened(t);
+    await addClients(api);
+    await act(api, 'migrate stage', { params: { username: 'acme' }, body: { stage: 'compare' } });
+    await act(api, 'migrate accept', { params: { operation: 'account.FetchGroups' } });
+    api.clock.now += 3 * 86_400_000;
+    const client = await signedIn(api, { operator: 'bob' });
+    const { text } = await client.get(`${HERE}/report`);
+    assert.match(text, /What is next.*Accounts.*<strong>1<\/strong> in compare.*Days in each stage/s);
+    assert.match(
+      text,
+      /<th scope="row">acme<\/th><td class="whole">compare<\/td><td class="whole">2026-11-15<\/td><td>compare 3<\/td>/,
+    );
+    assert.match(text, /In this stage for 3 of 7 days/);
+    assert.match(text, /Accepted by a person.*2026-11-15: <code>account\.FetchGroups<\/code>/s);
+    assert.match(text, /acme to compare by /);
+    assert.match(text, /<h2 class="details">Rules/);
   });
 });

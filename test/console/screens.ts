@@ -32,6 +32,8 @@ export const OPERATOR_SCREENS: readonly string[] = [
   '/console/migration',
   '/console/migration?days=30&calls=10',
   '/console/migration/report',
+  '/console/migration/clients',
+  '/console/migration/clients?silent=7',
   '/console/queue?show=retrying',
   '/console/tokens',
   '/console/operators',

@@ -84,7 +84,7 @@ onEveryEngine('the next step of a move', (engine) => {
     const importing = await next();
     assert.deepEqual(
       [importing.step, importing.blocks],
-      ['import', ['1 user_ids of clients have no account in Columba.']],
+      ['import', ['A user_id of a client has no account in Columba.']],
     );
     await act(api, 'migrate forget-clients', { body: { unknown: true } });
 
@@ -126,7 +126,7 @@ onEveryEngine('the next step of a move', (engine) => {
     pass(api, 3);
     const finish = await next();
     assert.deepEqual([finish.step, finish.commands], ['finish', ['columba migrate clients']]);
-    assert.match(finish.notes.join('\n'), /1 clients were not seen for 7 days/);
+    assert.match(finish.notes.join('\n'), /A client was not seen for 7 days/);
   });
 
   test('accounts are listed with their stages, the days in each, and who set them', async (t) => {

@@ -16,6 +16,7 @@ import { inboxRoutes } from './inbox.ts';
 import { holderAccessRoutes } from './keys.ts';
 import { messageRoutes } from './message.ts';
 import { migrationRoutes } from './migration.ts';
+import { migrationClientRoutes } from './migration-clients.ts';
 import { operatorOverviewRoutes } from './operator-overview.ts';
 import { operatorListRoutes } from './operators.ts';
 import { overviewRoutes } from './overview.ts';
@@ -58,6 +59,7 @@ export const operatorRoutes: readonly Route[] = [
   auditRoutes,
   retentionRoutes,
   migrationRoutes,
+  migrationClientRoutes,
   tokenRoutes,
   operatorListRoutes,
   ownAccessRoutes((visit, problem) => accessPage(visit, html``, problem)),

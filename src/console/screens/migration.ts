@@ -1,4 +1,6 @@
 import { type Html, html } from '../../html.ts';
+import { decisionPart } from '../../operator/migration-decision.ts';
+import { migrationPlan } from '../../operator/migration-plan.ts';
 import { migrationReport, RULES, reportMain } from '../../operator/migration-report.ts';
 import type { Problem } from '../../problem.ts';
 import {
@@ -38,8 +40,24 @@ interface ReportOutput {
   readonly unknown: readonly { readonly operation: string; readonly calls: number; readonly isAccepted: boolean }[];
   readonly acceptances: readonly Readonly<Record<'operation' | 'by' | 'at', string>>[];
 }
-interface StagePage {
-  readonly items: readonly { readonly username: string; readonly stage: string; readonly changedAt: string }[];
+interface DueOutput {
+  readonly title: string;
+  readonly isReady: boolean;
+  readonly blocks: readonly string[];
+  readonly commands: readonly string[];
+}
+interface NextOutput extends DueOutput {
+  readonly clients: Readonly<Record<'total' | 'silent' | 'unknownUserIds', number>>;
+}
+interface AccountOutput extends DueOutput {
+  readonly username: string;
+  readonly stage: string;
+  readonly isDefault: boolean;
+  readonly since: string | null;
+  readonly days: Readonly<Record<string, number>>;
+}
+interface AccountPage {
+  readonly items: readonly AccountOutput[];
   readonly next: string | null;
 }
 
@@ -69,8 +87,9 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     field({ isFilter: true, name: 'days', label: texts.days, type: 'number', value: String(report.days) }),
     field({ isFilter: true, name: 'calls', label: texts.calls, type: 'number', value: String(report.callsMin) }),
   ]);
+  const due = await act.run<NextOutput>('migrate next');
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { username: texts.username, stage: texts.stage })}
-${filter}<div data-live="${address}" data-mode="whole">${counts}</div>
+${nextStep(due)}${filter}<div data-live="${address}" data-mode="whole">${counts}</div>
 <p><a href="${HERE}/report?${new URLSearchParams(settingsOf(visit)).toString()}">${texts.print}</a></p>
 ${await stages(visit, report)}${differences(visit, report)}${masks(report)}${unseen(report)}${unknown(report)}${acceptances(visit, report)}`;
   return screen(texts.title, 'migration', main, problem);
@@ -90,6 +109,19 @@ function verdict({ zone }: Visit, { isSafe, days, rules, waitingWrites: { total,
   return html`<p class="note ${isSafe ? 'done' : 'problem'}"><strong>${said}</strong></p>${total === 0 ? '' : waiting}
 <h2>${texts.rules}</h2>${listOf({ ...texts, title: texts.rules, columns: texts.ruleColumns }, rows)}`;
 }
+
+/** What is due, what blocks it, and what to type. */
+const nextStep = ({
+  title,
+  isReady,
+  blocks,
+  commands,
+  clients,
+}: NextOutput): Html => html`<section class="note" aria-labelledby="next-step">
+<h2 id="next-step">${texts.next}</h2><p><strong>${title}</strong> <span class="${isReady ? 'good' : 'bad'}">${isReady ? texts.ready : texts.notYet}</span></p>
+${blocks.length === 0 ? '' : html`<ul>${blocks.map((block) => html`<li>${block}</li>`)}</ul>`}
+<pre class="commands"><code>${commands.join('\n')}</code></pre>
+<p><a href="${HERE}/clients">${texts.clients(clients.total, clients.silent)}</a>${clients.unknownUserIds === 0 ? '' : html` · <span class="bad">${texts.unknownUserIds(clients.unknownUserIds)}</span>`}</p></section>`;
 
 const COUNTS = ['recorded', 'calls', 'equal', 'order', 'lag', 'byDesign', 'different', 'failed', 'dropped'];
 const BAD = ['different', 'failed', 'dropped'];
@@ -120,13 +152,15 @@ const stageForm = (username: string | null, stage: string, name: string): Html =
 <button aria-label="${texts.change} ${username ?? texts.defaultStage}">${texts.change}</button></form>`;
 
 async function stages(visit: Visit, { defaultStage }: ReportOutput): Promise<Html> {
-  const { items, next } = await visit.act.run<StagePage>('migrate stages', { query: pageQuery(visit) });
-  const rows = items.map(({ username, stage, changedAt }, index) => ({
+  const { items, next } = await visit.act.run<AccountPage>('migrate accounts', { query: pageQuery(visit) });
+  const rows = items.map(({ username, stage, isDefault, since, days, title, isReady, blocks }, index) => ({
     key: username,
     cells: [
       html`<a href="/console/accounts/${encodeURIComponent(username)}">${username}</a>`,
-      html`${texts.stageNames[stage] ?? stage}`,
-      time(changedAt, visit.zone),
+      html`${texts.stageNames[stage] ?? stage}${isDefault ? html` <span class="quiet">${texts.byDefault}</span>` : ''}`,
+      since === null ? html`–` : time(since, visit.zone),
+      html`${grouped(Math.floor(days[stage] ?? 0))}`,
+      html`${title} ${isReady ? html`<span class="good">${texts.ready}</span>` : html`<small class="quiet">${texts.blocked(blocks)}</small>`}`,
       stageForm(username, stage, String(index)),
     ],
   }));
@@ -260,7 +294,7 @@ const printed = async (visit: Visit): Promise<View> => {
   const { days = '7', calls = '100' } = settingsOf(visit);
   const { database, now } = visit.services;
   const report = await migrationReport(database, now, { days: Number(days), callsMin: Number(calls) });
-  const main = html`<div class="report" role="region" tabindex="0" aria-label="${texts.print}">${reportMain(report)}</div><p class="unprinted"><a href="${HERE}">${texts.title}</a></p>`;
+  const main = html`<div class="report" role="region" tabindex="0" aria-label="${texts.print}">${reportMain(report, decisionPart(await migrationPlan(database, now), report))}</div><p class="unprinted"><a href="${HERE}">${texts.title}</a></p>`;
   return page(texts.print, main, { current: 'migration' });
 };
 
