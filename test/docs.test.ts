@@ -207,6 +207,7 @@ describe('the import format in docs/OPERATIONS.md', () => {
     delivery_status: 'DELIVERED',
     sha256: 'a'.repeat(64),
     allowedNetworks: '10.0.0.0/8',
+    wordLanguages: 'en,de',
     timeZone: 'Africa/Johannesburg',
     quietHours: '22:00-06:00',
     unsurePolicy: 'never-twice',

@@ -120,6 +120,13 @@ export function endOfDay(text: string, zone: string): number | null {
   return instantOf(new Date(Date.parse(text.slice(0, 10)) + DAY_MS).toISOString().slice(0, 10), zone);
 }
 
+/** A list that was typed with commas. */
+export const listOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean);
+
 /** `+02:00`, for the page that asks for a time. */
 export const zoneName = (zone: string): string => zone.replaceAll('_', ' ');
 

@@ -24,6 +24,8 @@ export interface NewMessages {
   readonly sendAt: number | null;
   /** Null: the longest that a message is tried. */
   readonly notAfter: number | null;
+  /** The answer to a STOP or HELP word, which the blacklist does not hold back. */
+  readonly isAnswer?: boolean;
 }
 export interface AcceptedMessage {
   /** Null in a dry run. */
@@ -111,6 +113,9 @@ interface ReadMessage extends MeasuredText {
   /** Null where the number cannot exist. */
   readonly recipient: string | null;
 }
+interface GivenMessages extends NewMessages {
+  readonly read: readonly ReadMessage[];
+}
 interface PlannedMessage extends ReadMessage {
   readonly recipient: string;
 }
@@ -150,7 +155,7 @@ async function planOf(
   queries: Queries,
   account: AccountKey,
   settings: SendingAccount,
-  given: NewMessages & { readonly read: readonly ReadMessage[] },
+  given: GivenMessages,
   at: number,
 ): Promise<Plan> {
   checkSendAt(given.sendAt, at);
@@ -159,7 +164,7 @@ async function planOf(
   if (given.notAfter !== null && given.notAfter <= dueAt) {
     throw badField('notAfter', 'the messages are due later than that');
   }
-  const { planned, refused } = await readRecipients(queries, account, settings.region, given.read);
+  const { planned, refused } = await readRecipients(queries, account, settings.region, given);
   const parts = planned.reduce((sum, message) => sum + message.parts, 0);
   const isPast = given.sendAt !== null && given.sendAt < at;
   return { at, dueAt, planned, refused, parts, isShifted: dueAt !== wanted, isPast };
@@ -185,7 +190,7 @@ async function hold(
   const first = await takeIds(queries, account, 'message', planned.length);
   const isScheduled = dueAt > at;
   const messages = planned.map((message, index) => ({ ...message, id: first + BigInt(index) }));
-  const { reference, sender, notAfter } = given;
+  const { reference, sender, notAfter, isAnswer = false } = given;
   if (isScheduled) {
     const rows = messages.map(({ id, recipient, text, parts }) => {
       const key = writtenKey(recipient);
@@ -205,7 +210,7 @@ async function hold(
     );
   }
   const expiresAt = notAfter ?? dueAt + tryForMs;
-  const times = { dueAt, isScheduled: isScheduled ? 1 : 0, sender, isAnswer: 0, notAfter, expiresAt };
+  const times = { dueAt, isScheduled: isScheduled ? 1 : 0, sender, isAnswer: isAnswer ? 1 : 0, notAfter, expiresAt };
   await queries.runAll(
     sql.add,
     messages.map(({ id, recipient, parts }) => ({ account, id, recipient, held: BigInt(parts), parts, ...times })),
@@ -226,7 +231,7 @@ async function readRecipients(
   queries: Queries,
   account: AccountKey,
   region: string | null,
-  messages: readonly ReadMessage[],
+  { read: messages, isAnswer = false }: GivenMessages,
 ) {
   const refused: RefusedRecipient[] = [];
   const possible = new Map<string, PlannedMessage & { readonly index: number }>();
@@ -239,7 +244,7 @@ async function readRecipients(
     else if (parts > PARTS_MAX) refuse(index, 'too-long', `the text takes more than ${PARTS_MAX} parts`);
     else possible.set(recipient, { ...message, recipient, index });
   }
-  const blacklisted = await blacklistedOf(queries, account, [...possible.keys()], region);
+  const blacklisted = await blacklistedOf(queries, account, isAnswer ? [] : [...possible.keys()], region);
   for (const number of blacklisted) {
     const message = possible.get(number);
     if (message) refuse(message.index, 'blacklisted', 'the number is on the blacklist');

@@ -40,6 +40,11 @@ export type AccountChange = Partial<
     | 'connector'
     | 'lowCredits'
     | 'stopWords'
+    | 'startWords'
+    | 'helpWords'
+    | 'wordLanguages'
+    | 'stopAnswer'
+    | 'helpAnswer'
   >
 >;
 
@@ -141,6 +146,11 @@ const SETTABLE = {
   connector: null,
   lowCredits: null,
   stopWords: null,
+  startWords: null,
+  helpWords: null,
+  wordLanguages: null,
+  stopAnswer: null,
+  helpAnswer: null,
 };
 const EMPTY = {
   ...SETTABLE,
@@ -187,8 +197,10 @@ export function requireEnabled({ disabledAt }: Pick<AccountRecord, 'disabledAt'>
 const settingsOf = ({ contactName, contactSurname, company, email, tel, fax, mobile, ...others }: AccountRecord) => {
   const { address, region, priority, tag, allowedNetworks, timeZone, quietHours, unsurePolicy, connector } = others;
   const person = { contactName, contactSurname, company, email, tel, fax, mobile, address };
-  const sending = { timeZone, quietHours, unsurePolicy, connector, stopWords: others.stopWords };
-  return { ...person, region, priority, tag, allowedNetworks, ...sending, lowCredits: others.lowCredits };
+  const { stopWords, startWords, helpWords, wordLanguages, stopAnswer, helpAnswer, lowCredits } = others;
+  const words = { stopWords, startWords, helpWords, wordLanguages, stopAnswer, helpAnswer };
+  const sending = { timeZone, quietHours, unsurePolicy, connector, lowCredits };
+  return { ...person, region, priority, tag, allowedNetworks, ...sending, ...words };
 };
 
 /** The number of rows of each kind that were deleted with an account. */

@@ -1,16 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { numberFault, numberKey } from '../sms/numbers.ts';
-import type { Database, Writing } from '../store/database.ts';
+import type { Database, Queries, Writing } from '../store/database.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/incoming.ts';
 import * as messageSql from '../store/statements/message-records.ts';
 import { lock } from '../store/statements/persons.ts';
 import { effectiveRegion } from './accounts.ts';
+import { sendAnswer } from './answering.ts';
 import { createBlacklist } from './blacklist.ts';
+import { createBlacklistRecords } from './blacklist-records.ts';
 import { emitEvent } from './events.ts';
 import { takeIds } from './ids.ts';
-import { findRoute } from './routing.ts';
-import { isStop } from './stop-words.ts';
+import { type FoundRoute, findRoute } from './routing.ts';
+import { replyWordOf } from './stop-words.ts';
 import { joined } from './transactions.ts';
 
 /** A message as a carrier brings it. */
@@ -49,9 +51,11 @@ export function createIncoming(database: Database, now: () => number, defaultReg
   async function receiveWhole(message: ArrivedMessage): Promise<void> {
     // Outside of the transaction, which belongs to the account that the route names.
     const route = await findRoute(database, message.destination, message.text, defaultRegion);
-    await database.transaction(route?.account ?? null, async (queries) => {
+    const accounts = route ? await concernedBy(database, route, message.text) : [];
+    await database.transaction(accounts[0] ?? null, async (queries) => {
+      for (const account of accounts.slice(1)) await queries.run(lock, { account });
       if (await isRepeated(queries, message, now())) return;
-      if (route) await storeFor(storing, queries, route.account, message, route.keyword);
+      if (route) await storeFor(storing, queries, route.account, message, route.keyword, accounts);
       else await keepUnrouted(queries, message);
     });
   }
@@ -180,8 +184,22 @@ export function joinParts(held: sql.HeldIncomingRow): WholeMessage {
 async function routeNow(storing: Storing, queries: Writing, message: WholeMessage): Promise<void> {
   const route = await findRoute(queries, message.destination, message.text, storing.defaultRegion);
   if (!route) return keepUnrouted(queries, message);
-  await queries.run(lock, { account: route.account });
-  await storeFor(storing, queries, route.account, message, route.keyword);
+  const accounts = await concernedBy(queries, route, message.text);
+  for (const account of accounts) await queries.run(lock, { account });
+  await storeFor(storing, queries, route.account, message, route.keyword, accounts);
+}
+
+/**
+ * The accounts that a message changes, in the order in which they are locked: by id, so that two
+ * messages do not wait for each other. Several where a STOP or START comes by a shared number.
+ */
+export async function concernedBy(queries: Queries, route: FoundRoute, text: string): Promise<bigint[]> {
+  const { account, keyword, optOutAccounts } = route;
+  if (optOutAccounts.length === 1) return [account];
+  const receiver = await queries.first(sql.receiver, { account });
+  const word = receiver && replyWordOf(text, keyword, receiver);
+  if (word !== 'stop' && word !== 'start') return [account];
+  return [...optOutAccounts].sort((one, other) => (one < other ? -1 : 1));
 }
 
 async function keepUnrouted(queries: Writing, message: WholeMessage): Promise<void> {
@@ -193,7 +211,8 @@ async function keepUnrouted(queries: Writing, message: WholeMessage): Promise<vo
 
 /**
  * Puts a message into the inbox of an account, unread, and returns its id. A STOP word puts its
- * sender on the blacklist. The transaction is the account's own.
+ * sender on the blacklist of `optOutAccounts`, START takes it off, and STOP and HELP may be
+ * answered. The transaction has locked these accounts.
  */
 export async function storeFor(
   { database, now, defaultRegion }: Storing,
@@ -201,6 +220,7 @@ export async function storeFor(
   account: bigint,
   message: WholeMessage,
   keyword: string | null,
+  optOutAccounts: readonly bigint[] = [account],
 ): Promise<bigint> {
   const { destination, text, receivedAt } = message;
   const receiver = await queries.first(sql.receiver, { account });
@@ -220,9 +240,17 @@ export async function storeFor(
   });
   await queries.run(inboxSql.addUnread, { account, id, receivedAt, generation });
   await emitEvent(queries, { type: 'message.received', account, at: now(), messageId: id });
-  if (isStop(text, keyword, receiver.stop_words) && isNumber(sender)) {
-    const blacklist = createBlacklist(joined(database, queries), now, async () => region);
-    await blacklist.add(account, sender, text, 'STOP');
+  const word = isNumber(sender) ? replyWordOf(text, keyword, receiver) : null;
+  const within = joined(database, queries);
+  for (const each of optOutAccounts) {
+    if (word === 'stop') await createBlacklist(within, now, async () => region).add(each, sender, text, 'STOP');
+    if (word === 'start') await createBlacklistRecords(within, async () => region).remove(each, sender);
+  }
+  const answers = { stop: receiver.stop_answer, start: null, help: receiver.help_answer };
+  const answer = word === null || receiver.disabled_at !== null ? null : answers[word];
+  if (answer !== null && word !== null && word !== 'start') {
+    const settings = { region, timeZone: receiver.time_zone, quietHours: receiver.quiet_hours };
+    await sendAnswer(database, queries, account, settings, { word, sender, destination, text: answer }, now());
   }
   return id;
 }

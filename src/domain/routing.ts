@@ -15,8 +15,17 @@ export interface Route {
   readonly account: bigint;
   readonly username: string;
   readonly updatedAt: number;
+  /** STOP and START count for all accounts that have a route of this destination. */
+  readonly sharedOptOut: boolean;
 }
-export type NewRoute = Pick<Route, 'name' | 'destination' | 'keyword' | 'priority' | 'username'>;
+export type NewRoute = Pick<Route, 'name' | 'destination' | 'keyword' | 'priority' | 'username'> &
+  Partial<Pick<Route, 'sharedOptOut'>>;
+
+/** The route of a message. */
+export interface FoundRoute extends Route {
+  /** Accounts for which a STOP or START counts, its own among them. */
+  readonly optOutAccounts: readonly bigint[];
+}
 
 /** One incoming message reads the routes of its destination, so their number has a limit. */
 export const ROUTES_MAX = 10_000;
@@ -30,8 +39,8 @@ export function createRouting(database: Database, now: () => number) {
     },
 
     /** Makes a route, or replaces the one of this name. */
-    put: ({ name, destination, keyword, priority, username }: NewRoute): Promise<{ route: Route; isNew: boolean }> =>
-      database.transaction(null, async (queries) => {
+    put: ({ name, destination, keyword, priority, username, ...others }: NewRoute) =>
+      database.transaction(null, async (queries): Promise<{ route: Route; isNew: boolean }> => {
         const { account_id: owner } = await accountNamed(queries, username);
         const isNew = (await queries.first(sql.routeNamed, { name })) === undefined;
         if (isNew && Number((await queries.first(sql.countRoutes, {}))?.total ?? 0n) >= ROUTES_MAX) {
@@ -40,7 +49,7 @@ export function createRouting(database: Database, now: () => number) {
         const where = destination ?? ANY_DESTINATION;
         const end = destination === null ? ANY_DESTINATION : numberEnd(destination);
         const given = { name, destination: where, end, keyword: keyword ?? '', priority, owner, updatedAt: now() };
-        await queries.run(sql.putRoute, given);
+        await queries.run(sql.putRoute, { ...given, sharedOptOut: others.sharedOptOut ? 1 : 0 });
         const row = await queries.first(sql.routeNamed, { name });
         if (!row) throw notFound('route with this name');
         return { route: toRoute(row), isNew };
@@ -62,17 +71,21 @@ export async function findRoute(
   destination: string,
   text: string,
   region: string | null,
-): Promise<Route | undefined> {
+): Promise<FoundRoute | undefined> {
   const same = sameNumber(destination, region);
   const candidates: Route[] = [];
   for (const end of new Set([...same.ends, ANY_DESTINATION])) {
     candidates.push(...(await queries.all(sql.routesByEnd, { end })).map(toRoute));
   }
   const word = folded(firstWord(text));
-  return candidates
+  const found = candidates
     .filter((route) => route.destination === null || same.matches(route.destination))
     .filter(({ keyword }) => keyword === null || folded(keyword) === word)
     .sort(before)[0];
+  if (!found) return undefined;
+  const sharing = candidates.filter((route) => route.destination !== null && same.matches(route.destination));
+  const accounts = found.sharedOptOut ? sharing.map(({ account }) => account) : [];
+  return { ...found, optOutAccounts: [...new Set([found.account, ...accounts])] };
 }
 
 function before(a: Route, b: Route): number {
@@ -97,4 +110,5 @@ const toRoute = (row: sql.RouteRow): Route => ({
   account: row.account_id,
   username: row.username,
   updatedAt: Number(row.updated_at),
+  sharedOptOut: row.shared_opt_out === 1n,
 });

@@ -1,13 +1,28 @@
 import { Problem } from '../problem.ts';
 import { folded, trimmed } from './routing.ts';
+import { COMMON_WORDS, isWordLanguage, WORD_LANGUAGES, WORD_LISTS, type WordList } from './word-lists.ts';
 
 /**
- * STOP words of an account: a received message with nothing but one of them puts its sender on the
- * blacklist. They are kept as one text, with commas; null for none.
+ * Words of an account: a received message with nothing but one of them puts its sender on the
+ * blacklist (STOP), takes the sender off it (START) or gets an answer (HELP). Lists of words and
+ * languages are kept as one text, with commas; null for none.
  */
+export interface ReplyWords {
+  readonly stop_words: string | null;
+  readonly start_words: string | null;
+  readonly help_words: string | null;
+  /** The languages whose lists count too. */
+  readonly word_languages: string | null;
+  readonly help_answer: string | null;
+}
+
+export type ReplyWord = 'stop' | 'start' | 'help';
+
 const WORDS_MAX = 20;
 const WORD_LENGTH_MAX = 50;
 const WORD = /^[^\s,\p{P}\p{Cc}]+$/u;
+/** Of an answer: at most seven parts. */
+export const ANSWER_LENGTH_MAX = 1_000;
 
 export const isStopWord = (word: string): boolean => word.length <= WORD_LENGTH_MAX && WORD.test(word);
 
@@ -21,12 +36,49 @@ export function checkStopWords(words: string): void {
   }
 }
 
-/** The whole text, or all that follows the keyword of its route, is one of the words. */
-export function isStop(text: string, keyword: string | null, stopWords: string | null): boolean {
-  if (stopWords === null) return false;
-  const words = stopWords.split(',').map(folded);
+export function checkWordLanguages(languages: string): void {
+  if (!languages.split(',').every(isWordLanguage)) {
+    throw new Problem('bad-argument', `expected some of ${WORD_LANGUAGES.join(', ')}, with commas between them`);
+  }
+}
+
+export function checkAnswer(text: string): void {
+  if (text.trim() === '' || text.length > ANSWER_LENGTH_MAX) {
+    throw new Problem('bad-argument', `expected a text of at most ${ANSWER_LENGTH_MAX} characters`);
+  }
+}
+
+const NO_WORDS: ReplyWords = {
+  stop_words: null,
+  start_words: null,
+  help_words: null,
+  word_languages: null,
+  help_answer: null,
+};
+
+/** Whether the text is one of these STOP words. */
+export const isStop = (text: string, keyword: string | null, stopWords: string): boolean =>
+  replyWordOf(text, keyword, { ...NO_WORDS, stop_words: stopWords }) === 'stop';
+
+/**
+ * Which kind of word the whole text is, or all that follows the keyword of its route; null for any
+ * other text. A word that is of two kinds counts as STOP, then as START. An account listens to
+ * START where it listens to STOP, and to HELP where it has an answer to it.
+ */
+export function replyWordOf(text: string, keyword: string | null, words: ReplyWords): ReplyWord | null {
   const said = folded(trimmed(text));
   const start = keyword === null ? null : folded(keyword);
   const behind = start !== null && said.startsWith(start) ? trimmed(said.slice(start.length)) : null;
-  return words.includes(said) || (behind !== null && words.includes(behind));
+  const isOneOf = (list: readonly string[]): boolean =>
+    list.includes(said) || (behind !== null && list.includes(behind));
+  const listed = (kind: keyof WordList): string[] => languagesOf(words).flatMap((each) => [...WORD_LISTS[each][kind]]);
+  const isListening = words.stop_words !== null || words.word_languages !== null;
+  if (isOneOf([...own(words.stop_words), ...listed('stop')])) return 'stop';
+  const common = isListening || words.start_words !== null ? COMMON_WORDS.start : [];
+  if (isOneOf([...own(words.start_words), ...common, ...listed('start')])) return 'start';
+  if (words.help_answer === null) return null;
+  return isOneOf([...own(words.help_words), ...COMMON_WORDS.help, ...listed('help')]) ? 'help' : null;
 }
+
+const own = (words: string | null): string[] => words?.split(',').map(folded) ?? [];
+const languagesOf = ({ word_languages }: ReplyWords) => word_languages?.split(',').filter(isWordLanguage) ?? [];

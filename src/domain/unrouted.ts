@@ -4,7 +4,7 @@ import * as sql from '../store/statements/incoming.ts';
 import { lock } from '../store/statements/persons.ts';
 import { accountNamed } from './accounts.ts';
 import { FIRST_AT } from './cursor.ts';
-import { storeFor, type WholeMessage } from './incoming.ts';
+import { concernedBy, storeFor, type WholeMessage } from './incoming.ts';
 import { findRoute } from './routing.ts';
 
 /** Messages for which there was no route. They stay until the operator decides. */
@@ -32,8 +32,9 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
     if (!route) return false;
     const taken = await queries.first(sql.takeUnrouted, { id: message.id });
     if (!taken) return false; // another process was faster
-    await queries.run(lock, { account: route.account });
-    await storeFor(storing, queries, route.account, message, route.keyword);
+    const accounts = await concernedBy(queries, route, message.text);
+    for (const account of accounts) await queries.run(lock, { account });
+    await storeFor(storing, queries, route.account, message, route.keyword, accounts);
     return true;
   }
 

@@ -6,7 +6,7 @@ import { checkNumber } from '../domain/blacklist.ts';
 import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/quiet-hours.ts';
-import { checkStopWords } from '../domain/stop-words.ts';
+import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/stop-words.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
 import { readSomeNetworks } from '../networks.ts';
 import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
@@ -50,7 +50,7 @@ export async function readAccount(value: unknown, now: number, update = false): 
       lastLoginAt: fields.optionalInstant('datetimeLastLoggedIn'),
       disabledAt: fields.optionalInstant('datetimeDisabled'),
       allowedNetworks,
-      stopWords: readStopWords(fields),
+      ...readWords(fields),
       ...readSending(fields),
     },
     ...readLists(fields, update),
@@ -154,6 +154,11 @@ function headOf(reading: AccountReading): Record<string, unknown> {
     datetimeDisabled: optionalDate(account.disabledAt),
     allowedNetworks: account.allowedNetworks,
     stopWords: account.stopWords,
+    startWords: account.startWords,
+    helpWords: account.helpWords,
+    wordLanguages: account.wordLanguages,
+    stopAnswer: account.stopAnswer,
+    helpAnswer: account.helpAnswer,
     timeZone: account.timeZone,
     quietHours: account.quietHours,
     unsurePolicy: account.unsurePolicy,
@@ -198,11 +203,20 @@ const stringify = (value: unknown): string =>
 
 const optionalDate = (at: number | null): string | null => (at === null ? null : formatDate(at));
 
-/** As one text, with commas. */
-function readStopWords(fields: Fields): string | null {
-  const words = fields.text('stopWords');
-  if (typeof words === 'string') about(fields, 'stopWords', () => checkStopWords(words));
-  return words;
+/** Lists as one text, with commas. */
+function readWords(fields: Fields) {
+  const checked = (name: string, text: string | null, check: (text: string) => void): string | null => {
+    if (typeof text === 'string') about(fields, name, () => check(text));
+    return text;
+  };
+  return {
+    stopWords: checked('stopWords', fields.text('stopWords'), checkStopWords),
+    startWords: checked('startWords', fields.text('startWords'), checkStopWords),
+    helpWords: checked('helpWords', fields.text('helpWords'), checkStopWords),
+    wordLanguages: checked('wordLanguages', fields.text('wordLanguages'), checkWordLanguages),
+    stopAnswer: checked('stopAnswer', fields.text('stopAnswer'), checkAnswer),
+    helpAnswer: checked('helpAnswer', fields.text('helpAnswer'), checkAnswer),
+  };
 }
 
 /** How its messages are sent. */

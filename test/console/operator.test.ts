@@ -39,6 +39,7 @@ onEveryEngine("the operator's acts", (engine) => {
       company: 'New',
       region: 'ZA',
       credits: '5',
+      stopWords: 'STOP, ende',
     });
     assert.match(made.text, /[0-9a-f]{8}-[0-9a-f]{4}-/);
     assert.equal((await client.post('/console/accounts', { username: 'new one' })).status, 400);
@@ -51,9 +52,16 @@ onEveryEngine("the operator's acts", (engine) => {
       timeZone: 'Africa/Johannesburg',
       priority: '2',
       allowedNetworks: '10.0.0.0/8, 192.0.2.1',
+      stopWords: 'STOP, ende',
+      wordLanguages: 'de, en',
+      stopAnswer: 'Bye.\r\nWrite START to come back.',
     };
+    assert.match((await client.get(here)).text, /value="STOP, ende"/);
     assert.equal((await client.post(`${here}/settings`, settings)).location, `${here}?notice=changed`);
-    assert.match((await client.get(here)).text, /value="10\.0\.0\.0\/8, 192\.0\.2\.1"/);
+    const shown = (await client.get(here)).text;
+    assert.match(shown, /value="10\.0\.0\.0\/8, 192\.0\.2\.1"/);
+    assert.match(shown, /value="de, en"/);
+    assert.match(shown, />Bye\.\nWrite START to come back\.<\/textarea>/);
     assert.equal((await client.post(`${here}/credits`, { amount: '7', reason: 'Invoice' })).status, 303);
     assert.match((await client.get(here)).text, /Free: 12\./);
     assert.match((await client.post(`${here}/sign-in-link`)).text, /\/console\/sign-in\/[\w-]{43}/);

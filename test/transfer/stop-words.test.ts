@@ -18,13 +18,22 @@ onEveryEngine('STOP words of an account', (engine) => {
   test('an import and an export take them along, and the operator sees and clears them', async (t) => {
     const bench = await openActions(engine, t);
     const archive = createArchive(bench.database, Date.now, null);
-    await archive.load(await readAccount(account('STOP,ENDE'), 0));
+    const more = {
+      startWords: 'JA',
+      helpWords: 'INFO',
+      wordLanguages: 'de,en',
+      stopAnswer: 'Bye.',
+      helpAnswer: 'Call us.',
+    };
+    await archive.load(await readAccount({ ...account('STOP,ENDE'), ...more }, 0));
     assert.deepEqual((await bench.of('initech', 'account show')).stopWords, ['STOP', 'ENDE']);
     let exported = '';
     await archive.read('initech', async (reading) => {
       for await (const piece of writeAccount(reading)) exported += piece;
     });
-    assert.equal(JSON.parse(exported).stopWords, 'STOP,ENDE');
+    const { stopWords, startWords, helpWords, wordLanguages, stopAnswer, helpAnswer } = JSON.parse(exported);
+    assert.equal(stopWords, 'STOP,ENDE');
+    assert.deepEqual({ startWords, helpWords, wordLanguages, stopAnswer, helpAnswer }, more);
     const changed = await bench.of('initech', 'account change', { body: { stopWords: [] } });
     assert.deepEqual(changed.stopWords, []);
     const refused = await bench.refusal('account change', {
@@ -45,6 +54,9 @@ test('an import refuses settings of sending that an operator could not set', asy
     ['connector', ''],
     ['connector', 'x'.repeat(65)],
     ['connector', 'a\nb'],
+    ['wordLanguages', 'xx'],
+    ['helpWords', 'two words'],
+    ['stopAnswer', ' '],
     ['lowCredits', '-1'],
     ['lowCredits', '9223372036854775808'],
   ] as const) {

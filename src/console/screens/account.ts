@@ -3,7 +3,7 @@ import type { Problem } from '../../problem.ts';
 import { asking, field, noticeOf, problemNote, refusalOf, screen, select } from '../lists.ts';
 import { texts } from '../texts/accounts.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
-import { grouped, time } from '../words.ts';
+import { grouped, listOf, time } from '../words.ts';
 
 /** One account: its settings, its credits, its sign-in link, switching it off, removing it. */
 interface AccountOutput {
@@ -22,8 +22,17 @@ const LABELS = { ...texts.fields, amount: texts.amount, reason: texts.reason, re
 const paramsOf = ({ params }: Visit) => ({ username: params.username ?? '' });
 const addressOf = ({ params }: Visit): string => `/console/accounts/${encodeURIComponent(params.username ?? '')}`;
 
+/** Fields that are lists, typed with commas. */
+const LISTS: readonly string[] = ['allowedNetworks', 'wordLanguages', 'stopWords', 'startWords', 'helpWords'];
+
+/** Texts that may have several lines. */
+const ANSWERS: readonly string[] = ['stopAnswer', 'helpAnswer'];
+
+const typed = ({ form }: Visit, name: string): string =>
+  ANSWERS.includes(name) ? form.raw(name).replaceAll('\r\n', '\n').trim() : form.text(name);
+
 const fieldValue = (account: AccountOutput, name: string): string =>
-  name === 'allowedNetworks' ? account.allowedNetworks.join(', ') : String(account[name] ?? '');
+  LISTS.includes(name) ? ((account[name] ?? []) as readonly string[]).join(', ') : String(account[name] ?? '');
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, form, zone } = visit;
@@ -31,7 +40,10 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const here = addressOf(visit);
   const connectors = (await act.run<{ items: { name: string }[] }>('connector list')).items.map(({ name }) => name);
   const inputs = FIELDS.map(([name, label]) => {
-    const value = problem && form.has(name) ? form.text(name) : fieldValue(account, name);
+    const value = problem && form.has(name) ? typed(visit, name) : fieldValue(account, name);
+    if (ANSWERS.includes(name)) {
+      return html`<p><label for="${name}">${label} <span class="quiet">${texts.optional}</span></label><textarea id="${name}" name="${name}" rows="2" maxlength="1000">${value}</textarea></p>`;
+    }
     if (name !== 'connector') return field({ name, label, value, lengthMax: 1_000 });
     const names = value === '' || connectors.includes(value) ? connectors : [...connectors, value];
     return select({ name, label, value, choices: [['', texts.usual], ...names.map((each) => [each, each] as const)] });
@@ -69,18 +81,14 @@ const acting =
   };
 
 const save = acting(async (visit) => {
-  const { act, form } = visit;
+  const { act } = visit;
   const account = await act.run<AccountOutput>('account show', { params: paramsOf(visit) });
   const body: Record<string, unknown> = {};
   for (const [name] of FIELDS) {
-    const value = form.text(name);
+    const value = typed(visit, name);
     // An imported value may be one that nobody could set. It stays, unless somebody changes it.
     if (value === fieldValue(account, name)) continue;
-    if (name === 'allowedNetworks')
-      body[name] = value
-        .split(',')
-        .map((each) => each.trim())
-        .filter(Boolean);
+    if (LISTS.includes(name)) body[name] = listOf(value);
     else if (name === 'priority') body[name] = value === '' ? 0 : Number(value);
     else body[name] = value === '' ? null : value;
   }

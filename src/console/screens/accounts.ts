@@ -16,7 +16,7 @@ import {
 } from '../lists.ts';
 import { texts } from '../texts/accounts.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
-import { grouped } from '../words.ts';
+import { grouped, listOf as typedList } from '../words.ts';
 
 /** All accounts, and a form for a new one. */
 interface AccountLine {
@@ -31,6 +31,7 @@ const LABELS = {
   company: texts.company,
   region: texts.region,
   credits: texts.credits,
+  stopWords: texts.stopWords,
 };
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
@@ -59,6 +60,7 @@ ${field({ name: 'username', label: texts.username, value: form.text('username'),
 ${field({ name: 'company', label: texts.company, value: form.text('company'), lengthMax: 200 })}
 ${field({ name: 'region', label: texts.region, value: form.text('region'), hint: texts.regionHint, lengthMax: 2 })}
 ${field({ name: 'credits', label: texts.credits, value: form.text('credits'), lengthMax: 19 })}
+${field({ name: 'stopWords', label: texts.stopWords, value: form.text('stopWords'), hint: texts.stopWordsHint, lengthMax: 1_000 })}
 <button class="main">${texts.addSubmit}</button></form>`;
   return screen(texts.title, 'accounts', main, problem);
 };
@@ -70,7 +72,7 @@ const add = async (visit: Visit): Promise<View> => {
   );
   try {
     const { username, userId } = await act.run<{ username: string; userId: string }>('account add', {
-      body: { username: form.text('username'), ...optional },
+      body: { username: form.text('username'), ...optional, stopWords: typedList(form.text('stopWords')) },
     });
     const main = html`<h1>${texts.added(username)}</h1><p>${texts.userId}</p><pre><code data-copy>${userId}</code></pre>
 <p><a href="/console/accounts/${encodeURIComponent(username)}">${texts.done}</a></p>`;

@@ -13,9 +13,9 @@ import { isRegion } from '../../domain/accounts.ts';
 import { requireConnector } from '../../domain/connectors.ts';
 import { hashPassword } from '../../domain/credentials.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/quiet-hours.ts';
-import { isStopWord } from '../../domain/stop-words.ts';
 import { readSomeNetworks } from '../../networks.ts';
 import { type Action, accountAction, action, listAction, type Services } from '../action.ts';
+import { changedWords, shownWords } from '../reply-words.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
 import { accountLink } from './operators.ts';
 
@@ -32,16 +32,6 @@ const allowedNetworks = z
     encode: (networks) => networks?.split(',') ?? [],
   })
   .describe('Addresses and networks from which it may be used; from everywhere where there are none.');
-
-const stopWord = z.string().max(50).refine(isStopWord, 'expected one word, without punctuation');
-
-/** A list outside; with commas inside, as the accounts keep it. */
-const stopWords = z
-  .codec(z.array(stopWord).max(20), z.string().nullable(), {
-    decode: (words) => words.join() || null,
-    encode: (words) => words?.split(',') ?? [],
-  })
-  .describe('A received message with nothing but one of these words puts its sender on the blacklist.');
 
 const settable = {
   company: text(200, 'Name of the company.'),
@@ -82,7 +72,7 @@ const settable = {
     .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
   lowCredits: amount.nullable().optional().describe('Below so many free credits, the event credits.low tells it.'),
   connector: text(64, 'The connector that carries its messages; null for the default one.'),
-  stopWords: stopWords.nullable().optional(),
+  ...changedWords,
 };
 
 const accountOutput = z.strictObject({
@@ -105,7 +95,7 @@ const accountOutput = z.strictObject({
   unsurePolicy: z.enum(unsurePolicies),
   connector: z.string().nullable(),
   lowCredits: amount.nullable(),
-  stopWords,
+  ...shownWords,
   credits,
   usedCredits: credits,
   createdAt: instant,
@@ -140,6 +130,11 @@ const EXAMPLE = {
   connector: null,
   lowCredits: '50',
   stopWords: ['STOP', 'UNSUBSCRIBE'],
+  startWords: [],
+  helpWords: [],
+  wordLanguages: ['en'],
+  stopAnswer: 'You get no more messages from us. Write START to get them again.',
+  helpAnswer: null,
   credits: '500',
   usedCredits: '0',
   createdAt: '2026-11-15T12:00:00.000Z',

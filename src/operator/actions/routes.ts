@@ -20,6 +20,7 @@ const route = z.strictObject({
   keyword: z.string().nullable().describe('The first word of the text; null for every text.'),
   priority: z.int(),
   username,
+  sharedOptOut: z.boolean().describe('Whether STOP and START count for all accounts that share the destination.'),
   updatedAt: instant,
 });
 const shown = ({ account: _, ...rest }: Route): z.output<typeof route> => rest;
@@ -30,6 +31,7 @@ const EXAMPLE = {
   keyword: 'WIN',
   priority: 10,
   username: 'acme',
+  sharedOptOut: false,
   updatedAt: '2026-11-15T12:00:00.000Z',
 };
 
@@ -66,6 +68,12 @@ const put = action({
       .describe('The number or short code; every one where it is not given.'),
     keyword: keyword.nullable().optional().describe('The first word of the text; every text where it is not given.'),
     priority: integer(-1000, 1000).optional().describe('Higher goes first; 0 where it is not given.'),
+    sharedOptOut: z
+      .boolean()
+      .optional()
+      .describe(
+        'For a number that several accounts share: a STOP or START word that comes by this route counts for every account that has a route of the same destination, not only for its own.',
+      ),
   }),
   output: route,
   status: 200,
@@ -78,8 +86,8 @@ const put = action({
   },
   command: { say: ({ name: made, username: owner }) => `The route ${made} leads to ${owner}.` },
   run: async (services, { params, body }) => {
-    const { username: owner, destination = null, keyword: word = null, priority = 0 } = body;
-    const given = { name: params.name, destination, keyword: word, priority, username: owner };
+    const { username: owner, destination = null, keyword: word = null, priority = 0, sharedOptOut = false } = body;
+    const given = { name: params.name, destination, keyword: word, priority, username: owner, sharedOptOut };
     const { route: made, isNew } = await domainOf(services).routing.put(given);
     return isNew ? withStatus(201, shown(made)) : shown(made);
   },

@@ -13,6 +13,7 @@ import { migrationTrafficTables } from './migration-traffic.ts';
 import { answersOfTokens, operatorTables } from './operator.ts';
 import { optOutColumns } from './opt-out.ts';
 import { receivingTables } from './receiving.ts';
+import { replyWordColumns } from './reply-words.ts';
 import { resourceTables } from './resources.ts';
 import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables, userIdUseTable } from './sign-in.ts';
@@ -189,6 +190,7 @@ export const migrations: readonly Migration[] = [
   { version: 22, name: 'clients of an old server', sql: migrationClientTables },
   { version: 23, name: 'rules of clients, and who set which stage', sql: migrationRuleTables },
   { version: 24, name: 'answers of each token', sql: answersOfTokens },
+  { version: 25, name: 'START and HELP words, answers', sql: replyWordColumns },
 ];
 
 /**

@@ -28,6 +28,14 @@ const ACCOUNT_FIELDS = {
   allowedNetworks: 'text?',
   /** Texts that put their sender on the blacklist, with commas. Null for none. */
   stopWords: 'text?',
+  /** Texts that take their sender off the blacklist, and texts that ask for help. */
+  startWords: 'text?',
+  helpWords: 'text?',
+  /** The languages whose lists of such words count too, with commas. Null for none. */
+  wordLanguages: 'text?',
+  /** Texts that answer STOP and HELP. Null for no answer. */
+  stopAnswer: 'text?',
+  helpAnswer: 'text?',
   /** The zone of the quiet hours. Null for UTC. */
   timeZone: 'text?',
   /** Hours in which nothing is sent: `22:00-06:00`. */

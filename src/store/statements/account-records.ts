@@ -35,12 +35,19 @@ export const changeRecord = statement<{
   connector: string | null;
   lowCredits: bigint | null;
   stopWords: string | null;
+  startWords: string | null;
+  helpWords: string | null;
+  wordLanguages: string | null;
+  stopAnswer: string | null;
+  helpAnswer: string | null;
 }>(
   'accountRecords.change',
   `update account set contact_name = :contactName, contact_surname = :contactSurname, company = :company, email = :email,
      tel = :tel, fax = :fax, mobile = :mobile, address = :address, region = :region, priority = :priority, tag = :tag,
      allowed_networks = :allowedNetworks, time_zone = :timeZone, quiet_hours = :quietHours,
-     unsure_policy = :unsurePolicy, connector = :connector, stop_words = :stopWords, low_credits = :lowCredits
+     unsure_policy = :unsurePolicy, connector = :connector, stop_words = :stopWords, start_words = :startWords,
+     help_words = :helpWords, word_languages = :wordLanguages, stop_answer = :stopAnswer, help_answer = :helpAnswer,
+     low_credits = :lowCredits
    where account_id = :account`,
 );
 export const setDisabledAt = statement<{ account: bigint; disabledAt: number | null }>(

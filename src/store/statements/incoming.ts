@@ -128,5 +128,22 @@ export const deleteUnroutedBefore = statement<{ before: number; limit: number }>
 /** What an account says about messages that it gets. */
 export const receiver = statement<
   { account: AccountKey },
-  { region: string | null; mobile: string | null; tel: string | null; stop_words: string | null }
->('incoming.receiver', 'select region, mobile, tel, stop_words from account where account_id = :account');
+  {
+    region: string | null;
+    mobile: string | null;
+    tel: string | null;
+    stop_words: string | null;
+    start_words: string | null;
+    help_words: string | null;
+    word_languages: string | null;
+    stop_answer: string | null;
+    help_answer: string | null;
+    time_zone: string | null;
+    quiet_hours: string | null;
+    disabled_at: bigint | null;
+  }
+>(
+  'incoming.receiver',
+  `select region, mobile, tel, stop_words, start_words, help_words, word_languages, stop_answer, help_answer, time_zone,
+     quiet_hours, disabled_at from account where account_id = :account`,
+);

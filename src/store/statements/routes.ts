@@ -9,9 +9,10 @@ export interface RouteRow {
   account_id: bigint;
   username: string;
   updated_at: bigint;
+  shared_opt_out: bigint;
 }
 
-const routes = `select route.name, destination, keyword, route.priority, route.account_id, username, updated_at
+const routes = `select route.name, destination, keyword, route.priority, route.account_id, username, updated_at, shared_opt_out
   from route join account on account.account_id = route.account_id`;
 
 /** In pages: the names after `after`. */
@@ -37,13 +38,14 @@ export const putRoute = statement<{
   priority: number;
   owner: AccountKey;
   updatedAt: number;
+  sharedOptOut: number;
 }>(
   'routes.put',
-  `insert into route (name, destination, destination_end, keyword, priority, account_id, updated_at)
-   values (:name, :destination, :end, :keyword, :priority, :owner, :updatedAt)
+  `insert into route (name, destination, destination_end, keyword, priority, account_id, updated_at, shared_opt_out)
+   values (:name, :destination, :end, :keyword, :priority, :owner, :updatedAt, :sharedOptOut)
    on conflict (name) do update set destination = excluded.destination, destination_end = excluded.destination_end,
      keyword = excluded.keyword, priority = excluded.priority, account_id = excluded.account_id,
-     updated_at = excluded.updated_at`,
+     updated_at = excluded.updated_at, shared_opt_out = excluded.shared_opt_out`,
   { affects: 'none' },
 );
 export const removeRoute = statement<{ name: string }>('routes.remove', 'delete from route where name = :name', {

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { Problem } from '../problem.ts';
+import { e164 } from '../sms/numbers.ts';
+import { partsOf } from '../sms/parts.ts';
+import type { Database, Writing } from '../store/database.ts';
+import { addOnceWithin } from '../store/statements/incoming.ts';
+import { createAccepting, type SendingAccount } from './accepting.ts';
+import { balancesOf } from './ledger.ts';
+import { joined } from './transactions.ts';
+
+/**
+ * The answer to a STOP or HELP word. It is a message as any other, which costs credits and obeys
+ * quiet hours, but the blacklist does not hold it back. A sender gets each of the two answers once
+ * in 24 hours, so that two machines do not answer each other for ever.
+ */
+export interface Answer {
+  readonly word: 'stop' | 'help';
+  readonly sender: string;
+  /** The number that the sender wrote to: the answer comes from it. */
+  readonly destination: string;
+  readonly text: string;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const NUMBER = /^\+?\d{1,15}$/;
+
+/**
+ * Inside a transaction of the account. Nothing happens where the sender cannot get a message, or
+ * where the credits do not suffice: the opt-out holds all the same.
+ */
+export async function sendAnswer(
+  database: Database,
+  queries: Writing,
+  account: bigint,
+  settings: SendingAccount,
+  { word, sender, destination, text }: Answer,
+  at: number,
+): Promise<void> {
+  const recipient = e164(sender, settings.region);
+  if (recipient === null || (await balancesOf(queries, account)).free < BigInt(partsOf(text))) return;
+  const hash = createHash('sha256').update(`answer:${word}:${account}:${recipient}`).digest('hex');
+  const once = { hash, receivedAt: at, forgetAt: at + DAY_MS, withinMs: DAY_MS - 1 };
+  if ((await queries.run(addOnceWithin, once)) === 0) return;
+  const accepting = createAccepting(joined(database, queries), () => at);
+  const message = {
+    recipients: [{ number: recipient, text }],
+    sender: NUMBER.test(destination) ? destination : null,
+    reference: null,
+    sendAt: null,
+    notAfter: at + DAY_MS,
+    isAnswer: true,
+  };
+  try {
+    await accepting.accept(account, settings, message);
+  } catch (thrown) {
+    if (!(thrown instanceof Problem) || thrown.kind === 'unavailable') throw thrown;
+  }
+}
