@@ -46,7 +46,8 @@ export async function copyReceived(
   unread: ReadonlySet<bigint> | null,
 ): Promise<bigint[]> {
   const added: bigint[] = [];
-  for (const chunk of chunksOf(messages)) {
+  // Windows of time overlap, so a message may be there twice.
+  for (const chunk of chunksOf([...new Map(messages.map((each) => [each.id, each])).values()])) {
     const ids = await database.transaction(account, async (queries) => {
       const deleted = await deletedHere(queries, username, askedAt);
       if (deleted.hasAll('inbox')) return [];

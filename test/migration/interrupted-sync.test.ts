@@ -121,6 +121,12 @@ onEveryEngine('an interrupted sync', (engine) => {
     assert.deepEqual(here, there);
   });
 
+  test('an arrival that two windows of a sync show is written once', async () => {
+    for (let id = 0; id < 45; id++) arrive(100_000 + id); // Read gives 20 at once
+    await sync();
+    assert.deepEqual(await unreadHere(), unreadThere());
+  });
+
   test('a message that two copies bring at the same time stays unread', async () => {
     old.onCall = (operation) => {
       if (operation !== 'sent.FetchSentDS' && operation !== 'inbox.CountRead') return;
