@@ -12,6 +12,8 @@ export interface ClientNotes {
   /** Writes that were sent, acknowledged or not: `inbox.DeleteMessage 5000`. */
   readonly asked: Set<string>;
   readonly acknowledged: Set<string>;
+  /** Acknowledged numbers of the blacklist, from the stage compare on: no copy brings earlier ones. */
+  readonly blacklisted: Set<string>;
   calls: number;
   /** Calls without a useful answer: faults, and connections that broke. */
   readonly failures: string[];
@@ -21,6 +23,7 @@ export const newNotes = (): ClientNotes => ({
   seen: new Set(),
   asked: new Set(),
   acknowledged: new Set(),
+  blacklisted: new Set(),
   calls: 0,
   failures: [],
 });
@@ -43,13 +46,24 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-export function startLoad(url: string, dialect: Dialect, userId: string, clients: number, seed: number): Load {
+/** What the drill tells its clients. */
+export interface Phase {
+  /** Whether writes reach Columba: not before the stage compare, and not in a pass-through. */
+  reachesColumba: boolean;
+}
+
+export function startLoad(
+  { url, dialect, phase }: { readonly url: string; readonly dialect: Dialect; readonly phase: Phase },
+  userId: string,
+  clients: number,
+  seed: number,
+): Load {
   const notes = newNotes();
   let isStopped = false;
   const loops = Array.from({ length: clients }, async (_, index) => {
     const random = randomOf(seed * 100 + index + 1);
     const old = createOldServer({ url, dialect, timeoutMs: 10_000 });
-    const client = clientOf(old, userId, notes, random);
+    const client = clientOf(old, userId, notes, random, phase);
     while (!isStopped) {
       await client.act();
       await pause(5 + random() * 20);
@@ -93,7 +107,13 @@ const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 
 type Row = Readonly<Record<string, unknown>>;
 
-export function clientOf(old: Pick<OldServer, 'call'>, userId: string, notes: ClientNotes, random: () => number) {
+export function clientOf(
+  old: Pick<OldServer, 'call'>,
+  userId: string,
+  notes: ClientNotes,
+  random: () => number,
+  phase: Phase = { reachesColumba: false },
+) {
   const call = async (name: string, args: Row = {}): Promise<unknown> => {
     const [group = '', operation = ''] = name.split('.');
     const protocol = PROTOCOLS[Math.floor(random() * 4)] as (typeof PROTOCOLS)[number];
@@ -144,6 +164,10 @@ export function clientOf(old: Pick<OldServer, 'call'>, userId: string, notes: Cl
         const message = `Template ${Math.floor(random() * 1e9)}`;
         await write('account.SaveMessageTemplate', { message }, message);
         if (random() < 0.5) await write('account.DeleteMessageTemplate', { message }, message);
+        const { reachesColumba } = phase;
+        const mobile = `+2784${1_000_000 + Math.floor(random() * 8e6)}`;
+        const isDone = await write('account.BlackListNumber', { mobile, sample_message: '' }, mobile);
+        if (isDone && reachesColumba && phase.reachesColumba) notes.blacklisted.add(mobile);
       }
     },
   };

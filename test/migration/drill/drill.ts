@@ -3,8 +3,9 @@ import { createOldServer } from '../../../src/migration/old-server.ts';
 import { ODD_DIALECT } from '../odd-dialect.ts';
 import type { OldAccount, OldData } from '../old-server/accounts.ts';
 import { sampleData, USER_IDS } from '../old-server/sample.ts';
-import { clientOf, type Load, randomOf, startLoad, startToolkitLoad } from './clients.ts';
+import { type ClientNotes, clientOf, type Load, type Phase, randomOf, startLoad, startToolkitLoad } from './clients.ts';
 import { createInstallation, type Installation } from './installation.ts';
+import { type Arrivals, asTheModelSays, createCuts } from './model.ts';
 import { TOOLKITS } from './toolkits.ts';
 
 /**
@@ -26,63 +27,142 @@ export interface DrillOptions {
 const USERS = USER_IDS.slice(0, 2);
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
+export interface DrillResult {
+  readonly kills: number;
+  readonly cuts: number;
+  readonly calls: number;
+  readonly arrivals: number;
+  readonly acknowledged: number;
+}
+
+/** How many of the calls that copy are cut. */
+const CUT_SHARE = 0.15;
+
 export async function runDrill(
   database: string,
   { stageMs, seed, isLong = false, tell = () => {} }: DrillOptions,
-): Promise<void> {
+): Promise<DrillResult> {
   const data = sampleData(Date.now(), { messages: 30 });
   const site = await createInstallation(database, data, USERS, ODD_DIALECT);
   const arrivals = startArrivals(data, seed);
+  const cuts = createCuts(seed, CUT_SHARE);
+  const phase: Phase = { reachesColumba: false };
   const loads: Load[] = [];
   const kits: Load[] = [];
   const stopClients = () => Promise.all([...loads, ...kits].map((load) => load.stop()));
   try {
+    cuts.apply(site.old);
     await site.startColumba();
     await site.startProxy('record');
-    loads.push(...USERS.map((userId, index) => startLoad(site.url, ODD_DIALECT, userId, 2, seed + index)));
+    const at = { url: site.url, dialect: ODD_DIALECT, phase };
+    loads.push(...USERS.map((userId, index) => startLoad(at, userId, 2, seed + index)));
     if (isLong) kits.push(...startKits(site.url, loads, seed, tell));
-    tell('record, and import under load');
-    if (isLong) await proxyIsKilled(site, 'record');
-    await copied(site);
-    tell('compare: Columba is killed, and clients do not notice');
-    await site.setStage('compare');
-    await pause(stageMs / 2);
-    await columbaIsDown(site, loads, stageMs / 2);
-    tell('compare: the old server is down, and comes back');
-    await site.oldDown(500);
-    await pause(stageMs / 2);
-    if (isLong) await proxyIsKilled(site, 'compare');
-    tell('lead: the proxy is killed, the old server is down');
-    await copied(site);
-    await site.setStage('lead');
-    await pause(stageMs);
-    tell('lead: Columba is killed, and clients do not notice');
-    await columbaIsDown(site, loads, stageMs / 2);
-    await site.oldDown(500);
-    await proxyIsKilled(site, 'lead');
-    await pause(stageMs / 2);
-    tell('back to compare, and lead again');
-    await site.setStage('compare');
-    await pause(stageMs / 2);
-    await site.setStage('lead');
-    await pause(stageMs / 2);
+    await goThroughStages(site, { stageMs, isLong, tell, loads, cuts, phase });
     arrivals.stop();
     await stopClients();
-    tell('everything settles');
+    cuts.isOn = false;
+    tell('everything settles, and is as the model says');
+    const notes = loads.map((load) => load.notes);
     await settled(site);
+    await asTheModelSays(site, data, notes, arrivals);
     await everyMessageIsSeen(site, loads, data);
     await settled(site);
+    await asTheModelSays(site, data, notes, arrivals);
     await nothingIsLost(site, loads, data);
     tell('the schedule is taken over; the command is killed on the way');
     await scheduleIsTakenOver(site, data);
     nothingWasDoneUnasked(loads, data);
     tell('alone: the old server is gone');
     await aloneAnswers(site);
+    const sum = (of: (each: ClientNotes) => number) => notes.reduce((total, each) => total + of(each), 0);
+    return {
+      kills: site.kills + 1, // the command that takes the schedule over
+      cuts: cuts.count,
+      calls: sum(({ calls }) => calls),
+      arrivals: [...arrivals.ids.values()].flat().length,
+      acknowledged: sum(({ acknowledged }) => acknowledged.size),
+    };
   } finally {
     arrivals.stop();
     await stopClients();
     await site.stop();
   }
+}
+
+interface Course extends Required<Pick<DrillOptions, 'stageMs' | 'isLong' | 'tell'>> {
+  readonly loads: readonly Load[];
+  readonly cuts: ReturnType<typeof createCuts>;
+  readonly phase: Phase;
+}
+
+/** From record to lead, with kills and cuts, a pass-through, and a step back. */
+async function goThroughStages(
+  site: Installation,
+  { stageMs, isLong, tell, loads, cuts, phase }: Course,
+): Promise<void> {
+  let syncs = 0;
+  const onCuts = async (ms: number) => {
+    const until = Date.now() + ms;
+    cuts.isOn = true;
+    while (Date.now() < until) {
+      syncs += 1;
+      // A sync that is cut ends there, and the next one goes on.
+      await site.sync(USERS[syncs % 2] as string, syncs % 3 === 0).catch(() => {});
+      await pause(20);
+    }
+    cuts.isOn = false;
+  };
+  tell('record, and import under load, with cuts');
+  if (isLong) await proxyIsKilled(site, 'record');
+  cuts.isOn = true;
+  for (let tries = 0; tries < 3; tries++) await site.importAll();
+  cuts.isOn = false;
+  await copied(site);
+  tell('compare: Columba is killed, and clients do not notice');
+  await site.setStage('compare');
+  phase.reachesColumba = true;
+  await onCuts(stageMs / 2);
+  await columbaIsDown(site, loads, stageMs / 2);
+  tell('compare: the old server is down, and comes back; the proxy is killed');
+  await oldIsDown(site, cuts);
+  await onCuts(stageMs / 2);
+  await proxyIsKilled(site, 'compare');
+  await onCuts(stageMs / 2);
+  await proxyIsKilled(site, 'compare');
+  tell('lead: Columba is killed, and clients do not notice');
+  await copied(site);
+  await site.setStage('lead');
+  await onCuts(stageMs);
+  await columbaIsDown(site, loads, stageMs / 2);
+  tell('lead: the old server is down, the proxy is killed');
+  await oldIsDown(site, cuts);
+  cuts.isOn = true;
+  await proxyIsKilled(site, 'lead');
+  await onCuts(stageMs / 2);
+  await proxyIsKilled(site, 'lead');
+  await onCuts(stageMs / 2);
+  tell('lead: the proxy passes calls on, and is killed while it does');
+  phase.reachesColumba = false;
+  await site.togglePassThrough();
+  await pause(stageMs / 2);
+  await proxyIsKilled(site, 'lead');
+  await site.togglePassThrough();
+  await pause(stageMs / 4);
+  await site.togglePassThrough();
+  phase.reachesColumba = true;
+  tell('both are killed; back to compare, and lead again');
+  await Promise.all([site.killColumba(), site.killProxy()]);
+  await site.startColumba();
+  await site.startProxy('lead');
+  await site.setStage('compare');
+  await onCuts(stageMs / 2);
+  await site.setStage('lead');
+  await onCuts(stageMs / 2);
+}
+
+async function oldIsDown(site: Installation, cuts: Course['cuts']): Promise<void> {
+  await site.oldDown(500);
+  cuts.apply(site.old);
 }
 
 function startKits(url: string, loads: readonly Load[], seed: number, tell: (line: string) => void): Load[] {
@@ -117,7 +197,7 @@ async function columbaIsDown(site: Installation, loads: readonly Load[], ms: num
  */
 async function copied(site: Installation): Promise<void> {
   let told = '';
-  for (let tries = 0; tries < 8; tries++) {
+  for (let tries = 0; tries < 20; tries++) {
     const { accounts, stopped } = await site.importAll();
     if (stopped === null && accounts.every(({ problem }) => problem === null)) return;
     told = `${stopped} ${accounts.map(({ problem }) => problem).join()}`;
@@ -126,14 +206,16 @@ async function copied(site: Installation): Promise<void> {
 }
 
 /** Messages for both accounts, and some that the old server sends soon. */
-function startArrivals(data: OldData, seed: number): { stop(): void } {
+function startArrivals(data: OldData, seed: number): Arrivals {
   const random = randomOf(seed + 77);
+  const ids = new Map<string, number[]>();
   let next = 0;
   const timer = setInterval(() => {
     const account = data.accounts[next % USERS.length] as OldAccount;
     const id = 100_000 + next;
     const words = { sender: `+2783${next}`, message: `Text ${next}`, shortCode: '31222' };
     account.inbox.push({ id, ...words, at: Date.now(), read: false });
+    ids.set(account.username, [...(ids.get(account.username) ?? []), id]);
     if (random() < 0.3) {
       const due = { dueAt: Date.now() + 500 + Math.floor(random() * 5_000), createdAt: Date.now() };
       account.scheduled.push({
@@ -146,7 +228,7 @@ function startArrivals(data: OldData, seed: number): { stop(): void } {
     }
     next += 1;
   }, 200);
-  return { stop: () => clearInterval(timer) };
+  return { ids, stop: () => clearInterval(timer) };
 }
 
 /** The queue of writes is empty, and both sides are equal. */
@@ -221,6 +303,7 @@ async function scheduleIsTakenOver(site: Installation, data: OldData): Promise<v
         isThere || here.has(id) || outcome === 'unsure',
         `${username}: the scheduled message ${id} is lost (${outcome})`,
       );
+      if (delivered.includes(id)) assert(!here.has(id), `${id} was sent by the old server, and is scheduled here`);
       if (outcome === 'armed') assert(!delivered.includes(id), `${id} is armed, and the old server has sent it`);
     }
   }

@@ -1,13 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Dialect } from '../../../src/contract/dialect.ts';
-import { createArchive } from '../../../src/domain/archive.ts';
+import { type Archive, createArchive } from '../../../src/domain/archive.ts';
 import { storeReadEffects } from '../../../src/domain/migrated-accounts.ts';
 import { createMigrationFigures } from '../../../src/domain/migration-figures.ts';
 import { createMigrationStages } from '../../../src/domain/migration-stages.ts';
+import { createMigrationWrites } from '../../../src/domain/migration-writes.ts';
 import { type CheckedAccount, checkAccounts } from '../../../src/migration/check.ts';
 import { type ImportReport, importAccounts } from '../../../src/migration/import.ts';
 import { createOldServer } from '../../../src/migration/old-server.ts';
+import { createProxySync } from '../../../src/migration/proxy-sync.ts';
 import { TESTED } from '../../../src/migration/read-effects.ts';
 import { columba, freshPath, launch, type Outcome } from '../../support/command.ts';
 import { openStore } from '../../support/opened-database.ts';
@@ -18,11 +20,17 @@ import { ODD_WAYS } from '../old-server/ways.ts';
 /** Old server, Columba and proxy, each of which can be killed and started again. */
 export interface Installation {
   readonly url: string;
+  /** Columba itself, past the proxy. */
+  readonly columbaUrl: string;
+  /** How many processes were killed. */
+  readonly kills: number;
   readonly old: OldServerProcess;
   startColumba(): Promise<void>;
   killColumba(): Promise<void>;
   startProxy(stage: string): Promise<void>;
   killProxy(): Promise<void>;
+  /** SIGUSR2: the proxy passes calls on, or ends that. */
+  togglePassThrough(): Promise<void>;
   /** The old server is down for a while: connections are refused, its data stays. */
   oldDown(ms: number): Promise<void>;
   /** In this process: a process for each command takes longer than all the rest. */
@@ -30,7 +38,11 @@ export interface Installation {
   /** Until the old server has all writes of accounts that Columba leads. */
   delivered(): Promise<void>;
   importAll(): Promise<ImportReport>;
+  /** As another proxy does it, beside the one that answers. Rejects where a call was cut. */
+  sync(userId: string, everything: boolean): Promise<void>;
   checkAll(): Promise<CheckedAccount[]>;
+  /** What Columba has of an account. */
+  readonly archive: Archive;
   migrate(...args: string[]): Promise<Outcome>;
   /** Starts a command that the drill may kill. */
   launchMigrate(...args: string[]): ReturnType<typeof launch>;
@@ -77,8 +89,9 @@ export async function createInstallation(
   const schedule = setInterval(() => isOldUp && runSchedule(data, Date.now()), 100);
   let serving: ReturnType<typeof launch> | undefined;
   let proxy: ReturnType<typeof launch> | undefined;
+  let kills = 0;
   const killed = async (running: ReturnType<typeof launch> | undefined) => {
-    running?.child.kill('SIGKILL');
+    if (running?.child.kill('SIGKILL')) kills += 1;
     await running?.ended.catch(() => {});
   };
   const store = await openStore(database, Date.now());
@@ -99,6 +112,10 @@ export async function createInstallation(
   const both = ['--old', old.url, '--users', usersFile, '--rate', '1000'];
   return {
     url: `http://127.0.0.1:${proxyPort}`,
+    columbaUrl: `http://127.0.0.1:${columbaPort}`,
+    get kills() {
+      return kills;
+    },
     get old() {
       return old;
     },
@@ -114,6 +131,10 @@ export async function createInstallation(
       await answers(`http://127.0.0.1:${proxyPort}/api/account.asmx?WSDL`, proxy);
     },
     killProxy: () => killed(proxy),
+    async togglePassThrough() {
+      proxy?.child.kill('SIGUSR2');
+      await new Promise((resolve) => setTimeout(resolve, STAGE_SEEN_MS / 3));
+    },
     async oldDown(ms) {
       isOldUp = false;
       await old.close();
@@ -131,8 +152,15 @@ export async function createInstallation(
       const { waitingWrites } = createMigrationFigures(store, Date.now);
       while ((await waitingWrites()).total > 0) await new Promise((resolve) => setTimeout(resolve, 100));
     },
+    async sync(userId, everything) {
+      const client = createOldServer({ url: old.url, dialect });
+      const writes = createMigrationWrites(store, Date.now, 'drill');
+      const { sync } = createProxySync({ database: store, old: client, dialect, now: Date.now, stages, writes });
+      await sync(userId, { everything }).finally(() => client.close());
+    },
     importAll: () => withClient((dependencies) => importAccounts(dependencies, users)),
     checkAll: () => withClient((dependencies) => checkAccounts(dependencies, users)),
+    archive: createArchive(store, Date.now, null),
     migrate: (...args) => columba(['migrate', ...args], { env }),
     launchMigrate: (...args) => launch(['migrate', ...args], { env }),
     async stop() {

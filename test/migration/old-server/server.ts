@@ -21,8 +21,8 @@ export interface OldServerProcess {
   slowMs: number;
   /** How often each operation was called. */
   readonly calls: Map<string, number>;
-  /** Called before the work of each call. */
-  onCall: (operation: string) => void;
+  /** Called before the work of each call. Returns 'cut' to cut its connection after the work. */
+  onCall: (operation: string, args: Readonly<Record<string, string | string[]>>) => unknown;
   /** Called after each change. */
   onWrite: () => void;
   close(): Promise<void>;
@@ -84,15 +84,15 @@ async function handle(old: OldServerProcess, request: IncomingMessage, response:
   const { form, args } = decoded;
   const name = `${group}.${decoded.operation}`;
   old.calls.set(name, (old.calls.get(name) ?? 0) + 1);
-  old.onCall(name);
+  const isCut = old.onCall(name, args) === 'cut';
   const account = old.data.accounts.find(({ userId }) => userId === args.user_id);
   const isThere = !old.ways.notThere?.includes(name);
   const { status, contentType, text } =
     account && isThere
       ? encodeAnswer(form, name, perform(old, account, name, args), old.ways)
       : encodeFault(form, isThere ? 'Unknown user_id.' : `Method ${decoded.operation} not found.`);
-  if (old.cutsFor > 0) {
-    old.cutsFor -= 1;
+  if (isCut || old.cutsFor > 0) {
+    if (!isCut) old.cutsFor -= 1;
     request.socket.destroy();
     return;
   }
@@ -113,7 +113,8 @@ function perform(
   const operation = name.slice(name.indexOf('.') + 1);
   if (WRITES.test(operation)) {
     const isDone = writeTo(account, name, args);
-    if (isDone) log('client', String(args.message_id ?? args.id ?? args.contact_id ?? args.message ?? 'all'));
+    if (isDone)
+      log('client', String(args.message_id ?? args.id ?? args.contact_id ?? args.message ?? args.mobile ?? 'all'));
     old.onWrite();
     return { kind: 'scalar', type: 'boolean', text: String(isDone) };
   }
