@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { nextTurn } from '../event-loop.ts';
@@ -57,7 +58,7 @@ export async function* readFirstCells(bytes: Uint8Array): AsyncGenerator<{ row: 
 /** All rows that are not empty. */
 async function* readRows(bytes: Uint8Array): AsyncGenerator<{ row: number; record: string[] }> {
   if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
-  const { text, delimiter } = withoutHint(decode(bytes));
+  const { text, delimiter } = withoutHint(await decode(bytes));
   let row = 0;
   for await (const record of recordsOf(text, delimiter ?? delimiterOf(text))) {
     row += 1;
@@ -70,7 +71,7 @@ async function* readRows(bytes: Uint8Array): AsyncGenerator<{ row: number; recor
 /** The first row that is not empty: the names of the columns. */
 export async function readHeader(bytes: Uint8Array): Promise<string[]> {
   if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
-  const { text, delimiter } = withoutHint(decode(bytes));
+  const { text, delimiter } = withoutHint(await decode(bytes));
   const start = text.slice(0, RECORD_LENGTH_MAX);
   for await (const record of recordsOf(start, delimiter ?? delimiterOf(text))) {
     if (record.some((cell) => cell.trim() !== '')) return record.map((cell) => unguarded(cell).text.trim());
@@ -81,6 +82,8 @@ export async function readHeader(bytes: Uint8Array): Promise<string[]> {
 // Parses 16 KiB in each turn of the event loop: 10 MiB at once would delay other calls by seconds.
 const PIECE = 16_384;
 const RECORD_LENGTH_MAX = 65_536;
+/** A spreadsheet of contacts has some ten columns. */
+const RECORD_CELLS_MAX = 1_000;
 
 async function* recordsOf(text: string, delimiter: string): AsyncGenerator<string[]> {
   const parser = parse({
@@ -91,47 +94,67 @@ async function* recordsOf(text: string, delimiter: string): AsyncGenerator<strin
     max_record_size: RECORD_LENGTH_MAX,
   });
   const pieces = async function* () {
+    let lineLength = 0;
     for (let start = 0; start < text.length; start += PIECE) {
-      yield text.slice(start, start + PIECE);
+      const piece = text.slice(start, start + PIECE);
+      // csv-parse counts the characters of cells: of commas alone it made a record of 10 MiB.
+      const lineEnd = Math.max(piece.lastIndexOf('\n'), piece.lastIndexOf('\r'));
+      lineLength = piece.length - 1 - lineEnd + (lineEnd < 0 ? lineLength : 0);
+      if (lineLength > RECORD_LENGTH_MAX) throw badRow(parser.info.records + 1, 'it is too long');
+      yield piece;
       await nextTurn();
     }
   };
   const source = Readable.from(pieces());
   source.on('error', (thrown) => parser.destroy(thrown));
   try {
-    for await (const record of source.pipe(parser)) yield record;
+    for await (const record of source.pipe(parser)) {
+      if (record.length > RECORD_CELLS_MAX)
+        throw badRow(parser.info.records, `it has more than ${RECORD_CELLS_MAX} cells`);
+      yield record;
+    }
   } catch (thrown) {
     if (!(thrown instanceof CsvError)) throw thrown;
-    const row = parser.info.records + 1;
     const reason = { CSV_QUOTE_NOT_CLOSED: 'a quote is not closed', CSV_MAX_RECORD_SIZE: 'it is too long' };
-    const detail = reason[thrown.code as keyof typeof reason] ?? 'it is not CSV';
-    throw new Problem('bad-argument', `Row ${row}: ${detail}.`, {
-      errors: [{ pointer: `#/${row}`, detail: `row ${row}: ${detail}` }],
-    });
+    throw badRow(parser.info.records + 1, reason[thrown.code as keyof typeof reason] ?? 'it is not CSV');
   } finally {
     source.destroy();
     parser.destroy();
   }
 }
 
+const badRow = (row: number, detail: string): Problem =>
+  new Problem('bad-argument', `Row ${row}: ${detail}.`, {
+    errors: [{ pointer: `#/${row}`, detail: `row ${row}: ${detail}` }],
+  });
+
 /**
  * Decodes by the byte order mark, else by the bytes. Excel writes Windows-1252, UTF-8 or UTF-16, as
  * its user chooses.
  */
-export function decode(bytes: Uint8Array): string {
+async function decode(bytes: Uint8Array): Promise<string> {
+  const decoder = new TextDecoder(charsetOf(bytes));
+  let text = '';
+  for (let start = 0; start < bytes.length; start += DECODED_BYTES) {
+    text += decoder.decode(bytes.subarray(start, start + DECODED_BYTES), { stream: true });
+    await nextTurn();
+  }
+  return text + decoder.decode();
+}
+
+/** 10 MiB of Windows-1252 at once would take 44 ms. */
+const DECODED_BYTES = 1_048_576;
+
+function charsetOf(bytes: Uint8Array): string {
   const [first, second, third] = bytes;
   // A byte order mark decides, because a text may contain NUL.
-  if (first === 0xef && second === 0xbb && third === 0xbf) return new TextDecoder('utf-8').decode(bytes);
-  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
-  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
+  if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8';
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  if (first === 0xfe && second === 0xff) return 'utf-16be';
   const zeros = [0, 0];
   for (const [index, byte] of bytes.subarray(0, 1_000).entries()) if (byte === 0) zeros[index % 2] = 1;
-  if (zeros[0] !== zeros[1]) return new TextDecoder(zeros[1] ? 'utf-16le' : 'utf-16be').decode(bytes);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return new TextDecoder('windows-1252').decode(bytes);
-  }
+  if (zeros[0] !== zeros[1]) return zeros[1] ? 'utf-16le' : 'utf-16be';
+  return isUtf8(bytes) ? 'utf-8' : 'windows-1252';
 }
 
 const DELIMITERS = [',', ';', '\t'] as const;

@@ -93,6 +93,14 @@ describe('readCsv', () => {
     });
   }
 
+  test('a row of more than 64 KiB or 1,000 cells is refused before the rest of the file is read', async () => {
+    const refusal = (text: string) => rowsOf(text).then(String, (thrown: Problem) => thrown.message);
+    assert.equal(await refusal(','.repeat(CSV_BYTES_MAX)), 'Row 1: it is too long.');
+    assert.equal(await refusal(`mobile\n1${';'.repeat(200_000)}\n`), 'Row 2: it is too long.');
+    assert.equal(await refusal(`mobile\n1${','.repeat(1_000)}\n`), 'Row 2: it has more than 1000 cells.');
+    assert.deepEqual(await rowsOf(`mobile,name\n1${','.repeat(999)}\n`), ['2 1 ']);
+  });
+
   test('more than 10 MiB or 100,000 rows are refused', async () => {
     const tooLarge = (thrown: unknown) => thrown instanceof Problem && thrown.kind === 'too-large';
     await assert.rejects(rowsOf(new Uint8Array(CSV_BYTES_MAX + 1)), tooLarge);
