@@ -12,7 +12,7 @@ import type { Event, Outcome } from './history.ts';
 import type { Ask } from './protocol.ts';
 
 /**
- * Sends and cancels messages through nodes that are killed at random, with a carrier that misbehaves
+ * Sends and cancels messages, and opts numbers out, through nodes that are killed at random, with a carrier that misbehaves
  * and clocks that jump. After that everything is let run, and the checker judges what was seen.
  */
 export interface ChaosOptions {
@@ -43,12 +43,15 @@ interface SentRow {
   text: string;
   status: string;
   captured: bigint;
+  held: bigint;
   undecided: bigint;
 }
 const sentRows = sql<Record<string, never>, SentRow>(
   `select text, status, (select count(*) from dispatch where dispatch.account_id = sent.account_id
      and dispatch.message_id = sent.message_id and state = 'undecided') as undecided, (select coalesce(sum(amount), 0) from movement where movement.account_id = sent.account_id
-     and movement.message_id = sent.message_id and kind = 'capture') as captured from sent`,
+     and movement.message_id = sent.message_id and kind = 'capture') as captured,
+     (select coalesce(sum(case when to_side = 'held' then amount when from_side = 'held' then -amount else 0 end), 0)
+      from movement where movement.account_id = sent.account_id and movement.message_id = sent.message_id) as held from sent`,
 );
 const scheduledRows = sql<Record<string, never>, { text: string }>('select text from scheduled');
 const movingRows = sql<Record<string, never>, { total: bigint }>(
@@ -98,7 +101,10 @@ async function createRun(options: ChaosOptions) {
   let tokens = 0;
   const slots: Slot[] = [];
   const underWay = new Set<Promise<unknown>>();
-  const scheduled: { token: string; account: string; id: string }[] = [];
+  const waiting: { token: string; account: string; id: string }[] = [];
+  /** Recipients of the next messages. One that opts out is replaced. */
+  const numbers = Array.from({ length: 4 }, (_, index) => `+2782555${1_000 + index}`);
+  let numbersMade = numbers.length;
 
   const anyNode = () => random.pick(slots).node;
   const carrier = createCarrier({
@@ -133,24 +139,36 @@ async function createRun(options: ChaosOptions) {
     const account = random.pick(ACCOUNTS);
     const isLong = random.chance(0.2);
     const delayMs = random.pick([null, null, 200, 1_000, HOUR]);
-    record({ kind: 'send-asked', token, account, parts: isLong ? 2 : 1 });
+    const number = random.pick(numbers);
+    record({ kind: 'send-asked', token, account, number, parts: isLong ? 2 : 1 });
     const validMs = random.pick([null, null, null, 300, 3_000]);
     const text = textOf(token, isLong ? 25 : 1);
-    const answer = await anyNode().ask({ kind: 'send', account, text, delayMs, validMs });
+    const answer = await anyNode().ask({ kind: 'send', account, number, text, delayMs, validMs });
     if (answer.kind === 'refused') record({ kind: 'refused', token });
     if (answer.kind !== 'done') return;
     const id = answer.values.id as string;
     record({ kind: 'accepted', token, id });
-    if (delayMs !== null) scheduled.push({ token, account, id });
+    waiting.push({ token, account, id });
   };
   const cancel = async (): Promise<void> => {
-    const [message] = scheduled.splice(random.below(scheduled.length), 1);
+    const [message] = waiting.splice(random.below(waiting.length), 1);
     if (!message) return;
     const { token, account, id } = message;
     record({ kind: 'cancel-asked', token });
     const answer = await anyNode().ask({ kind: 'cancel', account, id });
     if (answer.kind === 'done') record({ kind: 'cancelled', token });
     if (answer.kind === 'refused') record({ kind: 'cancel-refused', token });
+  };
+  const optOut = async (): Promise<void> => {
+    const place = random.below(numbers.length);
+    const number = numbers[place] as string;
+    numbers[place] = `+2782555${1_000 + numbersMade++}`;
+    const account = random.pick(ACCOUNTS);
+    record({ kind: 'opt-out-asked', account, number });
+    const answer = await anyNode().ask({ kind: 'opt-out', account, number });
+    if (answer.kind !== 'done') return;
+    const claimed = (JSON.parse(answer.values.claimed ?? '[]') as string[]).map(tokenOf);
+    record({ kind: 'opted-out', account, number, claimed });
   };
   const balances = async (account: string): Promise<void> => {
     const answer = await anyNode().ask({ kind: 'balances', account });
@@ -192,8 +210,9 @@ async function createRun(options: ChaosOptions) {
 
     async act(): Promise<void> {
       const way = random.below(100);
-      if (way < 65) background(send());
-      else if (way < 80) background(cancel());
+      if (way < 62) background(send());
+      else if (way < 77) background(cancel());
+      else if (way < 81) background(optOut());
       else if (way < 92) background(balances(random.pick(ACCOUNTS)));
       else await jump(random.below(60_000) - 20_000);
       if (random.chance(0.3)) await sleep(random.below(15));
@@ -261,9 +280,10 @@ async function outcomesOf({ database }: Services): Promise<Outcome[]> {
   const sent = await database.all(sentRows, {});
   const scheduled = await database.all(scheduledRows, {});
   return [
-    ...sent.map(({ text, status, captured, undecided }) => {
+    ...sent.map(({ text, status, captured, held, undecided }) => {
       const isUndecided = undecided > 0n;
-      return { token: tokenOf(text), list: 'sent' as const, status, captured: Number(captured), isUndecided };
+      const credits = { captured: Number(captured), held: Number(held) };
+      return { token: tokenOf(text), list: 'sent' as const, status, ...credits, isUndecided };
     }),
     ...scheduled.map(({ text }) => ({ token: tokenOf(text), list: 'scheduled' as const, status: null, captured: 0 })),
   ];

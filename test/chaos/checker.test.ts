@@ -57,6 +57,42 @@ describe('the checker finds each planted fault', () => {
       /^b, part 1, was submitted after its cancel/,
     ));
 
+  test('a message that is submitted after the opt-out of its number was acknowledged', () => {
+    const sent: Event = { kind: 'send-asked', token: 'c', account: 'acme', parts: 1, number: '+27825550201' };
+    const optOut = (claimed: string[], number = '+27825550201'): Event[] => [
+      { kind: 'opt-out-asked', account: 'acme', number },
+      { kind: 'opted-out', account: 'acme', number, claimed },
+    ];
+    const submitted = (attemptId: string): Event => {
+      const rest = { part: 1, taken: 'no', answered: true } as const;
+      return { kind: 'submitted', token: 'c', attemptId, ...rest };
+    };
+    const ended: History['outcomes'] = [
+      ...OUTCOMES,
+      { token: 'c', list: 'sent', status: 'DELETED', captured: 0, held: 0 },
+    ];
+    const before = [...RIGHT, sent, accepted('c')];
+    assert.deepEqual(checked([...before, submitted('8'), ...optOut([])], ended), []);
+    assert.deepEqual(checked([...before, ...optOut([])]), [], 'a scheduled one is gone');
+    assert.deepEqual(checked([...before, ...optOut(['c']), submitted('8')], ended), [], 'it was claimed');
+    const late = /^c, part 1, was submitted after its number had opted out$/;
+    found(checked([...before, ...optOut([]), submitted('8')], ended), late);
+    found(checked([...before, ...optOut(['c']), submitted('8'), submitted('9')], ended), late);
+    const others = [...before, ...optOut([], '+27825550202'), submitted('8')];
+    found(checked(others, ended), /^c is DELETED, and nobody asked for that$/);
+  });
+
+  test('credits that are not back after an opt-out', () => {
+    const sent: Event = { kind: 'send-asked', token: 'c', account: 'acme', parts: 1, number: '+27825550201' };
+    const optOut: Event[] = [
+      { kind: 'opt-out-asked', account: 'acme', number: '+27825550201' },
+      { kind: 'opted-out', account: 'acme', number: '+27825550201', claimed: [] },
+    ];
+    const outcome = { token: 'c', list: 'sent', status: 'DELETED', captured: 0, held: 1 } as const;
+    const faults = checked([...RIGHT, sent, accepted('c'), ...optOut], [...OUTCOMES, outcome]);
+    found(faults, /^c has ended \(DELETED\), and 1 credits are held for it$/);
+  });
+
   test('a message that nobody asked for', () =>
     found(
       checked([...RIGHT, { kind: 'submitted', token: 'x', part: 1, attemptId: '9', taken: 'no', answered: true }]),

@@ -43,6 +43,15 @@ const of = <K extends Event['kind']>({ events }: Message, kind: K) =>
 const mayExist = (message: Message): boolean =>
   of(message, 'send-asked').length > 0 && of(message, 'refused').length === 0;
 const isCancelled = (message: Message): boolean => of(message, 'cancelled').length > 0;
+/** The opt-outs of its number, by its account. */
+const optOutsOf = <K extends 'opt-out-asked' | 'opted-out'>(message: Message, { events }: History, kind: K) => {
+  const [asked] = of(message, 'send-asked');
+  return [...events.entries()].flatMap(([order, event]) =>
+    event.kind === kind && 'number' in event && event.account === asked?.account && event.number === asked?.number
+      ? [{ ...(event as Extract<Event, { kind: K }>), order }]
+      : [],
+  );
+};
 /** A cancel whose answer was lost: either is right. */
 const mayBeCancelled = (message: Message): boolean =>
   of(message, 'cancel-asked').length > of(message, 'cancel-refused').length;
@@ -56,13 +65,44 @@ function isKnown({ answered, order, answeredAt = order }: Submission, events: re
 }
 
 const RULES: readonly Rule[] = [
-  function listedOnce(message) {
+  function listedOnce(message, history) {
     const { token, outcomes } = message;
+    const [outcome] = outcomes;
     if (outcomes.length > 1) return [`${token} is listed ${outcomes.length} times`];
-    if (outcomes.length === 1 && isCancelled(message)) return [`${token} was cancelled and is still listed`];
+    // One that was due stays as DELETED. What was submitted before may have another end.
+    const mayStay = outcome?.status === 'DELETED' || of(message, 'submitted').length > 0;
+    if (outcome && isCancelled(message) && !mayStay) return [`${token} was cancelled and is still listed`];
     const isAccepted = of(message, 'accepted').length > 0;
-    if (outcomes.length === 0 && isAccepted && !mayBeCancelled(message)) return [`${token} was accepted and is lost`];
+    const mayBeGone = mayBeCancelled(message) || optOutsOf(message, history, 'opt-out-asked').length > 0;
+    if (!outcome && isAccepted && !mayBeGone) return [`${token} was accepted and is lost`];
     return [];
+  },
+
+  function deletedOnlyIfAsked(message, history) {
+    const mayBe = mayBeCancelled(message) || optOutsOf(message, history, 'opt-out-asked').length > 0;
+    const isDeleted = message.outcomes.some(({ status }) => status === 'DELETED');
+    return isDeleted && !mayBe ? [`${message.token} is DELETED, and nobody asked for that`] : [];
+  },
+
+  /** What was claimed at the opt-out may leave, in one attempt for each of its parts. */
+  function notAfterOptOut(message, history) {
+    const [optOut] = optOutsOf(message, history, 'opted-out');
+    if (!optOut) return [];
+    const parts = new Set<number>();
+    return of(message, 'submitted')
+      .filter(({ order, part }) => {
+        if (order < optOut.order) return false;
+        const isFirst = !parts.has(part);
+        parts.add(part);
+        return !optOut.claimed.includes(message.token) || !isFirst;
+      })
+      .map(({ token, part }) => `${token}, part ${part}, was submitted after its number had opted out`);
+  },
+
+  function endedHoldsNothing({ outcomes }) {
+    return outcomes
+      .filter(({ status, held = 0 }) => status !== null && FINAL.has(status) && held !== 0)
+      .map(({ token, status, held }) => `${token} has ended (${status}), and ${held} credits are held for it`);
   },
 
   function settledOrPending({ token, outcomes }, { pendingReason }) {

@@ -4,13 +4,28 @@
  */
 export type Event =
   /** A request to send left. The answer may be lost, and then nobody knows whether it was taken. */
-  | { readonly kind: 'send-asked'; readonly token: string; readonly account: string; readonly parts: number }
+  | {
+      readonly kind: 'send-asked';
+      readonly token: string;
+      readonly account: string;
+      readonly parts: number;
+      /** The recipient. */
+      readonly number?: string;
+    }
   | { readonly kind: 'accepted'; readonly token: string; readonly id: string }
   /** The service has refused it for good, with a status of 400 to 499. */
   | { readonly kind: 'refused'; readonly token: string }
   | { readonly kind: 'cancel-asked'; readonly token: string }
   | { readonly kind: 'cancelled'; readonly token: string }
   | { readonly kind: 'cancel-refused'; readonly token: string }
+  | { readonly kind: 'opt-out-asked'; readonly account: string; readonly number: string }
+  /** Acknowledged. `claimed`: the tokens of messages that were claimed then, and may still leave once. */
+  | {
+      readonly kind: 'opted-out';
+      readonly account: string;
+      readonly number: string;
+      readonly claimed: readonly string[];
+    }
   /** A part reached the carrier, which then decided as `taken` says. */
   | {
       readonly kind: 'submitted';
@@ -46,6 +61,8 @@ export interface Outcome {
   readonly status: string | null;
   /** Credits that were captured for it. */
   readonly captured: number;
+  /** Credits that are still held for it. */
+  readonly held?: number;
   /** It waits for an operator: all of its credits are held until then. */
   readonly isUndecided?: boolean;
 }

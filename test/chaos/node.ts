@@ -9,8 +9,9 @@ import { heldReceiptsFor } from '../../src/domain/receipts.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
 import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../../src/gateway/connector.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { Problem } from '../../src/problem.ts';
+import { conflict, Problem } from '../../src/problem.ts';
 import { createServices } from '../../src/services.ts';
+import { sql } from '../support/opened-database.ts';
 import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from './protocol.ts';
 
 /** A node of a chaos run: the domain and the dispatcher, with a carrier in the process of the run. */
@@ -69,6 +70,11 @@ void (async () => {
   }
 })();
 
+const claimedTexts = sql<{ account: bigint; number: string }, { text: string }>(
+  `select text from dispatch join sent on sent.account_id = dispatch.account_id and sent.message_id = dispatch.message_id
+   where dispatch.account_id = :account and sent.recipient = :number and state = 'submitting'`,
+);
+
 async function perform(ask: Ask): Promise<Record<string, string>> {
   switch (ask.kind) {
     case 'send': {
@@ -77,13 +83,14 @@ async function perform(ask: Ask): Promise<Record<string, string>> {
         account,
         { region: 'ZA', timeZone: null, quietHours: null },
         {
-          recipients: [{ number: '+27825550201', text: ask.text }],
+          recipients: [{ number: ask.number, text: ask.text }],
           sender: null,
           reference: null,
           sendAt: ask.delayMs === null ? null : now() + ask.delayMs,
           notAfter: ask.validMs === null ? null : now() + (ask.delayMs ?? 0) + ask.validMs,
         },
       );
+      if (accepted.length === 0) throw conflict('The number is on the blacklist.');
       gateway.wake();
       return { id: String(accepted[0]?.id) };
     }
@@ -91,6 +98,12 @@ async function perform(ask: Ask): Promise<Record<string, string>> {
       const { account_id: account } = await accountNamed(database, ask.account);
       await messages.cancel(account, BigInt(ask.id));
       return {};
+    }
+    case 'opt-out': {
+      const { account_id: account } = await accountNamed(database, ask.account);
+      await services.blacklist.add(account, ask.number, null);
+      const claimed = await database.all(claimedTexts, { account, number: ask.number });
+      return { claimed: JSON.stringify(claimed.map(({ text }) => text)) };
     }
     case 'receipt': {
       const status = ask.status as ReceivedReceipt['status'];

@@ -11,12 +11,14 @@ export type Ask =
   | {
       readonly kind: 'send';
       readonly account: string;
+      readonly number: string;
       readonly text: string;
       readonly delayMs: number | null;
       /** So long after it is due it may still be submitted. */
       readonly validMs: number | null;
     }
   | { readonly kind: 'cancel'; readonly account: string; readonly id: string }
+  | { readonly kind: 'opt-out'; readonly account: string; readonly number: string }
   | { readonly kind: 'receipt'; readonly attemptId: string; readonly status: string }
   | { readonly kind: 'balances'; readonly account: string }
   | { readonly kind: 'clock'; readonly offsetMs: number }
