@@ -18,6 +18,7 @@ import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth, type Health } from './server/process/health.ts';
 import { type HealthThread, startHealthThread, startHeartbeat, tellPrimary } from './server/process/health-thread.ts';
 import { createRouter, redirectTo, WEB_PREFIXES } from './server/router.ts';
+import { createCredentialFailures } from './server/telemetry/credential-failures.ts';
 import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
 import { createExchangeRecorder, type ExchangeRecorder } from './server/telemetry/exchange-recorder.ts';
 import { createTelemetry, type Telemetry, type TelemetryParts } from './server/telemetry/telemetry.ts';
@@ -52,11 +53,13 @@ export async function createApp(config: Config, deps: AppDependencies) {
   const dialect = await readDialect(config);
   let server: HttpServer | undefined;
   let telemetry: Telemetry | undefined;
+  const credentialFailures = createCredentialFailures(deps.log, deps.now); // of the web listener
+  const kept = { responseCache: () => responseCache.statistics, webFailures: credentialFailures.counters };
   const services: Services = await createServices(config, deps, async (database, engine) => {
     telemetry = await createAppTelemetry(config, deps, {
       totals: () => services.totals(),
       sendingTotals: () => services.sendingTotals(),
-      sources: { engine, responseCache: () => responseCache.statistics, traffic: () => server?.traffic },
+      sources: { engine, ...kept, traffic: () => server?.traffic },
     });
     const observer = telemetry?.observeStatement;
     return observer ? createObserved(database, engine, observer) : database;
@@ -89,6 +92,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     admission,
     health,
     endpoint,
+    credentialFailures,
     /** Whether calls of the contract wait in this process. */
     contractLoad: () => server?.load ?? 'free',
     /** To clients of the contract, by this process. */

@@ -17,6 +17,7 @@ import { createCluster } from '../server/process/cluster.ts';
 import { serveHealthOfWorkers } from '../server/process/health-thread.ts';
 import { createAskPrimary } from '../server/process/worker-channel.ts';
 import { createLoadMeter, createWorkersLoad, onLoad, REPORT_MS, tellLoad } from '../server/process/worker-load.ts';
+import type { FailureReason } from '../server/telemetry/credential-failures.ts';
 import { serveAggregatedMetrics } from '../server/telemetry/telemetry.ts';
 import { importFile } from '../transfer/import.ts';
 import type { WebServer } from '../web/server.ts';
@@ -148,17 +149,23 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
   try {
     if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
     if (config.metricsPort > 0) {
-      const serving = serveAggregatedMetrics(config, deps.log, app.totals, app.sendingTotals);
+      const { totals, sendingTotals, credentialFailures } = app;
+      const serving = serveAggregatedMetrics(config, deps.log, totals, sendingTotals, credentialFailures);
       ports.push(await serving.catch(takenPort(config)));
     }
-    return await superviseWorkers(config, deps, accounts);
+    return await superviseWorkers(config, deps, accounts, app.credentialFailures.count);
   } finally {
     for (const port of ports) await port.close();
     if (config.metricsPort > 0) await app.stop(); // connections to PostgreSQL would keep the process alive
   }
 }
 
-async function superviseWorkers(config: Config, deps: AppDependencies, accounts: number): Promise<number> {
+async function superviseWorkers(
+  config: Config,
+  deps: AppDependencies,
+  accounts: number,
+  refused: (reason: FailureReason) => void,
+): Promise<number> {
   let web: Promise<WebProcess> | undefined;
   let webProcess: WebProcess | undefined;
   const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
@@ -180,7 +187,7 @@ async function superviseWorkers(config: Config, deps: AppDependencies, accounts:
   });
   try {
     const started = workers.start().then(async () => {
-      if (webPortOf(config) !== null || config.dispatcher) web = startWebProcess(deps.log);
+      if (webPortOf(config) !== null || config.dispatcher) web = startWebProcess(deps.log, refused);
       webProcess = await web;
       deps.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
       const [, { address, port }] = await listening;

@@ -7,6 +7,7 @@ import type { Config } from '../config/settings.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { endedEarly } from '../server/process/cluster.ts';
 import { createFollowedLoad, onLoad, tellLoad, type WorkerLoad } from '../server/process/worker-load.ts';
+import type { FailureReason } from '../server/telemetry/credential-failures.ts';
 import type { Log } from '../server/telemetry/log.ts';
 
 /**
@@ -29,7 +30,8 @@ export const isWebProcess = (): boolean => process.env[ROLE] === 'web' && proces
 const BACKOFF_FIRST_MS = 200;
 const BACKOFF_MAX_MS = 30_000;
 
-export async function startWebProcess(log: Log): Promise<WebProcess> {
+/** `refused` is told of each credential that the process refused: its metrics are served here. */
+export async function startWebProcess(log: Log, refused: (reason: FailureReason) => void): Promise<WebProcess> {
   let stopping = false;
   let backoffMs = BACKOFF_FIRST_MS;
   let replacement: NodeJS.Timeout | undefined;
@@ -38,7 +40,7 @@ export async function startWebProcess(log: Log): Promise<WebProcess> {
   let restarts: Promise<void> = Promise.resolve();
 
   async function launch(): Promise<void> {
-    const { child, address, ended } = forkWeb();
+    const { child, address, ended } = forkWeb(refused);
     current = child;
     served = await address;
     ended.then((how) => {
@@ -115,8 +117,11 @@ interface ForkedWeb {
   readonly ended: Promise<string>;
 }
 
-function forkWeb(): ForkedWeb {
+function forkWeb(refused: (reason: FailureReason) => void): ForkedWeb {
   const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
+  child.on('message', ({ refused: reason }: { refused?: FailureReason }) => {
+    if (reason !== undefined) refused(reason);
+  });
   const exit = once(child, 'exit') as Promise<[number | null, string | null]>;
   const ended = exit.then(([code, signal]) => signal ?? `code ${code}`);
   const early = exit.then(([code, signal]): never => {
@@ -178,6 +183,7 @@ export async function serveWebProcess(
     gateway = await startGateway(app, config, deps, app.engine === 'postgres' ? calls : undefined);
     const server = await startWeb(app, config, deps, gateway).catch(taken);
     process.send?.({ address: server?.address });
+    app.credentialFailures.onCount = (refused) => void process.send?.({ refused });
     await asked;
     app.health.stopping();
     await server?.close();

@@ -41,11 +41,14 @@ export async function startWeb(
   const admitClient = (client: string) => app.admission.admitClient(client);
   const report = ({ message, kind, details }: Problem, request_id: string) =>
     log.error({ err: describeError(details.cause), kind, request_id }, details.operator ?? message);
+  const failures = app.credentialFailures;
+  const signInRefused = (client: string) => failures.count('sign-in', { client });
   const api = createApi({
     services,
     bodyBytesMax: config.bodyBytesMax,
     admitClient,
     authenticationFailed: (client) => app.admission.failed(client),
+    refused: (reason, client) => failures.count(reason, { client }),
     report,
   });
   const seen = ({ incoming: { socket, headers } }: HttpBindings) =>
@@ -57,11 +60,12 @@ export async function startWeb(
     now,
     events,
     ofFile: readConnectorFile(config.connectors),
+    denied: (name, why, client) => failures.count('carrier', { client, connector: name.slice(0, 64), why }),
     ...(gateway && { runningOf: gateway.runningOf }),
   });
   const web = createWebApp({
     api,
-    console: createConsole({ services, admitClient, report, contractLoad: app.contractLoad }),
+    console: createConsole({ services, admitClient, report, contractLoad: app.contractLoad, signInRefused }),
     healthState: () => app.health.state(),
     clientOf: (bindings) => seen(bindings).client,
     baseOf: (bindings) => seen(bindings).base,

@@ -49,6 +49,8 @@ export interface ConsoleSettings {
   /** Calls of the contract come first; `free` where they are served by other processes. */
   readonly contractLoad?: ContractLoad;
   readonly sleep?: (ms: number) => Promise<void>;
+  /** Told of each wrong password, code or link, with the address that it came from. */
+  readonly signInRefused?: (address: string) => void;
 }
 
 const ROOT = '/console';
@@ -59,7 +61,7 @@ const waited = (ms: number): Promise<void> => new Promise((resolve) => setTimeou
 
 export function createConsole(settings: ConsoleSettings): Console {
   const { services, admitClient, report, contractLoad = () => 'free', sleep = waited } = settings;
-  const signIn = createSignIn(services.database, { now: services.now, sleep });
+  const signIn = createSignIn(services.database, { now: services.now, sleep, refused: settings.signInRefused });
   const routeOf = createScreenRoutes();
   const guestPages = createSignInPages(signIn);
   const inSlot = createSlots({ contractLoad });

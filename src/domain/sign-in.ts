@@ -89,13 +89,16 @@ export async function ownerOfLink(database: Database, token: string, now: number
 export interface SignInDependencies {
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
+  /** Told of each wrong password, code or link, with the address that it came from. */
+  readonly refused?: ((address: string) => void) | undefined;
 }
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
-export function createSignIn(database: Database, { now, sleep }: SignInDependencies) {
+export function createSignIn(database: Database, { now, sleep, refused }: SignInDependencies) {
+  const told = telling(refused);
   const withSlot = createHashSlots();
-  const check = createPasswordCheck(database, { now, sleep }, withSlot);
+  const check = createPasswordCheck(database, { now, sleep, refused }, withSlot);
   const atomically = createAtomically(database);
 
   return {
@@ -107,7 +110,7 @@ export function createSignIn(database: Database, { now, sleep }: SignInDependenc
     redeemLink: (token: string, origin: Origin): Promise<SignedIn> =>
       atomically(async (inside) => {
         const owner = await ownerOfLink(inside, token, now());
-        if (!owner || !isAllowed(owner, origin.address)) throw wrongLink();
+        if (!owner || !isAllowed(owner, origin.address)) throw told(wrongLink(), origin.address);
         if ((await inside.run(sql.deleteLink, { hash: linkHash(token) })) === 0) throw wrongLink();
         return beginSession(inside, owner, origin, now());
       }),
@@ -131,7 +134,7 @@ export function createSignIn(database: Database, { now, sleep }: SignInDependenc
         await noteSignIn(inside, owner, origin, now());
         return addSession(inside, owner, origin, now());
       });
-      if (!signedIn) throw wrongCode();
+      if (!signedIn) throw told(wrongCode(), origin.address);
       await clearAttempts(database, attempt);
       return signedIn;
     },
@@ -160,6 +163,13 @@ export function createSignIn(database: Database, { now, sleep }: SignInDependenc
   };
 }
 
+const telling =
+  (refused: SignInDependencies['refused']) =>
+  (problem: Problem, address: string): Problem => {
+    refused?.(address);
+    return problem;
+  };
+
 const createAtomically =
   (database: Database) =>
   <T>(work: (inside: Database) => Promise<T>): Promise<T> =>
@@ -167,7 +177,7 @@ const createAtomically =
 
 /** Checks a password within the limits. Throws `too-many` or `denied`. */
 const createPasswordCheck =
-  (database: Database, { now, sleep }: SignInDependencies, withSlot: HashSlots) =>
+  (database: Database, { now, sleep, refused }: SignInDependencies, withSlot: HashSlots) =>
   async (attempt: Attempt, owner: FoundOwner | null, password: string): Promise<void> => {
     await checkPause(database, attempt, now());
     const delayMs = await delayOf(database, attempt, now());
@@ -180,7 +190,7 @@ const createPasswordCheck =
       const matches = password.length <= PASSWORD_LENGTH_MAX && (await passwordMatches(password, stored));
       if (!matches || stored === (await unusedHash())) {
         if (failed === FREE_FAILURES && owner) await noteBlocked(database, owner, attempt.address, now());
-        throw wrongPassword();
+        throw telling(refused)(wrongPassword(), attempt.address);
       }
       await clearAttempts(database, attempt);
     });

@@ -14,7 +14,7 @@ import { createWebhook } from './webhook.ts';
  */
 export interface CarrierCallbacks {
   /** Whoever proves nothing gets the same answer for every name, known or not. */
-  handle(name: string, request: Request): Promise<Response>;
+  handle(name: string, request: Request, client?: string): Promise<Response>;
   stop(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export interface CallbackParts {
   /** Connectors of the file, with their configuration. */
   readonly ofFile: readonly NewConnector[];
   /** Told why a request was refused: for the log, as the answer does not say it. */
-  readonly denied?: (name: string, reason: string) => void;
+  readonly denied?: (name: string, reason: string, client: string) => void;
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
 }
@@ -76,7 +76,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
     });
 
   return {
-    async handle(name, request) {
+    async handle(name, request, client = '') {
       const connector = await connectorOf(name);
       try {
         if (!connector) throw new Problem('denied', 'there is no such connector');
@@ -85,7 +85,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
       } catch (thrown) {
         if (!(thrown instanceof Problem) || thrown.kind !== 'denied') throw thrown;
         if (connector?.kind !== 'webhook') await compareNothing(request); // the body is unread so far
-        parts.denied?.(name, thrown.message);
+        parts.denied?.(name, thrown.message, client);
         return refused();
       }
     },

@@ -180,6 +180,8 @@ interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, I
    * secret or a text.
    */
   readonly target?: (input: In, output: Out) => string;
+  /** That somebody has read it is audited, because it hands out a whole inbox or a person. */
+  readonly auditsReading?: boolean;
   /** What it deletes must not stay in the files of the database: see `Database.scrub`. */
   readonly erases?: boolean;
   /** Changes nothing for this input (a dry run): no transaction, no audit. */

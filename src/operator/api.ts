@@ -40,6 +40,8 @@ export interface ApiSettings {
   readonly admitClient: (client: string) => void | Promise<void>;
   /** Resolves when a request without a valid token may be answered. */
   readonly authenticationFailed: (client: string) => Promise<void>;
+  /** A token that is not valid, or one without the scope: told for the log and the metrics. */
+  readonly refused?: (reason: 'token' | 'scope', client: string) => void;
   /** Our bugs and what does not answer, for the log. */
   readonly report: (problem: Problem, requestId: string) => void;
 }
@@ -92,6 +94,8 @@ export function createApi(settings: ApiSettings): Api {
     } catch (thrown) {
       const problem = toProblem(thrown, request.id);
       if (problem.kind === 'internal' || problem.kind === 'unavailable') report(problem, request.id);
+      if (problem.kind === 'denied') settings.refused?.('token', request.client);
+      if (problem.kind === 'forbidden') settings.refused?.('scope', request.client);
       const { status, headers, body } = problemJson(problem);
       return {
         status,

@@ -101,7 +101,7 @@ async function runIn(
   const done = await action.run(given, input, actor);
   const output = done instanceof WithStatus ? done.output : done;
   const status = done instanceof WithStatus ? done.status : action.status;
-  if (isChange(action, input)) {
+  if (isChange(action, input) || action.auditsReading) {
     await addAuditEntry(services.database, {
       at: services.now(),
       actorKind: actor.kind,

@@ -24,7 +24,7 @@ export interface WebParts {
   /** Of all answers in pieces that clients have not taken. */
   readonly unsentBytesMax: number;
   /** Answers a carrier; undefined where there is no such connector. */
-  readonly carriers: (name: string, request: Request) => Promise<Response | undefined>;
+  readonly carriers: (name: string, request: Request, client: string) => Promise<Response | undefined>;
   /** Called for an error that nothing expected. Never with a body. */
   readonly failed: (thrown: unknown, what: string) => void;
 }
@@ -138,7 +138,7 @@ async function answerCarrier(web: Web, call: Call, name: string): Promise<Respon
     const hasBody = method !== 'GET' && method !== 'HEAD';
     const body = () => lazily(() => receiving.read(call.env, wanted));
     const request = new Request(url, { method, headers, ...(hasBody && { body: body(), duplex: 'half' }) });
-    return (await carriers(name, request)) ?? plain(404, 'There is nothing here.');
+    return (await carriers(name, request, wanted.client)) ?? plain(404, 'There is nothing here.');
   } catch (thrown) {
     const kind = thrown instanceof Problem ? thrown.kind : 'internal';
     if (kind === 'too-large') return plain(413, 'The body is too large.');

@@ -121,6 +121,7 @@ const guardNote =
 const contacts = downloadAction({
   name: 'contact export',
   scope: 'contacts',
+  auditsReading: true,
   accountTokens: true,
   path: '/accounts/{username}/contacts.csv',
   summary: 'Export contacts as CSV.',
@@ -142,6 +143,7 @@ const contacts = downloadAction({
 const inbox = downloadAction({
   name: 'inbox export',
   scope: 'messages:read',
+  auditsReading: true,
   accountTokens: true,
   path: '/accounts/{username}/inbox.csv',
   summary: 'Export received messages as CSV, newest first.',
@@ -159,6 +161,7 @@ const inbox = downloadAction({
 const sent = downloadAction({
   name: 'message export',
   scope: 'messages:read',
+  auditsReading: true,
   accountTokens: true,
   path: '/accounts/{username}/sent.csv',
   summary: 'Export sent messages as CSV, newest first.',

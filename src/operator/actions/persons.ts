@@ -131,6 +131,9 @@ function said({ dryRun, profiles, blacklist, creditsReturned, accounts, ...rows 
 const show = action({
   name: 'person show',
   scope: 'erase',
+  auditsReading: true,
+  // The audit never has the number.
+  target: ({ query }) => query.account ?? 'all accounts',
   needs: {
     says: 'It needs the scopes contacts and messages:read too, because it shows what these show.',
     scopes: () => ['contacts', 'messages:read'],

@@ -28,8 +28,11 @@ export function reportMetrics(registry: Registry, channel: NodeJS.Process = proc
 // Prometheus gives up after 10 s. For a worker that does not answer, its last metrics count.
 const ANSWER_TIMEOUT_MS = 2_000;
 
-/** In the primary. Counters of ended workers stay in the sums: a counter must never go down. */
-export function aggregateMetrics(): () => Promise<string> {
+/**
+ * In the primary, with what it counts itself. Counters of ended workers stay in the sums: a counter
+ * must never go down.
+ */
+export function aggregateMetrics(own: () => Promise<Snapshot> = async () => []): () => Promise<string> {
   const latest = new Map<number, Snapshot>();
   const answered = new Map<number, () => void>();
   let retired: Snapshot = [];
@@ -68,7 +71,7 @@ export function aggregateMetrics(): () => Promise<string> {
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker?.isConnected());
     await Promise.all(workers.map((worker) => ask(worker as Worker)));
     await retiring;
-    return AggregatorRegistry.aggregate([...latest.values(), retired]).metrics();
+    return AggregatorRegistry.aggregate([...latest.values(), retired, await own()]).metrics();
   }
 
   let aggregating: Promise<string> | undefined;

@@ -4,6 +4,7 @@ import type { MessageTotals } from '../../domain/totals.ts';
 import type { Traffic } from '../../exchange.ts';
 import type { CompletedCall } from './access-log.ts';
 import { Counter, counterMetric, Histogram, histogramMetric } from './counters.ts';
+import { failuresMetric } from './credential-failures.ts';
 
 /** Metrics for Prometheus. Every label has few values, all of them ours: no client can add one. */
 export interface Metrics {
@@ -19,6 +20,8 @@ export interface Sources {
   /** Undefined before the server listens. */
   traffic(): Traffic | undefined;
   linesLost(): number;
+  /** Of the web listener, where this process has it. */
+  webFailures?(): Iterable<Counter>;
 }
 
 // From a cached response up to where clients give up.
@@ -29,7 +32,7 @@ export function createMetrics(sources: Sources, version: string): Metrics {
   const registry = new Registry();
   const calls = new CallCounters();
   const statements = new Map<string, Histogram>();
-  const denials = new Counter({});
+  const denials = new Counter({ listener: 'contract', reason: 'user_id' });
 
   collectDefaultMetrics({ register: registry });
   for (const { name } of registry.getMetricsAsArray()) {
@@ -47,10 +50,7 @@ export function createMetrics(sources: Sources, version: string): Metrics {
     histogramMetric({ name: 'columba_database_seconds', help: 'Time for a statement or a transaction.' }, () =>
       statements.values(),
     ),
-    counterMetric(
-      { name: 'columba_credential_failures_total', help: 'Calls with a user_id that is not valid.' },
-      () => [denials],
-    ),
+    failuresMetric(() => [denials, ...(sources.webFailures?.() ?? [])]),
     ...totalsOf(sources),
   ]) {
     registry.registerMetric(metric);

@@ -5,6 +5,7 @@ import type { MessageTotals } from '../../domain/totals.ts';
 import type { Handler, Request } from '../../exchange.ts';
 import type { StatementObserver } from '../../store/observed.ts';
 import { type CompletedCall, createAccessLog, createAccountLabel } from './access-log.ts';
+import { type CredentialFailures, failuresMetric } from './credential-failures.ts';
 import type { Log } from './log.ts';
 import type { LogStream } from './log-stream.ts';
 import type { Metrics, Sources } from './metrics.ts';
@@ -135,10 +136,13 @@ export async function serveAggregatedMetrics(
   log: Log,
   totals: () => Promise<MessageTotals>,
   sendingTotals?: () => Promise<SendingTotals>,
+  failures?: CredentialFailures,
 ): Promise<MetricsServer> {
   const { Registry } = await import('prom-client');
   const { addTotals } = await import('./metrics.ts');
-  const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics();
+  const counted = new Registry();
+  if (failures) counted.registerMetric(failuresMetric(failures.counters));
+  const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics(() => counted.getMetricsAsJSON());
   const registry = new Registry();
   addTotals(registry, logFailures(totals, log));
   await addSending(registry, sendingTotals, log);
