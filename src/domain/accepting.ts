@@ -158,6 +158,7 @@ async function planOf(
   given: GivenMessages,
   at: number,
 ): Promise<Plan> {
+  if (given.sender?.trim() === '') throw badField('sender', 'expected a number or a name, and not blanks alone');
   checkSendAt(given.sendAt, at);
   const wanted = Math.max(given.sendAt ?? at, at);
   const dueAt = afterQuietHours(wanted, settings.quietHours, settings.timeZone);

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { ClaimedMessage } from '../domain/claiming.ts';
 import type { Outcome, PartResult } from '../domain/settling.ts';
 import { encodePart, partHeader, splitText } from '../sms/parts.ts';
@@ -16,9 +16,9 @@ export const newAttemptId = (now: number): string =>
 const PRIORITY_MAX = 3;
 
 export function submissionsOf(message: ClaimedMessage): Submission[] {
-  const { id, sender, recipient, text, notAfter, partsTotal } = message;
+  const { sender, recipient, text, notAfter, partsTotal } = message;
   const { encoding, parts } = splitText(text);
-  const reference = Number(BigInt.asUintN(8, id)); // the same in every attempt: a phone joins parts by it
+  const reference = partsTotal > 1 ? referenceOf(message) : 0;
   const priority = Math.min(Math.max(message.priority, 0), PRIORITY_MAX);
   return message.parts.map(({ number, attemptId }) => {
     const part = parts[number - 1] ?? '';
@@ -26,6 +26,16 @@ export function submissionsOf(message: ClaimedMessage): Submission[] {
     const body = encodePart(part, encoding);
     return { attemptId, sender, recipient, body, text: part, encoding, udh, priority, validUntil: notAfter };
   });
+}
+
+/**
+ * A phone joins the parts of one sender by it, so it is the same in every attempt. Accounts may
+ * share a sender and number their messages alike, so each begins elsewhere, by a hash. Within an
+ * account 256 messages in a row have different ones, which a hash of the id would not give.
+ */
+function referenceOf({ account, id }: Pick<ClaimedMessage, 'account' | 'id'>): number {
+  const begin = createHash('sha256').update(String(account)).digest().readUInt8(0);
+  return Number(BigInt.asUintN(8, BigInt(begin) + id));
 }
 
 export interface RetryTimes {

@@ -59,33 +59,35 @@ export function readCallback(
   body: Uint8Array,
   { connector, id, now }: { readonly connector: string; readonly id: string; readonly now: number },
 ): Callback {
-  const read = callback.safeParse(jsonOf(body));
+  const read = oneOrMany(callback).safeParse(jsonOf(body));
   if (!read.success) return { errors: errorsOf(read.error) };
-  const { type, data } = read.data;
-  const items = Array.isArray(data) ? data : [data];
-  if (type === 'message.receipt') {
-    const receipts = (items as z.output<typeof receipt>[]).map((each) => ({
-      connector,
-      attemptId: each.attemptId ?? null,
-      gatewayId: each.gatewayId ?? null,
-      status: each.status,
-      at: Math.min(each.at ?? now, now), // a clock that is ahead must not win over later receipts
-      detail: each.code ?? null,
-    }));
-    return { receipts, messages: [] };
+  const receipts: ReceivedReceipt[] = [];
+  const messages: IncomingMessage[] = [];
+  for (const { type, data } of listOf(read.data)) {
+    if (type === 'message.receipt') for (const each of listOf(data)) receipts.push(receiptOf(each, connector, now));
+    else for (const each of listOf(data)) messages.push(messageOf(each, messages.length));
   }
-  const messages = (items as z.output<typeof incoming>[]).map((each, index) => ({
-    connector,
+  if (receipts.length + messages.length > ITEMS_MAX) return { errors: [`/: more than ${ITEMS_MAX} items`] };
+  return { receipts, messages };
+
+  function messageOf(each: z.output<typeof incoming>, index: number): IncomingMessage {
+    const { sender, destination, text, part = null } = each;
     // A carrier that repeats a request repeats its webhook-id.
-    gatewayId: each.gatewayId ?? `webhook:${id}:${index}`,
-    sender: each.sender,
-    destination: each.destination,
-    text: each.text,
-    receivedAt: Math.min(each.receivedAt ?? now, now),
-    part: each.part ?? null,
-  }));
-  return { receipts: [], messages };
+    const gatewayId = each.gatewayId ?? `webhook:${id}:${index}`;
+    return { connector, gatewayId, sender, destination, text, receivedAt: Math.min(each.receivedAt ?? now, now), part };
+  }
 }
+
+const receiptOf = (each: z.output<typeof receipt>, connector: string, now: number): ReceivedReceipt => ({
+  connector,
+  attemptId: each.attemptId ?? null,
+  gatewayId: each.gatewayId ?? null,
+  status: each.status,
+  at: Math.min(each.at ?? now, now), // a clock that is ahead must not win over later receipts
+  detail: each.code ?? null,
+});
+
+const listOf = <T>(given: T | T[]): T[] => (Array.isArray(given) ? given : [given]);
 
 function jsonOf(body: Uint8Array): unknown {
   try {

@@ -41,8 +41,8 @@ export function readInput(action: Action, raw: RawInput): AnyInput {
   const paged = isList
     ? (read(pageSchema, onlyDefined({ limit, after }), ([name]) => `?${String(name)}`) as z.output<typeof pageSchema>)
     : undefined;
-  const body =
-    action.body && read(action.body, raw.body, (path) => `#${path.map((name) => `/${escaped(name)}`).join('')}`);
+  const body = action.body && read(action.body, raw.body, bodyPointer);
+  errors.push(...halvesIn(raw.body, []));
   let page: Page<unknown> | undefined;
   if (paged) {
     const position = readCursor(action, raw, paged.after);
@@ -52,6 +52,17 @@ export function readInput(action: Action, raw: RawInput): AnyInput {
   if (errors.length > 0) throw refused(errors);
   const input = { params, query: query as AnyInput['query'], body, upload: raw.upload };
   return page ? { ...input, page } : input;
+}
+
+const bodyPointer = (path: readonly PropertyKey[]): string => `#${path.map((name) => `/${escaped(name)}`).join('')}`;
+
+/** Neither database stores half a surrogate pair: it would become U+FFFD, and nobody would know. */
+function halvesIn(value: unknown, path: readonly PropertyKey[]): FieldError[] {
+  if (typeof value === 'string' && !value.isWellFormed()) {
+    return [{ pointer: bodyPointer(path), detail: 'expected a text without halves of surrogate pairs' }];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]) => halvesIn(each, [...path, name]));
 }
 
 /** All wrong fields in one Problem. */

@@ -167,6 +167,11 @@ onEveryEngine('acts of the console', (engine) => {
       body: { recipients: ['+27825550201'], text: 'Once more' },
     });
     const id = accepted[0]?.id ?? assert.fail();
+    const waiting = { act: 'resend', scope: 'selected', id: [id], key: 'b'.repeat(32), confirmed: 'yes' };
+    assert.equal((await client.post('/console/sent', waiting)).location, '/console/sent?notice=resent&count=0');
+    assert.doesNotMatch((await client.get(`/console/messages/${id}`)).text, /\/resend"/);
+    await act(api, 'message status', { params: { ...params, id }, body: { status: 'DELIVERED' } });
+    assert.match((await client.get(`/console/messages/${id}`)).text, /\/resend"/);
     const fields = { act: 'resend', scope: 'selected', id: [id, '999999'], key: 'a'.repeat(32) };
     assert.match((await client.post('/console/sent', fields)).text, /Send 2 messages again\?/);
     for (let times = 0; times < 2; times += 1) {

@@ -67,6 +67,23 @@ test('parts of a long message share a reference, also in a later attempt', () =>
     parts: [{ number: 2, attemptId: 'a' }],
   };
   const [part] = submissionsOf(claimed);
-  assert.deepEqual([...(part?.udh ?? [])], [5, 0, 3, 0x23, 2, 2]);
+  const reference = part?.udh?.[3] as number;
+  assert.deepEqual([...(part?.udh ?? [])], [5, 0, 3, reference, 2, 2]);
+  const [again] = submissionsOf({ ...claimed, attempt: 2, fence: 2n, parts: [{ number: 1, attemptId: 'b' }] });
+  assert.deepEqual([...(again?.udh ?? [])], [5, 0, 3, reference, 2, 1]);
   assert.deepEqual([part?.text, part?.priority], ['xxxxxxxx', 3]);
+});
+
+test('two accounts that share a sender and number their messages alike have different references', () => {
+  const referenceOf = (account: bigint, id: bigint): number => {
+    const one = { fence: 1n, attempt: 1, sender: 'ACME', recipient: '+27825550201', priority: 0, notAfter: null };
+    const parts = [{ number: 1, attemptId: 'a' }];
+    const text = 'x'.repeat(161);
+    const claimed = { ...one, account, id, text, expiresAt: 1, isAnswer: false, partsTotal: 2, parts };
+    return submissionsOf(claimed)[0]?.udh?.[3] as number;
+  };
+  const ofAccounts = new Set(Array.from({ length: 50 }, (_, index) => referenceOf(BigInt(index + 1), 7n)));
+  assert.ok(ofAccounts.size > 30, `${ofAccounts.size} of 50`); // chance gives about 45 of 256
+  const inARow = new Set(Array.from({ length: 256 }, (_, index) => referenceOf(1n, BigInt(index + 1))));
+  assert.equal(inARow.size, 256);
 });

@@ -215,6 +215,33 @@ describe('the webhook connector in', () => {
     );
   });
 
+  test('a list of receipts and messages is told as a whole, or not at all', async () => {
+    const { told, post } = await started();
+    const list = [
+      { type: 'message.receipt', data: RECEIPT },
+      { type: 'message.incoming', data: MESSAGE },
+      { type: 'message.incoming', data: [MESSAGE, { ...MESSAGE, gatewayId: 'g-2' }] },
+    ];
+    assert.equal((await post(list)).status, 204);
+    assert.equal(told.receipts.length, 1);
+    assert.deepEqual(
+      told.messages.map(({ gatewayId }) => gatewayId),
+      ['webhook:msg_1:0', 'webhook:msg_1:1', 'g-2'],
+    );
+    const tooMany = Array.from({ length: 3 }, () => ({
+      type: 'message.incoming',
+      data: Array.from({ length: 200 }, () => MESSAGE),
+    }));
+    for (const wrong of [[...list, { type: 'message.receipt', data: {} }], [], tooMany]) {
+      assert.equal((await post(wrong)).status, 400);
+    }
+    assert.deepEqual([told.receipts.length, told.messages.length], [1, 3]);
+    const stored = async () => {};
+    const down = async () => Promise.reject(new Problem('unavailable', 'The database is not available.'));
+    const { post: partly } = await started({ receipt: stored, incoming: down });
+    assert.equal((await partly(list)).status, 503, 'nothing is acknowledged where one of them is not on disk');
+  });
+
   test('a wrong secret, an old or future timestamp and another body are denied', async () => {
     const { told, post } = await started();
     const content = { type: 'message.receipt', data: RECEIPT };

@@ -95,6 +95,9 @@ onEveryEngine('actions that send', (engine) => {
       [{ recipients: [], text: 'x' }, '#/recipients'],
       [{ recipients, text: '' }, '#/text'],
       [{ recipients, text: 'x', sender: 'too long name' }, '#/sender'],
+      [{ recipients, text: 'x', sender: '   ' }, '#/sender'],
+      [{ recipients, text: 'half \ud83d' }, '#/text'],
+      [{ recipients, texts: ['x', '\ude00'] }, '#/texts/1'],
       [{ recipients: Array.from({ length: 1_001 }, () => '0825550201'), text: 'x' }, '#/recipients'],
     ] as const) {
       assert.deepEqual(pointers(await refusal('message send', { params: acme, body })), [pointer], pointer);
@@ -119,6 +122,7 @@ onEveryEngine('actions that send', (engine) => {
     const params = { username: 'acme' };
     await of('acme', 'account disable', {});
     const id = sent.accepted[0].id;
+    await of('acme', 'message status', { params: { id }, body: { status: 'DELIVERED' } });
     const sentence = { kind: 'conflict', message: 'The account is disabled. Enable it first.' };
     for (const query of [{}, { dry_run: 'true' }]) {
       const { kind, message } = await refusal('message send', { params, query, body });
@@ -134,6 +138,15 @@ onEveryEngine('actions that send', (engine) => {
     const { of, account, refusal } = await openActions(engine, t);
     await account('acme', { credits: '10' });
     const first = (await of('acme', 'message send', { body: ONE })).accepted[0].id;
+    const waiting = await refusal('message resend', { params: { ...acme, id: first } });
+    assert.deepEqual(
+      [waiting.kind, /still on its way: its status is QUEUED/.test(waiting.message)],
+      ['conflict', true],
+    );
+    for (const status of ['SUBMITTED', 'DELIVERED']) {
+      assert.equal((await refusal('message resend', { params: { ...acme, id: first } })).kind, 'conflict');
+      await of('acme', 'message status', { params: { id: first }, body: { status } });
+    }
     const second = (await of('acme', 'message resend', { params: { id: first } })).accepted[0].id;
     assert.notEqual(second, first);
     assert.equal((await of('acme', 'message show', { params: { id: second } })).text, 'hello');

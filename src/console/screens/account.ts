@@ -1,3 +1,4 @@
+import { hash, randomBytes } from 'node:crypto';
 import { type Html, html } from '../../html.ts';
 import type { Problem } from '../../problem.ts';
 import { asking, field, noticeOf, problemNote, refusalOf, screen, select } from '../lists.ts';
@@ -19,6 +20,7 @@ interface AccountOutput {
 
 const FIELDS = Object.entries(texts.fields);
 const LABELS = { ...texts.fields, amount: texts.amount, reason: texts.reason, reference: texts.reference };
+const newKey = (): string => randomBytes(16).toString('hex');
 const paramsOf = ({ params }: Visit) => ({ username: params.username ?? '' });
 const addressOf = ({ params }: Visit): string => `/console/accounts/${encodeURIComponent(params.username ?? '')}`;
 
@@ -63,7 +65,7 @@ ${isEnabled ? '' : html`<form method="post" action="${here}/remove"><button clas
 const grantForm = (
   { form }: Visit,
   here: string,
-): Html => html`<form method="post" action="${here}/credits" class="fields">
+): Html => html`<form method="post" action="${here}/credits" class="fields"><input type="hidden" name="key" value="${form.text('key') || newKey()}">
 ${field({ name: 'amount', label: texts.amount, value: form.text('amount'), isRequired: true, lengthMax: 20 })}
 ${field({ name: 'reason', label: texts.reason, value: form.text('reason'), isRequired: true, lengthMax: 200 })}
 ${field({ name: 'reference', label: texts.reference, value: form.text('reference'), lengthMax: 200 })}
@@ -103,7 +105,9 @@ const grant = acting(async (visit) => {
     reason: form.text('reason'),
     ...(form.text('reference') === '' ? {} : { reference: form.text('reference') }),
   };
-  await act.run('credits add', { params: paramsOf(visit), body });
+  // The key covers page and content: sent twice, the form moves credits once.
+  const key = hash('sha256', JSON.stringify([form.text('key') || newKey(), body]));
+  await act.once(key, 'credits add', { params: paramsOf(visit), body }, () => true);
   return noticed(addressOf(visit), 'granted');
 });
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Attempt, attemptsOf } from '../../domain/attempts.ts';
+import { FINAL_STATUSES } from '../../domain/outbox.ts';
 import { linkedMessage } from '../../domain/resending.ts';
 import { type Html, html } from '../../html.ts';
 import { Problem } from '../../problem.ts';
@@ -96,7 +97,8 @@ function buttons({ base }: Visit, { id, recipient, state, status }: MessageOutpu
   const cancel = html`<form method="post" action="${base}/messages/${id}/cancel"><button class="danger">${texts.cancel}</button></form>`;
   const again = html`<form method="post" action="${base}/messages/${id}/resend"><input type="hidden" name="key" value="${randomBytes(16).toString('hex')}"><button>${texts.resend}</button></form>`;
   const isWaiting = state === 'scheduled' || status === 'QUEUED';
-  return html`${isWaiting ? cancel : ''}${state !== 'scheduled' && isAction('message resend') ? again : ''}
+  const hasEnded = state !== 'scheduled' && (FINAL_STATUSES.includes(status ?? '') || status === 'UNKNOWN');
+  return html`${isWaiting ? cancel : ''}${hasEnded && isAction('message resend') ? again : ''}
 ${/\d/.test(number) ? html`<a href="${base}/conversation?${to}">${texts.conversation}</a> <a href="${base}/blacklist?${new URLSearchParams({ number }).toString()}">${texts.blacklist}</a>` : ''}`;
 }
 

@@ -34,7 +34,10 @@ const shared = {
   /** The smsc-id of the carrier. Without it Kannel chooses one. */
   smscId: printable.max(64).optional(),
   /** The sender of messages that have none. */
-  defaultSender: printable.max(20).optional(),
+  defaultSender: printable
+    .max(20)
+    .regex(/[A-Za-z0-9]/, 'expected a number or a name')
+    .optional(),
   /** How long Kannel and the carrier may try, where the message itself does not say. */
   validityMinutes: z.int().min(1).max(10_080).default(2_880),
   /** How long an answer may take before the submission is unsure. */

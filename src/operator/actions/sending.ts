@@ -3,7 +3,7 @@ import { type Acceptance, createAccepting, type NewMessages, type SendingAccount
 import { accountRecord, requireEnabled } from '../../domain/account-records.ts';
 import { armSchedule } from '../../domain/arming.ts';
 import { DECISIONS, decide } from '../../domain/deciding.ts';
-import { linkResent } from '../../domain/resending.ts';
+import { linkResent, requireEnded } from '../../domain/resending.ts';
 import { badField, conflict } from '../../problem.ts';
 import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
@@ -14,7 +14,8 @@ import { accountParams, credits, instant, line, messageParams, queryFlag, rowId 
 // One request is one transaction: it must not hold up others for long.
 const RECIPIENTS_MAX = 1_000;
 const TEXT_LENGTH_MAX = 10_000;
-const SENDER = /^(?:\+?\d{1,15}|[A-Za-z0-9 ._&-]{1,11})$/;
+// Carriers refuse a sender of blanks or marks alone.
+const SENDER = /^(?:\+?\d{1,15}|(?=.*[A-Za-z0-9])[A-Za-z0-9 ._&-]{1,11})$/;
 
 const acceptance = z.strictObject({
   accepted: z
@@ -161,7 +162,8 @@ const resend = accountAction({
   method: 'POST',
   path: '/accounts/{username}/messages/{id}/resend',
   summary: 'Send a sent message once more, as a new message.',
-  description: 'The history of each of the two names the other.',
+  description:
+    'The history of each of the two names the other. A message that is still on its way is refused: the recipient would get it twice.',
   params: messageParams,
   output: acceptance,
   status: 202,
@@ -171,6 +173,7 @@ const resend = accountAction({
   run: async (services, { params: { id } }) => {
     const { recipient, text, reference, status } = await domainOf(services).messages.sent(services.account.id, id);
     if (recipient === null || text === null) throw conflict('The message has no recipient or no text.');
+    await requireEnded(services.database, services.account.id, { id, status });
     const given = { recipients: [{ number: recipient, text }], sender: null, reference, sendAt: null, notAfter: null };
     const result = await acceptingOf(services).accept(services.account.id, await enabledAccount(services), given);
     const [refused] = result.refused;
