@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import { webUrlOf } from '../config/settings.ts';
 import type { AccountReport, ImportProgress, ImportReport } from '../migration/import.ts';
+import { Problem } from '../problem.ts';
 import {
   type CopySession,
   copyDependencies,
@@ -76,7 +77,7 @@ async function runProbe(url: string, options: ProbeOptions, command: Command): P
     print(report.uncertain.length === 0 ? 'Nothing is uncertain.' : 'Uncertain:');
     for (const { entry, reason } of report.uncertain) print(harmless(`  ${entry}: ${reason}`));
     if (out === undefined) print(JSON.stringify(dialect, null, 2));
-    else print(`Wrote ${out}. Serve with COLUMBA_DIALECT=${out}.`);
+    else print(`Wrote ${out}. Serve with COLUMBA_DIALECT=${out}, and run import and check with it.`);
   }
   return options.strict && report.uncertain.length > 0 ? 1 : 0;
 }
@@ -94,6 +95,9 @@ export async function laterInWords<T>(work: () => Promise<T>): Promise<T | strin
   try {
     return await work();
   } catch (thrown) {
+    // No later try helps where a person has to decide whether to trust a certificate.
+    if (thrown instanceof OldServerUnreachable && !thrown.isTemporary)
+      throw new Problem('bad-argument', thrown.message);
     if (thrown instanceof OldServerBusy || thrown instanceof OldServerUnreachable) return thrown.message;
     throw thrown;
   }

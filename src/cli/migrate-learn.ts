@@ -1,5 +1,8 @@
-import { Command } from 'commander';
+import { readFileSync } from 'node:fs';
+import { Command, Option } from 'commander';
+import type { Dialect } from '../contract/dialect.ts';
 import type { LearnedDialect } from '../migration/learn.ts';
+import type { Doubt } from '../migration/learned.ts';
 import { Problem } from '../problem.ts';
 import { requireFile } from './input-file.ts';
 import { jsonOption, writeText } from './migrate-settings.ts';
@@ -13,6 +16,9 @@ export const learnCommand = (): Command =>
     .argument('<FILE...>', 'recordings of the proxy, compressed or not')
     .option('--out <FILE>', 'write the dialect to a file, for COLUMBA_DIALECT')
     .option('--force', 'replace the file if it exists')
+    .addOption(
+      new Option('--update <FILE>', 'add what was learned to a dialect: an entry that it has stays').conflicts('out'),
+    )
     .addOption(jsonOption())
     .option('--strict', 'exit code 1 where something is uncertain')
     .action(async (files: string[], options: LearnOptions, command: Command) => {
@@ -21,22 +27,27 @@ export const learnCommand = (): Command =>
 
 interface LearnOptions {
   readonly out?: string;
+  readonly update?: string;
   readonly force?: true;
   readonly json?: true;
   readonly strict?: true;
 }
 
 async function runLearn(files: readonly string[], options: LearnOptions, timeZone: string): Promise<number> {
-  const { out } = options;
+  const { out, update } = options;
+  if (update !== undefined) requireFile(update);
   if (out !== undefined) refuseExisting(out, options.force === true); // before minutes of reading
   const { learnDialect } = await import('../migration/learn.ts');
   const { readRecording } = await import('../migration/recording.ts');
-  const { parseDialect } = await import('../migration/dialect-file.ts');
+  const { completed, parseDialect } = await import('../migration/dialect-file.ts');
   async function* recordings() {
     for (const file of files) yield* readRecording(file);
   }
   for (const file of files) requireFile(file);
-  const learned = await learnDialect(recordings, timeZone);
+  const seen = await learnDialect(recordings, timeZone);
+  const written = update === undefined ? {} : parseDialect(JSON.parse(readFileSync(update, 'utf8')));
+  const { dialect, disputed } = completed(written, seen.dialect);
+  const learned = { ...seen, dialect, uncertain: [...stillOpen(seen.uncertain, written), ...disputed.map(dispute)] };
   if (learned.answers === 0) {
     throw new Problem('bad-argument', 'No answer of the old server is in these recordings. Record some calls first.');
   }
@@ -44,10 +55,20 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
   if (out !== undefined) {
     await writeText(out, options.force === true, `${JSON.stringify(learned.dialect, null, 2)}\n`);
   }
+  if (update !== undefined) await writeText(update, true, `${JSON.stringify(dialect, null, 2)}\n`);
   if (options.json) print(JSON.stringify(learned, null, 2));
-  else for (const line of report(learned, out)) print(harmless(line));
+  else for (const line of report(learned, out ?? update)) print(harmless(line));
   return options.strict && learned.uncertain.length > 0 ? 1 : 0;
 }
+
+/** What a person has answered in the file is not uncertain any more. */
+const stillOpen = (doubts: readonly Doubt[], written: Dialect): Doubt[] =>
+  doubts.filter(({ entry }) => entry.includes('.') || !Object.hasOwn(written, entry));
+
+const dispute = (entry: string): Doubt => ({
+  entry,
+  reason: 'the recordings show something else than the file says; the file stays',
+});
 
 function report(learned: LearnedDialect, out: string | undefined): string[] {
   const { exchanges, answers, faults, unreadable, findings, uncertain, dialect } = learned;
@@ -64,6 +85,8 @@ function report(learned: LearnedDialect, out: string | undefined): string[] {
     '',
     ...(out === undefined
       ? JSON.stringify(dialect, null, 2).split('\n')
-      : [`Wrote ${out}. Serve with COLUMBA_DIALECT=${out}.`]),
+      : [
+          `Wrote ${out}. Start Columba and the proxy again with COLUMBA_DIALECT=${out}, and run import and check with it.`,
+        ]),
   ];
 }

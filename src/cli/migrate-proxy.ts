@@ -65,7 +65,8 @@ export const proxyCommand = (): Command =>
     .addOption(jsonOption())
     .addHelpText('after', MORE)
     .action(async (_options, command: Command) => {
-      process.exitCode = await withSession(command, { creates: false }, (session) => runProxy(session, command));
+      const creates = command.opts<ProxyOptions>().dryRun !== true;
+      process.exitCode = await withSession(command, { creates }, (session) => runProxy(session, command));
     });
 
 const addName = (name: string, before: readonly string[]): string[] => [...before, name];
@@ -135,7 +136,12 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
     disabledMasks: compare.disabled,
     trustedProxies: config.trustedProxies,
     oldReadingIsSafe: options.oldReadingIsSafe === true,
-    failed: atMostOncePerSecond((thrown) => log.warn({ err: describeError(thrown) }, 'the proxy goes on')),
+    failed: atMostOncePerSecond((thrown) => {
+      const { server } = thrown as { server?: string };
+      const err = describeError(thrown);
+      if (server === undefined) log.warn({ err }, 'the proxy goes on');
+      else log.warn({ err, server }, `${server} does not answer; the proxy goes on`);
+    }),
   });
 }
 

@@ -165,7 +165,7 @@ async function runReplay(files: readonly string[], config: Config, command: Comm
       `${found.writes} calls change data. Leave them out with --reads-only, or use --copy where the server has a copy of the data.`,
     );
   }
-  const server = createUpstream({ url: against, timeoutMs: 60_000 });
+  const server = createUpstream({ name: 'the server', url: against, timeoutMs: 60_000 });
   const ids = userIdsOf(readText(users, '--users'), accountName);
   const calls = createOldServer({
     url: against,

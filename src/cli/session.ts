@@ -81,6 +81,12 @@ function isMissing(path: string): boolean {
   }
 }
 
+/** An account that is made by hand before a move is in the way of its import. */
+const beginningOf = (command: Command): string =>
+  command.parent?.name() === 'migrate'
+    ? 'columba migrate proxy or columba migrate import'
+    : 'columba account add USERNAME';
+
 /**
  * Runs work on the database. Only a command that begins something makes a database that is not
  * there.
@@ -98,7 +104,7 @@ export async function withSession<T>(
     throw new Problem(
       'bad-argument',
       `There is no database at ${path}. Name the right one with --database or COLUMBA_DATABASE, ` +
-        'or make this one with: columba account add USERNAME',
+        `or make this one with: ${beginningOf(command)}`,
     );
   }
   const { createServices } = await import('../services.ts');

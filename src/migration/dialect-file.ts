@@ -150,3 +150,30 @@ export function withTimeZone(dialect: Dialect, defaultZone: string): Dialect {
     ...(dataSet?.dates && { dataSet: { ...dataSet, dates: complete(dataSet.dates) } }),
   };
 }
+
+/** Entries that have parts of their own: by operation, by status, by value. */
+const PARTED = ['dataSets', 'columns', 'statusWords', 'booleanWords', 'orders', 'caps'] as const;
+
+/**
+ * A dialect with what was learned since. What a person or a probe has written stays; `disputed` has
+ * the entries of which the recordings show something else.
+ */
+export function completed(written: Dialect, learned: Dialect): { dialect: Dialect; disputed: readonly string[] } {
+  const disputed: string[] = [];
+  const merged = (one: object | undefined, other: object | undefined, path: string): object => {
+    for (const [name, value] of Object.entries(one ?? {})) {
+      const seen = (other as Readonly<Record<string, unknown>> | undefined)?.[name];
+      const isParted = (PARTED as readonly string[]).includes(name);
+      if (seen === undefined || isParted || name === 'evidence') continue;
+      if (JSON.stringify(seen) !== JSON.stringify(value)) disputed.push(path + name);
+    }
+    return { ...other, ...one };
+  };
+  const parts = PARTED.flatMap((name) => {
+    const whole = merged(written[name], learned[name], `${name}.`);
+    return Object.keys(whole).length > 0 ? [[name, whole] as const] : [];
+  });
+  const { evidence } = learned;
+  const dialect = { ...merged(written, learned, ''), ...Object.fromEntries(parts), ...(evidence && { evidence }) };
+  return { dialect: dialect as Dialect, disputed };
+}

@@ -110,7 +110,9 @@ export async function importAccounts(
       accounts.push(await importAccount(context, { line, userId }, { dryRun, since, told }));
     } catch (thrown) {
       if (!(thrown instanceof Error)) throw thrown;
-      if (thrown instanceof OldServerBusy || thrown instanceof OldServerUnreachable) return ended(thrown.message, true);
+      if (thrown instanceof OldServerBusy || thrown instanceof OldServerUnreachable) {
+        return ended(thrown.message, thrown instanceof OldServerBusy || thrown.isTemporary);
+      }
       if (!(thrown instanceof CopyProblem) && !isRefusal(thrown)) throw thrown;
       accounts.push({ ...NOTHING, line, problem: thrown.message });
       if (thrown instanceof UnknownWords) return ended(thrown.message, false, thrown.words);

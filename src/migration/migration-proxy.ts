@@ -183,8 +183,8 @@ function serversOf(settings: MigrationProxySettings) {
   const { oldUrl, newUrl, oldTls, dialect, zone, namespace, now } = settings;
   const calls = { dialect, zone, namespace, now };
   return {
-    old: createUpstream({ url: oldUrl, tls: oldTls, timeoutMs: settings.oldTimeoutMs }),
-    columba: createUpstream({ url: newUrl, timeoutMs: settings.newTimeoutMs }),
+    old: createUpstream({ name: 'the old server', url: oldUrl, tls: oldTls, timeoutMs: settings.oldTimeoutMs }),
+    columba: createUpstream({ name: 'Columba', url: newUrl, timeoutMs: settings.newTimeoutMs }),
     oldCalls: createOldServer({ ...calls, url: oldUrl, tls: oldTls }),
     columbaCalls: createOldServer({ ...calls, url: newUrl }),
   };

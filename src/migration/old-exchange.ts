@@ -1,5 +1,7 @@
 import { type Agent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { isIP } from 'node:net';
+import { connect } from 'node:tls';
 
 /** One HTTP exchange with the old server: its time and the size of its answer are limited. */
 export interface ExchangeInit {
@@ -42,6 +44,7 @@ export function exchange(
     const fail = (thrown: Error) => {
       if (signal?.aborted) reject(signal.reason);
       else if (deadline.aborted) reject(new OldServerUnreachable(`No answer in ${timeoutMs / 1_000} seconds.`, true));
+      else if (isCertificate(thrown)) refusedCertificate(target, thrown).then(reject);
       else reject(unreachable(thrown));
     };
     const length = body === null ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
@@ -83,19 +86,61 @@ async function receive(response: IncomingMessage, answerBytesMax: number): Promi
   };
 }
 
-const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/;
-
 /** The code of the system says what to look at; the message may have an address. */
 function unreachable(thrown: Error): OldServerUnreachable {
   if (thrown instanceof OldServerUnreachable) return thrown;
   const code = (thrown as NodeJS.ErrnoException).code ?? thrown.name;
-  if (CERTIFICATE.test(code)) {
-    const advice = 'Name its authority with --old-ca FILE, or take any certificate with --old-insecure-certificate.';
-    return new OldServerUnreachable(
-      `The certificate of the old server is not trusted (${code}). ${advice}`,
-      false,
-      thrown,
-    );
-  }
   return new OldServerUnreachable(`The old server does not answer (${code}).`, true, thrown);
+}
+
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|KEY_TOO_SMALL|MD_TOO_WEAK/;
+/** Node has no code of its own for what is too weak by today's rules. */
+const WEAK = /certificate.*(?:too weak|too small)|(?:key|md).too.(?:weak|small)/i;
+
+const isCertificate = (thrown: Error): boolean =>
+  CERTIFICATE.test((thrown as NodeJS.ErrnoException).code ?? '') || WEAK.test(thrown.message);
+
+/** No later try changes it, so a person gets both ways out, and what the certificate says. */
+async function refusedCertificate(target: string, thrown: Error): Promise<OldServerUnreachable> {
+  const { code } = thrown as NodeJS.ErrnoException;
+  const isWeak = WEAK.test(thrown.message) || /TOO_(?:SMALL|WEAK)/.test(code ?? '');
+  const why = isWeak ? 'is too weak by the rules of today' : `is not trusted (${code})`;
+  const ca = isWeak
+    ? 'Trust this one alone, and allow its weakness, with --old-ca FILE --old-legacy-tls'
+    : 'Name its authority, or itself where it is self-signed, with --old-ca FILE';
+  const shown = await certificateOf(target);
+  return new OldServerUnreachable(
+    `The certificate of the old server ${why}${shown === null ? '' : `: ${shown}`}. ${ca}, or take any certificate with --old-insecure-certificate.`,
+    false,
+    thrown,
+  );
+}
+
+const LOOK_MS_MAX = 5_000;
+
+/** What the server shows, in words; null where it shows none. Nothing is sent to it. */
+function certificateOf(target: string): Promise<string | null> {
+  const { hostname, port } = new URL(target);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return new Promise((resolve) => {
+    const socket = connect({
+      host,
+      port: Number(port || 443),
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+      timeout: LOOK_MS_MAX,
+    });
+    const end = (shown: string | null): void => {
+      socket.destroy();
+      resolve(shown);
+    };
+    socket.on('error', () => end(null)).on('timeout', () => end(null));
+    socket.on('secureConnect', () => {
+      const { subject, issuer, valid_to, bits, fingerprint256 } = socket.getPeerCertificate();
+      const issued = subject?.CN === issuer?.CN ? 'issued by itself' : `issued by ${issuer?.CN}`;
+      end(`${subject?.CN}, ${issued}, a key of ${bits} bits, valid until ${valid_to}, SHA-256 ${fingerprint256}`);
+    });
+  });
 }

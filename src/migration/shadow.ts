@@ -201,9 +201,13 @@ function createUndecided(settings: ShadowSettings, decide: Decide) {
     return { ours: again, comparison: await comparing.compare(call, old, again) };
   }
 
-  /** Counts and address book are read without marks. Lists of messages may be marked by reading. */
+  /** Only lists of received messages and of statuses may be marked by reading. */
   const mayAskOld = ({ group, operation }: SeenCall): boolean =>
-    group === 'account' || operation.startsWith('Count') || settings.leavesMarks(`${group}.${operation}`);
+    group === 'account' ||
+    group === 'compose' ||
+    operation === 'FetchSentDS' ||
+    operation.startsWith('Count') ||
+    settings.leavesMarks(`${group}.${operation}`);
 
   return {
     count: (): number => undecided.size,

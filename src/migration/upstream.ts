@@ -6,6 +6,8 @@ import type { RawAnswer } from './redaction.ts';
 
 /** A server behind the proxy. Head fields are sent as they came, in their case and order. */
 export interface UpstreamSettings {
+  /** In words, for the log: the old server, or Columba. */
+  readonly name: string;
   readonly url: string;
   readonly tls?: OldServerTls;
   /** Without a byte for so long, the answer is given up. */
@@ -39,8 +41,9 @@ export interface ExchangeOptions {
 export const ANSWER_BYTES_MAX = 4 * 1_048_576;
 const SHADOW_SOCKETS_MAX = 16;
 
-export function createUpstream({ url, tls = {}, timeoutMs }: UpstreamSettings): Upstream {
+export function createUpstream({ name, url, tls = {}, timeoutMs }: UpstreamSettings): Upstream {
   const base = new URL(url);
+  const server = `${name} at ${base.host}`;
   const isTls = base.protocol === 'https:';
   const host = base.hostname.replace(/^\[(.*)\]$/, '$1');
   const prefix = base.pathname.replace(/\/+$/, '');
@@ -59,7 +62,7 @@ export function createUpstream({ url, tls = {}, timeoutMs }: UpstreamSettings): 
     signal?: AbortSignal,
   ): ClientRequest {
     const send = isTls ? requestHttps : requestHttp;
-    return send({
+    const sent = send({
       host,
       port: base.port || (isTls ? 443 : 80),
       method,
@@ -70,9 +73,11 @@ export function createUpstream({ url, tls = {}, timeoutMs }: UpstreamSettings): 
       timeout: timeoutMs,
       ...secured,
       ...(signal ? { signal } : {}),
-    }).on('timeout', function (this: ClientRequest) {
-      this.destroy(new UpstreamTimeout());
     });
+    sent.on('timeout', () => sent.destroy(new UpstreamTimeout()));
+    // Before any other listener: whoever logs the error can say whose it is.
+    sent.on('error', (thrown) => Object.assign(thrown, { server }));
+    return sent;
   }
 
   return {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { parseDialect, readDialectFile } from '../../src/migration/dialect-file.ts';
+import { completed, parseDialect, readDialectFile } from '../../src/migration/dialect-file.ts';
 import { Problem } from '../../src/problem.ts';
 import { columba, freshDatabase } from '../support/command.ts';
 
@@ -144,5 +144,31 @@ describe('a dialect that is wrong', () => {
     const { code, stdout } = await columba(['check'], { env });
     assert.equal(code, 0);
     assert.match(stdout, /^Dialect: groupId$/m);
+  });
+});
+
+describe('a dialect that is completed by recordings', () => {
+  test('what is written stays, parts that were not there are added, and what the recordings dispute is named', () => {
+    const written = parseDialect({
+      groupId: 'zero',
+      statusWords: { DELIVERED: 'Arrived' },
+      missing: ['account.LookupContact'],
+    });
+    const learned = parseDialect({
+      groupId: 'empty',
+      errorStatus: 'asmx',
+      statusWords: { DELIVERED: 'Delivered', EXPIRED: 'Too late' },
+      evidence: { groupId: 3 },
+    });
+    assert.deepEqual(completed(written, learned), {
+      dialect: {
+        groupId: 'zero',
+        statusWords: { DELIVERED: 'Arrived', EXPIRED: 'Too late' },
+        missing: ['account.LookupContact'],
+        errorStatus: 'asmx',
+        evidence: { groupId: 3 },
+      },
+      disputed: ['statusWords.DELIVERED', 'groupId'],
+    });
   });
 });

@@ -171,6 +171,8 @@ describe('columba migrate learn', () => {
     assert.equal(readDialectFile(out, 'UTC').namespace, ODD_WAYS.namespace);
     assert.equal((await columba(['migrate', 'learn', path, '--out', out])).code, 1);
     assert.equal((await columba(['migrate', 'learn', path, '--out', out, '--force'])).code, 0);
+    const updated = await columba(['migrate', 'learn', path, '--update', out]);
+    assert.deepEqual([updated.code, /Start Columba and the proxy again/.test(updated.stdout)], [0, true]);
   });
 
   test('columba migrate learn has everything as JSON, and exit code 1 where it must be certain and is not', async () => {

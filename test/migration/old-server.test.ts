@@ -159,6 +159,33 @@ describe('client of the old server', () => {
     server.closeAllConnections();
   });
 
+  test('a certificate that is too weak is named with both ways to take it, and nobody is told to try later', async () => {
+    const folder = new URL('./tls/', import.meta.url);
+    const [cert, key] = ['weak-certificate.pem', 'weak-key.pem'].map((name) =>
+      readFileSync(new URL(name, folder), 'utf8'),
+    );
+    const server = createServer({ cert, key, ciphers: 'DEFAULT@SECLEVEL=0' }, (_, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/xml; charset=utf-8' });
+      response.end(`<long xmlns="${PLAIN_WAYS.namespace}">7</long>`);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const count = async (tls: OldServerTls) => {
+      const client = createOldServer({ url, protocol: 'get', tls });
+      const { result } = await client.call('inbox', 'CountRead', { user_id: ALPHA }).finally(() => client.close());
+      return result.kind === 'value' ? result.value : result;
+    };
+    const told = await count({}).catch((thrown: OldServerUnreachable) => thrown);
+    assert(told instanceof OldServerUnreachable);
+    assert.equal(told.isTemporary, false);
+    assert.match(told.message, /too weak.*old\.example, issued by itself, a key of 768 bits.*SHA-256 D5:1E/);
+    assert.match(told.message, /--old-ca FILE --old-legacy-tls, or .*--old-insecure-certificate/);
+    assert.equal(await count({ ca: cert as string, legacy: true }), 7n);
+    assert.equal(await count({ insecure: true }), 7n);
+    server.close();
+    server.closeAllConnections();
+  });
+
   test('the address of one service or of all of them leads to the same base', () => {
     for (const url of ['http://old.example', 'http://old.example/', 'http://old.example/api/account.asmx?WSDL'])
       assert.equal(baseOf(url), 'http://old.example');

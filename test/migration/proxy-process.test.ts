@@ -123,6 +123,19 @@ test('SIGUSR2 makes the proxy a plain pass-through, and the next one ends that',
   assert.equal(report.operations[0]?.recorded, 1);
 });
 
+test('the proxy makes its database, names the old server that is away, and leaves accounts to the import', async () => {
+  const database = freshPath('db');
+  const env = { COLUMBA_DATABASE: `sqlite:${database}` };
+  const dry = await columba(['migrate', 'proxy', '--old', 'http://127.0.0.1:1', '--dry-run'], { env });
+  assert.match(dry.stderr, /make this one with: columba migrate proxy or columba migrate import/);
+  const options = ['--old', 'http://127.0.0.1:1', '--new', 'http://127.0.0.1:1', '--folder', freshPath('recordings')];
+  const proxy = await startProxy(env, options);
+  assert.equal((await send(proxy.address, 'get', 'inbox', 'CountUnread', { user_id: ACME })).status, 502);
+  await until('the log names it', () => /the old server at 127\.0\.0\.1:1 does not answer/.test(proxy.output.stderr));
+  proxy.child.kill('SIGTERM');
+  assert.equal((await proxy.ended).code, 0);
+});
+
 test('a dry run tells whether both servers answer, and a wrong address is refused', async (t) => {
   const env = { COLUMBA_DATABASE: `sqlite:${freshPath('db')}` };
   await columba(['account', 'add', 'acme'], { env });

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accountNamed } from '../../src/domain/accounts.ts';
+import { copySent } from '../../src/domain/message-copy.ts';
 import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
+import type { SentMessage } from '../../src/domain/outbox.ts';
 import { createMigrationProxy } from '../../src/migration/migration-proxy.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
-import { ACME } from '../support/service.ts';
+import { ACME, type Service } from '../support/service.ts';
 import { send, startProxied } from './proxied.ts';
 
 const totalOf = (totals: ReadonlyMap<string, number>, name: string): number => totals.get(name) ?? 0;
@@ -75,6 +78,37 @@ onEveryEngine('stages of the proxy', (engine) => {
     while (totalOf(started.migration.tally.totals, 'lag') === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     assert.ok(syncs > 0);
     assert.equal(totalOf(started.migration.tally.totals, 'different'), 0);
+  });
+
+  test('FetchSentDS of an old server that sends meanwhile is lag', async (t) => {
+    const sent = (id: bigint): SentMessage => ({
+      id,
+      reference: null,
+      recipient: '+27825550101',
+      text: 'Sent by the old server',
+      status: 'DELIVERED',
+      sentAt: Number(id),
+      updatedAt: Number(id),
+      marked: true,
+    });
+    const add = async ({ app: { database } }: Service, ...ids: bigint[]) => {
+      const { account_id: account } = await accountNamed(database, 'acme');
+      await copySent(database, { account, username: 'acme', askedAt: 1 }, ids.map(sent), false);
+    };
+    // The sync brings the first one, and by then the old server has sent another.
+    const started = await startProxied(t, engine, {
+      sync: async () => {
+        await add(started.oldService, 902n);
+        await add(started.service, 901n, 902n);
+      },
+    });
+    await started.stage('compare');
+    await add(started.oldService, 901n);
+    await started.call('get', 'sent', 'FetchSentDS', { user_id: ACME, max: 100 });
+    const { totals } = started.migration.tally;
+    while (totalOf(totals, 'lag') + totalOf(totals, 'different') === 0)
+      await new Promise((done) => setTimeout(done, 5));
+    assert.deepEqual([totalOf(totals, 'lag'), totalOf(totals, 'different')], [1, 0]);
   });
 
   test('a difference that stays after three syncs is different', async (t) => {
