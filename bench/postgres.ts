@@ -1,7 +1,7 @@
 import { countRoundTrips } from '../test/store/postgres/round-trips.ts';
 import { startColumba } from './columba.ts';
 import { ACCOUNTS, MESSAGES } from './data.ts';
-import { startDatabaseServer } from './database-server.ts';
+import { startDatabaseServer, startDebianServer } from './database-server.ts';
 import { fillPostgres } from './fill.ts';
 import { openConnection } from './load.ts';
 import { CONNECTIONS, callOf, driveOperation, NAMES, take } from './operations.ts';
@@ -14,12 +14,13 @@ import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
  * The four operations on PostgreSQL, over 32 connections, against the floor: reading a row by its key. One Columba, and the
- * PostgreSQL from npm, with durability on. And how often a call has to wait for PostgreSQL's answer.
+ * PostgreSQL from npm, or with SERVER=debian Debian's, with durability on. And how often a call has to wait for
+ * PostgreSQL's answer.
  */
 const REQUESTS = numberFrom('REQUESTS', 10_000);
 const COUNTED = 20;
 
-const server = await startDatabaseServer();
+const server = await (process.env.SERVER === 'debian' ? startDebianServer() : startDatabaseServer());
 if (!server) process.exit(1);
 say(`filling a database with ${ACCOUNTS} accounts of ${MESSAGES} messages`);
 const url = await server.create();
@@ -64,7 +65,7 @@ await server.stop();
 
 heading(
   'On PostgreSQL',
-  `PostgreSQL ${server.version}, ${ACCOUNTS} accounts with ${MESSAGES} messages each, ${ROUNDS} rounds of ${REQUESTS} calls over ${CONNECTIONS} connections;`,
+  `${server.name}, ${ACCOUNTS} accounts with ${MESSAGES} messages each, ${ROUNDS} rounds of ${REQUESTS} calls over ${CONNECTIONS} connections;`,
   `the row by its key: ${floor.name}. In brackets between which values the rounds lay.`,
 );
 const point = results.calls?.[POINT] ?? [];

@@ -3,7 +3,7 @@ import { isUnavailable, Problem } from '../../problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';
-import type { Statement } from '../statement.ts';
+import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
 import { Connection, isForMany, postgresDialect, translateErrors } from './connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
@@ -22,7 +22,10 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     await withConnection((connection) =>
       connection.within(
         [...NO_TIMEOUTS, MIGRATION_LOCK],
-        () => migrate(connection, postgresDialect, now),
+        async () => {
+          await requireUtf8(connection);
+          await migrate(connection, postgresDialect, now);
+        },
         NO_TIMEOUT_MS,
       ),
     );
@@ -69,6 +72,21 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     },
     close: () => pool.close(),
   };
+}
+
+const encoding = statement<Record<string, never>, { encoding: string }>(
+  'database.encoding',
+  "select current_setting('server_encoding') as encoding",
+);
+
+/** Another encoding has no place for most letters: messages would be refused one by one. */
+async function requireUtf8(connection: Connection): Promise<void> {
+  const found = (await connection.first(encoding, {}))?.encoding;
+  if (found === 'UTF8') return;
+  throw new Problem(
+    'bad-argument',
+    `The database has the encoding ${found}. Make one with UTF8: createdb --encoding=UTF8 --template=template0 NAME`,
+  );
 }
 
 const lockTimeout = (ms: number): pg.QueryConfig => ({ text: `set local lock_timeout = ${Math.ceil(ms)}` });

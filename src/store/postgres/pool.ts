@@ -96,6 +96,8 @@ function createPool(connectionString: string, settings: PoolSettings): pg.Pool {
     // Where the network loses everything, the server's own time-out does not arrive.
     query_timeout: timeoutMs + 1_000,
     keepAlive: true,
+    // Its plans go with it, also where no autovacuum tells that their tables have grown.
+    maxLifetimeSeconds: 600,
     application_name: 'columba',
     types: { getTypeParser: typeParser },
     pipeline: true,

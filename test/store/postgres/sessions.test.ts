@@ -3,7 +3,8 @@ import { before, test } from 'node:test';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
-import { databaseOf, runSql } from '../../support/templates.ts';
+import { openOutside } from '../../support/other-process.ts';
+import { addressOf, databaseOf, runSql } from '../../support/templates.ts';
 import { onPostgres } from './servers.ts';
 
 /** What an administrator may have set for a database, or for all, and what our statements must not depend on. */
@@ -19,6 +20,12 @@ const DEFAULTS = {
   extra_float_digits: '-15',
   bytea_output: 'escape',
 };
+
+async function serverVersion(setting: string): Promise<number> {
+  const outside = await openOutside(setting);
+  const [row] = await outside.query('show server_version_num').finally(() => outside.close());
+  return Number(row?.server_version_num);
+}
 
 onPostgres('sessions of a server with other defaults', () => {
   let setting: string;
@@ -37,6 +44,19 @@ onPostgres('sessions of a server with other defaults', () => {
     const shown = async (name: string) => (await client.query(`show ${name}`)).rows[0][name];
     assert.equal(await shown('jit'), 'off');
     assert.equal(await shown('plan_cache_mode'), 'force_generic_plan');
+  });
+
+  test('a database of another encoding is refused at the start, with what to do', async (t) => {
+    const address = addressOf(setting, `latin_${process.pid}`);
+    const name = databaseOf(address);
+    const version = await serverVersion(setting);
+    const provider = version >= 150_000 ? " locale_provider 'libc'" : '';
+    await runSql(
+      setting,
+      `create database ${name} encoding 'LATIN1' lc_collate 'C' lc_ctype 'C'${provider} template template0`,
+    );
+    t.after(() => runSql(setting, `drop database ${name} with (force)`));
+    await assert.rejects(openStore(address), /has the encoding LATIN1\. Make one with UTF8: createdb/);
   });
 
   test('a transaction that waited for an account sees what the one before it has written', async (t) => {
