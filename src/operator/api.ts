@@ -7,6 +7,7 @@ import type { Action, Actor, Scope, Services } from './action.ts';
 import { actions } from './actions/all.ts';
 import { fingerprintOf, keyName, readKey, seal, unseal } from './idempotency.ts';
 import { type RawInput, readInput, refused } from './input.ts';
+import { readJson } from './json-body.ts';
 import { checkScope, type Finish, isChange, type Performed, perform } from './perform.ts';
 import { problemJson } from './problem-json.ts';
 import { createRoutes } from './routes.ts';
@@ -232,12 +233,5 @@ const isJson = (type: string, { method }: Action): boolean =>
 const unsupported = (expected: string) =>
   new Problem('unsupported-media', `The body is to be of the type ${expected}.`);
 
-function readJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    throw new Problem('malformed', 'The body is not JSON in UTF-8.');
-  }
-}
-
-const isEmptyObject = (value: unknown): boolean => JSON.stringify(value) === '{}';
+const isEmptyObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;

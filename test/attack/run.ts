@@ -12,7 +12,7 @@ import { shapes } from './xml-shapes.ts';
 
 /**
  * `npm run attack`: what callers without a user_id can cost. Prints the CPU of every shape, then runs the tests of this
- * folder at full size, then the crowds. Takes some minutes; ends with 1 where a budget is exceeded.
+ * folder at full size, then attacks every route of the second listener, then the crowds. Takes some minutes; ends with 1 where a budget is exceeded.
  */
 
 const SIZES = [10_000, 100_000, 1_000_000];
@@ -60,6 +60,7 @@ const run = (...args: string[]): void => {
 };
 print('\n## The tests at full size\n');
 run(join(here, '../run.ts'), ...globSync(`${here}*.test.ts`)); // with PostgreSQL
+run(`${here}web.ts`);
 run(`${here}memory.ts`);
 if (existsSync(`${here}crowd.ts`)) run(`${here}crowd.ts`);
 print(isOver ? '\nA budget is exceeded.' : '\nEverything is within its budget.');
