@@ -47,6 +47,8 @@ export interface Actor {
   readonly scopes: readonly Scope[];
   /** The account of an account token. */
   readonly account: { readonly id: bigint; readonly username: string } | null;
+  /** When the token ends; a token that it makes ends no later. */
+  readonly expiresAt?: number | null;
   /** An operator in the console who gave a code of the second factor with this very request. */
   readonly hasFreshFactor?: boolean;
 }

@@ -164,6 +164,7 @@ const actorOf = (bearer: Bearer, address: string): Actor => ({
   tokenId: bearer.id,
   address,
   scopes: bearer.scopes as readonly Scope[],
+  expiresAt: bearer.expiresAt,
   account: bearer.account,
 });
 

@@ -197,6 +197,19 @@ onEveryEngine('rights', (engine) => {
     assert.deepEqual(names, ['ann']);
   });
 
+  test('a token that ends makes no token that outlives it', async () => {
+    const ends = new Date(api.clock.now + 60_000).toISOString();
+    const { token } = (
+      await api.call('POST', '/tokens', { body: { name: 'short', scope: ['accounts', 'contacts'], expiresAt: ends } })
+    ).json;
+    const make = (path: string, more: object) =>
+      api.call('POST', path, { token, body: { name: 'x', scope: ['contacts'], ...more } });
+    const later = new Date(api.clock.now + 120_000).toISOString();
+    assert.equal((await make('/tokens', { expiresAt: later })).status, 400);
+    assert.equal((await make('/tokens', {})).json.expiresAt, ends);
+    assert.equal((await make('/accounts/acme/tokens', {})).json.expiresAt, ends);
+  });
+
   test('no token resets the second factor of an operator, not even one with every scope', async () => {
     const body = { resetSecondFactor: true };
     const answer = await api.call('POST', '/operators/ann/sign-in-link', { body });

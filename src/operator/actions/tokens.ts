@@ -76,7 +76,9 @@ const add = action({
     name: line(100).min(1).describe('What it is for.'),
     scope: z.array(z.enum(scopes)).min(1).max(scopes.length).describe('What it may do.'),
     username: username.optional().describe('The account that it is bound to.'),
-    expiresAt: instant.optional().describe('From when on it is not valid any more.'),
+    expiresAt: instant
+      .optional()
+      .describe('From when on it is not valid any more; no later than the token that makes it.'),
   }),
   output: z.strictObject({ token: z.string().describe('Shown only now.'), ...tokenOutput.shape }),
   status: 201,
@@ -90,8 +92,9 @@ const add = action({
     arguments: ['name'],
     say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}`,
   },
-  run: async ({ database, now }, { body }) => {
-    const { name, scope, username: owner, expiresAt = null } = body;
+  run: async ({ database, now }, { body }, { expiresAt: ends = null }) => {
+    const { name, scope, username: owner, expiresAt = ends } = body;
+    if (ends !== null && (expiresAt ?? ends) > ends) throw badField('expiresAt', 'the token that you use ends before');
     const allowed: readonly Scope[] = owner === undefined ? scopes : accountScopes;
     const tooMuch = scope.find((each) => !allowed.includes(each));
     if (tooMuch) throw badField('scope', `a token of an account cannot have the scope ${tooMuch}`);
@@ -165,12 +168,12 @@ const addToAccount = accountAction({
     arguments: ['name'],
     say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}`,
   },
-  run: async ({ database, account, now }, { body: { name, scope } }) => {
+  run: async ({ database, account, now }, { body: { name, scope } }, { expiresAt = null }) => {
     const valid = (await tokensOfAccount(database, account.id, OF_ACCOUNT_MAX)).filter(
       (each) => each.revokedAt === null,
     );
     if (valid.length >= OF_ACCOUNT_MAX) throw conflict(`An account has at most ${OF_ACCOUNT_MAX} tokens. Revoke some.`);
-    const given = { name, account: account.id, scopes: [...new Set(scope)], expiresAt: null };
+    const given = { name, account: account.id, scopes: [...new Set(scope)], expiresAt };
     const { token, secret } = await addToken(database, given, now());
     return { token: secret, ...shown(token) };
   },
