@@ -116,7 +116,8 @@ function wholeStep({
   }
   const first = ORDER.find((name) => accounts.some((each) => each.step === name)) ?? 'import';
   const unknown = clients.unknownUserIds;
-  if (unknown > 0 || accounts.length === 0) {
+  // Later on somebody who calls with a wrong user_id must not hide what is due.
+  if (accounts.length === 0 || (unknown > 0 && accounts.every(({ stage }) => stage === 'record'))) {
     const why =
       unknown === 1
         ? 'A user_id of a client has no account in Columba.'
@@ -227,8 +228,20 @@ const DETAIL_LENGTH_MAX = 160;
 const shortened = (text: string): string =>
   text.length > DETAIL_LENGTH_MAX ? `${text.slice(0, DETAIL_LENGTH_MAX)} …` : text;
 
-/** Clients that nobody has seen lately: their owners may know whether they are gone. */
-export const silentNote = ({ clients: { silent } }: Pick<MigrationPlan, 'clients'>): string | null =>
-  silent === 0
-    ? null
-    : `${silent === 1 ? 'A client was' : `${silent} clients were`} not seen for ${SILENT_DAYS} days: columba migrate clients --silent ${SILENT_DAYS}`;
+/** What the owners of clients may know. */
+export function notesOf({
+  clients: { silent, unknownUserIds },
+  hasMore,
+}: Pick<MigrationPlan, 'clients' | 'hasMore'>): string[] {
+  const who = silent === 1 ? 'A client was' : `${silent} clients were`;
+  const unknown = unknownUserIds === 1 ? 'A user_id has' : `${unknownUserIds} user_ids have`;
+  return [
+    ...(silent === 0
+      ? []
+      : [`${who} not seen for ${SILENT_DAYS} days: columba migrate clients --silent ${SILENT_DAYS}`]),
+    ...(unknownUserIds === 0
+      ? []
+      : [`${unknown} no account here. Copy it, or erase what is nobody's: columba migrate forget-clients --unknown`]),
+    ...(hasMore ? ['Only the first accounts were looked at.'] : []),
+  ];
+}

@@ -129,6 +129,17 @@ onEveryEngine('the next step of a move', (engine) => {
     assert.match(finish.notes.join('\n'), /A client was not seen for 7 days/);
   });
 
+  test('somebody who calls with a wrong user_id does not hide the step of accounts that have begun to move', async (t) => {
+    const { api, next } = await opened(t);
+    await copied(api, 'acme');
+    await seen(api, api.services.now(), 'nobody');
+    assert.equal((await next()).step, 'import');
+    await act(api, 'migrate stage', { params: { username: 'acme' }, body: { stage: 'compare' } });
+    const found = await next();
+    assert.equal(found.step, 'verdict');
+    assert.match(found.notes.join('\n'), /A user_id has no account here/);
+  });
+
   test('accounts are listed with their stages, the days in each, and who set them', async (t) => {
     const { api, next } = await opened(t);
     await copied(api, 'acme');

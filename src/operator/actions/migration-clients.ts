@@ -161,6 +161,9 @@ const RULE_EXAMPLE = {
 };
 const HEADER = /^([^:\s]+):\s*(\S.*)$/;
 
+const shownRule = ({ name, stage: reads, address, header, username: owner }: z.output<typeof rule>): string =>
+  `${name}: ${reads} for ${[address, header, owner].filter((each) => each !== null).join(', ')}`;
+
 const clientRules = action({
   name: 'migrate client-rules',
   scope: 'accounts',
@@ -171,9 +174,7 @@ const clientRules = action({
   example: { output: { rules: [RULE_EXAMPLE] } },
   command: {
     say: ({ rules }) =>
-      rules.length === 0
-        ? 'There are none: the stage of each account decides.'
-        : rules.map((each) => [each.name, each.stage, each.address, each.header, each.username].join('\t')).join('\n'),
+      rules.length === 0 ? 'There are none: the stage of each account decides.' : rules.map(shownRule).join('\n'),
   },
   run: async ({ database, now }) => {
     const rules = await createMigrationStages(database, now).rules();

@@ -7,10 +7,10 @@ import {
   accountPlans,
   type DueStep,
   migrationPlan,
+  notesOf,
   planOfAccount,
   STEPS,
   type StepName,
-  silentNote,
 } from '../migration-plan.ts';
 import { instant, username } from '../schemas.ts';
 
@@ -101,10 +101,11 @@ const nextOutput = z.strictObject({
   notes: z.array(z.string()),
 });
 
-const shown = ({ title, isReady, blocks, commands }: DueStep): string[] => [
+/** The commands of most steps remove what blocks them. Those of the last stage must wait. */
+const shown = ({ step, title, isReady, blocks, commands }: DueStep): string[] => [
   `${title}: ${isReady ? 'ready' : 'not yet'}`,
   ...blocks.map((block) => `  blocked: ${block}`),
-  ...commands.map((command) => `  ${isReady ? 'run' : 'then'}: ${command}`),
+  ...commands.map((command) => `  ${isReady || step !== 'alone' ? 'run' : 'then'}: ${command}`),
 ];
 
 const next = action({
@@ -146,14 +147,12 @@ const next = action({
     }
     const plan = await migrationPlan(database, now);
     const { clients, silent, unknownUserIds } = plan.clients;
-    const silence = silentNote(plan);
-    const more = plan.hasMore ? ['Only the first accounts were looked at.'] : [];
     return {
       ...of(plan),
       username: null,
       accounts: { ...plan.accountsInStage },
       clients: { total: clients, silent, unknownUserIds },
-      notes: [...(silence === null ? [] : [silence]), ...more],
+      notes: notesOf(plan),
     };
   },
 });
