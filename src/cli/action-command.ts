@@ -22,7 +22,7 @@ export interface CommandDependencies {
   /** Opens the database for a while; makes it only where the command begins something. */
   readonly withServices: (
     command: Command,
-    options: { readonly creates: boolean },
+    options: { readonly creates: boolean; readonly needsNoDatabase?: boolean },
     work: (services: Services) => Promise<void>,
   ) => Promise<void>;
   readonly print: (line: string) => void;
@@ -60,7 +60,8 @@ export function actionCommand(action: Action, { withServices, print, actor }: Co
     const invoked = given.at(-1) as Command;
     const options: Options = invoked.opts();
     const raw = await rawInput(action, shape, invoked.args, options);
-    await withServices(invoked, { creates: action.command.creates === true }, async (services) => {
+    const { creates = false, needsNoDatabase = false } = action.command;
+    await withServices(invoked, { creates, needsNoDatabase }, async (services) => {
       await run({ action, services, raw, actor, options, print }, shape);
     });
   });

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { readConnectorFile } from '../gateway/connector-file.ts';
-import type { Actor } from '../operator/action.ts';
+import type { Actor, Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { accountCommands, findCommand } from './account.ts';
 import { actionCommand, type CommandDependencies } from './action-command.ts';
@@ -9,7 +9,7 @@ import { completionCommand } from './completion.ts';
 import { migrateCommands } from './migrate.ts';
 import { servicesOf } from './operator-services.ts';
 import { print } from './output.ts';
-import { databaseOption, settingOption, withSession } from './session.ts';
+import { configOf, databaseOption, settingOption, withSession } from './session.ts';
 
 /**
  * The commands of the operator: every action, under its noun. They are loaded only where one of
@@ -83,13 +83,18 @@ export function operatorCommands(dependencies: CommandDependencies, find?: Comma
   });
 }
 
+/** For actions that read nothing: whoever asks it for anything has a bug. */
+const NO_DATABASE = { database: {} as Services['database'], engine: 'sqlite' as const };
+
 export function addOperatorCommands(program: Command): Command {
   const dependencies: CommandDependencies = {
     withServices: (command, options, work) =>
-      withSession(command, options, ({ services, config }) => {
-        const connectorsOfFile = () => readConnectorFile(config.connectors).map(({ name }) => name);
-        return work({ ...servicesOf(services, config, Date.now), connectorsOfFile });
-      }),
+      options.needsNoDatabase
+        ? work(servicesOf(NO_DATABASE, configOf(command).config, Date.now))
+        : withSession(command, options, ({ services, config }) => {
+            const connectorsOfFile = () => readConnectorFile(config.connectors).map(({ name }) => name);
+            return work({ ...servicesOf(services, config, Date.now), connectorsOfFile });
+          }),
     print,
     actor: commandActor(),
   };

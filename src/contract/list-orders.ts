@@ -28,6 +28,8 @@ export interface ListRules {
   readonly caps: { readonly [O in ListOperation]?: number };
   /** Whether Read returns only messages that are marked as read. */
   readonly readReturnsReadOnly: boolean;
+  /** The milliseconds that share one written date: 1,000 where no fraction is written. */
+  readonly dateUnitMs: number;
 }
 
 /** The rules of a dialect that was checked. */
@@ -35,11 +37,14 @@ export function listRules(dialect: {
   readonly orders?: { readonly [operation: string]: string };
   readonly caps?: { readonly [operation: string]: number };
   readonly readReturnsReadOnly?: boolean;
+  readonly dates?: { readonly fractionDigits?: number | 'trimmed' };
 }): ListRules {
+  const digits = dialect.dates?.fractionDigits ?? 'trimmed';
   const own = Object.entries(LIST_ORDERS).map(([operation, [first]]) => [operation, first]);
   return {
     orders: { ...Object.fromEntries(own), ...dialect.orders },
     caps: dialect.caps ?? {},
     readReturnsReadOnly: dialect.readReturnsReadOnly ?? false,
+    dateUnitMs: digits === 'trimmed' ? 1 : 10 ** Math.max(0, 3 - digits),
   };
 }

@@ -1,5 +1,12 @@
 import { contract } from '../contract/contract.ts';
-import { booleanOfWord, booleanWord, type Dialect, type DialectColumn, SHOWN_AS } from '../contract/dialect.ts';
+import {
+  booleanOfWord,
+  booleanWord,
+  type Dialect,
+  type DialectColumn,
+  dataSetNames,
+  SHOWN_AS,
+} from '../contract/dialect.ts';
 import { LIST_ORDERS } from '../contract/list-orders.ts';
 import type { Contract, Fields } from '../contract/types.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
@@ -14,11 +21,23 @@ export interface DialectMistake {
 export const checkDialect = (dialect: Dialect): DialectMistake[] => [
   ...Object.keys(dialect.dataSets ?? {}).flatMap((operation) => notDataSet(`dataSets.${operation}`, operation)),
   ...Object.entries(dialect.columns ?? {}).flatMap(([operation, columns]) => columnMistakes(operation, columns)),
+  ...nameMistakes(dialect),
   ...statusMistakes(dialect),
   ...booleanMistakes(dialect),
   ...Object.entries(dialect.orders ?? {}).flatMap(([operation, order]) => orderMistakes(operation, order)),
   ...Object.keys(dialect.caps ?? {}).flatMap((operation) => notList(`caps.${operation}`, operation)),
 ];
+
+/** .NET refuses a DataSet that has a table of its own name. */
+function nameMistakes(dialect: Dialect): DialectMistake[] {
+  const entries = [...(dialect.dataSet ? ['dataSet'] : []), ...Object.keys(dialect.dataSets ?? {})];
+  return entries.flatMap((operation) => {
+    const { name, table } = dataSetNames(dialect, operation);
+    const entry = operation === 'dataSet' ? operation : `dataSets.${operation}`;
+    const reason = `the DataSet and its table are both called ${name}, which .NET refuses; give one another name`;
+    return name === table ? [{ entry, reason }] : [];
+  });
+}
 
 /** The columns of the contract; undefined where the result is no DataSet. */
 export function columnsOfOperation(operation: string): Fields | undefined {

@@ -33,7 +33,7 @@ const timeZone = z.string().refine(isTimeZone, {
   error: 'expected a time zone such as Africa/Johannesburg or +02:00',
 });
 const dates = z.strictObject({
-  zone: z.enum(['Z', 'offset', 'none']),
+  zone: z.enum(['Z', 'offset', 'none']).default('Z'),
   timeZone: timeZone.optional(),
   fractionDigits: z.union([z.literal('trimmed'), z.int().min(0).max(7)], 'expected 0 to 7, or "trimmed"').optional(),
 });
@@ -99,7 +99,7 @@ export function readDialectFile(path: string, defaultZone: string): Dialect {
 
 /** Throws Problem `bad-argument` with every mistake. */
 export function parseDialect(content: unknown): Dialect {
-  const parsed = file.safeParse(content);
+  const parsed = file.safeParse(content, { error: sentenceOf });
   const mistakes = parsed.success ? checkDialect(parsed.data as Dialect) : parsed.error.issues.flatMap(mistakesOf);
   if (mistakes.length > 0) {
     const told = mistakes.slice(0, MISTAKES_TOLD).map(({ entry, reason }) => `${entry}: ${reason}`);
@@ -121,6 +121,27 @@ function mistakesOf(issue: Issue): DialectMistake[] {
   if (issue.code === 'invalid_key') return [{ entry, reason: issue.issues[0]?.message ?? issue.message }];
   return [{ entry, reason: issue.message }];
 }
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a text',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+  boolean: 'true or false',
+  int: 'a whole number',
+  number: 'a number',
+};
+
+/** What is said where an entry has no sentence of its own. */
+function sentenceOf(issue: z.core.$ZodRawIssue): string {
+  if (issue.code === 'invalid_type') return `expected ${TYPES[String(issue.expected)] ?? String(issue.expected)}`;
+  if (issue.code === 'too_big') return `expected at most ${issue.maximum}${unitOf(issue.origin)}`;
+  if (issue.code === 'too_small') return `expected at least ${issue.minimum}${unitOf(issue.origin)}`;
+  if (issue.code === 'invalid_value') return `expected one of ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'invalid_union') return 'expected a word, or a list of words';
+  return 'this is not as docs/DIALECT.md describes it';
+}
+const unitOf = (origin: string): string => (origin === 'string' ? ' characters' : origin === 'array' ? ' items' : '');
 
 const UNKNOWN_ENTRY = 'there is no such entry; docs/DIALECT.md has the names';
 

@@ -4,7 +4,7 @@ import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';
 
 export function inboxHandlers({ inbox, orderedLists, lists, listLimit }: OperationServices): Handlers<'inbox'> {
-  const { orders, caps, readReturnsReadOnly } = lists;
+  const { orders, caps, readReturnsReadOnly, dateUnitMs } = lists;
   const { receivedNewest, readOldest, readNewest, inboxOldest, inboxById, inboxByIdDown, unreadNewest } = orderedLists;
   const wanted = (max_count: number, most: number = listLimit) => cap('max_count', max_count, most);
   const between = readReturnsReadOnly
@@ -13,11 +13,13 @@ export function inboxHandlers({ inbox, orderedLists, lists, listLimit }: Operati
   const unread = { timestamp: inbox.unread, '-timestamp': unreadNewest }[orders['inbox.Unread']];
   const rows = { '-timestamp': inbox.newest, timestamp: inboxOldest, id: inboxById, '-id': inboxByIdDown };
   const inboxRows = rows[orders['inbox.InboxDS']];
+  // Dates are cut to the digits that are written: a message shown with the time `to` is among them.
+  const lastShownAs = (to: number) => Math.floor(to / dateUnitMs) * dateUnitMs + dateUnitMs - 1;
   return {
     Read: (account, { from, to, max_count }) =>
       paged(
         wanted(max_count, caps['inbox.Read']),
-        (limit, after) => between(account, { from, to }, limit, after),
+        (limit, after) => between(account, { from, to: lastShownAs(to) }, limit, after),
         toReceivedMessage,
       ),
     Unread: (account, { max_count }) =>

@@ -118,6 +118,8 @@ export interface CommandView<Input, Output> {
   readonly row?: (item: never) => readonly string[];
   /** Makes a database that is not there. */
   readonly creates?: boolean;
+  /** It reads nothing that is stored, so it works without a database. */
+  readonly needsNoDatabase?: boolean;
 }
 
 export interface Upload {

@@ -59,6 +59,11 @@ describe('the file of a dialect', () => {
     assert.deepEqual(readDialectFile(written(dialect), 'UTC'), dialect);
   });
 
+  test('every entry of dates is optional, and without a zone they end with Z', () => {
+    assert.deepEqual(parseDialect({ dates: { fractionDigits: 0 } }), { dates: { zone: 'Z', fractionDigits: 0 } });
+    assert.deepEqual(parseDialect({ dates: {} }), { dates: { zone: 'Z' } });
+  });
+
   test('dates without a time zone get that of the settings', () => {
     const path = written({ dates: { zone: 'none' }, dataSet: { dates: { zone: 'offset' } } });
     assert.deepEqual(readDialectFile(path, 'Africa/Johannesburg'), {
@@ -98,7 +103,16 @@ describe('the file of a dialect', () => {
     [{ orders: { 'inbox.CountRead': 'id' } }, /^orders\.inbox\.CountRead: the result of this operation is no list/],
     [{ caps: { 'inbox.CountRead': 3 } }, /^caps\.inbox\.CountRead: the result of this operation is no list/],
     [{ caps: { 'inbox.Read': 0 } }, /^caps\.inbox\.Read: /],
-    [{ errorStatus: 500 }, /^errorStatus: /],
+    [{ errorStatus: 500 }, /^errorStatus: expected one of asmx, http$/],
+    [{ dataSet: 1 }, /^dataSet: expected an object$/],
+    [{ readReturnsReadOnly: 'yes' }, /^readReturnsReadOnly: expected true or false$/],
+    [{ booleanWords: { true: 1 } }, /^booleanWords\.true: expected a word, or a list of words$/],
+    [{ dataSet: { name: 'Sent', table: 'Sent' } }, /^dataSet: the DataSet and its table are both called Sent/],
+    [{ dataSet: { name: 'Table' } }, /^dataSet: the DataSet and its table are both called Table/],
+    [
+      { dataSet: { name: 'Sent' }, dataSets: { 'sent.FetchSentDS': { table: 'Sent' } } },
+      /^dataSets\.sent\.FetchSentDS: the DataSet and its table are both called Sent/,
+    ],
   ] as const) {
     test(`${JSON.stringify(content)} is refused with its entry and what is expected`, () => {
       assert.match(mistakeIn(content), expected);

@@ -163,7 +163,7 @@ const openapi = action({
   summary: 'Show this API as an OpenAPI 3.1 document.',
   output: z.record(z.string(), z.unknown()),
   example: { output: { openapi: '3.1.0' } },
-  command: { say: (document) => JSON.stringify(document, null, 2) },
+  command: { needsNoDatabase: true, say: (document) => JSON.stringify(document, null, 2) },
   run: async (services) => services.openapi(),
 });
 
