@@ -52,6 +52,17 @@ describe('forms of the console', () => {
     assert.equal(await kindOf(readForm(sent('--y\r\nnonsense', broken), 262_144)), 'malformed');
   });
 
+  test('a form that is not sent in parts has at most 1 MiB, whatever the screen takes', async () => {
+    const asked: number[] = [];
+    const body = async (bytesMax: number) => {
+      asked.push(bytesMax);
+      return Buffer.from('--x--');
+    };
+    await readForm({ contentType: 'application/x-www-form-urlencoded', body }, 10_000_000);
+    await readForm({ contentType: 'multipart/form-data; boundary=x', body }, 10_000_000);
+    assert.deepEqual(asked, [1_048_576, 10_000_000]);
+  });
+
   test('parts of a multipart form are counted before their heads are read', async () => {
     const type = { 'Content-Type': 'multipart/form-data; boundary=x' };
     const part = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n';

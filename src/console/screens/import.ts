@@ -116,7 +116,7 @@ async function checkPage(
   const groupChoices: (readonly [string, string])[] = [['', texts.noGroup], ...groupNames];
   const canImport = found !== null && found.rows > found.bad;
   const main = html`<h1>${texts.check}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem, LABELS)}${found ? countsOf(found) : ''}
-<form method="post" action="${base}/import" class="fields">${hidden({ kept: compressed(upload) })}
+<form method="post" action="${base}/import" enctype="multipart/form-data" class="fields">${hidden({ kept: compressed(upload) })}
 <fieldset><legend>${texts.columns}</legend>${mapping}</fieldset>
 ${select({ name: 'group', label: texts.group, value: form.text('group'), choices: groupChoices })}
 ${found && found.bad > 0 ? html`<p class="note">${texts.refused}</p><p><label class="choice"><input type="checkbox" name="skip_bad"> ${texts.skip}</label></p>` : ''}
