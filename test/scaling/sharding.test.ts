@@ -229,7 +229,7 @@ describe('statements', () => {
     );
     assert.ok(written.length > 40);
     const names = exported.map(({ name }) => name);
-    const own = ['schema.currentVersion', 'schema.recordVersion', 'sqlite.changesFrom'];
+    const own = ['database.encoding', 'schema.currentVersion', 'schema.recordVersion', 'sqlite.changesFrom'];
     assert.deepEqual(written.filter((name) => !names.includes(name)).sort(), own);
     assert.deepEqual(new Set(names).size, names.length, 'a name twice');
   });
