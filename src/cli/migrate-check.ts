@@ -17,7 +17,10 @@ type Users = Awaited<ReturnType<typeof readUsers>>;
 export const checkCommand = (): Command =>
   withUsersOptions(new Command('check').description('compare counts and contents of both sides, account by account'))
     .addOption(jsonOption())
-    .addHelpText('after', '\nIt changes nothing on either side. Exit codes: 0 equal, 1 different, 4 try later.')
+    .addHelpText(
+      'after',
+      '\nIt changes nothing on either side. Exit codes: 0 equal, 1 different or not all checked, 4 try later.',
+    )
     .action(async (options: CheckOptions, command: Command) => {
       const users = await readUsers(options.users);
       process.exitCode = await withSession(command, { creates: false }, (session) => runCheck(session, users, options));
@@ -32,15 +35,18 @@ async function runCheck(session: Session, users: Users, options: CheckOptions): 
   dependencies.old.close();
   if (typeof checked === 'string') return told(checked);
   const isEqual = checked.every((each) => each.isEqual);
-  await createMigrationFigures(database, Date.now).setCheck(isEqual); // the verdict asks for it
+  const unread = checked.filter(({ problem }) => problem !== null).length;
+  const isWhole = checked.some(({ differences }) => differences.length > 0) || unread === 0;
+  await createMigrationFigures(database, Date.now).setCheck(isEqual, isWhole); // the verdict asks for it
   if (options.json) print(JSON.stringify({ isEqual, accounts: checked }, null, 2));
   else for (const line of checked.flatMap(checkLines)) print(harmless(line));
+  if (unread > 0) remark(`columba: ${unread} of ${checked.length} accounts could not be checked: see above.`);
   return isEqual ? 0 : 1;
 }
 
 function checkLines({ line, username, isEqual, differences, problem }: CheckedAccount): string[] {
   const name = username ?? `line ${line}`;
-  if (problem !== null) return [`${name}: ${problem}`];
+  if (problem !== null) return [`${name}: not checked. ${problem}`];
   if (isEqual) return [`${name}: equal`];
   const shown = (what: string, ids: readonly string[]) => (ids.length > 0 ? `; ${what}: ${ids.join(', ')}` : '');
   return [

@@ -151,7 +151,8 @@ async function runImport(
   users: Awaited<ReturnType<typeof readUsers>>,
   options: ImportOptions,
 ): Promise<number> {
-  const { importAccounts } = await import('../migration/import.ts');
+  const { importAccounts, CALLS_OF_AN_ACCOUNT } = await import('../migration/import.ts');
+  remark(`columba: ${estimateOf(users.length, CALLS_OF_AN_ACCOUNT, options.rate)}`);
   const dependencies = await copyDependencies(session, options);
   const report = await importAccounts(dependencies, users, {
     dryRun: options.dryRun === true,
@@ -211,14 +212,33 @@ async function linksFor(
   return lines;
 }
 
-/** On a terminal, four times a second. */
+/** More messages take more calls: one of Read for each full answer, and one for each group. */
+export function estimateOf(accounts: number, callsOfOne: number, rate: number): string {
+  const calls = accounts * callsOfOne;
+  const time = rate > 0 ? `, ${duration(calls / rate)} at --rate ${rate}` : '';
+  const many = accounts === 1 ? '1 account' : `${accounts} accounts`;
+  return `${many}: at least ${calls} calls to the old server${time}. Large inboxes take more.`;
+}
+
+const duration = (seconds: number): string =>
+  seconds < 120
+    ? `${Math.ceil(seconds)} s`
+    : seconds < 7_200
+      ? `${Math.ceil(seconds / 60)} min`
+      : `${(seconds / 3_600).toFixed(1)} h`;
+
+/** On a terminal four times a second, elsewhere a line every 10 seconds. */
 function showProgress(): (progress: ImportProgress) => void {
-  if (!process.stderr.isTTY) return () => {};
-  let shownAt = 0;
-  return ({ done, total, username, received }) => {
-    if (Date.now() - shownAt < 250) return;
-    shownAt = Date.now();
-    const name = username === null ? '' : ` ${harmless(username)}: ${received} new messages`;
-    process.stderr.write(`\r${done} of ${total} accounts.${name}…\u001b[K\r`);
+  const { isTTY } = process.stderr;
+  const startedAt = Date.now();
+  let shownAt = startedAt;
+  return ({ done, total, username, received, calls }) => {
+    const now = Date.now();
+    if (now - shownAt < (isTTY ? 250 : 10_000)) return;
+    shownAt = now;
+    const name = username === null ? '' : ` ${harmless(username)}: ${received} new messages.`;
+    const left = done === 0 ? '' : ` About ${duration((((now - startedAt) / done) * (total - done)) / 1_000)} left.`;
+    const line = `${done} of ${total} accounts, ${calls} calls.${name}${left}`;
+    process.stderr.write(isTTY ? `\r${line}\u001b[K\r` : `${line}\n`);
   };
 }

@@ -38,6 +38,8 @@ export const latencyOfStep = (step: number): number => 2 ** (step / STEPS);
 
 export interface CheckState {
   readonly isEqual: boolean;
+  /** False where some account could not be read, and nothing of the others differs. */
+  readonly isWhole?: boolean;
   readonly at: number;
 }
 
@@ -85,12 +87,15 @@ export function createMigrationFigures(database: Database, now: () => number) {
     },
 
     /** What the last check of contents on both sides found. */
-    async setCheck(isEqual: boolean): Promise<void> {
-      await database.run(sql.setState, { name: 'check', value: isEqual ? 'equal' : 'different', at: now() });
+    async setCheck(isEqual: boolean, isWhole = true): Promise<void> {
+      const value = isEqual ? 'equal' : isWhole ? 'different' : 'incomplete';
+      await database.run(sql.setState, { name: 'check', value, at: now() });
     },
     async check(): Promise<CheckState | null> {
       const row = await database.first(sql.stateOf, { name: 'check' });
-      return row ? { isEqual: row.value === 'equal', at: Number(row.changed_at) } : null;
+      return row
+        ? { isEqual: row.value === 'equal', isWhole: row.value !== 'incomplete', at: Number(row.changed_at) }
+        : null;
     },
 
     async acceptances(): Promise<{ operation: string; by: string; at: number }[]> {

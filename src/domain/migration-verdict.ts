@@ -165,6 +165,7 @@ function checkDetail(check: CheckState | null, since: number): string {
   if (check === null) return 'never run';
   const day = new Date(check.at).toISOString().slice(0, 10);
   if (check.at < since) return `last run on ${day}, before the period`;
+  if (check.isWhole === false) return `not all accounts could be checked on ${day}`;
   return check.isEqual ? `equal on ${day}` : `different on ${day}`;
 }
 

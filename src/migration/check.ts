@@ -1,3 +1,4 @@
+import type { CopiedAccount } from '../domain/account-copy.ts';
 import type { AccountReading, Archive } from '../domain/archive.ts';
 import type { Contact } from '../domain/contacts.ts';
 import type { ReceivedMessage } from '../domain/inbox.ts';
@@ -7,7 +8,15 @@ import type { ScheduledMessage, SentMessage } from '../domain/outbox.ts';
 import { notFound, Problem } from '../problem.ts';
 import { type CopyDependencies, windowsOf } from './copy-account.ts';
 import type { ImportedUser } from './import.ts';
-import { CopyProblem, type OldAccount, read, readCounts, readScheduled, readSent } from './old-account.ts';
+import {
+  CopyProblem,
+  type OldAccount,
+  read,
+  readCounts,
+  readScheduled,
+  readSent,
+  refusedInWords,
+} from './old-account.ts';
 import { CLOCK_MARGIN_MS, FIRST_INSTANT, readUnread } from './old-inbox.ts';
 import { readProfile } from './old-profile.ts';
 import { cautiousEffects } from './read-effects.ts';
@@ -45,14 +54,21 @@ export async function checkAccounts(
       const { old, dialect, effects } = dependencies;
       const known = { old, userId, dialect, effects };
       const from = { ...known, effects: await cautiousEffects(known) };
-      const there = await readThere(from, dependencies.now());
-      username = there.username;
+      const { copied } = await readProfile(from, dependencies.now());
+      username = copied.account.username;
+      const there = await readThere(from, copied, dependencies.now());
       const differences = await compared(dependencies, username, there);
       checked.push({ line, username, isEqual: differences.length === 0, differences, problem: null });
     } catch (thrown) {
       const isKnown = thrown instanceof CopyProblem || (thrown instanceof Problem && thrown.kind === 'not-found');
       if (!isKnown) throw thrown;
-      checked.push({ line, username, isEqual: false, differences: [], problem: (thrown as Error).message });
+      checked.push({
+        line,
+        username,
+        isEqual: false,
+        differences: [],
+        problem: refusedInWords(thrown as Error, username),
+      });
     }
   }
   return checked;
@@ -60,8 +76,7 @@ export async function checkAccounts(
 
 type There = Awaited<ReturnType<typeof readThere>>;
 
-async function readThere(from: OldAccount, now: number) {
-  const { copied } = await readProfile(from, now);
+async function readThere(from: OldAccount, copied: CopiedAccount, now: number) {
   const received = new Map<bigint, ReceivedMessage>();
   const cap = from.dialect.caps?.['inbox.Read'] ?? Number.POSITIVE_INFINITY;
   for await (const { messages } of windowsOf(from, FIRST_INSTANT, now + CLOCK_MARGIN_MS, cap, () => {})) {
@@ -71,7 +86,6 @@ async function readThere(from: OldAccount, now: number) {
   const unread = await readUnread(from, counts.unread);
   for (const message of unread.messages) received.set(message.id, message);
   return {
-    username: copied.account.username,
     copied,
     counts,
     received,

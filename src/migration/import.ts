@@ -19,6 +19,7 @@ import {
   readCounts,
   readScheduled,
   readSent,
+  refusedInWords,
   UnknownWords,
 } from './old-account.ts';
 import { OldServerUnreachable } from './old-exchange.ts';
@@ -43,7 +44,12 @@ export interface ImportProgress {
   readonly total: number;
   readonly username: string | null;
   readonly received: number;
+  /** Calls to the old server so far. */
+  readonly calls: number;
 }
+
+/** Calls of a small account: profile, contacts, groups, templates, lists and counts of messages. */
+export const CALLS_OF_AN_ACCOUNT = 11;
 
 /**
  * copied: all of it is here and fits. checked: a dry run, and it fits. failed: see `problem`. late:
@@ -101,7 +107,11 @@ export async function importAccounts(
     readEffects: effects,
   });
   for (const [done, { line, userId }] of users.entries()) {
-    const told = (username: string | null, received = 0) => progress({ done, total: users.length, username, received });
+    let known: string | null = null;
+    const told = (username: string | null, received = 0) => {
+      known = username;
+      progress({ done, total: users.length, username, received, calls: old.requests });
+    };
     told(null);
     try {
       effects = await testedEffects({ ...dependencies, effects }, userId, !dryRun);
@@ -114,7 +124,7 @@ export async function importAccounts(
         return ended(thrown.message, thrown instanceof OldServerBusy || thrown.isTemporary);
       }
       if (!(thrown instanceof CopyProblem) && !isRefusal(thrown)) throw thrown;
-      accounts.push({ ...NOTHING, line, problem: thrown.message });
+      accounts.push({ ...NOTHING, line, problem: refusedInWords(thrown, known) });
       if (thrown instanceof UnknownWords) return ended(thrown.message, false, thrown.words);
     }
   }

@@ -19,6 +19,15 @@ export interface OldAccount {
 /** The account cannot be copied, or only in part. The message is for the operator. */
 export class CopyProblem extends Error {}
 
+/** The old server answered a read with a fault. */
+export class OldFault extends CopyProblem {}
+
+/** A fault before anything of an account was read: most often its user_id is wrong. */
+export const refusedInWords = (thrown: Error, username: string | null): string =>
+  thrown instanceof OldFault && username === null
+    ? `The old server refused the user_id, so nothing was read. ${thrown.message}`
+    : thrown.message;
+
 /** Status words that mean nothing here yet, each with its count. */
 export class UnknownWords extends CopyProblem {
   readonly words: ReadonlyMap<string, number>;
@@ -41,7 +50,7 @@ export async function read(
   if (effects[name] === 'marks') throw new CopyProblem(`${name} marks what it returns, so it is not called.`);
   const { result } = await old.call(group, operation, { user_id: userId, ...args });
   if (result.kind === 'value') return result;
-  if (result.kind === 'fault') throw new CopyProblem(`${name} ended with a fault: ${result.code}. ${result.text}`);
+  if (result.kind === 'fault') throw new OldFault(`${name} ended with a fault: ${result.code}. ${result.text}`);
   throw new CopyProblem(`The answer of ${name} cannot be read: ${result.reason}`);
 }
 
@@ -107,16 +116,13 @@ export async function readGrowing(
   expected = Number.POSITIVE_INFINITY,
 ): Promise<GrownList> {
   const cap = from.dialect.caps?.[name];
-  let previous = -1;
-  for (let max = FIRST_MAX; ; max *= 10) {
+  for (let max = FIRST_MAX; ; max = LAST_MAX) {
     const rows = await readRows(from, name, { [argument]: max });
     if (rows.length >= expected) return { rows, isCapped: false };
     if (cap !== undefined && rows.length >= cap) return { rows, isCapped: true };
-    if (rows.length === 0 || rows.length === previous || (cap !== undefined && rows.length < max)) {
-      return { rows, isCapped: false };
-    }
-    if (max >= LAST_MAX) return { rows, isCapped: true };
-    previous = rows.length;
+    // A server that gives fewer than it was asked for gives no more to a larger number.
+    if (rows.length < max) return { rows, isCapped: false };
+    if (max === LAST_MAX) return { rows, isCapped: true };
   }
 }
 

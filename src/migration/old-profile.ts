@@ -94,7 +94,8 @@ async function readContacts(from: OldAccount, remarks: string[]): Promise<{ grou
   const rows = await readRows(from, 'account.FetchContacts');
   const known = new Set(groups.map(({ id }) => String(id)));
   const groupsOf = new Map<string, string[]>();
-  for (const { id, total } of groupRows) {
+  for (const { id, total } of isInOneGroup(groupRows, rows) ? [] : groupRows) {
+    if (total === 0) continue;
     const members = await readRows(from, 'account.FetchContactsByGroupId', { groupid: id });
     if (members.length !== total) {
       throw new CopyProblem(
@@ -125,6 +126,16 @@ async function readContacts(from: OldAccount, remarks: string[]): Promise<{ grou
     };
   });
   return { groups, contacts: uniqueBy(contacts, ({ id }) => id, 'contact', remarks) };
+}
+
+/** Whether the totals are those of the groups that contacts show: then no list of a group tells more. */
+function isInOneGroup(groups: readonly ValueRecord[], contacts: readonly ValueRecord[]): boolean {
+  const totals = new Map<string, number>();
+  for (const { groupid } of contacts) {
+    const group = String(groupid ?? '').trim();
+    totals.set(group, (totals.get(group) ?? 0) + 1);
+  }
+  return groups.every(({ id, total }) => (totals.get(String(id)) ?? 0) === total);
 }
 
 async function readTemplates(from: OldAccount, remarks: string[]): Promise<string[]> {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
+import { estimateOf } from '../../src/cli/migrate-import.ts';
 import type { Dialect } from '../../src/contract/dialect.ts';
-import { type ImportOptions, type ImportProgress, importAccounts } from '../../src/migration/import.ts';
+import { checkAccounts } from '../../src/migration/check.ts';
+import {
+  CALLS_OF_AN_ACCOUNT,
+  type ImportOptions,
+  type ImportProgress,
+  importAccounts,
+} from '../../src/migration/import.ts';
 import { createOldServer } from '../../src/migration/old-server.ts';
 import { TESTED } from '../../src/migration/read-effects.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -42,7 +49,13 @@ onEveryEngine('calls of an import', (engine) => {
       return { ...answer, result: { ...answer.result, value: Number(answer.result.value) + more } };
     };
     const { database } = service.app;
-    const counting = { ...client, call };
+    const counting = {
+      ...client,
+      call,
+      get requests() {
+        return client.requests;
+      },
+    };
     return importAccounts(
       { database, old: counting, dialect, effects: EFFECTS, now: () => service.clock.now },
       [{ line: 1, userId: account.userId }],
@@ -75,6 +88,33 @@ onEveryEngine('calls of an import', (engine) => {
     const { accounts } = await run(0, {}, dialect);
     assert.equal(accounts[0]?.outcome, 'failed');
     assert(reads() <= 1_000, `${reads()} calls`);
+  });
+
+  test('a small account takes as many calls as the estimate says', async () => {
+    receive(1);
+    account.inbox.push({ ...(account.inbox[0] as (typeof account.inbox)[0]), id: 2, read: false });
+    account.groups.push({ id: 11, name: 'Friends' }, { id: 12, name: 'Empty' });
+    account.contacts.push({ id: 101, name: 'Name', surname: 'Surname', mobile: '+27820001010', groups: [11] });
+    const { accounts, calls } = await run(0);
+    assert.equal(accounts[0]?.problem, null);
+    assert.equal(calls, CALLS_OF_AN_ACCOUNT);
+    assert.equal(old.calls.get('account.FetchContactsByGroupId'), undefined);
+    assert.equal(
+      estimateOf(2_000, 11, 5),
+      '2000 accounts: at least 22000 calls to the old server, 74 min at --rate 5. Large inboxes take more.',
+    );
+  });
+
+  test('a user_id that the old server refuses is named as such, by import and check', async () => {
+    const client = createOldServer({ url: old.url, dialect: NO_CAPS });
+    const { database, archive } = service.app;
+    const dependencies = { database, archive, old: client, dialect: NO_CAPS, effects: EFFECTS, now: () => NOW };
+    const users = [{ line: 1, userId: 'another id' }];
+    const { accounts } = await importAccounts(dependencies, users);
+    assert.match(accounts[0]?.problem ?? '', /^The old server refused the user_id/);
+    const [checked] = await checkAccounts(dependencies, users);
+    assert.match(checked?.problem ?? '', /^The old server refused the user_id/);
+    client.close();
   });
 
   test('progress is told at every call of Read', async () => {
