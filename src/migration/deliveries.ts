@@ -60,8 +60,13 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
   async function deliverAll(): Promise<void> {
     for (const account of await writes.behindAccounts()) behind.add(account);
     for (const account of await writes.dueAccounts(ACCOUNTS_AT_ONCE)) {
+      let needsSync = false;
       for (const waiting of await writes.of(account, WRITES_AT_ONCE)) {
-        if (isStopped || !(await deliverOne(waiting))) break;
+        if (isStopped) return;
+        if (await deliverOne(waiting)) continue;
+        // A whole sync decides it, which waits until the old server has the later writes.
+        needsSync ||= waiting.state === 'asked';
+        if (!needsSync || waiting.state === 'begun' || waiting.state === 'due') break;
       }
     }
   }

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accountIdNamed } from '../../src/domain/migrated-accounts.ts';
 import { createMigrationBypass } from '../../src/domain/migration-bypass.ts';
+import { CLAIM_MS, createMigrationWrites } from '../../src/domain/migration-writes.ts';
+import { readCall } from '../../src/migration/call-reader.ts';
 import { createOldServer } from '../../src/migration/old-server.ts';
+import { sealWrite } from '../../src/migration/sealed-write.ts';
+import { createSeal } from '../../src/migration/write-seal.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ALPHA, DIALECT, type Move, startMove } from './moving.ts';
 
@@ -102,5 +107,38 @@ onEveryEngine('clients that call the old server alone', (engine) => {
     await createMigrationBypass(move.service.app.database, () => move.service.clock.now).note();
     await move.migration.refreshStages();
     await assertShown(move);
+  });
+
+  test('a write of compare without an answer and one of lead after it are both settled after a kill', async (t) => {
+    const move = await startMove(t, engine, DIALECT);
+    await move.stage('lead');
+    const { database } = move.service.app;
+    const account = (await accountIdNamed(database, 'alpha')) as bigint;
+    const seal = createSeal(Buffer.from('a key for tests'));
+    const writes = createMigrationWrites(database, () => move.service.clock.now, seal.keyName);
+    for (const [message, state] of [
+      ['of compare', 'asked'],
+      ['of lead', 'begun'],
+    ] as const) {
+      const target = `/api/account.asmx/SaveMessageTemplate?user_id=${ALPHA}&message=${encodeURIComponent(message)}`;
+      const call = readCall({ method: 'GET', target, headers: {}, body: new Uint8Array() });
+      assert(call);
+      const request = { method: 'GET', target, rawHeaders: ['Host', 'localhost'], body: new Uint8Array() };
+      await writes.begin(
+        account,
+        'account.SaveMessageTemplate',
+        sealWrite(seal, account, call, request, undefined),
+        state,
+      );
+    }
+    move.alpha().templates.push('of compare');
+    move.service.clock.now += CLAIM_MS + 1;
+    for (let tries = 0; tries < 5; tries++) {
+      await move.migration.deliver();
+      move.service.clock.now += CLAIM_MS + 1;
+    }
+    assert.deepEqual(await writes.of(account, 10), []);
+    assert.deepEqual(move.alpha().templates.slice(-2), ['of compare', 'of lead']);
+    assert.deepEqual(await move.check(), []);
   });
 });
