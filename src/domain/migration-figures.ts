@@ -43,6 +43,12 @@ export interface CheckState {
   readonly at: number;
 }
 
+const toCheck = ({ value, changed_at }: { value: string; changed_at: bigint }): CheckState => ({
+  isEqual: value === 'equal',
+  isWhole: value !== 'incomplete',
+  at: Number(changed_at),
+});
+
 export type MigrationFigures = ReturnType<typeof createMigrationFigures>;
 
 export function createMigrationFigures(database: Database, now: () => number) {
@@ -93,9 +99,7 @@ export function createMigrationFigures(database: Database, now: () => number) {
     },
     async check(): Promise<CheckState | null> {
       const row = await database.first(sql.stateOf, { name: 'check' });
-      return row
-        ? { isEqual: row.value === 'equal', isWhole: row.value !== 'incomplete', at: Number(row.changed_at) }
-        : null;
+      return row ? toCheck(row) : null;
     },
 
     async acceptances(): Promise<{ operation: string; by: string; at: number }[]> {

@@ -128,7 +128,7 @@ async function readContacts(from: OldAccount, remarks: string[]): Promise<{ grou
   return { groups, contacts: uniqueBy(contacts, ({ id }) => id, 'contact', remarks) };
 }
 
-/** Whether the totals are those of the groups that contacts show: then no list of a group tells more. */
+/** Whether the totals follow from the contacts: then no list of a group tells more. */
 function isInOneGroup(groups: readonly ValueRecord[], contacts: readonly ValueRecord[]): boolean {
   const totals = new Map<string, number>();
   for (const { groupid } of contacts) {
