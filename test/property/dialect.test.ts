@@ -75,7 +75,9 @@ const exchange = fc.constantFrom(...DATASETS).chain((dataSet) =>
     rows: fc.array(rowOf(dataSet.columns), { maxLength: 3 }),
     dialect: fc.record<Dialect>(
       {
-        dataSet: fc.record({ name, table: name, dates: dateForm }, { requiredKeys: [] }),
+        dataSet: fc
+          .record({ name, table: name, dates: dateForm }, { requiredKeys: [] })
+          .filter((each) => (each.name ?? 'NewDataSet') !== (each.table ?? 'Table')),
         columns: columnsFor(dataSet.columns).map((columns) => ({ [`${dataSet.group}.${dataSet.operation}`]: columns })),
         statusWords: words,
         dates: dateForm,
