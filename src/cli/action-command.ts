@@ -189,6 +189,7 @@ const camel = (name: string): string => flagName(name).replace(/-(\w)/g, (_, let
 /** As JSON or the query of the API would have it. */
 function inputValue({ kind, where, isNullable, name }: CommandField, given: unknown): unknown {
   if (kind === 'flag') return where === 'query' ? String(given === true) : given === true;
+  if (kind === 'texts') return given;
   const text = String(given);
   if (isNullable && (text === '' || text === 'null')) return null;
   if (kind === 'integer' && where !== 'query') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
@@ -212,11 +213,12 @@ function readJson(name: string, text: string): unknown {
 function optionOf(field: CommandField): Option {
   const flag = `--${flagName(field.name)}`;
   const choices = field.choices.length > 0 && field.kind !== 'flag' ? ` (${field.choices.join(', ')})` : '';
-  const repeated = field.kind === 'list' ? '; with commas, or the option repeated' : '';
-  const description = `${withoutStop(field.description)}${choices}${repeated}`;
+  const repeated = { list: '; with commas, or the option repeated', texts: '; the option is repeated for each' };
+  const description = `${withoutStop(field.description)}${choices}${field.kind in repeated ? repeated[field.kind as keyof typeof repeated] : ''}`;
   if (field.kind === 'flag') return new Option(flag, description);
-  const value = { integer: 'N', list: 'LIST', json: 'JSON|@FILE|-', text: 'TEXT' }[field.kind];
+  const value = { integer: 'N', list: 'LIST', json: 'JSON|@FILE|-', text: 'TEXT', texts: 'TEXT' }[field.kind];
   const option = new Option(`${flag} <${value}>`, description).makeOptionMandatory(field.isRequired);
+  if (field.kind === 'texts') return option.argParser((text, before: string[] = []) => [...before, text]);
   return field.kind === 'list' ? option.argParser(listValue()) : option;
 }
 

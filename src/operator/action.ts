@@ -98,6 +98,8 @@ export interface CommandView<Input, Output> {
   readonly arguments?: readonly string[];
   /** Fields that are read from standard input or a prompt, never from an argument. */
   readonly secrets?: readonly string[];
+  /** Lists of free text: each use of the option is one entry, with its commas. */
+  readonly texts?: readonly string[];
   /**
    * Names inside of a field of JSON that are secrets too, by the whole body. They come from a file,
    * from standard input or from a prompt: a command refuses them among its arguments.

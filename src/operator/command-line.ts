@@ -7,7 +7,7 @@ export interface CommandField {
   /** As in JSON. */
   readonly name: string;
   readonly where: 'params' | 'query' | 'body';
-  readonly kind: 'text' | 'integer' | 'flag' | 'list' | 'json';
+  readonly kind: 'text' | 'integer' | 'flag' | 'list' | 'texts' | 'json';
   readonly isNullable: boolean;
   readonly isRequired: boolean;
   readonly description: string;
@@ -24,9 +24,11 @@ export interface CommandShape {
 type Json = Readonly<Record<string, unknown>>;
 
 export function commandShape(action: Action): CommandShape {
-  const { arguments: named = [], secrets = [] } = action.command;
+  const { arguments: named = [], secrets = [], texts = [] } = action.command;
   const params = fieldsOf(action.params, 'params');
-  const others = [...fieldsOf(action.query, 'query'), ...(action.body ? fieldsOf(action.body, 'body') : [])];
+  const others = [...fieldsOf(action.query, 'query'), ...(action.body ? fieldsOf(action.body, 'body') : [])].map(
+    (field) => (texts.includes(field.name) ? { ...field, kind: 'texts' as const } : field),
+  );
   return {
     arguments: [...params, ...others.filter(({ name }) => named.includes(name))],
     options: others.filter(({ name }) => !named.includes(name) && !secrets.includes(name)),

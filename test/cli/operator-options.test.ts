@@ -30,6 +30,20 @@ describe('options of operator commands', () => {
     assert.deepEqual(JSON.parse(added.stdout).scopes, ['accounts', 'audit', 'metrics']);
   });
 
+  test('a text that has a comma is one text, and the option is repeated for the next recipient', async () => {
+    const database = ['--database', freshDatabase()];
+    await columba(['account', 'add', 'acme', '--credits', '10', ...database]);
+    const texts = ['--texts', 'Dear Ann, see you at 9', '--texts', 'Dear Bo, see you at 10'];
+    const recipients = '+27825550201,+27825550202';
+    const sent = await columba(['message', 'send', 'acme', recipients, ...texts, '--json', ...database]);
+    assert.equal(sent.code, 0, sent.stderr);
+    const { messages } = JSON.parse((await columba(['message', 'list', 'acme', '--json', ...database])).stdout);
+    assert.deepEqual(messages.map(({ text }: { text: string }) => text).sort(), [
+      'Dear Ann, see you at 9',
+      'Dear Bo, see you at 10',
+    ]);
+  });
+
   test('connector put takes no secret on the command line, but from a file, standard input or a prompt', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', ...database]);

@@ -134,6 +134,7 @@ const send = accountAction({
   readsOnly: ({ query }) => query.dry_run,
   target: ({ params }, { accepted }) => `${params.username}/${accepted[0]?.id ?? '-'}+${accepted.length}`,
   command: {
+    texts: ['texts'],
     arguments: ['recipients'],
     refusal: ({ accepted, refused }) =>
       accepted.length > 0 ? null : ['No recipient can get the message.', ...refused.map(refusedLine)].join('\n'),
