@@ -85,9 +85,12 @@ async function runProxy(session: Session, command: Command): Promise<number> {
   const toggle = (): void => {
     const isOn = !created.proxy.isPassThrough;
     if (isOn) created.proxy.isPassThrough = true; // at once, though an earlier change is not stored yet
-    log.warn({ passThrough: isOn }, 'SIGUSR2');
+    // The end of the pass-through is logged when it has ended, which takes a write to the database.
+    const tell = () => log.warn({ passThrough: isOn }, 'SIGUSR2');
+    if (isOn) tell();
     changing = changing
       .then(() => created.setPassThrough(isOn))
+      .then(() => (isOn ? undefined : tell()))
       .catch((thrown) => log.error({ err: describeError(thrown) }, 'the pass-through goes on: send SIGUSR2 again'));
   };
   process.on('SIGUSR2', toggle);
