@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Command, Option } from 'commander';
 import { STAGES, type Stage } from '../domain/migration-stages.ts';
 import type { MigrationProxy } from '../migration/migration-proxy.ts';
@@ -117,6 +118,7 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
   const { oldCa, oldInsecureCertificate, oldLegacyTls } = options;
   const namespace = dialect.namespace ?? config.namespace;
   return createMigrationProxy({
+    name: `${hostname()} ${options.host}:${options.port}`,
     database: services.database,
     now: Date.now,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref()),

@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../store/database.ts';
 import * as sql from '../store/statements/migration-traffic.ts';
-import { BYPASS, renewing } from './migration-stages.ts';
+import { BEHIND_OPEN, BYPASS, OPEN_BYPASS, renewing } from './migration-stages.ts';
 
 /**
  * Times in which clients called the old server past the proxy, or through a proxy that only passed
  * calls on. What they changed there is not here, so each account is copied whole before Columba
  * answers it again. Each such time has a name. An account is current when it was copied after the
- * last one.
+ * last one, and no account is while a proxy passes calls on.
  */
 export type MigrationBypass = ReturnType<typeof createMigrationBypass>;
 
-const OPEN = 'bypass open';
 const copiedOf = (account: bigint): string => `bypass copied ${account}`;
 
 export function createMigrationBypass(database: Database, now: () => number) {
@@ -27,19 +26,35 @@ export function createMigrationBypass(database: Database, now: () => number) {
   }
 
   return {
-    note,
-    /** A proxy passes calls on from now on. */
-    async begin(): Promise<void> {
-      await set(OPEN, randomUUID());
+    /**
+     * Clients called the old server past the proxies. No proxy passes calls on any more: one that
+     * was killed while it did and never came back has left no end.
+     */
+    async noteAll(): Promise<void> {
+      for (;;) {
+        const open = await database.first(sql.anyState, { from: OPEN_BYPASS, before: BEHIND_OPEN });
+        if (!open) break;
+        await set(open.name, '');
+      }
       await note();
     },
-    async end(): Promise<void> {
+    /** The proxy of this name passes calls on from now on. */
+    async begin(proxy: string): Promise<void> {
+      await set(OPEN_BYPASS + proxy, randomUUID());
       await note();
-      await set(OPEN, '');
     },
-    /** At the start of a proxy: one that was killed while it passed calls on has left no end. */
-    async recover(): Promise<void> {
-      if ((await stateOf(OPEN)) ?? '') await this.end();
+    /** To be called when it no longer does. After a kill in between the proxy is still open. */
+    async end(proxy: string): Promise<void> {
+      await note();
+      await set(OPEN_BYPASS + proxy, '');
+      await renew(database);
+    },
+    /**
+     * At the start of a proxy: if it was killed while it passed calls on, it has left no end. What
+     * other proxies do is left alone.
+     */
+    async recover(proxy: string): Promise<void> {
+      if ((await stateOf(OPEN_BYPASS + proxy)) ?? '') await this.end(proxy);
     },
     isCopied: async (account: bigint, bypass: string): Promise<boolean> =>
       (await stateOf(copiedOf(account))) === bypass,

@@ -32,6 +32,10 @@ const DEFAULT_STAGE = 'stage';
 const VERSION = 'stages version';
 /** The last time in which clients called the old server alone: see migration-bypass.ts. */
 export const BYPASS = 'bypass';
+/** The beginning of the name of a state that a proxy has while it only passes calls on. */
+export const OPEN_BYPASS = 'bypass open ';
+/** The first name behind all of those. */
+export const BEHIND_OPEN = 'bypass open!';
 
 /** What an account without a stage of its own has, where nobody has set a default. */
 export const FIRST_STAGE: Stage = 'record';
@@ -56,6 +60,8 @@ export interface StagesState {
   readonly rules: readonly KnownRule[];
   /** Null where clients never called the old server alone. */
   readonly bypass: string | null;
+  /** A proxy passes calls on at this moment. */
+  readonly isBypassOpen: boolean;
 }
 
 export type MigrationStages = ReturnType<typeof createMigrationStages>;
@@ -76,6 +82,7 @@ export function createMigrationStages(database: Database, now: () => number) {
         isLeading: leading !== undefined || stage === 'lead' || stage === 'alone',
         rules: await clientRules(database),
         bypass: (await database.first(sql.stateOf, { name: BYPASS }))?.value ?? null,
+        isBypassOpen: (await database.first(sql.anyState, { from: OPEN_BYPASS, before: BEHIND_OPEN })) !== undefined,
       };
     },
 

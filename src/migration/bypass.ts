@@ -21,7 +21,9 @@ export interface Bypass {
 
 export interface BypassSettings {
   readonly database: MigrationDatabase;
-  readonly stages: Pick<StageCache, 'bypass' | 'refresh'>;
+  /** The same after a restart: a proxy ends what it began before it was killed. */
+  readonly name: string;
+  readonly stages: Pick<StageCache, 'bypass' | 'isBypassOpen' | 'refresh'>;
   /** Undefined: nobody brings anything over. */
   readonly syncs: Pick<Syncs, 'touch' | 'whole'> | undefined;
   readonly sleep: (ms: number) => Promise<void>;
@@ -35,11 +37,13 @@ const AGAIN_AFTER_MS = 1_000;
 const ACCOUNTS_MAX = 10_000;
 
 export function createBypass(settings: BypassSettings, proxy: () => { isPassThrough: boolean }): Bypass {
-  const { stages, syncs, sleep, now, failed } = settings;
+  const { name: ownName, stages, syncs, sleep, now, failed } = settings;
   const bypass = createMigrationBypass(settings.database, now);
   const copied = new BoundedMap<bigint, string>(ACCOUNTS_MAX);
   const failedAt = new BoundedMap<bigint, number>(ACCOUNTS_MAX);
   const running = new Map<bigint, Promise<boolean>>();
+  /** This proxy passes calls on, or the database does not know yet that it no longer does. */
+  let isOpen = false;
 
   async function copy(account: bigint, userId: string, name: string): Promise<boolean> {
     if (!(await bypass.isCopied(account, name))) {
@@ -66,6 +70,8 @@ export function createBypass(settings: BypassSettings, proxy: () => { isPassThro
 
   async function isCurrent(account: bigint | null, userId: string | null): Promise<boolean> {
     const name = stages.bypass;
+    // What is copied now would lack what clients change after that.
+    if (isOpen || stages.isBypassOpen) return false;
     if (name === null || account === null || copied.get(account) === name) return true;
     if (userId === null) return false;
     return Promise.race([copyOnce(account, userId, name), waited(COPY_MS_MAX)]);
@@ -77,18 +83,25 @@ export function createBypass(settings: BypassSettings, proxy: () => { isPassThro
       syncs?.touch(userId);
       isCurrent(account, userId).catch(failed);
     },
-    recover: () => bypass.recover(),
+    recover: () => bypass.recover(ownName),
     async setPassThrough(isOn) {
       if (!isOn) {
-        // In the database first: a kill between both would hide what clients changed.
-        await bypass.end();
-        await stages.refresh();
+        // The accounts are copied after the last call that was passed on.
         proxy().isPassThrough = false;
+        try {
+          await bypass.end(ownName);
+        } catch (thrown) {
+          proxy().isPassThrough = true;
+          throw thrown;
+        }
+        await stages.refresh();
+        isOpen = false;
         return;
       }
+      isOpen = true;
       proxy().isPassThrough = true;
       while (proxy().isPassThrough) {
-        const isNoted = await bypass.begin().then(() => true, failed);
+        const isNoted = await bypass.begin(ownName).then(() => true, failed);
         if (isNoted) return;
         await sleep(AGAIN_AFTER_MS);
       }

@@ -27,6 +27,8 @@ import { createSeal } from './write-seal.ts';
 
 /** The proxy of a migration with all its parts. */
 export interface MigrationProxySettings {
+  /** Of this proxy among several, and the same after a restart. */
+  readonly name?: string;
   readonly database: Database;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
@@ -109,7 +111,10 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const both = { writes, seal, columba, old, oldCalls, availability, sync: syncs?.whole, compare, tally, failed };
   const deliveries = createDeliveries(both);
   const stages = createStageCache({ stages: stageTable, now, failed });
-  const bypass = createBypass({ database, stages, syncs, sleep, now, failed }, () => proxy);
+  const bypass = createBypass(
+    { database, name: settings.name ?? 'proxy', stages, syncs, sleep, now, failed },
+    () => proxy,
+  );
   const lead = createLead({ ...both, columbaCalls, deliveries, bypass });
   const compared = createComparedWrites(both, deliveries);
   const observing = { lanes, tally, recorder, columba, old, comparing, leavesMarks, deliveries, sleep, failed };

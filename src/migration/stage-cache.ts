@@ -15,6 +15,8 @@ export interface StageCache {
   readonly defaultStage: Stage;
   /** The last time in which clients called the old server alone; null where they never did. */
   readonly bypass: string | null;
+  /** A proxy, this one or another, passes calls on. */
+  readonly isBypassOpen: boolean;
   /** Looks for changes now. */
   refresh(): Promise<void>;
   start(): void;
@@ -59,6 +61,7 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
   let isLeading = false;
   let readStage = NO_RULES;
   let bypass: string | null = null;
+  let isBypassOpen = false;
   let timer: NodeJS.Timeout | undefined;
   let refreshing: Promise<void> | undefined;
 
@@ -70,6 +73,7 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
     isLeading = state.isLeading;
     readStage = compileClientRules(state.rules);
     bypass = state.bypass;
+    isBypassOpen = state.isBypassOpen;
     users = new BoundedMap(USERS_MAX);
   }
   const refresh = (): Promise<void> => {
@@ -105,6 +109,9 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
     },
     get bypass() {
       return bypass;
+    },
+    get isBypassOpen() {
+      return isBypassOpen;
     },
     of(userId) {
       if (userId === null || userId === '' || userId.length > USER_ID_LENGTH_MAX) {

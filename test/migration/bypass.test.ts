@@ -68,6 +68,24 @@ onEveryEngine('clients that call the old server alone', (engine) => {
     await assertShown(move);
   });
 
+  test('no account is answered by Columba while another proxy passes calls on, also after this one was started again', async (t) => {
+    const move = await startMove(t, engine, DIALECT);
+    await move.stage('lead');
+    const bypass = createMigrationBypass(move.service.app.database, () => move.service.clock.now);
+    await bypass.begin('another');
+    await move.migration.refreshStages();
+    await call(move, 'account', 'FetchSavedMessages');
+    await move.restart();
+    await call(move, 'account', 'FetchSavedMessages');
+    const direct = createOldServer({ url: move.old.url, dialect: DIALECT });
+    await change({ ...move, client: direct, alpha: move.alpha });
+    direct.close();
+    // The other one was killed, and comes back.
+    await bypass.recover('another');
+    await move.migration.refreshStages();
+    await assertShown(move);
+  });
+
   test('while the old server cannot be copied after a pass-through, it answers, and takes writes', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     await move.stage('lead');
@@ -104,7 +122,7 @@ onEveryEngine('clients that call the old server alone', (engine) => {
     const direct = createOldServer({ url: move.old.url, dialect: DIALECT });
     await change({ ...move, client: direct, alpha: move.alpha });
     direct.close();
-    await createMigrationBypass(move.service.app.database, () => move.service.clock.now).note();
+    await createMigrationBypass(move.service.app.database, () => move.service.clock.now).noteAll();
     await move.migration.refreshStages();
     await assertShown(move);
   });

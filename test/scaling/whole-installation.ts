@@ -11,7 +11,7 @@ export const SIGN_IN = Object.fromEntries(
 );
 /** Counts and stages of a migration; a user_id names the account of a call. */
 export const MIGRATION = Object.fromEntries(
-  'accept acceptances addCounts addState anyLeading behindAccounts countWrites countsNamed countsSince deleteCountsBefore deleteExamplesBefore dueWriteAccounts examplesSince putExamples setState stageOfUserId stagesAfter stateOf withdrawAcceptance'
+  'accept acceptances addCounts addState anyLeading anyState behindAccounts countWrites countsNamed countsSince deleteCountsBefore deleteExamplesBefore dueWriteAccounts examplesSince putExamples setState stageOfUserId stagesAfter stateOf withdrawAcceptance'
     .split(' ')
     .map((name) => [`migrationTraffic.${name}`, 'a migration is of the whole installation'])
     .concat(

@@ -136,13 +136,14 @@ const bypassed = action({
   summary: 'Say that clients called the old server without the proxy for a while.',
   description:
     'Run it before the address points at the proxy again. Each account is then copied whole, with its contacts, groups, ' +
-    'templates and marks, before Columba answers it; until then the old server does.',
+    'templates and marks, before Columba answers it; until then the old server does. ' +
+    'It also ends the pass-through of a proxy that was killed and did not come back, so no proxy may be passing calls on.',
   output: z.strictObject({ at: instant }),
   example: { output: { at: '2026-11-15T12:00:00.000Z' } },
   target: () => 'all accounts',
   command: { say: () => 'Each account is copied whole before Columba answers it again.' },
   run: async ({ database, now }) => {
-    await createMigrationBypass(database, now).note();
+    await createMigrationBypass(database, now).noteAll();
     return { at: now() };
   },
 });

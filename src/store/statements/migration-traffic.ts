@@ -55,6 +55,11 @@ export const setState = statement<{ name: string; value: string; at: number }>(
    on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`,
   { affects: 'none' },
 );
+/** One state that has a value, of those whose names are from `from` to `before`. */
+export const anyState = statement<{ from: string; before: string }, { name: string }>(
+  'migrationTraffic.anyState',
+  "select name from migration_state where name >= :from and name < :before and value <> '' order by name {limit 1}",
+);
 /** Only where it has no value yet. */
 export const addState = statement<{ name: string; value: string; at: number }>(
   'migrationTraffic.addState',
