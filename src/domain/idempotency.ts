@@ -24,8 +24,8 @@ const CLAIM_MS = 120_000;
 const FORGOTTEN_AT_ONCE = 100;
 
 /**
- * Claims the key, or returns its stored answer. Throws if another request holds the claim, or if
- * the key was used with another body.
+ * Claims the key, or returns its stored answer. Throws if another request holds the claim, if the
+ * key was used with another body, or if the work was done and its answer is not kept any more.
  */
 export async function claimKey(
   database: Database,
@@ -49,7 +49,8 @@ export async function claimKey(
   if (found.fingerprint !== fingerprint) {
     throw new Problem('key-reused', 'The Idempotency-Key was used for another request. Choose a new one.');
   }
-  if (found.status === null || found.answer === null) throw inProgress(age);
+  if (found.status === null) throw inProgress(age);
+  if (found.answer === null) throw answerDropped(Number(found.status));
   return { status: Number(found.status), answer: found.answer };
 }
 
@@ -85,31 +86,77 @@ const inProgress = (ageMs: number): Problem =>
     retryAfterSeconds: Math.min(Math.max(Math.ceil(ageMs / 2_000), 1), 30),
   });
 
+/** The key stays known, so that nothing is done twice. Waiting does not help: no Retry-After. */
+const answerDropped = (status: number): Problem =>
+  new Problem(
+    'conflict',
+    `The request with this Idempotency-Key was answered already, with the status ${status}, and is not done again. Its answer is not kept any more: look for what it did in the lists, such as the messages of the account, or in the audit.`,
+  );
+
 /** What one token may keep: a day of it would fill the disk. */
 export interface KeyLimits {
+  /** Within 24 hours. A key takes about 400 bytes without its answer. */
   readonly keys: number;
+  /** Of answers. */
   readonly bytes: number;
   /** After so many keys or bytes of a process the token is looked at. */
   readonly lookAfter: { readonly keys: number; readonly bytes: number };
 }
 const LIMITS: KeyLimits = { keys: 100_000, bytes: 64 * 2 ** 20, lookAfter: { keys: 500, bytes: 4 * 2 ** 20 } };
 const TOKENS_MAX = 10_000;
+const DROPPED_AT_ONCE = 100;
 
-/** Forgets the oldest answers of tokens that have too many, before their 24 hours are over. */
-export function createKeyLimits(database: Database, limits: KeyLimits = LIMITS) {
-  const added = new BoundedMap<bigint, { keys: number; bytes: number }>(TOKENS_MAX);
-  return {
-    async stored(token: bigint, bytes: number): Promise<void> {
-      const before = added.get(token) ?? { keys: 0, bytes: 0 };
-      const sum = { keys: before.keys + 1, bytes: before.bytes + bytes };
-      added.set(token, sum);
-      if (sum.keys < limits.lookAfter.keys && sum.bytes < limits.lookAfter.bytes) return;
-      added.set(token, { keys: 0, bytes: 0 });
-      for (let gone = 1; gone > 0; ) {
-        const use = await database.first(sql.useOfToken, { token });
-        if (!use || (use.total <= limits.keys && use.bytes <= limits.bytes)) return;
-        gone = await database.run(sql.forgetOldest, { token, limit: FORGOTTEN_AT_ONCE });
+/** A token that has too many keys is looked at once a minute. */
+const FULL_MS = 60_000;
+
+interface Use {
+  /** New keys until the token is looked at again. */
+  left: number;
+  /** Of answers, since it was looked at. */
+  bytes: number;
+  /** Until then the token gets no new key. */
+  readonly fullUntil: number;
+}
+
+/**
+ * Makes room for tokens that have too much. Only answers go before their 24 hours are over, never a
+ * key: a request whose key is forgotten would be done twice. Who has too many keys gets no new one.
+ */
+export function createKeyLimits(database: Database, now: () => number, limits: KeyLimits = LIMITS) {
+  const uses = new BoundedMap<bigint, Use>(TOKENS_MAX);
+
+  async function look(token: bigint): Promise<Use> {
+    for (;;) {
+      const found = await database.first(sql.useOfToken, { token, since: now() - KEPT_MS });
+      const { total = 0n, bytes = 0n, oldest = null } = found ?? {};
+      if (bytes > limits.bytes && (await database.run(sql.dropOldestAnswers, { token, limit: DROPPED_AT_ONCE })) > 0) {
+        continue;
       }
+      const room = limits.keys - Number(total);
+      const fullUntil = room < 0 ? Math.max(Number(oldest) + KEPT_MS, now() + FULL_MS) : 0;
+      const use = { left: Math.min(room, limits.lookAfter.keys), bytes: 0, fullUntil };
+      uses.set(token, use);
+      return use;
+    }
+  }
+
+  return {
+    /** For a new key that is claimed. Throws Problem `too-many` where the token has too many. */
+    async admit(token: bigint): Promise<void> {
+      let use = uses.get(token);
+      if (use && use.left > 0) use.left -= 1;
+      else if (!use || use.fullUntil <= now()) use = await look(token);
+      if (use.fullUntil <= now()) return;
+      throw new Problem(
+        'too-many',
+        `The token has used ${limits.keys} Idempotency-Keys within 24 hours. Repeat the request later, send more in each request, or use a second token.`,
+        { retryAfterSeconds: Math.ceil((use.fullUntil - now()) / 1_000) },
+      );
+    },
+    async stored(token: bigint, bytes: number): Promise<void> {
+      const use = uses.get(token);
+      if (use) use.bytes += bytes;
+      if (!use || use.bytes >= limits.lookAfter.bytes) await look(token);
     },
   };
 }

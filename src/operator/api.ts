@@ -54,7 +54,7 @@ const NOT_FOUND = () => new Problem('not-found', 'There is nothing at this path.
 export function createApi(settings: ApiSettings): Api {
   const { services, report } = settings;
   const route = createRoutes(actions);
-  const keyLimits = createKeyLimits(services.database);
+  const keyLimits = createKeyLimits(services.database, services.now);
 
   async function answer(request: ApiRequest): Promise<ApiReply> {
     await settings.admitClient(request.client);
@@ -70,7 +70,7 @@ export function createApi(settings: ApiSettings): Api {
       return replyOf(action, request, await perform(services, action, raw, actor));
     const name = keyName(bearer.id, request.path, key);
     const fingerprint = fingerprintOf(request.query, bytes);
-    const keyed = { name, secret, fingerprint, token: bearer.id, stored: keyLimits.stored };
+    const keyed = { name, secret, fingerprint, token: bearer.id, limits: keyLimits };
     return performOnce(services, action, raw, actor, request, keyed);
   }
 
@@ -112,7 +112,7 @@ interface Keyed {
   readonly secret: string;
   readonly fingerprint: string;
   readonly token: bigint;
-  readonly stored: (token: bigint, bytes: number) => Promise<void>;
+  readonly limits: ReturnType<typeof createKeyLimits>;
 }
 
 /** With an Idempotency-Key: the stored answer, or the first one, stored with the change. */
@@ -122,7 +122,7 @@ async function performOnce(
   raw: RawInput,
   actor: Actor,
   request: ApiRequest,
-  { name, secret, fingerprint, token, stored }: Keyed,
+  { name, secret, fingerprint, token, limits }: Keyed,
 ): Promise<ApiReply> {
   const { database, now } = services;
   const claimed = await claimKey(database, name, fingerprint, now(), token);
@@ -138,6 +138,7 @@ async function performOnce(
     await storeAnswer(inside, claimed, sealed(status, headers, body as string));
   };
   try {
+    await limits.admit(token);
     return replyOf(action, request, await perform(services, action, raw, actor, finish));
   } catch (thrown) {
     const problem = toProblem(thrown, request.id);
@@ -148,7 +149,7 @@ async function performOnce(
     else await storeAnswer(database, claimed, sealed(status, headers, body));
     throw problem;
   } finally {
-    if (bytes > 0) await stored(token, bytes).catch(() => {}); // the next key tries it again
+    if (bytes > 0) await limits.stored(token, bytes).catch(() => {}); // the next key tries it again
   }
 }
 

@@ -29,7 +29,11 @@ export const meanings: readonly (readonly [kind: ProblemKind, title: string, whe
   ['forbidden', 'The token may not do this', 'The token lacks a scope, which is named.'],
   ['not-found', 'Not found', 'There is no such thing, or it belongs to another account.'],
   ['method', 'The method is not allowed', 'The path takes other methods; Allow names them.'],
-  ['conflict', 'Conflict', 'A name is taken, the state forbids it, or a request with this key is in progress.'],
+  [
+    'conflict',
+    'Conflict',
+    'A name is taken, the state forbids it, or a request with this key is in progress or is done and its answer is not kept.',
+  ],
   ['too-large', 'The body is too large', 'The body has more bytes than are allowed.'],
   ['unsupported-media', 'The media type is not supported', 'The body is not of the documented media type.'],
   ['key-reused', 'The Idempotency-Key was used before', 'The key was used with another body.'],

@@ -6,14 +6,27 @@ import { hostname } from 'node:os';
 import { after, before, test } from 'node:test';
 import { claimKey, createKeyLimits, storeAnswer } from '../../src/domain/idempotency.ts';
 import { keyName } from '../../src/operator/idempotency.ts';
+import type { Problem } from '../../src/problem.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { type OperatorApi, startOperatorApi } from './operator-api.ts';
 
 const rows = sql<Record<string, never>, { total: bigint }>('select count(*) as total from idempotency');
-const ofToken = sql<{ token: bigint }, { key_hash: string }>(
-  'select key_hash from idempotency where token_id = :token order by claimed_at',
+const ofToken = sql<{ token: bigint }, { answer: string | null }>(
+  'select answer from idempotency where token_id = :token order by claimed_at',
 );
+
+/** As many keys as a token may have. */
+const manyKeys = (engine: string) => {
+  const numbers =
+    engine === 'postgres'
+      ? 'select generate_series(1, 100000) as n'
+      : 'with recursive c(n) as (select 1 union all select n + 1 from c where n < 100000) select n from c';
+  return sql<{ token: bigint; at: number }>(
+    `insert into idempotency (key_hash, fingerprint, claim, claimed_at, token_id, status, bytes)
+     select 'many-' || n, 'f', 'c', :at, :token, 202, 0 from (${numbers}) as numbers`,
+  );
+};
 
 onEveryEngine('keys of requests', (engine) => {
   let api: OperatorApi;
@@ -73,22 +86,84 @@ onEveryEngine('keys of requests', (engine) => {
     assert.deepEqual([later.status, later.headers.get('retry-after')], [409, '20']);
   });
 
-  test('of a token the newest answers are kept, up to a number and a sum of bytes', async () => {
+  const keysOf = async (token: bigint) =>
+    (await api.services.database.all(ofToken, { token })).map(({ answer }) => answer !== null);
+  const fill = async (token: bigint, count: number, limits: { keys: number; bytes: number }) => {
     const { database } = api.services;
-    const keep = async (token: bigint, count: number, limits: { keys: number; bytes: number }) => {
-      const kept = createKeyLimits(database, { ...limits, lookAfter: { keys: count, bytes: 1_000_000 } });
-      for (let each = 0; each < count; each++) {
-        const claim = await claimKey(database, `${token}-${each}`, 'f', api.clock.now + each, token);
-        assert.ok('claim' in claim);
-        await storeAnswer(database, claim, { status: 200, answer: 'x'.repeat(100) });
-        await kept.stored(token, 100);
-      }
-      return (await database.all(ofToken, { token })).map(({ key_hash }) => key_hash);
-    };
-    const byCount = await keep(71n, 350, { keys: 200, bytes: 1_000_000 });
-    assert.deepEqual([byCount.length, byCount[0]], [150, '71-200'], 'two batches of 100 are gone');
-    const byBytes = await keep(72n, 350, { keys: 1_000, bytes: 30_000 });
-    assert.deepEqual([byBytes.length, byBytes.at(-1)], [250, '72-349']);
-    assert.equal((await database.all(ofToken, { token: 71n })).length, 150, 'those of another token stay');
+    const lookAfter = { keys: 50, bytes: 5_000 };
+    const { admit, stored } = createKeyLimits(database, () => api.clock.now, { ...limits, lookAfter });
+    for (let each = 0; each < count; each++) {
+      const claim = await claimKey(database, `${token}-${each}`, 'f', api.clock.now + each, token);
+      assert.ok('claim' in claim);
+      await admit(token);
+      await storeAnswer(database, claim, { status: 202, answer: 'x'.repeat(100) });
+      await stored(token, 100);
+    }
+    return admit;
+  };
+
+  test('a key whose answer is dropped to make room is never done again before its 24 hours are over', async () => {
+    const { database } = api.services;
+    await fill(72n, 350, { keys: 1_000, bytes: 30_000 });
+    const kept = await keysOf(72n);
+    assert.equal(kept.length, 350, 'no key is forgotten');
+    assert.deepEqual([kept.indexOf(true), kept.lastIndexOf(false)], [100, 99], 'the oldest answers are dropped');
+    await assert.rejects(claimKey(database, '72-0', 'f', api.clock.now + 1_000, 72n), (thrown: Problem) => {
+      assert.deepEqual([thrown.kind, thrown.details.retryAfterSeconds], ['conflict', undefined]);
+      assert.match(thrown.message, /answered already, with the status 202, and is not done again/);
+      return true;
+    });
+    await assert.rejects(claimKey(database, '72-0', 'another', api.clock.now, 72n), { kind: 'key-reused' });
+    const newest = await claimKey(database, '72-349', 'f', api.clock.now + 1_000, 72n);
+    assert.deepEqual(newest, { status: 202, answer: 'x'.repeat(100) });
+    const over = await claimKey(database, '72-0', 'f', api.clock.now + 24 * 3_600_000, 72n);
+    assert.ok('claim' in over);
+  });
+
+  test('messages are sent once with a key, also when its answer is not kept any more', async () => {
+    const { id, token } = await api.addToken(['messages:send'], 'acme');
+    const body = { recipients: ['+27825550201', '+27825550202', '+27825550203'], text: 'Hi' };
+    const send = () =>
+      api.call('POST', '/accounts/acme/messages', { token, body, headers: { 'Idempotency-Key': 'K' } });
+    const free = async () => (await api.call('GET', '/accounts/acme/credits')).json.credits;
+    const first = await send();
+    assert.equal(first.status, 202, first.text);
+    const left = await free();
+    assert.equal((await send()).text, first.text);
+    await fill(BigInt(id), 100, { keys: 1_000, bytes: 100 });
+    const again = await send();
+    assert.deepEqual([again.status, again.headers.get('retry-after')], [409, null], again.text);
+    assert.equal(await free(), left);
+  });
+
+  test('a token with too many keys gets 429 for a new one until old keys are over, and forgets none', async () => {
+    await assert.rejects(fill(73n, 350, { keys: 200, bytes: 1_000_000 }), (thrown: Problem) => {
+      assert.deepEqual([thrown.kind, thrown.details.retryAfterSeconds], ['too-many', 24 * 3_600]);
+      return true;
+    });
+    const { database } = api.services;
+    assert.equal((await keysOf(73n)).length, 201);
+    const limits = { keys: 200, bytes: 1_000_000, lookAfter: { keys: 50, bytes: 5_000 } };
+    const { admit } = createKeyLimits(database, () => api.clock.now, limits);
+    await assert.rejects(admit(73n), { kind: 'too-many' }, 'another process says the same');
+    await admit(74n);
+    api.clock.now += 24 * 3_600_000;
+    await admit(73n);
+  });
+
+  test('a request with one key too many is answered 429 with Retry-After and can be repeated later', async () => {
+    const { id, token } = await api.addToken(['accounts']);
+    const call = () =>
+      api.call('POST', '/accounts', {
+        token,
+        body: { username: `late ${engine.name}` },
+        headers: { 'Idempotency-Key': 'late' },
+      });
+    await api.services.database.run(manyKeys(engine.name), { token: BigInt(id), at: api.clock.now });
+    const refused = await call();
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, String(24 * 3_600)], refused.text);
+    assert.equal((await keysOf(BigInt(id))).length, 100_000);
+    api.clock.now += 24 * 3_600_000;
+    assert.equal((await call()).status, 201);
   });
 });

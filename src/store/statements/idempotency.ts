@@ -5,7 +5,9 @@ export interface IdempotencyRow {
   fingerprint: string;
   claim: string;
   claimed_at: bigint;
+  /** Null while the request is in progress. */
   status: bigint | null;
+  /** Null also where it was dropped to make room. */
   answer: string | null;
 }
 export const answerOf = statement<{ key: string }, IdempotencyRow>(
@@ -51,16 +53,20 @@ export const releaseKey = statement<{ key: string; claim: string }>(
   'delete from idempotency where key_hash = :key and claim = :claim and status is null',
   { affects: 'none' },
 );
-/** How much a token has. */
-export const useOfToken = statement<{ token: bigint }, { total: bigint; bytes: bigint }>(
+/** How much a token has since a time, and since when. */
+export const useOfToken = statement<
+  { token: bigint; since: number },
+  { total: bigint; bytes: bigint; oldest: bigint | null }
+>(
   'idempotency.useOfToken',
-  `select count(*) as total, cast(coalesce(sum(bytes), 0) as bigint) as bytes from idempotency where token_id = :token`,
+  `select count(*) as total, cast(coalesce(sum(bytes), 0) as bigint) as bytes, min(claimed_at) as oldest
+   from idempotency where token_id = :token and claimed_at > :since`,
 );
-/** Deletes one batch of the oldest answers of a token. */
-export const forgetOldest = statement<{ token: bigint; limit: number }>(
-  'idempotency.forgetOldest',
-  `delete from idempotency where key_hash in
-     (select key_hash from idempotency where token_id = :token and status is not null order by claimed_at {limit :limit})`,
+/** Empties one batch of the oldest answers of a token. That the work was done stays known. */
+export const dropOldestAnswers = statement<{ token: bigint; limit: number }>(
+  'idempotency.dropOldestAnswers',
+  `update idempotency set answer = null, bytes = 0 where key_hash in
+     (select key_hash from idempotency where token_id = :token and answer is not null order by claimed_at {limit :limit})`,
   { affects: 'none' },
 );
 /** Deletes one batch. */
