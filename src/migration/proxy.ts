@@ -309,7 +309,8 @@ class ProxyExchange {
     const { bytes, isWhole } = await beginningOf(answer, ANSWER_BYTES_MAX, cut);
     const { statusCode: status = 0, rawHeaders } = answer;
     await before({ status, rawHeaders, body: isWhole ? bytes : undefined, ms: performance.now() - startedAt });
-    return this.#relay(answer, startedAt, { bytes, isWhole });
+    // A client that left meanwhile has closed the response, which closes only once.
+    return this.#response.destroyed ? undefined : this.#relay(answer, startedAt, { bytes, isWhole });
   }
 
   #relay(answer: IncomingMessage, startedAt: number, start?: Beginning): Promise<RawAnswer | undefined> {

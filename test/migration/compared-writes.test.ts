@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { accountNamed } from '../../src/domain/accounts.ts';
 import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
+import { CLAIM_MS } from '../../src/domain/migration-writes.ts';
 import { createMigrationProxy, type MigrationProxySettings } from '../../src/migration/migration-proxy.ts';
 import { listed } from '../../src/store/statements/blacklist.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -177,5 +178,37 @@ onEveryEngine('writes of accounts that are compared', (engine) => {
     assert.match((await send(address, 'get', 'account', 'SaveMessageTemplate', saving)).text, />true</);
     assert.match(proxied.failures.join(), /did not take a write in time/);
     isDown = false;
+  });
+
+  test('a write whose client left while it was stored is not held for ever', async (t) => {
+    const proxied = await startProxied(t, engine);
+    await proxied.stage('compare');
+    const { database } = proxied.service.app;
+    const { run } = database;
+    const socket = connect(Number(new URL(proxied.address).port), '127.0.0.1');
+    socket.on('error', () => {});
+    let extensions = 0;
+    database.run = async (statement, parameters) => {
+      if (statement.name === 'migrationTraffic.extendClaim') extensions += 1;
+      if (statement.name === 'migrationTraffic.setWriteBehind') {
+        socket.destroy();
+        const { server } = proxied.migration.proxy;
+        const open = () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)));
+        await until('the proxy does not see that the client left', async () => (await open()) === 0);
+      }
+      return run.call(database, statement as never, parameters as never);
+    };
+    t.after(() => Object.assign(database, { run }));
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    const target = `/api/account.asmx/SaveMessageTemplate?${new URLSearchParams(saving)}`;
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    await until('the write is not stored', async () => socket.destroyed);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    t.mock.timers.tick(CLAIM_MS);
+    assert.equal(extensions, 0);
+    proxied.service.clock.now += CLAIM_MS + 1;
+    await proxied.migration.deliver();
+    assert.equal(await waitingOf(proxied.service), 0);
+    assert.match(await templatesOf(proxied.service), /Told to the client/);
   });
 });
