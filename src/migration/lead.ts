@@ -53,6 +53,7 @@ const STUCK_ACCOUNTS_MAX = 10_000;
 export function createLead(settings: LeadSettings): Lead {
   const { writes, columba, availability, compare, deliveries, bypass } = settings;
   const emptied = createEmptying(deliveries);
+  const inTurn = createTurns();
   const writeThere = createOldWriting(settings, (account) => isOldComplete(account));
 
   const isReady = async (account: bigint | null, userId: string | null): Promise<boolean> => {
@@ -61,7 +62,7 @@ export function createLead(settings: LeadSettings): Lead {
     return Promise.race([deliveries.catchUp(account), waited(CATCH_UP_MS_MAX)]);
   };
 
-  async function write(account: bigint, call: SeenCall, request: RawRequest): Promise<LedAnswer> {
+  async function writeOne(account: bigint, call: SeenCall, request: RawRequest): Promise<LedAnswer> {
     if (!(await isReady(account, call.userId))) return writeThere(account, call, request);
     let ids: string[] | undefined;
     try {
@@ -89,13 +90,30 @@ export function createLead(settings: LeadSettings): Lead {
     emptied(account, async () => (await writes.counts(account)).due).catch(notNow(settings));
 
   return {
-    write,
+    write: (account, call, request) => inTurn(account, () => writeOne(account, call, request)),
     isReady,
     noteFailure: () => availability.noteFailure(),
     isOldComplete,
     async drained(account) {
       await emptied(account, async () => (await writes.counts(account)).waiting).catch(settings.failed);
     },
+  };
+}
+
+/**
+ * Does the writes of an account one after the other. The old server gets them in the order of their
+ * ids: Columba has to do them in that order, too, or the last of two moves of a contact differs.
+ */
+function createTurns() {
+  const lasts = new Map<bigint, Promise<unknown>>();
+  return <T>(account: bigint, work: () => Promise<T>): Promise<T> => {
+    const done = (lasts.get(account) ?? Promise.resolve()).then(work, work);
+    lasts.set(account, done);
+    const forget = () => {
+      if (lasts.get(account) === done) lasts.delete(account);
+    };
+    done.then(forget, forget);
+    return done;
   };
 }
 
