@@ -41,7 +41,7 @@ export function createReceiving(bytesMax: number): Receiving {
       const length = Number(headers['content-length'] ?? 0);
       if (length === 0 && !headers['transfer-encoding']) return NO_BYTES;
       if (length > request.bytesMax) throw tooLarge(request.bytesMax);
-      if (headers['content-encoding'] !== undefined) {
+      if (!/^(identity)?$/i.test(headers['content-encoding'] ?? '')) {
         throw new Problem('unsupported-media', 'The body is to be sent without Content-Encoding.');
       }
       if (destroyed) throw interrupted();
@@ -58,18 +58,21 @@ const received = ({ incoming, outgoing }: Exchange, request: BodyRequest, room: 
   new Promise((resolve, reject) => {
     const body = new Body(room, request, (problem) => {
       incoming.off('data', onData);
-      outgoing.setHeader('Connection', 'close'); // the rest of the body is no request
+      // The rest of the body is no request. An answer may have begun before the body was whole.
+      if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close');
       reject(problem);
     });
     const onData = (chunk: Buffer) => body.add(chunk);
     incoming.on('data', onData);
-    incoming.once('end', () => resolve(body.bytes));
+    incoming.once('end', () => resolve(body.end()));
     incoming.once('close', () => reject(interrupted())); // too late after the end
     outgoing.once('close', () => body.release());
   });
 
+/** An address has one share for strangers and another for those with a token or a session. */
 interface Client {
   readonly name: string;
+  readonly isKnown: boolean;
   bytes: number;
   /** In the order of their arrival. */
   readonly bodies: Set<Body>;
@@ -86,9 +89,10 @@ class Room {
     this.#bytesMax = bytesMax;
   }
 
-  enter(address: string, body: Body): Client {
-    const name = isIP(address) === 6 ? customerNetwork(address) : address;
-    const client = this.#clients.get(name) ?? { name, bytes: 0, bodies: new Set() };
+  enter(address: string, isKnown: boolean, body: Body): Client {
+    const network = isIP(address) === 6 ? customerNetwork(address) : address;
+    const name = `${isKnown ? 'known' : 'stranger'} ${network}`;
+    const client = this.#clients.get(name) ?? { name, isKnown, bytes: 0, bodies: new Set() };
     this.#clients.set(name, client);
     client.bodies.add(body);
     return client;
@@ -117,12 +121,12 @@ class Room {
     this.bytes += bytes;
   }
 
-  /** The oldest body of a stranger, of the client with most bytes. */
+  /** The oldest body that a stranger has not sent whole, of the client with most bytes. */
   #refusable(): Body | undefined {
     let found: Body | undefined;
-    for (const { bytes, bodies } of this.#clients.values()) {
-      if (found && bytes <= found.client.bytes) continue;
-      found = bodies.values().find(({ isKnown }) => !isKnown) ?? found;
+    for (const { isKnown, bytes, bodies } of this.#clients.values()) {
+      if (isKnown || (found && bytes <= found.client.bytes)) continue;
+      found = bodies.values().find(({ isWhole }) => !isWhole) ?? found;
     }
     return found;
   }
@@ -130,7 +134,8 @@ class Room {
 
 class Body {
   readonly client: Client;
-  readonly isKnown: boolean;
+  /** Then its request is being handled or answered, and refusing it would free no memory. */
+  isWhole = false;
   readonly #room: Room;
   readonly #bytesMax: number;
   readonly #refused: (problem: Problem) => void;
@@ -139,8 +144,7 @@ class Body {
 
   constructor(room: Room, { client, bytesMax, isKnown }: BodyRequest, refused: (problem: Problem) => void) {
     this.#room = room;
-    this.client = room.enter(client, this);
-    this.isKnown = isKnown;
+    this.client = room.enter(client, isKnown, this);
     this.#bytesMax = bytesMax;
     this.#refused = refused;
   }
@@ -157,7 +161,8 @@ class Body {
     }
   }
 
-  get bytes(): Buffer {
+  end(): Buffer {
+    this.isWhole = true;
     return this.#buffer.subarray(0, this.#length);
   }
 
