@@ -47,7 +47,7 @@ export interface Actor {
   readonly scopes: readonly Scope[];
   /** The account of an account token. */
   readonly account: { readonly id: bigint; readonly username: string } | null;
-  /** When the token ends; a token that it makes ends no later. */
+  /** When the token ends. A token that it makes ends no later; see also `endless`. */
   readonly expiresAt?: number | null;
   /** An operator in the console who gave a code of the second factor with this very request. */
   readonly hasFreshFactor?: boolean;
@@ -152,6 +152,17 @@ export interface Needs<In> {
   readonly scopes: (input: In) => readonly Scope[];
 }
 
+/** What an action makes has no end, and lets somebody in or sends texts to somebody. */
+export interface Endless<In> {
+  /** A sentence for the reference. */
+  readonly says: string;
+  readonly isMade: (input: In) => boolean;
+}
+export const alwaysEndless: Endless<unknown> = {
+  says: 'A token that ends may not do it, because what it makes does not end with the token.',
+  isMade: () => true,
+};
+
 interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, In, Out> {
   /** A noun and a verb, or one word: `account add` is `columba account add`. */
   readonly name: string;
@@ -159,6 +170,8 @@ interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, I
   readonly scope: Scope | null;
   /** Whatever gives rights needs the rights that it gives. `perform` checks it. */
   readonly needs?: Needs<In>;
+  /** A token that ends makes nothing that outlives it. `perform` refuses it to such a token. */
+  readonly endless?: Endless<In>;
   /**
    * No token will do for this input: only the machine itself, or an operator in the console who has
    * just given a code of the second factor.

@@ -93,7 +93,7 @@ function paths(): Json {
 }
 
 function operation(action: Action): Json {
-  const { summary, description, scope, needs } = action;
+  const { summary, description, scope, needs, endless } = action;
   const tokens = scope === null ? 'Any token will do.' : `Scope: ${scope}.`;
   return {
     operationId: operationId(action),
@@ -103,6 +103,7 @@ function operation(action: Action): Json {
       description,
       tokens,
       needs?.says,
+      endless?.says,
       ...(action.accountTokens ? ['Tokens of accounts may do it too.'] : []),
     ]
       .filter((sentence) => sentence !== undefined)

@@ -32,7 +32,7 @@ export function checkScope(action: Action, actor: Actor): void {
 }
 
 /** What the declaration asks of a token besides its scope, for this input. */
-function checkNeeds({ needs, needsFactor }: Action, input: AnyInput, actor: Actor): void {
+function checkNeeds({ needs, needsFactor, endless }: Action, input: AnyInput, actor: Actor): void {
   if (actor.kind === 'command') return;
   if (needsFactor?.(input) && !actor.hasFreshFactor) {
     const ways = 'an operator who gives a code of the second factor in the console, or a command on the machine itself';
@@ -41,6 +41,10 @@ function checkNeeds({ needs, needsFactor }: Action, input: AnyInput, actor: Acto
   if (actor.kind !== 'operator' && actor.kind !== 'account') return;
   const lacking = needs?.scopes(input).filter((each) => !actor.scopes.includes(each)) ?? [];
   if (lacking.length > 0) throw lacks(lacking);
+  if ((actor.expiresAt ?? null) !== null && endless?.isMade(input)) {
+    const ways = 'a token without an end, the console, or a command on the machine itself';
+    throw new Problem('forbidden', `The token ends, but what this makes would not. Use ${ways}.`);
+  }
 }
 
 const lacks = (lacking: readonly Scope[]): Problem =>

@@ -26,7 +26,11 @@ export const meanings: readonly (readonly [kind: ProblemKind, title: string, whe
   ['bad-argument', 'A field is wrong', 'A parameter or a field of the body is wrong; `errors` names all of them.'],
   ['malformed', 'The body is malformed', 'The body is not JSON in UTF-8.'],
   ['denied', 'The token is not valid', 'There is no bearer token, or it is unknown, expired or revoked.'],
-  ['forbidden', 'The token may not do this', 'The token lacks a scope, which is named.'],
+  [
+    'forbidden',
+    'The token may not do this',
+    'The token lacks a scope, which is named, or it ends and what it would make does not.',
+  ],
   ['not-found', 'Not found', 'There is no such thing, or it belongs to another account.'],
   ['method', 'The method is not allowed', 'The path takes other methods; Allow names them.'],
   [

@@ -75,10 +75,10 @@ const section = (noun: string): Html => html`<h2 id="${noun}">${noun}</h2>
 ${actions.filter(({ name }) => name.split(' ', 1)[0] === noun).map(entry)}`;
 
 function entry(action: Action): Html {
-  const { name, method, path, summary, description, scope, needs, example, output } = action;
+  const { name, method, path, summary, description, scope, needs, endless, example, output } = action;
   const problems = [...new Set(problemsOf(action).map((kind) => STATUS[kind]))].sort().join(', ');
   return html`<details id="${anchorOf(action)}-action"><summary><code>${method} ${path}</code> ${summary}</summary>
-<p>${description ?? ''} ${scope === null ? 'Any token will do.' : html`Needs the scope <code>${scope}</code>. ${needs?.says ?? ''}`}</p>
+<p>${description ?? ''} ${scope === null ? 'Any token will do.' : html`Needs the scope <code>${scope}</code>. ${[needs?.says, endless?.says].filter(Boolean).join(' ')}`}</p>
 ${fieldsOf(action)}
 <div class="sample" data-name="curl"><pre tabindex="0">${curlOf(action, BASE)}</pre></div>
 <div class="sample" data-name="command"><pre tabindex="0">${commandLine(action)}</pre></div>

@@ -13,12 +13,14 @@ import { type CallOptions, type OperatorApi, startOperatorApi } from './operator
 
 /**
  * All actions × all kinds of callers. What is expected is written in the declaration of an action:
- * `scope`, `needs`, `needsFactor`, `accountTokens` and `holders`.
+ * `scope`, `needs`, `needsFactor`, `endless`, `accountTokens` and `holders`.
  */
 
 /** Inputs that need more than the example of the action does. */
 const FURTHER: Readonly<Record<string, readonly Example[]>> = {
-  'account add': [{ body: { username: 'new-one' } }],
+  'account add': [{ body: { username: 'new-one' } }, { body: { username: 'new-two', helpAnswer: 'Call us.' } }],
+  'account change': [{ params: { username: 'acme' }, body: { stopAnswer: 'You get no more messages.' } }],
+  'message decide': [{ params: { username: 'acme', id: '2001' }, body: { decision: 'submit-again' } }],
   'account sign-in-link': [{ params: { username: 'acme' }, body: { resetSecondFactor: true } }],
   'operator sign-in-link': [{ params: { name: 'ann' }, body: { resetSecondFactor: true } }],
   'inbox change-many': [{ params: { username: 'acme' }, body: { ids: ['1001'], change: 'delete' } }],
@@ -42,6 +44,7 @@ interface Case {
   readonly input: Example;
   readonly needed: readonly Scope[];
   readonly needsFactor: boolean;
+  readonly isEndless: boolean;
 }
 
 const rawOf = ({ params = {}, query = {}, body = {} }: Example) => ({
@@ -55,7 +58,8 @@ const cases: readonly Case[] = actions.flatMap((action) =>
   [action.example, ...(FURTHER[action.name] ?? [])].map((input) => {
     const read = readInput(action, rawOf(input));
     const needed = [...(action.scope === null ? [] : [action.scope]), ...(action.needs?.scopes(read) ?? [])];
-    return { action, input, needed, needsFactor: action.needsFactor?.(read) ?? false };
+    const isEndless = action.endless?.isMade(read) ?? false;
+    return { action, input, needed, needsFactor: action.needsFactor?.(read) ?? false, isEndless };
   }),
 );
 
@@ -88,10 +92,26 @@ test('every action whose answer has a credential declares what the credential gi
   assert.ok(giving.length >= 7, String(giving.length));
 });
 
+test('every action whose answer has a credential is refused to a token that ends, or passes the end on', () => {
+  const fieldsOf = ({ output }: Action): string[] =>
+    Object.keys((output as { shape?: Record<string, unknown> } | null)?.shape ?? {});
+  const lasting = actions.filter(
+    (action) => !action.endless && fieldsOf(action).some((field) => ['token', 'link', 'userId'].includes(field)),
+  );
+  // A new account has nothing in it yet; a token gets the end of the token that makes it.
+  assert.deepEqual(
+    lasting.map(({ name }) => name),
+    ['account add', 'token add', 'account-token add'],
+  );
+});
+
 test('the OpenAPI document tells what each action needs', () => {
   const { paths } = createOpenapi('1')() as { paths: Record<string, Record<string, { description: string }>> };
-  for (const { needs, path, method } of actions.filter((action) => action.needs)) {
-    assert.ok(paths[path]?.[method.toLowerCase()]?.description.includes(needs?.says ?? ''), path);
+  for (const { needs, endless, path, method } of actions) {
+    const description = paths[path]?.[method.toLowerCase()]?.description ?? '';
+    for (const { says } of [needs, endless].filter((each) => each !== undefined)) {
+      assert.ok(description.includes(says), path);
+    }
   }
 });
 
@@ -99,6 +119,12 @@ test('every declared need is tried with an input that has it', () => {
   for (const { name } of actions.filter(({ needs }) => needs)) {
     assert.ok(
       cases.some(({ action, needed }) => action.name === name && needed.length > 1),
+      name,
+    );
+  }
+  for (const { name } of actions.filter(({ endless }) => endless)) {
+    assert.ok(
+      cases.some(({ action, isEndless }) => action.name === name && isEndless),
       name,
     );
   }
@@ -139,6 +165,24 @@ onEveryEngine('rights', (engine) => {
       }
     });
   }
+
+  const endingToken = async (more: object = {}) => {
+    const expiresAt = new Date(api.clock.now + 3_600_000).toISOString();
+    const body = { name: 'short', scope: scopes, expiresAt, ...more };
+    return (await api.call('POST', '/tokens', { body })).json.token as string;
+  };
+
+  test('a token that ends may do what the declarations say, and makes nothing that outlives it', async () => {
+    const token = await endingToken();
+    for (const each of cases) {
+      const { action, isEndless } = each;
+      const answer = await api.call(action.method, pathOf(each), { token, ...contentOf(each) });
+      const may = mayToken(each, 'operator', scopes) && !isEndless;
+      assert.equal(answer.status !== 403, may, `${caseName(each)}: ${answer.status} ${answer.text}`);
+      if (action.name === 'account disable') await api.call('POST', '/accounts/acme/enable');
+      if (action.name === 'operator remove') await api.call('POST', '/operators/ann/enable');
+    }
+  });
 
   test('the token of another account sees nothing of this one', async () => {
     const { token } = await api.addToken(accountScopes, 'globex');
@@ -208,6 +252,69 @@ onEveryEngine('rights', (engine) => {
     assert.equal((await make('/tokens', { expiresAt: later })).status, 400);
     assert.equal((await make('/tokens', {})).json.expiresAt, ends);
     assert.equal((await make('/accounts/acme/tokens', {})).json.expiresAt, ends);
+  });
+
+  test('a token that ends makes no user_id, sign-in link, operator or webhook with texts', async () => {
+    const token = await endingToken();
+    const events = ['message.received'];
+    const tries: [string, object][] = [
+      ['/accounts/acme/user-ids', {}],
+      ['/accounts/acme/user-ids', { revokeOthers: true }],
+      ['/accounts/acme/sign-in-link', {}],
+      ['/operators', { name: 'mallory' }],
+      ['/operators/ann/enable', {}],
+      ['/operators/ann/sign-in-link', {}],
+      ['/webhooks', { url: 'https://mallory.example/', events, full: true }],
+    ];
+    for (const [path, body] of tries) {
+      const answer = await api.call('POST', path, { token, body });
+      assert.equal(answer.status, 403, `${path}: ${answer.text}`);
+      assert.match(answer.json.detail, /The token ends, but what this makes would not/);
+    }
+    const idsOnly = { url: 'https://shop.example/', events };
+    assert.equal((await api.call('POST', '/webhooks', { token, body: idsOnly })).status, 201);
+  });
+
+  test('a token without messages:read leads no incoming message to an account of its own', async () => {
+    const { token } = await api.addToken(['accounts', 'gateway']);
+    const username = `spy ${engine.name}`;
+    assert.equal((await api.call('POST', '/accounts', { token, body: { username } })).status, 201);
+    const tries: [string, string, object][] = [
+      ['PUT', '/routes/spy', { username, priority: 1_000 }],
+      ['POST', '/unrouted/replay', {}],
+      ['POST', '/unrouted/1152921504606846976/assign', { username }],
+    ];
+    for (const [method, path, body] of tries) {
+      const answer = await api.call(method, path, { token, body });
+      assert.deepEqual([answer.status, answer.json.detail], [403, 'The token lacks the scope messages:read.'], path);
+    }
+  });
+
+  test('a token without messages:send writes no answer that goes out, and sends nothing again', async () => {
+    const { token } = await api.addToken(['accounts', 'gateway', 'messages:read']);
+    const tries: [string, string, object][] = [
+      ['PATCH', '/accounts/acme', { helpWords: ['INFO'], helpAnswer: 'Buy at mallory.example' }],
+      ['POST', '/accounts', { username: 'answering', stopAnswer: 'Buy at mallory.example' }],
+      ['POST', '/accounts/acme/messages/arm', {}],
+      ['POST', '/accounts/acme/messages/2001/decide', { decision: 'submit-again' }],
+    ];
+    for (const [method, path, body] of tries) {
+      const answer = await api.call(method, path, { token, body });
+      assert.deepEqual([answer.status, answer.json.detail], [403, 'The token lacks the scope messages:send.'], path);
+    }
+    const without = { helpWords: ['INFO'], helpAnswer: null };
+    assert.equal((await api.call('PATCH', '/accounts/acme', { token, body: without })).status, 200);
+  });
+
+  test('a token that may send but not read is not told whom a message goes to again, nor its characters', async () => {
+    const { token } = await api.addToken(['messages:send'], 'acme');
+    const body = { recipient: '+27825550209', text: 'Ω', status: 'DELIVERED' };
+    const { id } = (await api.call('POST', '/accounts/acme/messages/record', { body })).json;
+    const resend = (options: CallOptions) => api.call('POST', `/accounts/acme/messages/${id}/resend`, options);
+    const answer = await resend({ token });
+    assert.equal(answer.status, 202, answer.text);
+    assert.deepEqual([answer.json.accepted[0].recipient, answer.json.ucs2Characters], [null, []]);
+    assert.equal((await resend({})).json.accepted[0].recipient, body.recipient);
   });
 
   test('no token resets the second factor of an operator, not even one with every scope', async () => {

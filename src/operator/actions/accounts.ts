@@ -14,7 +14,7 @@ import { requireConnector } from '../../domain/connectors.ts';
 import { hashPassword } from '../../domain/credentials.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/quiet-hours.ts';
 import { readSomeNetworks } from '../../networks.ts';
-import { type Action, accountAction, action, listAction, type Services } from '../action.ts';
+import { type Action, accountAction, action, listAction, type Scope, type Services } from '../action.ts';
 import { changedWords, shownWords } from '../reply-words.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
 import { accountLink } from './operators.ts';
@@ -180,13 +180,21 @@ function holds(record: AccountRecord, part: string | undefined): boolean {
   return [name, company, contactName, contactSurname, email].some((value) => value?.toLowerCase().includes(part));
 }
 
+/** The answers to words are messages, which the account pays. */
+const ANSWERS_SEND = 'With `stopAnswer` or `helpAnswer` it needs the scope messages:send too.';
+const scopesOfAnswers = (body: {
+  stopAnswer?: string | null | undefined;
+  helpAnswer?: string | null | undefined;
+}): readonly Scope[] =>
+  typeof body.stopAnswer === 'string' || typeof body.helpAnswer === 'string' ? ['messages:send'] : [];
+
 const add = action({
   name: 'account add',
   scope: 'accounts',
   // Its user_id and its password open an account that has nothing in it yet, so they need no more.
   needs: {
-    says: 'With `credits` it needs the scope credits too.',
-    scopes: ({ body }) => (body.credits === undefined ? [] : ['credits']),
+    says: `With \`credits\` it needs the scope credits too. ${ANSWERS_SEND}`,
+    scopes: ({ body }) => [...(body.credits === undefined ? [] : (['credits'] as const)), ...scopesOfAnswers(body)],
   },
   method: 'POST',
   path: '/accounts',
@@ -252,6 +260,7 @@ const show = accountAction({
 const change = accountAction({
   name: 'account change',
   scope: 'accounts',
+  needs: { says: ANSWERS_SEND, scopes: ({ body }) => scopesOfAnswers(body) },
   method: 'PATCH',
   path: '/accounts/{username}',
   summary: 'Change fields of an account.',

@@ -52,6 +52,10 @@ const list = listAction({
 const put = action({
   name: 'route put',
   scope: 'gateway',
+  needs: {
+    says: 'It needs the scope messages:read too, because it decides who reads the messages.',
+    scopes: () => ['messages:read'],
+  },
   method: 'PUT',
   path: '/routes/{name}',
   summary: 'Make a route, or replace the one of this name.',

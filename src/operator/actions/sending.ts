@@ -5,7 +5,7 @@ import { armSchedule } from '../../domain/arming.ts';
 import { DECISIONS, decide } from '../../domain/deciding.ts';
 import { linkResent, requireEnded } from '../../domain/resending.ts';
 import { badField, conflict } from '../../problem.ts';
-import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
+import { type AccountServices, type Action, accountAction, mayRead, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';
 
@@ -22,7 +22,12 @@ const acceptance = z.strictObject({
     .array(
       z.strictObject({
         id: rowId.nullable().describe('Null in a dry run.'),
-        recipient: z.string().describe('The number in international form.'),
+        recipient: z
+          .string()
+          .nullable()
+          .describe(
+            'The number in international form. Null where a token may not read the message that is sent again.',
+          ),
         parts: z.int().describe('SMS that the text takes. Each costs one credit.'),
         encoding: z.enum(['gsm7', 'ucs2']),
       }),
@@ -48,6 +53,13 @@ const shown = (result: Acceptance): z.output<typeof acceptance> => ({
   accepted: result.accepted.map((each) => ({ ...each })),
   refused: result.refused.map((each) => ({ ...each })),
   ucs2Characters: [...result.ucs2Characters],
+});
+
+/** Without what tells the number or a part of the text. */
+const withoutContent = (result: z.output<typeof acceptance>): z.output<typeof acceptance> => ({
+  ...result,
+  accepted: result.accepted.map((each) => ({ ...each, recipient: null })),
+  ucs2Characters: [],
 });
 
 const ACCEPTED = {
@@ -171,7 +183,7 @@ const resend = accountAction({
   problems: ['not-found', 'conflict'],
   example: { params: { username: 'acme', id: '2001' }, output: ACCEPTED },
   command: { say: ({ accepted }) => `Accepted as ${accepted[0]?.id}.` },
-  run: async (services, { params: { id } }) => {
+  run: async (services, { params: { id } }, actor) => {
     const { recipient, text, reference, status } = await domainOf(services).messages.sent(services.account.id, id);
     if (recipient === null || text === null) throw conflict('The message has no recipient or no text.');
     await requireEnded(services.database, services.account.id, { id, status });
@@ -181,13 +193,17 @@ const resend = accountAction({
     if (refused) throw conflict(`The message cannot be sent again: ${refused.detail}.`);
     const added = { id: result.accepted[0]?.id ?? 0n, isScheduled: result.isShifted };
     await linkResent(services.database, services.account.id, { id, status }, added, services.now());
-    return shown(result);
+    return mayRead(actor) ? shown(result) : withoutContent(shown(result));
   },
 });
 
 const decideAction = accountAction({
   name: 'message decide',
   scope: 'gateway',
+  needs: {
+    says: 'With `submit-again` it needs the scope messages:send too.',
+    scopes: ({ body }) => (body.decision === 'submit-again' ? ['messages:send'] : []),
+  },
   method: 'POST',
   path: '/accounts/{username}/messages/{id}/decide',
   summary: 'Decide about a message of which nobody knows whether the carrier has it.',
@@ -214,6 +230,7 @@ const decideAction = accountAction({
 const arm = accountAction({
   name: 'message arm',
   scope: 'gateway',
+  needs: { says: 'It needs the scope messages:send too.', scopes: () => ['messages:send'] },
   method: 'POST',
   path: '/accounts/{username}/messages/arm',
   summary: 'Arm scheduled messages that were imported: from now on they are sent when they are due.',

@@ -38,6 +38,12 @@ const needsReading = {
   scopes: (): readonly Scope[] => ['messages:read'],
 };
 
+/** Whoever has the user_id of the account reads the message there. */
+const needsGiving = {
+  says: 'It needs the scope messages:read too, because the account that gets a message reads it.',
+  scopes: (): readonly Scope[] => ['messages:read'],
+};
+
 const list = listAction({
   name: 'unrouted list',
   scope: 'gateway',
@@ -70,6 +76,7 @@ const show = action({
 const assign = action({
   name: 'unrouted assign',
   scope: 'gateway',
+  needs: needsGiving,
   method: 'POST',
   path: '/unrouted/{id}/assign',
   summary: 'Give an incoming message without a route to an account.',
@@ -96,6 +103,7 @@ const assign = action({
 const replay = action({
   name: 'unrouted replay',
   scope: 'gateway',
+  needs: needsGiving,
   method: 'POST',
   path: '/unrouted/replay',
   summary: 'Ask the routes again for messages that had none.',

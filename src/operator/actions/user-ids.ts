@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { addUserId, revokeUserId, type UserId, userIdsOf } from '../../domain/account-records.ts';
 import { USER_ID_LENGTH_MAX } from '../../domain/credentials.ts';
-import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
+import { type Action, accountAction, accountListAction, alwaysEndless, pageOf } from '../action.ts';
 import { accountParams, instant } from '../schemas.ts';
 
 /**
@@ -52,6 +52,7 @@ const add = accountAction({
     says: 'It also needs contacts, messages:read, messages:send and messages:delete, because a user_id opens all of that.',
     scopes: () => ['contacts', 'messages:read', 'messages:send', 'messages:delete'],
   },
+  endless: alwaysEndless,
   holders: true,
   method: 'POST',
   path: '/accounts/{username}/user-ids',

@@ -79,6 +79,10 @@ const add = action({
     says: 'With `full` it needs the scope messages:read too.',
     scopes: ({ body }) => (body.full ? ['messages:read'] : []),
   },
+  endless: {
+    says: 'A token that ends may not do it with `full`, because the texts would go there for longer than the token is valid.',
+    isMade: ({ body }) => body.full === true,
+  },
   method: 'POST',
   path: '/webhooks',
   summary: 'Deliver events to an address.',
