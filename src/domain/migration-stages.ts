@@ -4,6 +4,7 @@ import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as ruleSql from '../store/statements/migration-rules.ts';
 import * as sql from '../store/statements/migration-traffic.ts';
 import { accountNamed } from './accounts.ts';
+import { copyProgress } from './migrated-accounts.ts';
 import {
   type ClientRule,
   clientRules,
@@ -43,6 +44,10 @@ export const FIRST_STAGE: Stage = 'record';
 const ONE_WAY =
   'The stage alone has no way back without loss: what Columba received and sent since then is not at the old server. ' +
   'Force it if you accept that.';
+
+const LEAD_FIRST =
+  'The stage alone has no way back without loss, and is reached from lead: move each account to lead first, and stay ' +
+  'there until its owner sees no difference. Force it if you accept the loss.';
 
 export interface StageOfUserId {
   readonly account: bigint;
@@ -103,6 +108,12 @@ export function createMigrationStages(database: Database, now: () => number) {
       return { username, stage, changedAt: changedAt ?? 0, isDefault: true };
     },
 
+    /** Whether anybody has chosen a stage, as everybody has who runs a proxy. */
+    async areUsed(): Promise<boolean> {
+      if ((await defaultStage(database)).changedAt !== null) return true;
+      return (await database.all(sql.stagesAfter, { after: '', limit: 1 })).length > 0;
+    },
+
     /** Accounts with a stage of their own, by username. */
     async list(after: string, limit: number): Promise<AccountStage[]> {
       const rows = await database.all(sql.stagesAfter, { after, limit });
@@ -121,36 +132,42 @@ export function createMigrationStages(database: Database, now: () => number) {
 /** Who sets a stage that the start of a proxy names. */
 const PROXY = 'the start of a proxy';
 
+interface Named {
+  readonly account_id: bigint;
+  readonly username: string;
+}
+
 /** Changes of stages. Every proxy sees one within a second. */
 function createStageChanges(database: Database, now: () => number) {
   const renew = renewing(now);
 
   /** The stage now. Throws where the change would be refused. */
-  async function tryChange(queries: Queries, account: AccountKey, stage: Stage, force: boolean): Promise<Stage> {
+  async function tryChange(queries: Queries, { account_id: account, username }: Named, stage: Stage, force: boolean) {
     const before = await stageOf(queries, account);
-    checkWay(before, stage, force);
+    if (!force) checkWay(before, stage, `${username} is`);
     if (!force && isBack(before, stage)) checkTaken(await queries.first(sql.countWritesOf, { account }), now());
     return before;
   }
   async function tryDefault(stage: Stage, force: boolean): Promise<Stage> {
     const { stage: before } = await defaultStage(database);
-    checkWay(before, stage, force);
+    const moved = force || !skipsLead(before, stage) ? '' : await movedByDefault(database);
+    if (!force && moved !== null) checkWay(before, stage, moved);
     if (!force && isBack(before, stage)) checkTaken(await database.first(sql.countWrites, {}), now());
     return before;
   }
 
   return {
     async tryStage(username: string, stage: Stage, force: boolean): Promise<Stage> {
-      const { account_id: account } = await accountNamed(database, username);
-      return tryChange(database, account, stage, force);
+      return tryChange(database, await accountNamed(database, username), stage, force);
     },
     tryDefault,
 
     /** Returns the stage before. */
     async set(username: string, stage: Stage, force: boolean, by = ''): Promise<Stage> {
-      const { account_id: account } = await accountNamed(database, username);
+      const named = await accountNamed(database, username);
+      const { account_id: account } = named;
       return database.transaction(account, async (queries) => {
-        const before = await tryChange(queries, account, stage, force);
+        const before = await tryChange(queries, named, stage, force);
         await queries.run(sql.setStage, { account, stage, at: now() });
         await queries.run(ruleSql.addStageChange, { account, stage, by, at: now() });
         await renew(queries);
@@ -221,8 +238,33 @@ async function stageOf(queries: Queries, account: AccountKey): Promise<Stage> {
   return row ? toStage(row.stage) : (await defaultStage(queries)).stage;
 }
 
-function checkWay(from: Stage, to: Stage, force: boolean): void {
-  if (from === 'alone' && to !== 'alone' && !force) throw conflict(ONE_WAY);
+/** `who` begins a sentence that ends with the stage. */
+function checkWay(from: Stage, to: Stage, who: string): void {
+  if (from === 'alone' && to !== 'alone') throw conflict(ONE_WAY);
+  if (skipsLead(from, to)) throw conflict(`${who} in the stage ${from}. ${LEAD_FIRST}`);
+}
+
+/** Only in lead both servers have every write: an account leaves the old server from there. */
+const skipsLead = (from: Stage, to: Stage): boolean => to === 'alone' && (from === 'record' || from === 'compare');
+
+/** A person reads no more of them. */
+const NAMES_SHOWN_MAX = 20;
+const PAGE = 200;
+
+/** Who has the default. Null where the accounts have moved one by one, and nobody is left. */
+async function movedByDefault(queries: Queries): Promise<string | null> {
+  const names: string[] = [];
+  for (let after: string | undefined = ''; after !== undefined && names.length <= NAMES_SHOWN_MAX; ) {
+    const rows: ruleSql.MovingRow[] = await queries.all(ruleSql.stagesOfAll, { after, limit: PAGE });
+    for (const { account_id: account, username, stage } of rows) {
+      if (stage === null && (await copyProgress(queries, account))) names.push(username);
+    }
+    after = rows.length < PAGE ? undefined : rows.at(-1)?.username;
+  }
+  if (names.length === 0)
+    return (await queries.first(sql.anyLeading, {})) ? null : 'No account is in lead yet: all are';
+  const more = names.splice(NAMES_SHOWN_MAX).length > 0 ? ' and further accounts' : '';
+  return `${names.join(', ')}${more} ${names.length > 1 ? 'are' : 'is'}`;
 }
 
 const isBack = (from: Stage, to: Stage): boolean => from === 'lead' && (to === 'record' || to === 'compare');

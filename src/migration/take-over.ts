@@ -8,6 +8,7 @@ import {
   type TakeOverState,
   takenMessages,
 } from '../domain/migrated-accounts.ts';
+import { createMigrationStages } from '../domain/migration-stages.ts';
 import { conflict } from '../problem.ts';
 import type { ValueRecord } from './answer-values.ts';
 import type { CopyDependencies } from './copy-account.ts';
@@ -56,6 +57,7 @@ export async function takeOverSchedule(
   if (account === null || progress?.completedAt == null) {
     throw conflict(`The account ${username} is not copied yet. Run: columba migrate import`);
   }
+  await checkStage(dependencies, username);
   const schedule = await readScheduled(from);
   const there = new Map(schedule.messages.map((each) => [each.id, each.scheduledAt]));
   const here = await scheduledHere(database, account);
@@ -81,6 +83,20 @@ export async function takeOverSchedule(
   }
   await armDeleted();
   return { username, messages: [...messages.values()] };
+}
+
+/**
+ * In record and compare the old server answers a client that deletes a scheduled message. After a
+ * take-over it would say that there is none, and Columba would send the message.
+ */
+async function checkStage({ database, now }: TakeOverDependencies, username: string): Promise<void> {
+  const stages = createMigrationStages(database, now);
+  if (!(await stages.areUsed())) return; // nobody runs a proxy
+  const { stage } = await stages.of(username);
+  if (stage === 'lead' || stage === 'alone') return;
+  throw conflict(
+    `${username} is in the stage ${stage}: take-over is for lead and alone. Its schedule was left at the old server.`,
+  );
 }
 
 // One transaction arms so many. Those of a killed run are armed by the next one.

@@ -76,6 +76,18 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
     assert.match(stdout, /^alpha: left\. 1 writes wait for the old server\./m);
   });
 
+  test('a take-over leaves an account in the stage compare with a line that says so, and ends with 1', async () => {
+    assert.equal((await migrate('import', ...both())).code, 0);
+    assert.equal((await migrate('default-stage', 'compare')).code, 0);
+    assert.equal((await migrate('stage', 'alpha', 'lead')).code, 0);
+    for (const more of [['--dry-run'], []]) {
+      const { code, stdout, stderr } = await migrate('schedule', 'take-over', ...both(), ...more);
+      assert.equal(code, 1);
+      assert.match(stdout, /^alpha: 4 (armed|would-arm)$/m);
+      assert.match(stderr, /beta is in the stage compare: take-over is for lead and alone\./);
+    }
+  });
+
   test('an import that is killed goes on where it was, and nothing is there twice', async () => {
     let calls = 0;
     const { child, ended } = launch(['migrate', 'import', ...both()], { env: site.env() });

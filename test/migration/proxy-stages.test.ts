@@ -216,7 +216,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     t.after(() => other.stop());
     await other.start();
     const port = await other.proxy.listen(0, '127.0.0.1');
-    await stages.set('acme', 'alone', false);
+    await stages.set('acme', 'alone', true);
     await service.call('get', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Here only' });
     for (const seeing of [migration, other]) await seeing.refreshStages();
     const args = { user_id: ACME };
@@ -227,6 +227,7 @@ onEveryEngine('stages of the proxy', (engine) => {
 
   test('going back from alone is refused with a sentence, unless it is forced', async (t) => {
     const { stages } = await startProxied(t, engine);
+    await stages.set('acme', 'lead', false);
     await stages.set('acme', 'alone', false);
     await assert.rejects(stages.set('acme', 'lead', false), /no way back without loss/);
     assert.equal(await stages.set('acme', 'lead', true), 'alone');

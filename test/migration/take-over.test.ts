@@ -69,6 +69,20 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     assert.deepEqual(await armed(), [9000, 9001, 9002, 9003], 'a sync took back what was taken over');
   });
 
+  test('an account that the old server answers keeps its schedule there: take-over is for lead and alone', async () => {
+    const stages = createMigrationStages(service.app.database, () => NOW);
+    await stages.setDefault('compare', false);
+    for (const dryRun of [true, false]) {
+      await assert.rejects(takeOver(dryRun), /alpha is in the stage compare: take-over is for lead and alone\./);
+    }
+    await stages.set('alpha', 'record', false);
+    await assert.rejects(takeOver(), /alpha is in the stage record/);
+    assert.equal(alpha().scheduled.length, 4);
+    assert.deepEqual(await armed(), []);
+    await stages.set('alpha', 'lead', false);
+    assert.deepEqual(await takeOver(), ['9000 armed', '9001 armed', '9002 armed', '9003 armed']);
+  });
+
   test('without an answer to the delete, a message is held and listed as unsure, and never armed', async () => {
     let calls = 0;
     old.onCall = (operation) => {

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { createMigrationFigures, DAY_MS, latencyOfStep, latencyStep } from '../../src/domain/migration-figures.ts';
 import { type VerdictInput, verdictOf } from '../../src/domain/migration-verdict.ts';
 import { migrationReport, OPERATIONS, reportDocument } from '../../src/operator/migration-report.ts';
+import { begin } from '../../src/store/statements/migrated-accounts.ts';
 import { openActions } from '../support/actions.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -125,10 +126,16 @@ onEveryEngine('actions of a migration', (engine) => {
       before: 'record',
       stage: 'compare',
     });
-    await run('migrate stage', set('alone', {}, { dry_run: 'true' }));
+    await run('migrate stage', set('lead', {}, { dry_run: 'true' }));
     const { items } = await run('migrate stages');
     assert.deepEqual(items, [{ username: 'acme', stage: 'compare', changedAt: new Date(NOW).toISOString() }]);
-    await run('migrate stage', set('alone'));
+    const early = await refusal('migrate stage', set('alone'));
+    assert.deepEqual(
+      [early.kind, /^acme is in the stage compare\. .*is reached from lead/.test(early.message)],
+      ['conflict', true],
+    );
+    assert.equal((await refusal('migrate stage', set('alone', {}, { dry_run: 'true' }))).kind, 'conflict');
+    await run('migrate stage', set('alone', { force: true }));
     const problem = await refusal('migrate stage', set('record'));
     assert.deepEqual([problem.kind, /no way back without loss/.test(problem.message)], ['conflict', true]);
     await run('migrate stage', set('record', { force: true }));
@@ -144,6 +151,32 @@ onEveryEngine('actions of a migration', (engine) => {
         .sort(),
       ['acme/alone', 'acme/compare', 'acme/record'],
     );
+  });
+
+  test('a default of alone is refused while it would move accounts that are not in lead, and names them', async (t) => {
+    const { run, account, refusal, database } = await openActions(engine, t);
+    const toAlone = { body: { stage: 'alone' } };
+    const set = (username: string, stage: string) => run('migrate stage', { params: { username }, body: { stage } });
+    assert.match((await refusal('migrate default-stage', toAlone)).message, /^No account is in lead yet/);
+    const names = Array.from({ length: 21 }, (_, index) => `account${String(index).padStart(2, '0')}`);
+    for (const username of names) {
+      await database.run(begin, { account: await account(username), at: NOW });
+    }
+    await account('made-here');
+    await run('migrate default-stage', { body: { stage: 'compare' } });
+    for (const query of [{}, { dry_run: 'true' }]) {
+      const { kind, message } = await refusal('migrate default-stage', { ...toAlone, query });
+      assert.equal(kind, 'conflict');
+      assert.match(message, /^account00, account01, .*account19 and further accounts are in the stage compare\. /);
+      assert.match(message, /move each account to lead first/);
+    }
+    await run('migrate default-stage', { body: { stage: 'alone', force: true } });
+    await run('migrate default-stage', { body: { stage: 'compare', force: true } });
+    for (const username of names) {
+      await set(username, 'lead');
+      await set(username, 'alone');
+    }
+    await run('migrate default-stage', toAlone);
   });
 
   test('the report has the default stage, the rules and what was accepted by name', async (t) => {

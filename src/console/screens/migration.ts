@@ -246,7 +246,7 @@ const setStage = async (visit: Visit): Promise<View> => {
       await act.run(name, given(false, isForced));
       return noticed(HERE, 'staged');
     }
-    const { before } = await act.run<{ before: string }>(name, given(true, true));
+    const { before } = await act.run<{ before: string }>(name, given(true, stage !== 'alone'));
     const isBack = before === 'alone' && stage !== 'alone';
     const details = isBack ? texts.fromAlone : stage === 'alone' ? texts.toAlone : stage === 'lead' ? texts.toLead : '';
     return asking('migration', {

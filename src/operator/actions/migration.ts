@@ -37,7 +37,9 @@ const stages = listAction({
 const force = z
   .boolean()
   .default(false)
-  .describe('Goes back from alone, although what Columba received and sent since is not at the old server.');
+  .describe(
+    'Goes back from alone, although what Columba received and sent since is not at the old server, or to alone from another stage than lead.',
+  );
 const dryRun = z.strictObject({ dry_run: queryFlag.describe('Checks only, and sets nothing.') });
 const changed = z.strictObject({
   username: z.string().nullable().describe('Null for the default stage.'),

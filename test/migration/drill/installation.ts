@@ -145,7 +145,7 @@ export async function createInstallation(
       isOldUp = true;
     },
     async setStage(stage) {
-      await stages.setDefault(stage, true);
+      await stages.setDefault(stage, stage !== 'alone');
       await new Promise((resolve) => setTimeout(resolve, STAGE_SEEN_MS));
     },
     async delivered() {
