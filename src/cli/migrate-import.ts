@@ -90,8 +90,7 @@ const EFFECTS = {
 
 /** The sentence of an old server that asks for a pause or does not answer. */
 export async function laterInWords<T>(work: () => Promise<T>): Promise<T | string> {
-  const { OldServerBusy } = await import('../migration/old-server.ts');
-  const { OldServerUnreachable } = await import('../migration/old-exchange.ts');
+  const { OldServerBusy, OldServerUnreachable } = await import('../migration/old-server.ts');
   try {
     return await work();
   } catch (thrown) {

@@ -22,10 +22,9 @@ import {
   refusedInWords,
   UnknownWords,
 } from './old-account.ts';
-import { OldServerUnreachable } from './old-exchange.ts';
 import { CLOCK_MARGIN_MS, FIRST_INSTANT, readUnread } from './old-inbox.ts';
 import { type OldProfile, readProfile, withPasswordHash } from './old-profile.ts';
-import { OldServerBusy } from './old-server.ts';
+import { OldServerBusy, OldServerUnreachable } from './old-server.ts';
 import { cautiousEffects, isTested, testReadEffects } from './read-effects.ts';
 
 /**

@@ -6,11 +6,16 @@ import type { Dialect } from '../contract/dialect.ts';
 import { scalarText } from '../contract/scalars.ts';
 import type { ParameterType } from '../contract/types.ts';
 import { operationOf } from './answer.ts';
-import type { ExchangeInit } from './old-exchange.ts';
 
-/** Encodes a call for the old server, as its own clients do. */
+/** A call as the clients of the old server encode it. */
+export interface EncodedCall {
+  /** Path and query below the base of the server. */
+  readonly target: string;
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
 interface Addressee {
-  readonly base: string;
   readonly namespace: string;
   readonly dialect: Dialect;
   /** The zone of dates without one, where the dialect names none. */
@@ -18,12 +23,12 @@ interface Addressee {
 }
 
 export function encodeCall(
-  { base, namespace, dialect, zone }: Addressee,
+  { namespace, dialect, zone }: Addressee,
   group: string,
   operation: string,
   protocol: ProtocolName,
   args: Readonly<Record<string, unknown>>,
-): ExchangeInit & { readonly target: string } {
+): EncodedCall {
   const declared = operationOf(group, operation);
   if (!declared) throw new TypeError(`there is no operation ${group}.${operation}`);
   const unknown = Object.keys(args).find((name) => !Object.hasOwn(declared.parameters, name));
@@ -32,7 +37,7 @@ export function encodeCall(
     const value = args[name];
     return value === undefined || value === null ? [] : [[name, textOf(type, value, dialect, zone)]];
   });
-  const path = `${base}/api/${group}.asmx`;
+  const path = `/api/${group}.asmx`;
   if (protocol === 'soap11' || protocol === 'soap12') return soapCall(path, namespace, operation, protocol, given);
   const pairs = new URLSearchParams();
   for (const [name, text] of given) for (const each of [text].flat()) pairs.append(name, each);
@@ -48,7 +53,7 @@ function soapCall(
   operation: string,
   protocol: 'soap11' | 'soap12',
   given: readonly [string, string | readonly string[]][],
-): ExchangeInit & { readonly target: string } {
+): EncodedCall {
   const version = protocol === 'soap11' ? SOAP11 : SOAP12;
   const parameters = given.map(([name, text]) => {
     const content =

@@ -1,11 +1,11 @@
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
-import { type ConnectionOptions, rootCertificates } from 'node:tls';
 import type { ProtocolName } from '../asmx/protocols/protocol.ts';
 import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import { operationOf, type ReadAnswer, readAnswer } from './answer.ts';
-import { encodeCall } from './old-call.ts';
-import { type ExchangeInit, exchange, OldServerUnreachable } from './old-exchange.ts';
+import { type EncodedCall, encodeCall } from './old-call.ts';
+import { fieldOf } from './recording.ts';
+import type { RawAnswer } from './redaction.ts';
+import { isCertificate, type OldServerTls, refusedCertificate } from './server-tls.ts';
+import { createUpstream, isUnavailableStatus, pairsOf, UpstreamTimeout } from './upstream.ts';
 
 /**
  * The client of the old server. It calls an operation of the contract in any protocol. It is
@@ -68,26 +68,30 @@ export interface OldServerOptions {
 export interface ObservedCall {
   readonly group: string;
   readonly operation: string;
-  readonly target: string;
-  readonly request: ExchangeInit;
+  /** With the path of the base. */
+  readonly url: string;
+  readonly request: EncodedCall;
   readonly answer: OldAnswer;
-}
-export interface OldServerTls {
-  /** PEM certificates that are trusted besides those of the system. */
-  readonly ca?: string;
-  /** Takes any certificate. Only where the operator said so. */
-  readonly insecure?: boolean;
-  /** Speaks TLS 1.0 and 1.1 too, with the ciphers of their time. */
-  readonly legacy?: boolean;
 }
 
 // A list of 100,000 messages has about 30 MB.
-export const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
-export const TIMEOUT_MS = 60_000;
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+const TIMEOUT_MS = 60_000;
 // Longer pauses end the command: a person runs it again later.
 const PAUSE_MAX_MS = 120_000;
 const FIRST_PAUSE_MS = 1_000;
 const SOCKETS_MAX = 4;
+
+/** No whole answer came. Whether the call was done is not known. */
+export class OldServerUnreachable extends Error {
+  /** Whether the same call may succeed later. */
+  readonly isTemporary: boolean;
+
+  constructor(message: string, isTemporary: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.isTemporary = isTemporary;
+  }
+}
 
 /** The server asks for a pause, with 429 or 503. */
 export class OldServerBusy extends Error {
@@ -108,20 +112,29 @@ export function createOldServer(options: OldServerOptions): OldServer {
   const { now = Date.now, sleep = wait } = options;
   const base = baseOf(options.url);
   const namespace = dialect.namespace ?? options.namespace ?? DEFAULT_NAMESPACE;
-  const agent = base.startsWith('https:')
-    ? new HttpsAgent({ keepAlive: true, maxSockets: SOCKETS_MAX, ...tlsOptions(tls) })
-    : new HttpAgent({ keepAlive: true, maxSockets: SOCKETS_MAX });
+  const upstream = createUpstream({ name: 'the old server', url: base, tls, timeoutMs, socketsMax: SOCKETS_MAX });
   const pace = createPace(options.rate ?? 0, now, sleep);
   let requests = 0;
 
-  const once = async (target: string, init: ExchangeInit, signal?: AbortSignal) => {
+  const once = async ({ method, target, headers, body }: EncodedCall, signal?: AbortSignal) => {
     await pace(signal);
     requests += 1;
-    const answer = await exchange(target, { ...init, agent, timeoutMs, answerBytesMax, signal });
-    const { status } = answer;
-    if (status === 429 || status === 503) throw new OldServerBusy(status, retryAfter(answer.retryAfter, now()));
-    if (status === 502 || status === 504) throw new OldServerUnreachable(`A gateway answered ${status}.`, true);
-    return answer;
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const limits = {
+      bytesMax: answerBytesMax,
+      isCut: true,
+      signal: AbortSignal.any([deadline, ...(signal ? [signal] : [])]),
+    };
+    const fields = { Host: new URL(base).host, Accept: '*/*', 'Accept-Encoding': 'identity', ...headers };
+    const request = { method, target, rawHeaders: Object.entries(fields).flat() };
+    const answer = await upstream.exchange(request, Buffer.from(body ?? ''), limits).catch(async (thrown: Error) => {
+      if (signal?.aborted) throw signal.reason;
+      const isLate = deadline.aborted || thrown instanceof UpstreamTimeout;
+      throw isLate
+        ? new OldServerUnreachable(`No answer in ${timeoutMs / 1_000} seconds.`, true)
+        : await unreachable(base, thrown);
+    });
+    return pageOf(answer, answerBytesMax, now());
   };
   /** Only reads are tried again: nobody knows whether a write without an answer was done. */
   const patiently = async <T>(isRead: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> => {
@@ -141,22 +154,41 @@ export function createOldServer(options: OldServerOptions): OldServer {
       return requests;
     },
     async call(group, operation, args, { protocol = options.protocol ?? 'soap11', signal } = {}) {
-      const { target, ...init } = encodeCall({ base, namespace, dialect, zone }, group, operation, protocol, args);
+      const request = encodeCall({ namespace, dialect, zone }, group, operation, protocol, args);
       return patiently(isReading(group, operation), signal, async () => {
         const startedAt = performance.now();
-        const { status, contentType, body } = await once(target, init, signal);
+        const { status, contentType, body } = await once(request, signal);
         const durationMs = performance.now() - startedAt;
         const result = readAnswer(group, operation, protocol, { status, contentType, body }, dialect, zone);
         const safe = withoutSecret(result, args.user_id);
         const answer = { protocol, status, contentType, body, durationMs, result: safe };
-        options.observed?.({ group, operation, target, request: init, answer });
+        options.observed?.({ group, operation, url: base + request.target, request, answer });
         return answer;
       });
     },
-    page: (path, signal) =>
-      patiently(true, signal, () => once(base + path, { method: 'GET', headers: {}, body: null }, signal)),
-    close: () => agent.destroy(),
+    page: (target, signal) =>
+      patiently(true, signal, () => once({ target, method: 'GET', headers: {}, body: null }, signal)),
+    close: () => upstream.close(),
   };
+}
+
+/** The code of the system says what to look at; the message may have an address. */
+async function unreachable(base: string, thrown: NodeJS.ErrnoException): Promise<OldServerUnreachable> {
+  if (isCertificate(thrown)) return new OldServerUnreachable(await refusedCertificate(base, thrown), false, thrown);
+  return new OldServerUnreachable(`The old server does not answer (${thrown.code ?? thrown.name}).`, true, thrown);
+}
+
+/** Throws where a gateway answered, or the answer could not be taken as a whole. */
+function pageOf({ status, rawHeaders, body }: RawAnswer, bytesMax: number, now: number): OldPage {
+  const fields = pairsOf(rawHeaders);
+  const coding = fieldOf(fields, 'content-encoding') ?? 'identity';
+  if (coding !== 'identity')
+    throw new OldServerUnreachable(`The answer has the content coding ${coding}, which was not asked for.`, false);
+  if (!body) throw new OldServerUnreachable(`The answer has more than ${bytesMax} bytes.`, false);
+  if (status === 429 || status === 503)
+    throw new OldServerBusy(status, retryAfter(fieldOf(fields, 'retry-after'), now));
+  if (isUnavailableStatus(status)) throw new OldServerUnreachable(`A gateway answered ${status}.`, true);
+  return { status, contentType: fieldOf(fields, 'content-type') ?? '', body };
 }
 
 const DEFAULT_NAMESPACE = 'http://tempuri.org';
@@ -176,13 +208,6 @@ export function baseOf(url: string): string {
   if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('expected an address with http or https');
   return origin + pathname.replace(/\/api(\/[^/]*\.asmx)?\/?$/i, '').replace(/\/+$/, '');
 }
-
-/** For every connection to the old server, the proxy's too. */
-export const tlsOptions = ({ ca, insecure, legacy }: OldServerTls): ConnectionOptions => ({
-  rejectUnauthorized: insecure !== true,
-  ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
-  ...(legacy ? { minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' } : {}),
-});
 
 function pauseAfter(thrown: unknown, tried: number): number | null {
   const backoff = FIRST_PAUSE_MS * 2 ** tried;

@@ -287,8 +287,8 @@ function doubtsOf(namespace: string | null, effects: ReadEffects): Doubt[] {
 
 const ACCOUNT = 'account-probe';
 
-function toExchange({ group, operation, target, request, answer }: ObservedCall, index: number): RecordedExchange {
-  const { pathname, search } = new URL(target);
+function toExchange({ group, operation, url, request, answer }: ObservedCall, index: number): RecordedExchange {
+  const { pathname, search } = new URL(url);
   return {
     version: 1,
     at: new Date(index).toISOString(),

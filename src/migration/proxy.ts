@@ -9,6 +9,7 @@ import type { ComparedWrites } from './compared-writes.ts';
 import { type Lead, NotNow } from './lead.ts';
 import type { RawAnswer, RawRequest } from './redaction.ts';
 import { withClient } from './sealed-write.ts';
+import { isTlsFailure } from './server-tls.ts';
 import { laneOf, type Shadow } from './shadow.ts';
 import type { AccountOfCall, StageCache } from './stage-cache.ts';
 import type { Syncs } from './syncs.ts';
@@ -18,8 +19,8 @@ import {
   type Beginning,
   beginningOf,
   ClientConnection,
+  cutOff,
   endToEnd,
-  isCertificate,
   isClosing,
   isRefused,
   isUnavailableStatus,
@@ -305,8 +306,7 @@ class ProxyExchange {
     startedAt: number,
     before: NonNullable<Forwarding['before']>,
   ): Promise<RawAnswer | undefined> {
-    const cut = () => Object.assign(new Error('the answer was cut off'), { code: 'ECONNRESET' });
-    const { bytes, isWhole } = await beginningOf(answer, ANSWER_BYTES_MAX, cut);
+    const { bytes, isWhole } = await beginningOf(answer, ANSWER_BYTES_MAX, cutOff);
     const { statusCode: status = 0, rawHeaders } = answer;
     await before({ status, rawHeaders, body: isWhole ? bytes : undefined, ms: performance.now() - startedAt });
     // A client that left meanwhile has closed the response, which closes only once.
@@ -375,7 +375,7 @@ class ProxyExchange {
     }
     this.#settings.failed(thrown);
     const { code } = thrown as NodeJS.ErrnoException;
-    const isKnown = isRefused(thrown) || code === 'ETIMEDOUT' || isCertificate(code);
+    const isKnown = isRefused(thrown) || code === 'ETIMEDOUT' || isTlsFailure(code);
     if (this.#response.headersSent || !isKnown) {
       this.#response.destroy();
       return;

@@ -1,10 +1,10 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import { isIP, type Socket } from 'node:net';
-import { type OldServerTls, tlsOptions } from './old-server.ts';
+import type { Socket } from 'node:net';
 import type { RawAnswer } from './redaction.ts';
+import { hostOf, type OldServerTls, tlsOptions } from './server-tls.ts';
 
-/** A server behind the proxy. Head fields are sent as they came, in their case and order. */
+/** The HTTP client of both servers. Head fields are sent in the case and order given. */
 export interface UpstreamSettings {
   /** In words, for the log: the old server, or Columba. */
   readonly name: string;
@@ -12,6 +12,8 @@ export interface UpstreamSettings {
   readonly tls?: OldServerTls;
   /** Without a byte for so long, the answer is given up. */
   readonly timeoutMs: number;
+  /** The most connections for whole exchanges. */
+  readonly socketsMax?: number;
 }
 
 export interface OutgoingRequest {
@@ -27,34 +29,35 @@ export interface Upstream {
   begin(request: OutgoingRequest, agent: HttpAgent): ClientRequest;
   /** Connections for one client, so that they live as long as those of the client. */
   createAgent(): HttpAgent;
-  /** A whole exchange on connections of the proxy's own. */
+  /** A whole exchange on connections that belong to no client. */
   exchange(request: OutgoingRequest, body: Uint8Array, options?: ExchangeOptions): Promise<RawAnswer>;
   close(): void;
 }
 export interface ExchangeOptions {
   /** The most bytes of an answer; beyond, its body is undefined. */
   readonly bytesMax?: number;
+  /** Does not read the rest of such an answer: its connection ends. */
+  readonly isCut?: boolean;
   readonly signal?: AbortSignal;
 }
 
 // As the stored copies of the proxy.
 export const ANSWER_BYTES_MAX = 4 * 1_048_576;
-const SHADOW_SOCKETS_MAX = 16;
+const SOCKETS_MAX = 16;
 
-export function createUpstream({ name, url, tls = {}, timeoutMs }: UpstreamSettings): Upstream {
+export function createUpstream(settings: UpstreamSettings): Upstream {
+  const { name, url, tls = {}, timeoutMs, socketsMax = SOCKETS_MAX } = settings;
   const base = new URL(url);
   const server = `${name} at ${base.host}`;
   const isTls = base.protocol === 'https:';
-  const host = base.hostname.replace(/^\[(.*)\]$/, '$1');
+  const host = hostOf(base);
   const prefix = base.pathname.replace(/\/+$/, '');
-  // RFC 6066 §3: an address is no server name.
-  const servername = isIP(host) === 0 ? host : '';
-  const secured = isTls ? { ...tlsOptions(tls), servername } : {};
+  const secured = isTls ? tlsOptions(tls, host) : {};
   const agentOf = (options: { maxSockets: number }): HttpAgent =>
     isTls
       ? new HttpsAgent({ keepAlive: true, ...options, ...secured })
       : new HttpAgent({ keepAlive: true, ...options });
-  const own = agentOf({ maxSockets: SHADOW_SOCKETS_MAX });
+  const own = agentOf({ maxSockets: socketsMax });
 
   function begin(
     { method, target, rawHeaders }: OutgoingRequest,
@@ -83,13 +86,13 @@ export function createUpstream({ name, url, tls = {}, timeoutMs }: UpstreamSetti
   return {
     begin,
     createAgent: () => agentOf({ maxSockets: 1 }),
-    exchange(request, body, { bytesMax = ANSWER_BYTES_MAX, signal } = {}) {
+    exchange(request, body, { bytesMax = ANSWER_BYTES_MAX, isCut = false, signal } = {}) {
       const startedAt = performance.now();
       return new Promise((resolve, reject) => {
         const sent = begin(withLength(request, body), own, signal);
         sent.on('error', reject);
         sent.on('response', (response) => {
-          collect(response, bytesMax)
+          collect(response, bytesMax, isCut)
             .then((bytes) =>
               resolve({
                 status: response.statusCode ?? 0,
@@ -115,6 +118,8 @@ export class UpstreamTimeout extends Error {
   }
 }
 
+export const cutOff = (): Error => Object.assign(new Error('the answer was cut off'), { code: 'ECONNRESET' });
+
 /** Whether no connection was made, so that nothing can have happened there. */
 export const isRefused = (thrown: unknown): boolean =>
   ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'].includes(
@@ -135,22 +140,18 @@ const HOP_BY_HOP = new Set([
   'upgrade',
   'expect', // answered by the proxy
 ]);
+const FRAMING = new Set(['transfer-encoding', 'content-length']);
 
 /** Without the fields of one connection (RFC 9110 §7.6.1). `Transfer-Encoding` frames the body. */
 export function endToEnd(rawHeaders: readonly string[]): string[] {
+  const pairs = pairsOf(rawHeaders);
   const named = new Set<string>();
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    if ((rawHeaders[at] as string).toLowerCase() !== 'connection') continue;
-    for (const name of (rawHeaders[at + 1] as string).split(',')) named.add(name.trim().toLowerCase());
+  for (const [field, value] of pairs) {
+    if (field.toLowerCase() !== 'connection') continue;
+    for (const name of value.split(',')) named.add(name.trim().toLowerCase());
   }
-  const kept: string[] = [];
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const name = (rawHeaders[at] as string).toLowerCase();
-    const isFraming = name === 'transfer-encoding' || name === 'content-length';
-    if (HOP_BY_HOP.has(name) || (named.has(name) && !isFraming)) continue;
-    kept.push(rawHeaders[at] as string, rawHeaders[at + 1] as string);
-  }
-  return kept;
+  const isKept = (name: string): boolean => !HOP_BY_HOP.has(name) && (!named.has(name) || FRAMING.has(name));
+  return pairs.filter(([field]) => isKept(field.toLowerCase())).flat();
 }
 
 /** Whether the server ends the connection after this answer. */
@@ -166,26 +167,23 @@ export function pairsOf(raw: readonly string[]): [string, string][] {
 
 /** The body is whole, so it has a length. */
 function withLength(request: OutgoingRequest, body: Uint8Array): OutgoingRequest {
-  const kept: string[] = [];
-  for (let at = 0; at + 1 < request.rawHeaders.length; at += 2) {
-    const name = request.rawHeaders[at] as string;
-    if (/^(?:transfer-encoding|content-length)$/i.test(name)) continue;
-    kept.push(name, request.rawHeaders[at + 1] as string);
-  }
+  const kept = pairsOf(request.rawHeaders).filter(([name]) => !FRAMING.has(name.toLowerCase()));
   const hasBody = body.length > 0 || request.method === 'POST';
-  return { ...request, rawHeaders: hasBody ? [...kept, 'Content-Length', String(body.length)] : kept };
+  return { ...request, rawHeaders: [...kept.flat(), ...(hasBody ? ['Content-Length', String(body.length)] : [])] };
 }
 
-/** The whole body; undefined where it is longer. It is read to its end in any case. */
-async function collect(response: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> {
+/** The whole body; undefined where it is longer. */
+async function collect(response: IncomingMessage, bytesMax: number, isCut: boolean): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response) {
     length += (chunk as Uint8Array).length;
     if (length <= bytesMax) chunks.push(chunk as Uint8Array);
+    else if (isCut)
+      return undefined; // this destroys the response
     else chunks.length = 0;
   }
-  if (!response.complete) throw Object.assign(new Error('the answer was cut off'), { code: 'ECONNRESET' });
+  if (!response.complete) throw cutOff();
   return length > bytesMax ? undefined : Buffer.concat(chunks);
 }
 
@@ -254,6 +252,3 @@ export class ClientConnection {
     if (this.#requests === 0) this.#socket.end();
   };
 }
-
-export const isCertificate = (code: string | undefined): boolean =>
-  code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);

@@ -6,15 +6,15 @@ import { after, before, describe, test } from 'node:test';
 import { contract } from '../../src/contract/contract.ts';
 import type { Dialect } from '../../src/contract/dialect.ts';
 import type { Contract } from '../../src/contract/types.ts';
-import { OldServerUnreachable } from '../../src/migration/old-exchange.ts';
 import {
   baseOf,
   createOldServer,
   isReading,
   OldServerBusy,
-  type OldServerTls,
+  OldServerUnreachable,
   retryAfter,
 } from '../../src/migration/old-server.ts';
+import type { OldServerTls } from '../../src/migration/server-tls.ts';
 import { ODD_DIALECT } from './odd-dialect.ts';
 import { sampleData, USER_IDS } from './old-server/sample.ts';
 import { type OldServerProcess, startOldServer } from './old-server/server.ts';
