@@ -17,15 +17,15 @@ const PAIRS_MIN = 10;
 export class OrdersLearner {
   readonly #seen = new Map<ListOperation, Map<string, OrderStatistics>>();
 
-  see(name: string, rows: readonly unknown[]): void {
-    if (!Object.hasOwn(LIST_ORDERS, name) || rows.length < 2) return;
+  see({ name }: Pick<Observation, 'name'>, rows: unknown): void {
+    if (!Object.hasOwn(LIST_ORDERS, name) || !Array.isArray(rows) || rows.length < 2) return;
     const operation = name as ListOperation;
     const orders = this.#seen.get(operation) ?? new Map<string, OrderStatistics>();
     this.#seen.set(operation, orders);
     for (const order of LIST_ORDERS[operation]) {
       const statistics = orders.get(order) ?? { following: 0, breaking: 0 };
       orders.set(order, statistics);
-      countPairs(rows as readonly Row[], order, statistics);
+      countPairs(rows, order, statistics);
     }
   }
 

@@ -1,5 +1,5 @@
 import { parseSchemaDate } from '../contract/dates.ts';
-import type { Learned, Observation } from './learned.ts';
+import { eitherWay, type Learned, type Observation, onlyDoubt } from './learned.ts';
 
 /**
  * Learns whether Read returns only messages that are marked as read. A message that Unread showed
@@ -68,23 +68,16 @@ export class ReadLearner {
 
   learned(): Learned {
     const entry = 'readReturnsReadOnly';
-    const count = this.#present + this.#missing;
-    if (count === 0) {
-      const reason = 'no Read was seen whose time range has a message that Unread showed before';
-      return { dialect: {}, findings: [], uncertain: [{ entry, reason }] };
-    }
-    if (this.#marked > this.#stayed) {
-      const reason = 'Unread marks what it returns, so Read cannot be judged; look at the old server';
-      return { dialect: {}, findings: [], uncertain: [{ entry, reason }] };
-    }
-    const isOnly = this.#missing > this.#present;
-    const text = `of ${count} unread messages Read returned ${this.#present}`;
-    const isMixed = this.#missing > 0 && this.#present > 0;
-    return {
-      dialect: isOnly ? { readReturnsReadOnly: true } : {},
-      findings: [{ entry, count, text }],
-      uncertain: isMixed ? [{ entry, reason: `${text}; was one marked in between?` }] : [],
-    };
+    const [present, missing] = [this.#present, this.#missing];
+    if (present + missing > 0 && this.#marked > this.#stayed)
+      return onlyDoubt(entry, 'Unread marks what it returns, so Read cannot be judged; look at the old server');
+    const text = `of ${present + missing} unread messages Read returned ${present}`;
+    return eitherWay(entry, [present, missing], {
+      dialect: missing > present ? { readReturnsReadOnly: true } : {},
+      text,
+      none: 'no Read was seen whose time range has a message that Unread showed before',
+      both: `${text}; was one marked in between?`,
+    });
   }
 }
 

@@ -3,7 +3,7 @@ import type { Fields } from '../contract/types.ts';
 import { operationOf } from './answer.ts';
 import type { RawDataSet } from './answer-dataset.ts';
 import { DatesLearner } from './learn-dates.ts';
-import { Counts, type Doubt, type Finding, type Learned, type Observation, recordsOf } from './learned.ts';
+import { Counts, eitherWay, type Learned, merged, NOTHING, type Observation, onlyDoubt, recordsOf } from './learned.ts';
 
 /** Learns the namespace, dates, empty strings, contacts without a group, and errors. */
 export class ValuesLearner {
@@ -55,30 +55,14 @@ export class ValuesLearner {
   }
 
   learned(): Learned {
-    const parts = [
-      this.#namespace(),
+    return merged([
+      usual('namespace', this.#namespaces.ranked, (other, times) => `${times} answers had ${other}`),
       this.#dates(),
       this.#emptyStrings(),
       this.#groupId(),
       this.#errorStatus(),
       this.#faultCode(),
-    ];
-    return {
-      dialect: Object.assign({}, ...parts.map(({ dialect }) => dialect)) as Dialect,
-      findings: parts.flatMap(({ findings }) => findings),
-      uncertain: parts.flatMap(({ uncertain }) => uncertain),
-    };
-  }
-
-  #namespace(): Learned {
-    const [usual, ...others] = this.#namespaces.ranked;
-    if (!usual) return NOTHING;
-    const [namespace, count] = usual;
-    return {
-      dialect: { namespace },
-      findings: [{ entry: 'namespace', count, text: namespace }],
-      uncertain: others.map(([other, times]) => ({ entry: 'namespace', reason: `${times} answers had ${other}` })),
-    };
+    ]);
   }
 
   #dates(): Learned {
@@ -98,60 +82,52 @@ export class ValuesLearner {
   #emptyStrings(): Learned {
     const [absent, empty] = [this.#strings.of('absent'), this.#strings.of('empty')];
     if (absent + empty === 0) return NOTHING;
-    const findings: Finding[] = [
-      { entry: 'emptyStrings', count: absent + empty, text: `${absent} absent, ${empty} empty` },
-    ];
+    const findings = [{ entry: 'emptyStrings', count: absent + empty, text: `${absent} absent, ${empty} empty` }];
     // A value that is null is absent everywhere, so absent ones tell nothing of empty strings.
     return { dialect: absent === 0 ? { emptyStrings: 'empty' } : {}, findings, uncertain: [] };
   }
 
   #groupId(): Learned {
     const none = this.#groups.ranked.filter(([kind]) => kind !== 'group');
-    const [usual, ...others] = none;
-    if (!usual) {
-      const uncertain: Doubt[] = [{ entry: 'groupId', reason: 'no contact without a group was seen' }];
-      return { dialect: {}, findings: [], uncertain: this.#groups.total > 0 ? uncertain : [] };
-    }
-    const [groupId, count] = usual as [NonNullable<Dialect['groupId']>, number];
-    return {
-      dialect: { groupId },
-      findings: [{ entry: 'groupId', count, text: groupId }],
-      uncertain: others.map(([kind, times]) => ({ entry: 'groupId', reason: `${times} contacts had it ${kind}` })),
-    };
+    if (none.length === 0 && this.#groups.total > 0) return onlyDoubt('groupId', 'no contact without a group was seen');
+    return usual('groupId', none, (kind, times) => `${times} contacts had it ${kind}`);
   }
 
   #faultCode(): Learned {
     const server = this.#codes.of('Server') + this.#codes.of('Receiver');
     const client = this.#codes.of('Client') + this.#codes.of('Sender');
-    const entry = 'faultCode';
-    if (server + client === 0) return { ...NOTHING, uncertain: [{ entry, reason: 'no SOAP fault was seen' }] };
     const text = `${server} of the server, ${client} of the client`;
-    return {
+    return eitherWay('faultCode', [server, client], {
       dialect: server > client ? { faultCode: 'server' } : {},
-      findings: [{ entry, count: server + client, text }],
-      uncertain: server > 0 && client > 0 ? [{ entry, reason: `the codes of faults differ: ${text}` }] : [],
-    };
+      text,
+      none: 'no SOAP fault was seen',
+      both: `the codes of faults differ: ${text}`,
+    });
   }
 
   #errorStatus(): Learned {
     const asmx = this.#statuses.of('500');
     const http = this.#statuses.total - asmx;
-    if (asmx + http === 0) {
-      return { ...NOTHING, uncertain: [{ entry: 'errorStatus', reason: 'no error of GET or POST was seen' }] };
-    }
-    const errorStatus = asmx >= http ? 'asmx' : 'http';
-    return {
-      dialect: { errorStatus },
-      findings: [
-        { entry: 'errorStatus', count: asmx + http, text: this.#statuses.ranked.map(([status]) => status).join(', ') },
-      ],
-      uncertain:
-        asmx > 0 && http > 0 ? [{ entry: 'errorStatus', reason: `${asmx} errors had 500, and ${http} others` }] : [],
-    };
+    return eitherWay('errorStatus', [asmx, http], {
+      dialect: { errorStatus: asmx >= http ? 'asmx' : 'http' },
+      text: this.#statuses.ranked.map(([status]) => status).join(', '),
+      none: 'no error of GET or POST was seen',
+      both: `${asmx} errors had 500, and ${http} others`,
+    });
   }
 }
 
-const NOTHING: Learned = { dialect: {}, findings: [], uncertain: [] };
+/** The value that was seen most often. Every other one is a doubt. */
+function usual(
+  entry: 'namespace' | 'groupId',
+  [most, ...others]: Counts['ranked'],
+  reason: (other: string, times: number) => string,
+): Learned {
+  if (!most) return NOTHING;
+  const [text, count] = most;
+  const uncertain = others.map(([other, times]) => ({ entry, reason: reason(other, times) }));
+  return { dialect: { [entry]: text }, findings: [{ entry, count, text }], uncertain };
+}
 
 /** Statuses that tell how a server answers a call that is wrong. */
 const JUDGED = [400, 401, 403, 404, 415, 422, 500];

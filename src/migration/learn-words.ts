@@ -1,6 +1,6 @@
 import { STATUS_FIELD } from '../contract/dialect.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
-import { Counts, type Doubt, type Finding, type Learned } from './learned.ts';
+import { Counts, type Doubt, type Finding, type Learned, type Observation } from './learned.ts';
 
 /** Learns the words of delivery statuses. */
 type Status = (typeof DELIVERY_STATUSES)[number];
@@ -32,9 +32,9 @@ const plain = (word: string): string => word.toLowerCase().replace(/[^a-z]/g, ''
 export class WordsLearner {
   readonly #words = new Counts();
 
-  /** Rows of values, whose words are those of the wire. */
-  see(rows: readonly unknown[]): void {
-    for (const row of rows) {
+  /** The words of values are those of the wire. */
+  see(_: Observation, value: unknown): void {
+    for (const row of Array.isArray(value) ? value : []) {
       const word = (row as Readonly<Record<string, unknown>> | null)?.[STATUS_FIELD];
       if (typeof word === 'string' && word !== '') this.#words.add(word);
     }

@@ -9,7 +9,7 @@ import { CapsLearner, OrdersLearner } from './learn-lists.ts';
 import { ReadLearner } from './learn-read.ts';
 import { ValuesLearner } from './learn-values.ts';
 import { WordsLearner } from './learn-words.ts';
-import type { Learned, Observation } from './learned.ts';
+import { type Learned, type Learner, merged, type Observation } from './learned.ts';
 import { bodyBytes, fieldOf, type RecordedExchange } from './recording.ts';
 
 /**
@@ -31,7 +31,7 @@ export async function learnDialect(
   recordings: () => AsyncIterable<RecordedExchange>,
   defaultZone: string,
 ): Promise<LearnedDialect> {
-  const [columns, values] = [new ColumnsLearner(), new ValuesLearner()];
+  const ofWire: Learner[] = [new ColumnsLearner(), new ValuesLearner()];
   const counted = { exchanges: 0, answers: 0, faults: 0 };
   let unreadable = 0;
   const reasons = new Set<string>();
@@ -40,16 +40,21 @@ export async function learnDialect(
     const seen = observe(exchange, wireOnly(exchange), defaultZone);
     if (!seen) continue;
     counted.answers += 1;
-    columns.see(seen);
-    values.see(seen);
+    for (const learner of ofWire) learner.see(seen, undefined);
     if (seen.answer.kind === 'fault') counted.faults += 1;
     if (seen.answer.kind !== 'unreadable') continue;
     unreadable += 1;
     if (reasons.size < REASONS_MAX) reasons.add(`${seen.name}: ${seen.answer.reason}`);
   }
-  const wire = merged([columns.learned(), values.learned()]);
-  const rest = await learnFromValues(recordings, withTimeZone(wire.dialect, defaultZone), defaultZone);
-  const { dialect, findings, uncertain } = merged([wire, rest]);
+  const wire = merged(ofWire.map((learner) => learner.learned()));
+  const known = withTimeZone(wire.dialect, defaultZone);
+  const ofValues = learnersOfValues(known, defaultZone);
+  for await (const exchange of recordings()) {
+    const seen = observe(exchange, known, defaultZone);
+    if (seen?.answer.kind !== 'value') continue;
+    for (const learner of ofValues) learner.see(seen, seen.answer.value);
+  }
+  const { dialect, findings, uncertain } = merged([wire, ...ofValues.map((learner) => learner.learned())]);
   const evidence: Record<string, number> = {};
   for (const { entry, count } of findings) evidence[entry] = (evidence[entry] ?? 0) + count;
   return {
@@ -61,26 +66,13 @@ export async function learnDialect(
   };
 }
 
-async function learnFromValues(
-  recordings: () => AsyncIterable<RecordedExchange>,
-  dialect: Dialect,
-  defaultZone: string,
-): Promise<Learned> {
-  const [words, orders, caps] = [new WordsLearner(), new OrdersLearner(), new CapsLearner()];
-  const [read, booleans] = [new ReadLearner(dialect.dates?.timeZone ?? defaultZone), new BooleansLearner(dialect)];
-  for await (const exchange of recordings()) {
-    const seen = observe(exchange, dialect, defaultZone);
-    if (seen?.answer.kind !== 'value') continue;
-    const { value } = seen.answer;
-    const rows = Array.isArray(value) ? value : [];
-    words.see(rows);
-    orders.see(seen.name, rows);
-    caps.see(seen, value);
-    read.see(seen, value);
-    booleans.see(seen);
-  }
-  return merged([words, orders, caps, read, booleans].map((learner) => learner.learned()));
-}
+const learnersOfValues = (dialect: Dialect, defaultZone: string): Learner[] => [
+  new WordsLearner(),
+  new OrdersLearner(),
+  new CapsLearner(),
+  new ReadLearner(dialect.dates?.timeZone ?? defaultZone),
+  new BooleansLearner(dialect),
+];
 
 /** The dialect for reading a DataSet without its values: no column shows one of ours. */
 function wireOnly({ group, operation }: RecordedExchange): Dialect {
@@ -106,17 +98,5 @@ function observe(exchange: RecordedExchange, dialect: Dialect, defaultZone: stri
     status: old.status,
     texts: call?.texts ?? {},
     answer: readAnswer(group, operation, protocol, bytes, dialect, defaultZone),
-  };
-}
-
-/** Entries of both: only dataSet has parts of two learners. */
-function merged(parts: readonly Learned[]): Learned {
-  const dialects = parts.map(({ dialect }) => dialect);
-  const dataSet = Object.assign({}, ...dialects.map((each) => each.dataSet ?? {})) as NonNullable<Dialect['dataSet']>;
-  const whole = Object.assign({}, ...dialects) as Dialect;
-  return {
-    dialect: Object.keys(dataSet).length > 0 ? { ...whole, dataSet } : whole,
-    findings: parts.flatMap(({ findings }) => findings),
-    uncertain: parts.flatMap(({ uncertain }) => uncertain),
   };
 }

@@ -24,6 +24,37 @@ export interface Doubt {
   readonly reason: string;
 }
 
+export const NOTHING: Learned = { dialect: {}, findings: [], uncertain: [] };
+
+export const onlyDoubt = (entry: string, reason: string): Learned => ({ ...NOTHING, uncertain: [{ entry, reason }] });
+
+/** Learns one thing, or a few that are seen in the same places. */
+export interface Learner {
+  /** `value` is what the answer says; undefined while no dialect is known to read it by. */
+  see(seen: Observation, value: unknown): void;
+  learned(): Learned;
+}
+
+/** Only the entry dataSet has parts of two learners. */
+export function merged(parts: readonly Learned[]): Learned {
+  const dialects = parts.map(({ dialect }) => dialect);
+  const dataSet = Object.assign({}, ...dialects.map((each) => each.dataSet ?? {})) as NonNullable<Dialect['dataSet']>;
+  const whole = Object.assign({}, ...dialects) as Dialect;
+  return {
+    dialect: Object.keys(dataSet).length > 0 ? { ...whole, dataSet } : whole,
+    findings: parts.flatMap(({ findings }) => findings),
+    uncertain: parts.flatMap(({ uncertain }) => uncertain),
+  };
+}
+
+/** What was seen so often in one way and so often in the other. Both together are a doubt. */
+export function eitherWay(entry: string, [one, other]: readonly [number, number], found: EitherWay): Learned {
+  if (one + other === 0) return onlyDoubt(entry, found.none);
+  const uncertain = one > 0 && other > 0 ? [{ entry, reason: found.both }] : [];
+  return { dialect: found.dialect, findings: [{ entry, count: one + other, text: found.text }], uncertain };
+}
+type EitherWay = Pick<Learned, 'dialect'> & Readonly<Record<'text' | 'none' | 'both', string>>;
+
 /** An answered call of a recording. */
 export interface Observation {
   readonly at: number;

@@ -88,7 +88,7 @@ describe('the dialect of a service', () => {
 describe('orders that were seen', () => {
   const learn = (rows: readonly unknown[]) => {
     const learner = new OrdersLearner();
-    learner.see('sent.FetchSentDS', rows);
+    learner.see({ name: 'sent.FetchSentDS' }, rows);
     return learner.learned();
   };
   const row = (id: number, timestamp_sent: number) => ({ id: BigInt(id), timestamp_sent });
