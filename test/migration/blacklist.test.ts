@@ -108,7 +108,8 @@ test('a dry run of the import needs no database and makes none', async (t) => {
   const env = { COLUMBA_DATABASE: `sqlite:${database}`, COLUMBA_DIALECT: dialect };
   const options = ['--old', old.url, '--users', users, '--rate', '1000', '--reads-mark', 'none'];
   const { code, stdout, stderr } = await columba(['migrate', 'import', ...options, '--dry-run'], { env });
-  assert.deepEqual([code, stderr], [0, '']);
+  const estimate = '1 account: at least 11 calls to the old server, 1 s at --rate 1000. Large inboxes take more.';
+  assert.deepEqual([code, stderr], [0, `columba: ${estimate}\n`]);
   assert.match(stdout, /alpha: checked\. 4 read, 2 unread, 6 sent/);
   assert.equal(existsSync(database), false);
 });
