@@ -25,10 +25,11 @@ export interface Submission {
   /** Milliseconds since 1970. */
   readonly validUntil: number | null;
   /**
-   * A connector that makes submissions wait asks it right before the call leaves. Where it resolves
-   * to false the recipient has opted out meanwhile, and the result is WITHHELD.
+   * A connector that makes submissions wait asks it right before the call leaves: see
+   * `submitWithin`. Null where the part may leave. Else the part stays here and this is its result:
+   * the recipient has opted out meanwhile, or the database does not tell whether they have.
    */
-  readonly mayLeave?: () => Promise<boolean>;
+  readonly withheld?: () => Promise<SubmitResult | null>;
 }
 
 /**
@@ -47,8 +48,13 @@ export type SubmitResult =
   | { readonly kind: 'permanent'; readonly reason: string }
   | { readonly kind: 'unsure'; readonly reason: string };
 
-/** Of a part that did not leave. The settlement ends its message. */
+/** Of a part whose recipient has opted out before it left. The settlement ends its message. */
 export const WITHHELD: SubmitResult = { kind: 'temporary', reason: 'withheld: the recipient opted out' };
+/** Of a part that did not leave because the question about opt-outs failed. Its message waits. */
+export const NOT_TOLD: SubmitResult = {
+  kind: 'temporary',
+  reason: 'withheld: the database did not tell whether the recipient has opted out',
+};
 
 export interface ReceivedReceipt {
   readonly connector: string;

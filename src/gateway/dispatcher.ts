@@ -1,7 +1,8 @@
 import type { ClaimedMessage, Claiming } from '../domain/claiming.ts';
 import type { ConnectorRecord, Connectors, LastResults } from '../domain/connectors.ts';
 import { createPauses } from '../event-loop.ts';
-import type { Connector, SubmitResult } from './connector.ts';
+import { isOutage } from '../problem.ts';
+import { type Connector, NOT_TOLD, type SubmitResult, WITHHELD } from './connector.ts';
 import type { Pace } from './pace.ts';
 import type { Settler } from './settler.ts';
 import { NO_ANSWER, outcomeOf, partResults, submissionsOf } from './submissions.ts';
@@ -296,26 +297,29 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
   const underWay = new Set<Promise<void>>();
   const stopped = new AbortController();
 
-  async function submit(message: ClaimedMessage, signal: AbortSignal): Promise<void> {
-    const results = await resultsOf(message, signal);
+  async function submit(message: ClaimedMessage, claimedAt: number, signal: AbortSignal): Promise<void> {
+    const results = await resultsOf(message, claimedAt, signal);
     onResults(results);
     const times = { now: now(), random, unsureMs: settings.unsureMs };
     const outcome = outcomeOf(message, results, times);
     await settler.add({ message, parts: partResults(message, results), outcome });
   }
 
-  /** Unknown while the database does not answer: then the message waits too. */
-  async function mayLeave(message: ClaimedMessage, claimedAt: number): Promise<boolean> {
-    if (Math.abs(now() - claimedAt) < FRESH_MS) return true;
-    return !(await claiming.isOptedOut(message).catch(() => true));
+  async function withheld(message: ClaimedMessage, claimedAt: number): Promise<SubmitResult | null> {
+    if (Math.abs(now() - claimedAt) < FRESH_MS) return null;
+    try {
+      return (await claiming.isOptedOut(message)) ? WITHHELD : null;
+    } catch (thrown) {
+      if (!isOutage(thrown)) failed(thrown); // the claims of this dispatcher report an outage once for all messages
+      return NOT_TOLD;
+    }
   }
 
-  async function resultsOf(message: ClaimedMessage, signal: AbortSignal): Promise<SubmitResult[]> {
+  async function resultsOf(message: ClaimedMessage, claimedAt: number, signal: AbortSignal): Promise<SubmitResult[]> {
     try {
-      const claimedAt = now();
       const submissions = submissionsOf(message).map((part) => ({
         ...part,
-        mayLeave: () => mayLeave(message, claimedAt),
+        withheld: () => withheld(message, claimedAt),
       }));
       const results = await connector.submit(submissions, signal);
       return message.parts.map((_, index) => results[index] ?? NO_ANSWER);
@@ -331,9 +335,10 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
     async submit(messages: readonly ClaimedMessage[]): Promise<void> {
       const signal = AbortSignal.any([AbortSignal.timeout(settings.submitTimeoutMs), stopped.signal]);
       const pause = createPauses(PAUSE_AFTER_MS);
+      const claimedAt = now();
       for (const message of messages) {
         await pause();
-        const submitted = submit(message, signal).finally(() => {
+        const submitted = submit(message, claimedAt, signal).finally(() => {
           underWay.delete(submitted);
           onSettled();
         });

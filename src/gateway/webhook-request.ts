@@ -37,14 +37,13 @@ const ANSWER_BYTES_MAX = 16_384;
 // A connection that the carrier closes at the moment of a request makes it unsure. So idle ones are
 // closed before servers usually do it, after 2 to 75 seconds.
 const IDLE_MS = 1_000;
-const SOCKETS_MAX = 64;
 
 class Refused extends Error {}
 
 export function createPoster({ url, timeoutMs, allowPrivate }: PosterSettings): Poster {
   const target = new URL(url);
   const isEncrypted = target.protocol === 'https:';
-  const agentOptions = { keepAlive: true, timeout: IDLE_MS, maxSockets: SOCKETS_MAX };
+  const agentOptions = { keepAlive: true, timeout: IDLE_MS };
   const agent = isEncrypted ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
 
   /** Checked at connect time, after the name was resolved: it may lead elsewhere the next time. */

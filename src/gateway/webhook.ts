@@ -4,6 +4,7 @@ import type { CarrierEvents, Connector, Submission, SubmitResult } from './conne
 import { isWebhookSecret, refusalOfFields, refusalOfSignature, signedFields } from './standard-webhooks.ts';
 import { readCallback } from './webhook-callback.ts';
 import { createPoster, type Posted } from './webhook-request.ts';
+import { createWindow, submitWithin } from './window.ts';
 
 /**
  * A carrier behind signed JSON, by Standard Webhooks. Each part is one POST to its URL. It posts
@@ -23,12 +24,16 @@ export const webhookConfig = z.strictObject({
 });
 export type WebhookConfig = z.output<typeof webhookConfig>;
 
+/** Requests without an answer at a time, each on a connection of its own. */
+const WINDOW = 64;
+
 export function createWebhook(name: string, config: WebhookConfig, { now }: { readonly now: () => number }): Connector {
   const secrets = config.oldSecret === undefined ? [config.secret] : [config.secret, config.oldSecret];
   const poster = createPoster(config);
+  const window = createWindow(() => WINDOW);
   let events: CarrierEvents | undefined;
 
-  async function submitPart(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
+  async function post(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
     const body = JSON.stringify(submissionBody(part, now()));
     const fields = signedFields(secrets, { id: part.attemptId, at: now(), body });
     return resultOf(await poster.post({ ...fields, 'Content-Type': 'application/json' }, body, signal));
@@ -40,7 +45,8 @@ export function createWebhook(name: string, config: WebhookConfig, { now }: { re
     async start(given) {
       events = given;
     },
-    submit: (parts, signal) => Promise.all(parts.map((part) => submitPart(part, signal))),
+    submit: (parts, signal) =>
+      Promise.all(parts.map((part) => submitWithin(window, part, signal, () => post(part, signal)))),
     async stop() {
       poster.close();
     },

@@ -8,6 +8,7 @@ import { NO_PACE, type Pace } from '../../src/gateway/pace.ts';
 import { createSettler } from '../../src/gateway/settler.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, SETTINGS, scripted, until } from '../support/gateway.ts';
+import { sql } from '../support/opened-database.ts';
 import { message, openSending } from '../support/sending.ts';
 
 type Answer = (part: Submission) => SubmitResult | Promise<SubmitResult>;
@@ -27,6 +28,7 @@ async function opened(
   faults: Partial<DispatcherParts['connectors']> = {},
   pace: Pace = NO_PACE,
   connectorChanged: DispatcherParts['connectorChanged'] = () => {},
+  claimingFaults: Partial<DispatcherParts['claiming']> = {},
 ) {
   let stop = async () => {};
   t.after(() => stop()); // before the database is closed
@@ -37,7 +39,7 @@ async function opened(
   const dispatcher = createDispatcher({
     connector: create?.('loopback', 'loopback', {}, { now: sending.now }) as never,
     record: await connectors.show('loopback'),
-    claiming: sending.claiming,
+    claiming: { ...sending.claiming, ...claimingFaults },
     settler: createSettler(
       sending.settling,
       async () => {},
@@ -62,10 +64,29 @@ async function opened(
     await sending.accept(account, message({ to, text }));
     dispatcher.wake();
   };
-  return { clock: sending.clock, submitted, dispatcher, send };
+  return { clock: sending.clock, database: sending.database, submitted, dispatcher, send };
 }
 
+const reasons = sql<object, { state: string; reason: string | null }>('select state, reason from dispatch');
+
 onEveryEngine('faults of a dispatcher', (engine) => {
+  test('where the database does not tell whether a recipient has opted out, the message waits with this reason', async (t) => {
+    const slot = Promise.withResolvers<void>();
+    const afterSlot: Answer = async (part) => {
+      await slot.promise;
+      return (await part.withheld?.()) ?? TAKEN;
+    };
+    const isOptedOut = () => Promise.reject(new Error('no answer'));
+    const bench = await opened(engine, t, afterSlot, {}, {}, NO_PACE, () => {}, { isOptedOut });
+    await bench.send(1);
+    await until('it is claimed', () => bench.submitted.length === 1);
+    bench.clock.now += 1_000; // longer than the look of the claim counts
+    slot.resolve();
+    await until('it waits', async () => (await bench.database.first(reasons, {}))?.state === 'waiting');
+    const reason = 'withheld: the database did not tell whether the recipient has opted out';
+    assert.deepEqual(await bench.database.all(reasons, {}), [{ state: 'waiting', reason }]);
+  });
+
   test('a database that failed after a claim left the claimed messages unsubmitted', async (t) => {
     const moveSlots = () => Promise.reject(new Error('no answer'));
     const rate = { ratePerSecond: 1_000 };

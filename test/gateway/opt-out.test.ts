@@ -5,7 +5,6 @@ import { createBlacklist } from '../../src/domain/blacklist.ts';
 import { createBlacklistRecords } from '../../src/domain/blacklist-records.ts';
 import { createOutbox } from '../../src/domain/outbox.ts';
 import { createRouting } from '../../src/domain/routing.ts';
-import { WITHHELD } from '../../src/gateway/connector.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openGateway, scripted, until } from '../support/gateway.ts';
@@ -38,7 +37,8 @@ onEveryEngine('an opt-out while a connector works', (engine) => {
     const { create } = scripted(async (part) => {
       asked.push(part.recipient);
       await release.promise; // as for a slot in the window of a slow carrier
-      if (!(await part.mayLeave?.())) return WITHHELD;
+      const withheld = await part.withheld?.();
+      if (withheld) return withheld;
       left.push(part.recipient);
       return { kind: 'accepted', gatewayId: null };
     });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type Connector, type Submission, type SubmitResult, WITHHELD } from '../connector.ts';
+import type { Connector, Submission, SubmitResult } from '../connector.ts';
+import { createWindow, submitWithin } from '../window.ts';
 import { createBoxConnection } from './box-connection.ts';
 import { probeBox } from './box-probe.ts';
 import { type BoxSms, octetsOf, SMS_TYPE, smsFrame } from './box-protocol.ts';
@@ -8,7 +9,6 @@ import type { KannelBoxConfig, KannelDependencies } from './config.ts';
 import { RECEIPT_MASK } from './receipts.ts';
 import { createRefusals } from './refusals.ts';
 import { isRefusal, type Prepared, prepare } from './submission.ts';
-import { createWindow } from './window.ts';
 
 /**
  * The recommended way to Kannel: a box of our own at bearerbox's box port. bearerbox keeps receipts
@@ -37,21 +37,15 @@ export function createKannelBox(name: string, config: KannelBoxConfig, deps: Kan
   async function submitOne(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
     const prepared = prepare(part, config, deps.now());
     if (isRefusal(prepared)) return prepared;
-    const leave = await window.enter(signal);
-    if (leave === null) return ABORTED;
-    try {
-      if (part.mayLeave && !(await part.mayLeave())) return WITHHELD;
+    return submitWithin(window, part, signal, async () => {
       const to = connection.linkOrReason();
       if (typeof to === 'string') return away(to);
-      return await refusals.during(part.attemptId, signal, async () => {
-        if (signal.aborted) return ABORTED;
+      return refusals.during(part.attemptId, signal, async () => {
         const id = uuidOf(part.attemptId);
         const isSent = to.send(outgoingFrame(config, part, prepared, id, deps.now()));
         return isSent ? unanswered.answerTo(id, signal) : away('the connection has ended');
       });
-    } finally {
-      leave();
-    }
+    });
   }
 
   /** Sends heartbeats, and ends a connection on which an acknowledgement does not come. */
@@ -110,8 +104,6 @@ function outgoingFrame(
     priority: part.priority,
   });
 }
-
-const ABORTED: SubmitResult = { kind: 'temporary', reason: 'aborted before it was sent' };
 
 const away = (reason: string): SubmitResult => ({
   kind: 'temporary',

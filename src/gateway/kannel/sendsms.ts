@@ -1,6 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import { type CarrierEvents, type Connector, type Submission, type SubmitResult, WITHHELD } from '../connector.ts';
+import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
+import { createWindow, submitWithin } from '../window.ts';
 import { createCallbacks } from './callbacks.ts';
 import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
 import { callHttp } from './http-call.ts';
@@ -10,7 +11,6 @@ import { readAnswer } from './sendsms-answer.ts';
 import { probeSendsms } from './sendsms-probe.ts';
 import { askStatus } from './status.ts';
 import { isRefusal, minutesUntil, type Prepared, prepare } from './submission.ts';
-import { createWindow } from './window.ts';
 
 /** The documented way to Kannel: requests to smsbox's sendsms, and callbacks from smsbox. */
 
@@ -32,15 +32,10 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
   async function submitOne(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
     const prepared = prepare(part, config, deps.now());
     if (isRefusal(prepared)) return prepared;
-    const leave = await window.enter(signal);
-    if (leave === null) return { kind: 'temporary', reason: 'aborted before it was sent' };
-    try {
-      if (!(await smsbox.mayBeAsked())) return awayResult('smsbox does not answer');
-      if (part.mayLeave && !(await part.mayLeave())) return WITHHELD;
-      return await refusals.during(part.attemptId, signal, () => posted(part, prepared, signal));
-    } finally {
-      leave();
-    }
+    const send = () => refusals.during(part.attemptId, signal, () => posted(part, prepared, signal));
+    return submitWithin(window, part, signal, send, async () =>
+      (await smsbox.mayBeAsked()) ? null : awayResult('smsbox does not answer'),
+    );
   }
 
   async function posted(part: Submission, prepared: Prepared, signal: AbortSignal): Promise<SubmitResult | 'no route'> {

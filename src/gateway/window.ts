@@ -1,3 +1,5 @@
+import type { Submission, SubmitResult } from './connector.ts';
+
 /** Limits how many submissions are without an answer at a time. */
 export interface Window {
   /** Resolves to the function that gives the slot back, or to null where the signal aborts. */
@@ -55,4 +57,29 @@ export function createWindow(size: () => number): Window {
     },
     widened: admit,
   };
+}
+
+const ABORTED: SubmitResult = { kind: 'temporary', reason: 'aborted before it was sent' };
+
+/**
+ * Submits a part as soon as the window has a slot, unless the recipient has opted out while the
+ * part waited. `beforehand` runs first in the slot; a result of it is the result of the part.
+ * Nothing may wait between the question about opt-outs and the call, so `send` begins with it.
+ */
+export async function submitWithin(
+  window: Window,
+  part: Submission,
+  signal: AbortSignal,
+  send: () => Promise<SubmitResult>,
+  beforehand: () => Promise<SubmitResult | null> = async () => null,
+): Promise<SubmitResult> {
+  const leave = await window.enter(signal);
+  if (leave === null) return ABORTED;
+  try {
+    const refused = (await beforehand()) ?? (await part.withheld?.()) ?? null;
+    if (refused !== null) return refused;
+    return signal.aborted ? ABORTED : await send();
+  } finally {
+    leave();
+  }
 }
