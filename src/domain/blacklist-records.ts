@@ -22,15 +22,23 @@ export function createBlacklistRecords(database: Database, region: (account: Acc
       return (await database.all(sql.listed, { account, after: after ?? '', limit })).map(toEntry);
     },
 
-    /** Removes the number in any notation. Returns the number of removed entries. */
-    async remove(account: AccountKey, number: string): Promise<number> {
+    /**
+     * Removes the number in any notation, or only its entries of one origin. Returns the number of
+     * removed entries.
+     */
+    async remove(account: AccountKey, number: string, origin?: BlacklistOrigin): Promise<number> {
       const seenFrom = await region(account);
       return database.transaction(account, async (queries) => {
         const entries = await entriesOf(queries, account, sameNumber(number, seenFrom));
         const erased = await findErasedEntry(queries, account, number, seenFrom);
         const all = erased ? [...entries, erased.number] : entries;
-        for (const entry of all) await queries.run(sql.unblock, { account, number: entry });
-        return all.length;
+        let removed = 0;
+        for (const entry of all) {
+          if (origin !== undefined && (await queries.first(sql.entry, { account, number: entry }))?.origin !== origin)
+            continue;
+          removed += await queries.run(sql.unblock, { account, number: entry });
+        }
+        return removed;
       });
     },
   };

@@ -150,7 +150,10 @@ export async function blacklistedOf(
   return new Set(numbers.filter((number) => keys.has(number) || erased.has(number)));
 }
 
-/** Deletes messages scheduled for the number. Returns them with the credits held for each. */
+/**
+ * Deletes messages scheduled for the number, except answers to its own words, which wait for the
+ * end of quiet hours. Returns them with the credits held for each.
+ */
 export async function cancelScheduled(
   queries: Queries,
   account: AccountKey,
@@ -160,8 +163,11 @@ export async function cancelScheduled(
   for (const end of ends) {
     const page = (from: bigint) => queries.all(outbox.scheduledByEnd, { account, end, from, limit: PAGE });
     for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
-      const ids = rows.filter(({ recipient }) => matches(recipient)).map(({ message_id }) => message_id);
-      if (ids.length === 0) continue;
+      const found = rows.filter(({ recipient }) => matches(recipient)).map(({ message_id }) => message_id);
+      if (found.length === 0) continue;
+      const dispatches = await queries.all(of, { account, ids: elementsOf(found) });
+      const answers = new Set(dispatches.filter((row) => row.is_answer === 1n).map(({ message_id }) => message_id));
+      const ids = found.filter((id) => !answers.has(id));
       cancelled.push(...(await queries.all(outbox.deleteScheduledOf, { account, ids: `[${ids.join()}]` })));
     }
   }

@@ -199,8 +199,12 @@ export async function concernedBy(queries: Queries, route: FoundRoute, text: str
   const receiver = await queries.first(sql.receiver, { account });
   const word = receiver && replyWordOf(text, keyword, receiver);
   if (word !== 'stop' && word !== 'start') return [account];
-  return [...optOutAccounts].sort((one, other) => (one < other ? -1 : 1));
+  return inOrder(optOutAccounts);
 }
+
+/** The order in which a transaction locks accounts, each once. */
+export const inOrder = (accounts: readonly bigint[]): bigint[] =>
+  [...new Set(accounts)].sort((one, other) => (one < other ? -1 : 1));
 
 async function keepUnrouted(queries: Writing, message: WholeMessage): Promise<void> {
   const { connector, sender, destination, text, receivedAt } = message;
@@ -244,7 +248,9 @@ export async function storeFor(
   const within = joined(database, queries);
   for (const each of optOutAccounts) {
     if (word === 'stop') await createBlacklist(within, now, async () => region).add(each, sender, text, 'STOP');
-    if (word === 'start') await createBlacklistRecords(within, async () => region).remove(each, sender);
+    // The sender takes back their own STOP everywhere. What another account decided stays.
+    const origin = each === account ? undefined : 'STOP';
+    if (word === 'start') await createBlacklistRecords(within, async () => region).remove(each, sender, origin);
   }
   const answers = { stop: receiver.stop_answer, start: null, help: receiver.help_answer };
   const answer = word === null || receiver.disabled_at !== null ? null : answers[word];

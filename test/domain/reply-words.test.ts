@@ -148,6 +148,25 @@ onEveryEngine('words that senders reply with', (engine) => {
     assert.equal((await claim()).length, 1);
   });
 
+  test('an answer that quiet hours hold back is not cancelled by a second STOP, nor by an entry of the account', async (t) => {
+    const quiet = { quietHours: '00:00-23:59', timeZone: 'UTC' };
+    const { bench, claim } = await opened(t, { stopAnswer: 'Bye.', ...quiet });
+    const body = { recipients: [SENDER], text: 'waits' };
+    assert.equal((await bench.of('acme', 'message send', { body })).accepted.length, 1);
+    await says(bench, 'STOP');
+    assert.deepEqual(await bench.of('acme', 'credits show'), { free: '9', held: '1', used: '0' });
+    await says(bench, 'STOP');
+    assert.deepEqual(await bench.of('acme', 'blacklist add', { body: { number: SENDER } }), { cancelled: 0 });
+    assert.deepEqual(await bench.of('acme', 'credits show'), { free: '9', held: '1', used: '0' });
+    await bench.of('acme', 'account change', { body: { quietHours: null } });
+    bench.clock.now += 24 * HOUR - 1;
+    assert.deepEqual(
+      (await claim()).map(({ text }) => text),
+      ['Bye.'],
+    );
+    await checkLedger(bench);
+  });
+
   test('without credits there is no answer, the opt-out holds, and a later STOP is answered', async (t) => {
     const { bench } = await opened(t, { credits: '0', stopAnswer: 'Bye.', helpAnswer: 'Call us.' });
     await says(bench, 'STOP');
@@ -187,6 +206,27 @@ onEveryEngine('words that senders reply with', (engine) => {
     await says(bench, 'STOP');
     assert.deepEqual([await numbers(bench, 'acme'), await numbers(bench, 'globex')], [[SENDER], []]);
     await checkLedger(bench);
+  });
+
+  test('START by a shared number leaves the entries that another account made by itself', async (t) => {
+    const { bench } = await opened(t);
+    const route = (name: string, body: object) => bench.run('route put', { params: { name }, body });
+    await route('code', { username: 'acme', destination: '31234', sharedOptOut: true });
+    for (const username of ['globex', 'initech']) {
+      await bench.account(username, { region: 'ZA' });
+      await route(username, { username, destination: '31234', keyword: username });
+    }
+    await bench.of('acme', 'blacklist add', { body: { number: SENDER } });
+    await bench.of('globex', 'blacklist add', { body: { number: '082 555 0201' } });
+    await says(bench, 'STOP');
+    const all = () => Promise.all(['acme', 'globex', 'initech'].map((username) => numbers(bench, username)));
+    assert.deepEqual(await all(), [[SENDER], ['082 555 0201'], [SENDER]]);
+    await says(bench, 'START');
+    assert.deepEqual(await all(), [[], ['082 555 0201'], []]);
+    await says(bench, 'STOP');
+    await bench.run('person erase', { params: { number: SENDER } });
+    await says(bench, 'START');
+    assert.deepEqual(await all(), [[], [null], []]);
   });
 
   test('the words and answers of an account are shown, changed and refused where they are wrong', async (t) => {
