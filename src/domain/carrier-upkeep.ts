@@ -128,12 +128,17 @@ function createWatch(
 
   /**
    * A watch that is ahead of all attempts whose wait is over is of a clock that was put back since:
-   * it has passed ids that are given again. It begins anew, and those without a receipt count once.
+   * it has passed ids that are given again. Or it is of a host with a shorter wait or another
+   * clock. It goes back to the limit of this host, and a minute more, which is six runs of the
+   * upkeep. The attempts before that have been looked at. To begin with the first attempt would
+   * read all of them whenever two such hosts take turns.
    */
   async function beginOf(lookedTo: string): Promise<string> {
-    if (lookedTo <= timeOfAttempts(now() - receiptWaitMs + CLOCKS_APART_MS)) return lookedTo;
-    await database.run(sql.moveWatch, { to: '' });
-    return '';
+    const limit = now() - receiptWaitMs;
+    if (lookedTo <= timeOfAttempts(limit + CLOCKS_APART_MS)) return lookedTo;
+    const back = timeOfAttempts(limit - CLOCKS_APART_MS);
+    await database.run(sql.moveWatch, { to: back });
+    return back;
   }
 
   return { beginOf, expireSilent };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCarrierUpkeep } from '../../src/domain/carrier-upkeep.ts';
+import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../src/domain/carrier-upkeep.ts';
 import { decide } from '../../src/domain/deciding.ts';
 import { createIncoming } from '../../src/domain/incoming.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -19,8 +19,8 @@ async function opened(engine: Engine, t: TestContext) {
   const send = async (): Promise<bigint> => (await sending.accept(account)).accepted[0]?.id as bigint;
   return {
     ...sending,
-    upkeepOn: (each: Database = database) =>
-      createCarrierUpkeep(each, createIncoming(each, now, null), { now, receiptWaitMs: 3 * DAY }),
+    upkeepOn: (each: Database = database, receiptWaitMs = 3 * DAY) =>
+      createCarrierUpkeep(each, createIncoming(each, now, null), { now, receiptWaitMs }),
     async submit(): Promise<bigint> {
       const id = await send();
       await sending.settle(await sending.claim(), { kind: 'submitted' });
@@ -55,6 +55,32 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
       await sent.upkeepOn().run();
       assert.equal(await sent.statusOf(id), 'UNKNOWN', `${jump / DAY} days`);
     }
+  });
+
+  test('hosts with different waits take turns, and none reads the attempts again that both have passed', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.submit(); // both have passed it
+    sent.clock.now += 3 * DAY;
+    await sent.submit(); // only the shorter wait is over
+    sent.clock.now += 2 * DAY;
+    let read = 0;
+    const counting: Database = {
+      ...sent.database,
+      all: async (statement, parameters) => {
+        const rows = await sent.database.all(statement, parameters);
+        if (statement.name === 'receipts.attemptsAfter') read += rows.length;
+        return rows;
+      },
+    };
+    const turn = async (wait: number): Promise<number> => {
+      sent.clock.now += UPKEEP_EVERY_MS;
+      read = 0;
+      assert.ok(await sent.upkeepOn(counting, wait).run());
+      return read;
+    };
+    const turns: number[] = [];
+    for (const wait of [DAY, 3 * DAY, DAY, 3 * DAY]) turns.push(await turn(wait));
+    assert.deepEqual(turns, [2, 0, 1, 0]);
   });
 
   test('a message stayed SUBMITTED for ever that was decided between the look of the upkeep and the move of its watch', async (t) => {
