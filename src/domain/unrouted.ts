@@ -4,12 +4,19 @@ import * as sql from '../store/statements/incoming.ts';
 import { lock } from '../store/statements/persons.ts';
 import { accountNamed } from './accounts.ts';
 import { FIRST_AT } from './cursor.ts';
-import { concernedBy, storeFor, type WholeMessage } from './incoming.ts';
-import { findRoute } from './routing.ts';
+import { concernedBy, inOrder, storeFor, type WholeMessage } from './incoming.ts';
+import { type FoundRoute, findRoute } from './routing.ts';
 
 /** Messages for which there was no route. They stay until the operator decides. */
 export interface UnroutedMessage extends WholeMessage {
   readonly id: bigint;
+}
+
+/** With the accounts that it changes. */
+interface RoutedMessage {
+  readonly message: UnroutedMessage;
+  readonly route: FoundRoute;
+  readonly accounts: readonly bigint[];
 }
 
 /** How many have found their account, and how many have not. */
@@ -27,15 +34,28 @@ export type Unrouted = ReturnType<typeof createUnrouted>;
 export function createUnrouted(database: Database, now: () => number, defaultRegion: string | null) {
   const storing = { database, now, defaultRegion };
 
-  async function replayOne(queries: Writing, message: UnroutedMessage): Promise<boolean> {
-    const route = await findRoute(queries, message.destination, message.text, defaultRegion);
-    if (!route) return false;
-    const taken = await queries.first(sql.takeUnrouted, { id: message.id });
-    if (!taken) return false; // another process was faster
-    const accounts = await concernedBy(queries, route, message.text);
-    for (const account of accounts) await queries.run(lock, { account });
-    await storeFor(storing, queries, route.account, message, route.keyword, accounts);
-    return true;
+  async function routed(queries: Writing, rows: readonly sql.UnroutedRow[]): Promise<RoutedMessage[]> {
+    const found: RoutedMessage[] = [];
+    for (const message of rows.map(toUnrouted)) {
+      const route = await findRoute(queries, message.destination, message.text, defaultRegion);
+      if (route) found.push({ message, route, accounts: await concernedBy(queries, route, message.text) });
+    }
+    return found;
+  }
+
+  /**
+   * Locks all accounts first, by id as a shared STOP does, and only then takes the messages, so
+   * that no two transactions wait for each other.
+   */
+  async function storeAll(queries: Writing, found: readonly RoutedMessage[]): Promise<Replayed> {
+    for (const account of inOrder(found.flatMap(({ accounts }) => accounts))) await queries.run(lock, { account });
+    let stored = 0;
+    for (const { message, route, accounts } of found) {
+      if (!(await queries.first(sql.takeUnrouted, { id: message.id }))) continue; // another process was faster
+      await storeFor(storing, queries, route.account, message, route.keyword, accounts);
+      stored += 1;
+    }
+    return { routed: stored, left: await countLeft(queries) };
   }
 
   return {
@@ -55,9 +75,9 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
     assign: (id: bigint, username: string): Promise<bigint> =>
       database.transaction(null, async (queries) => {
         const { account_id: account } = await accountNamed(queries, username);
+        await queries.run(lock, { account });
         const row = await queries.first(sql.takeUnrouted, { id });
         if (!row) throw notFound('unrouted message with this id');
-        await queries.run(lock, { account });
         return storeFor(storing, queries, account, toUnrouted(row), null);
       }),
 
@@ -66,22 +86,21 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
       database.transaction(null, async (queries) => {
         const row = await queries.first(sql.unroutedWithId, { id });
         if (!row) throw notFound('unrouted message with this id');
-        const routed = (await replayOne(queries, toUnrouted(row))) ? 1 : 0;
-        return { routed, left: await countLeft(queries) };
+        return storeAll(queries, await routed(queries, [row]));
       }),
 
     /** Asks the routes again for all of them, oldest first, until `REPLAYED_MAX` have found one. */
     replayAll: (): Promise<Replayed> =>
       database.transaction(null, async (queries) => {
-        let routed = 0;
+        const found: RoutedMessage[] = [];
         let rows: sql.UnroutedRow[] = [];
         do {
           const last = rows.at(-1);
           const cursor = { afterAt: last ? Number(last.received_at) : FIRST_AT, afterId: last?.unrouted_id ?? 0n };
           rows = await queries.all(sql.unroutedAfter, { ...cursor, limit: PAGE });
-          for (const row of rows) if (await replayOne(queries, toUnrouted(row))) routed += 1;
-        } while (rows.length === PAGE && routed < REPLAYED_MAX);
-        return { routed, left: await countLeft(queries) };
+          found.push(...(await routed(queries, rows)));
+        } while (rows.length === PAGE && found.length < REPLAYED_MAX);
+        return storeAll(queries, found);
       }),
 
     async remove(id: bigint): Promise<void> {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { accountId } from '../../src/domain/account-records.ts';
 import { type ArrivedMessage, createIncoming, normalisedSender, PARTS_WAIT_MS } from '../../src/domain/incoming.ts';
 import { ROUTES_MAX } from '../../src/domain/routing.ts';
+import { createUnrouted } from '../../src/domain/unrouted.ts';
 import { readText } from '../../src/gateway/kannel/incoming.ts';
+import type { Database, Writing } from '../../src/store/database.ts';
 import { type ActionBench, openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
@@ -116,6 +119,39 @@ onEveryEngine('incoming messages', (engine) => {
     assert.deepEqual(await textsOf(bench), ['three']);
     await incoming.receive(arrived({ text: 'three', gatewayId: 'three' }));
     assert.deepEqual(await textsOf(bench), ['three'], 'repeated after its replay');
+  });
+
+  test('a replay locks all accounts before it takes a message, in the order of their ids', async (t) => {
+    const { bench, route, incoming } = await opened(engine, t);
+    for (const text of ['b one', 'a two', 'b three']) await incoming.receive(arrived({ text, gatewayId: text }));
+    await route('a', { username: 'acme', destination: '31234', keyword: 'a' });
+    await route('b', { username: 'globex', destination: '31234', keyword: 'b' });
+    const steps: string[] = [];
+    const note = (name: string | undefined, account?: bigint): void => {
+      if (name === 'persons.lock') steps.push(String(account));
+      if (name === 'incoming.takeUnrouted') steps.push('take');
+    };
+    const noting = (queries: Writing): Writing =>
+      new Proxy(queries, {
+        get(target, name) {
+          const method = Reflect.get(target, name);
+          if (typeof method !== 'function') return method;
+          return (...given: [{ name?: string }?, { account?: bigint }?]) => {
+            note(given[0]?.name, given[1]?.account);
+            return method.apply(target, given);
+          };
+        },
+      });
+    const noted: Database = {
+      ...bench.database,
+      transaction: (account, work) => bench.database.transaction(account, (queries) => work(noting(queries))),
+    };
+    const { replayAll } = createUnrouted(noted, bench.services.now, 'ZA');
+    assert.deepEqual(await replayAll(), { routed: 3, left: 0 });
+    const ids = await Promise.all(['acme', 'globex'].map((name) => accountId(bench.database, name)));
+    const inOrder = ids.sort((one, other) => (one < other ? -1 : 1)).map(String);
+    assert.deepEqual(steps, [...inOrder, 'take', 'take', 'take']);
+    assert.deepEqual([await textsOf(bench), await textsOf(bench, 'globex')], [['a two'], ['b one', 'b three']]);
   });
 
   test('one unrouted message assigned twice at once is in one inbox', async (t) => {
