@@ -186,6 +186,29 @@ describe('signing in to the console', () => {
     assert.match(resumed.text, /action="\/console\/templates"><textarea hidden name="text">half an\nhour of work</);
   });
 
+  test('a long text of any language is kept over the sign-in, and the page says when it was too long', async () => {
+    const headers = { 'Sec-Fetch-Site': 'same-origin' };
+    const post = async (path: string, fields: Record<string, string>) => {
+      const body = new FormData();
+      for (const [name, value] of Object.entries(fields)) body.set(name, value);
+      const reply = await fetch(api.address + path, { method: 'POST', headers, body });
+      return { status: reply.status, text: await reply.text() };
+    };
+    const text = 'ж'.repeat(12_000);
+    const lost = await post('/console/templates', { text });
+    assert.equal(lost.status, 401);
+    assert.match(lost.text, /action="\/console\/sign-in" enctype="multipart\/form-data"/);
+    assert.ok(lost.text.includes(`name="kept.text">${text}<`));
+    const fields = { name: 'acme', password: PASSWORD, resume: '/console/templates', 'kept.text': text };
+    const resumed = await post('/console/sign-in', fields);
+    assert.equal(resumed.status, 200);
+    assert.match(resumed.text, /action="\/console\/templates" enctype="multipart\/form-data"/);
+    const tooLong = await post('/console/templates', { text: 'ж'.repeat(30_000) });
+    assert.equal(tooLong.status, 401);
+    assert.match(tooLong.text, /too long to be kept/);
+    assert.doesNotMatch(tooLong.text, /name="resume"|name="kept/);
+  });
+
   test('over plain HTTP from elsewhere the sign-in page explains TLS and takes no password', async () => {
     const { hostname, port } = new URL(api.address);
     const { request } = await import('node:http');

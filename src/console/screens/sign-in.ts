@@ -25,9 +25,9 @@ const CODE = `${SIGN_IN}/code`;
 const GUEST_FORM_BYTES_MAX = 64 * 1_024;
 /**
  * A form whose session has ended is kept up to this length; a longer one is lost. It comes back
- * with the password, in a form in which its names are longer.
+ * with the password, in a form in which its names are longer, so there is room for those.
  */
-const KEPT_BYTES_MAX = GUEST_FORM_BYTES_MAX / 2;
+const KEPT_BYTES_MAX = GUEST_FORM_BYTES_MAX * (3 / 4);
 
 /** Null where the visitor is signed in and wants a screen. */
 export type SignInPages = (guest: Guest) => Promise<View | null>;
@@ -144,7 +144,7 @@ function passwordPage({ query, site }: Guest, form?: Form, problem?: Problem): V
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>
 ${query.has('out') && !problem ? html`<p class="note" role="status">${texts.signedOut}</p>` : ''}
 ${problemNote(problem)}
-<form method="post" action="${SIGN_IN}" class="fields">
+<form method="post" action="${SIGN_IN}"${form ? encodingOf(form) : ''} class="fields">
 <fieldset><legend>${texts.kind}</legend>${radio('account', !isOperator)}${radio('operator', isOperator)}</fieldset>
 <p><label for="name">${texts.name}</label><input id="name" name="name" required maxlength="200" autocomplete="username" aria-describedby="name-hint" value="${form?.text('name') ?? ''}">
 <span class="hint" id="name-hint">${texts.nameHint}</span></p>
@@ -190,8 +190,26 @@ async function expired(guest: Guest): Promise<View> {
   const fields: [string, string][] = [['resume', guest.path + searchOf(guest.request)]];
   for (const [name, value] of sent?.fields ?? [])
     if (!/password|code/i.test(name)) fields.push([`kept.${name}`, value]);
-  return passwordPage(guest, createForm(fields), new Problem('denied', texts.expired));
+  const form = createForm(fields);
+  const isKept = sent !== null && Math.min(encodedBytes(form), partBytes(form)) <= KEPT_BYTES_MAX;
+  return isKept
+    ? passwordPage(guest, form, new Problem('denied', texts.expired))
+    : passwordPage(guest, createForm([]), new Problem('denied', texts.expiredLost));
 }
+
+const asSent = (value: string): string => value.replaceAll('\n', '\r\n');
+
+const encodedBytes = ({ fields }: Form): number =>
+  new URLSearchParams(fields.map(([name, value]): [string, string] => [name, asSent(value)])).toString().length;
+
+/** The line of a boundary with up to 70 characters, and the head of a part. */
+const PART_HEAD_BYTES = 130;
+const partBytes = ({ fields }: Form): number =>
+  fields.reduce((sum, [name, value]) => sum + PART_HEAD_BYTES + Buffer.byteLength(name + asSent(value)), 0);
+
+/** The shorter one: text that is not ASCII grows threefold in a URL, short fields grow in parts. */
+const encodingOf = (form: Form): Html =>
+  partBytes(form) < encodedBytes(form) ? html` enctype="multipart/form-data"` : html``;
 
 const keptFields = ({ fields }: Form): Html[] =>
   fields
@@ -207,7 +225,7 @@ function resumePage(form: Form, cookie: string): View {
     .filter(([name]) => name.startsWith('kept.'))
     .map(([name, value]) => html`<textarea hidden name="${name.slice(5)}">${newlineFirst(value)}</textarea>`);
   const main = html`<h1>${title}</h1><p class="lead">${lead}</p>
-<form method="post" action="${localPath(form.text('resume'))}">${fields}<button class="main">${submit}</button></form>
+<form method="post" action="${localPath(form.text('resume'))}"${encodingOf(form)}>${fields}<button class="main">${submit}</button></form>
 <p><a href="/console/">${drop}</a></p>`;
   return page(title, main, { cookie });
 }

@@ -35,6 +35,8 @@ export const texts = {
   },
   signedOut: 'You are signed out.',
   expired: 'Your session has ended, so you have to sign in again. What you have sent is kept here.',
+  expiredLost:
+    'Your session has ended, so you have to sign in again. What you have sent was too long to be kept here: go back in your browser to copy it.',
   resume: {
     title: 'You are signed in again',
     lead: 'What you have sent before is still here. Nothing was done with it yet.',
