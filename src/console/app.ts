@@ -32,6 +32,8 @@ export interface ConsoleRequest {
   readonly body: (bytesMax: number, isKnown: boolean) => Promise<Uint8Array>;
   /** Throws Problem `too-many` where too much was not taken. */
   readonly stream: (pieces: AsyncIterable<string>) => ReadableStream;
+  /** Called when the session is known to be valid. */
+  readonly admitted?: () => void;
   /** The address of the client, seen through trusted proxies. */
   readonly client: string;
   /** `https://host` as the client sees it. */
@@ -79,6 +81,7 @@ export function createConsole(settings: ConsoleSettings): Console {
     const path = url.pathname === ROOT ? `${ROOT}/` : url.pathname;
     const cookie = site.isUsable ? readCookie(header('cookie'), site) : null;
     const session = cookie === null ? null : await signIn.sessionOf(cookie, client);
+    if (session) given.admitted?.();
     const origin = { address: client, agent: header('user-agent') ?? '' };
     const sent = sentForm(given, session !== null);
     const guest: Guest = { request, sent, path, query: queryOf(url), site, origin, session };

@@ -24,6 +24,8 @@ export interface ApiRequest {
   readonly body: (bytesMax: number) => Promise<Uint8Array>;
   /** Throws Problem `too-many` where too much was not taken. */
   readonly stream: (pieces: AsyncIterable<string>) => ReadableStream;
+  /** Called when the token is known to be valid. */
+  readonly admitted?: () => void;
   readonly client: string;
   readonly id: string;
 }
@@ -59,6 +61,7 @@ export function createApi(settings: ApiSettings): Api {
   async function answer(request: ApiRequest): Promise<ApiReply> {
     await settings.admitClient(request.client);
     const { bearer, secret } = await authenticate(request);
+    request.admitted?.();
     const { action, params } = route(request.method, request.path);
     const actor = actorOf(bearer, request.client);
     checkScope(action, actor); // before its body is read

@@ -29,7 +29,12 @@ export interface WebParts {
   readonly failed: (thrown: unknown, what: string) => void;
 }
 
-type Environment = { Bindings: HttpBindings };
+interface WebBindings extends HttpBindings {
+  /** To be called when the client has shown a token, a session or the secret of a carrier. */
+  readonly admitted: () => void;
+}
+
+type Environment = { Bindings: WebBindings };
 type Call = Context<Environment>;
 
 /** What all requests share: the bytes that come in and those that go out. */
@@ -84,6 +89,7 @@ function consoleAnswer({ console, ...web }: Web, { req, env }: Call): Promise<Re
     request: req.raw,
     body: (bytesMax, isKnown) => web.receiving.read(env, { client, bytesMax, isKnown }),
     stream: (pieces) => streamOf(web, env, pieces),
+    admitted: env.admitted,
     client,
     base: web.baseOf(env),
     id: web.requestIdOf(req.header('x-request-id')),
@@ -101,6 +107,7 @@ async function answer({ api, ...web }: Web, call: Call): Promise<Response> {
     header: (name) => call.req.header(name) ?? null,
     body: (bytesMax) => web.receiving.read(call.env, { client, bytesMax, isKnown: true }),
     stream: (pieces) => streamOf(web, call.env, pieces),
+    admitted: call.env.admitted,
     client,
     id,
   });
@@ -138,7 +145,9 @@ async function answerCarrier(web: Web, call: Call, name: string): Promise<Respon
     const hasBody = method !== 'GET' && method !== 'HEAD';
     const body = () => lazily(() => receiving.read(call.env, wanted));
     const request = new Request(url, { method, headers, ...(hasBody && { body: body(), duplex: 'half' }) });
-    return (await carriers(name, request, wanted.client)) ?? plain(404, 'There is nothing here.');
+    const answered = (await carriers(name, request, wanted.client)) ?? plain(404, 'There is nothing here.');
+    if (answered.ok) call.env.admitted();
+    return answered;
   } catch (thrown) {
     const kind = thrown instanceof Problem ? thrown.kind : 'internal';
     if (kind === 'too-large') return plain(413, 'The body is too large.');

@@ -15,6 +15,8 @@ export interface WebConnections {
   accept(socket: Socket): void;
   /** Handles the requests of a connection one after the other. */
   handle(request: IncomingMessage, response: ServerResponse, work: () => Promise<unknown>): void;
+  /** The client has shown a token or a session: its requests make room for nobody. */
+  admit(request: IncomingMessage): void;
   stop(): void;
 }
 
@@ -24,12 +26,12 @@ const PIPELINED_MAX = 16;
 class WebConnection implements Evictable {
   readonly #socket: Socket;
   readonly #timeouts: Timeouts;
-  /** The responses that are not sent yet. */
-  #underWay = 0;
+  /** The responses that are not sent yet, in their order. */
+  readonly #underWay = new Set<ServerResponse>();
+  #isOverfull = false;
   #last: Promise<unknown> = Promise.resolve();
   #requests = 0;
-  /** A request has had an answer that is no refusal. */
-  #isServed = false;
+  #isAdmitted = false;
   #phaseStartedAt: number;
   /** When the system took what was written, or a response began. */
   #takenAt = 0;
@@ -44,19 +46,18 @@ class WebConnection implements Evictable {
   }
 
   handle(request: IncomingMessage, response: ServerResponse, work: () => Promise<unknown>): void {
-    if (this.#underWay > PIPELINED_MAX) {
-      this.#socket.destroy();
+    if (this.#isOverfull || this.#underWay.size > PIPELINED_MAX) {
+      this.#endAfterAccepted();
       return;
     }
-    const isFirst = this.#underWay === 0;
+    const isFirst = this.#underWay.size === 0;
     if (isFirst) this.#phaseStartedAt = this.#timeouts.now();
-    this.#underWay += 1;
+    this.#underWay.add(response);
     this.#requests += 1;
     const closed = new Promise<void>((resolve) => {
       response.once('close', () => {
-        this.#underWay -= 1;
+        this.#underWay.delete(response);
         this.#phaseStartedAt = this.#timeouts.now();
-        if (response.writableFinished && response.statusCode < 400) this.#isServed = true;
         resolve();
       });
     });
@@ -67,6 +68,21 @@ class WebConnection implements Evictable {
     this.#last = closed;
   }
 
+  /** What was accepted is answered, the last one with `Connection: close`; no more is read. */
+  #endAfterAccepted(): void {
+    if (!this.#isOverfull) for (const response of [...this.#underWay].slice(-1)) response.shouldKeepAlive = false;
+    this.#isOverfull = true;
+    this.#socket.pause();
+  }
+
+  admit(): void {
+    this.#isAdmitted = true;
+  }
+
+  get #hasBegun(): boolean {
+    return this.#underWay.values().some(({ headersSent }) => headersSent);
+  }
+
   /** Closes the connection of a client that has not taken anything for too long. */
   onTick(): void {
     const { ticks, now } = this.#timeouts;
@@ -74,17 +90,21 @@ class WebConnection implements Evictable {
     else if (now() - this.#takenAt > ticks.writing) this.#socket.destroy();
   }
 
-  /** Whoever was served is left alone while a request is under way. */
+  /** Whoever has shown a token is left alone while a request is under way. */
   get eviction(): Eviction | undefined {
     const since = this.#phaseStartedAt;
     const isLong = this.#timeouts.now() - since > this.#timeouts.ticks.evictable;
-    if (this.#underWay > 0) return isLong && !this.#isServed ? { rank: 1, since } : undefined;
+    if (this.#underWay.size > 0) {
+      return isLong && !this.#isAdmitted ? { rank: this.#hasBegun ? 4 : 3, since } : undefined;
+    }
     if (this.#requests === 0) return { rank: isLong ? 0 : 3, since };
     return isLong ? { rank: 2, since } : undefined; // its next request may be on its way
   }
 
   evict(): void {
-    refuse(this.#socket);
+    if (this.#hasBegun)
+      this.#socket.destroy(); // a refusal would become a part of the response
+    else refuse(this.#socket);
   }
 }
 
@@ -118,6 +138,7 @@ export function createWebConnections(
     },
     // One that was refused may send a request before it is closed.
     handle: (request, response, work) => known.get(request.socket)?.handle(request, response, work),
+    admit: ({ socket }) => known.get(socket)?.admit(),
     stop: timeouts.stop,
   };
 }

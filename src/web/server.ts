@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { getRequestListener } from '@hono/node-server';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import type { Addresses } from '../server/http/client-address.ts';
 import type { SlotSettings } from '../server/http/connection-slots.ts';
 import type { createWebApp } from './app.ts';
@@ -31,7 +31,13 @@ export async function listenWeb(
 ): Promise<WebServer> {
   const connections = createWebConnections(settings, addresses);
   const underWay = new Set<Promise<unknown>>();
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const listener = getRequestListener(
+    (request, env) => {
+      const bindings = env as HttpBindings; // this listener speaks HTTP/1.1 only
+      return app.fetch(request, { ...bindings, admitted: () => connections.admit(bindings.incoming) });
+    },
+    { overrideGlobalObjects: false },
+  );
   const handle = (request: IncomingMessage, response: ServerResponse) =>
     connections.handle(request, response, async () => {
       const handled = Promise.resolve(listener(request, response)).catch(() => response.destroy());

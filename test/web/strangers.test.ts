@@ -42,12 +42,12 @@ onEveryEngine('strangers at the second listener', (engine) => {
       const put = await api.call('PUT', '/connectors/box', { body: KANNEL });
       assert.ok(put.status < 300, put.text);
       assert.equal(await statusOfHead(api, 'POST /nothing HTTP/1.1'), 404);
-      assert.equal(await statusOfHead(api, 'POST /carriers/nobody/ HTTP/1.1'), 404);
+      assert.equal(await statusOfHead(api, 'POST /carriers/nobody/ HTTP/1.1'), 401);
       assert.equal(await statusOfHead(api, 'POST /carriers/hook/ HTTP/1.1'), 401);
       const old = signedFields([SECRET], { id: 'msg_1', at: api.clock.now - 3_600_000, body: '' });
       const fields = Object.entries(old).map(([name, value]) => `${name}: ${value}`);
       assert.equal(await statusOfHead(api, 'POST /carriers/hook/ HTTP/1.1', fields), 401, 'a signature of an hour ago');
-      assert.equal(await statusOfHead(api, 'POST /carriers/box/wrong/mo?from=1&to=2 HTTP/1.1'), 403);
+      assert.equal(await statusOfHead(api, 'POST /carriers/box/wrong/mo?from=1&to=2 HTTP/1.1'), 401);
       assert.equal(await statusOfHead(api, 'POST /operator/v1/accounts HTTP/1.1'), 401);
       const { token } = await api.addToken(['contacts']);
       const small = [`Authorization: Bearer ${token}`];
@@ -121,8 +121,42 @@ onEveryEngine('strangers at the second listener', (engine) => {
 });
 
 const sqlite = engines[0] as Engine;
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-test('pipelined requests are answered in order, and more than 16 that wait end the connection', async () => {
+test('a slow request with a token is left alone, and idle connections of strangers make room first', async () => {
+  const api = await startOperatorApi(sqlite, 'sample', { COLUMBA_CONNECTIONS_MAX: '5' });
+  try {
+    const idle = Array.from({ length: 3 }, () => stranger(api.address, HEALTH, '127.0.0.2'));
+    await Promise.all(idle.map(({ socket }) => once(socket, 'data')));
+    const body = JSON.stringify({ username: 'newcomer' });
+    const [known, unknown] = [await openConnection(api.address), await openConnection(api.address)];
+    const head = ['Host: h', 'Content-Type: application/json', `Content-Length: ${body.length}`];
+    await known.send(
+      requestBytes('POST /operator/v1/accounts HTTP/1.1', [...head, `Authorization: Bearer ${api.token}`]),
+    );
+    const form = [
+      `Host: ${new URL(api.address).host}`,
+      'Sec-Fetch-Site: same-origin',
+      'Content-Type: application/x-www-form-urlencoded',
+    ];
+    await unknown.send(requestBytes('POST /console/sign-in HTTP/1.1', [...form, 'Content-Length: 3']));
+    await pause(2_200); // beyond one second, in ticks of half a second
+    const late = [stranger(api.address, '', '127.0.0.2')];
+    const told = await Promise.race(idle.map((each) => each.told));
+    assert.deepEqual(told.map(statusOf), [200, 503]);
+    for (let number = 0; number < 6; number += 1) late.push(stranger(api.address, '', '127.0.0.3'));
+    await Promise.all(late.slice(1).map(({ socket }) => once(socket, 'connect')));
+    await known.send(body);
+    assert.equal(statusOf(await known.receive()), 201);
+    for (const { socket } of [...idle, ...late]) socket.destroy();
+    known.close();
+    unknown.close();
+  } finally {
+    await api.stop();
+  }
+});
+
+test('pipelined requests are answered in order, and where more than 16 wait, those before are the last', async () => {
   const api = await startOperatorApi(sqlite);
   try {
     const few = await openConnection(api.address);
@@ -136,7 +170,9 @@ test('pipelined requests are answered in order, and more than 16 that wait end t
     );
     few.close();
     const many = stranger(api.address, Buffer.concat(Array.from({ length: 1_000 }, () => HEALTH)));
-    assert.ok((await many.told).length <= 17);
+    const told = await many.told;
+    assert.deepEqual([told.length, told.at(-1)?.headers.connection], [17, 'close']);
+    assert.ok(told.every((answer) => textOf(answer) === 'live\n'));
     assert.equal((await fetch(`${api.address}/health/live`)).status, 200);
   } finally {
     await api.stop();

@@ -16,16 +16,17 @@ export interface Evictable {
 
 /**
  * The order of eviction. 0: no request since it was opened, for a while. 1: its rejection is
- * delayed. 2: idle for a while after a response. 3: new, without a request. The lowest rank is
- * evicted first; within a rank, the one that has been in it longest.
+ * delayed. 2: idle for a while after a response. 3: new, without a request, or with a request that
+ * takes a while and has shown no token. 4: such a request whose response has begun. The lowest rank
+ * is evicted first; within a rank, the one that has been in it longest.
  */
 export interface Eviction {
-  readonly rank: 0 | 1 | 2 | 3;
+  readonly rank: 0 | 1 | 2 | 3 | 4;
   readonly since: number;
 }
 
 const RANK_USELESS_MAX = 1;
-const RANK_MAX = 3;
+const RANK_MAX = 4;
 
 export interface SlotSettings {
   readonly connectionsMax: number;

@@ -22,20 +22,20 @@ describe('places for connections', () => {
     assert.deepEqual([slots.size, dropped], [3, []]);
   });
 
-  test('the silent go first, then those that wait for a refusal, then the idle, then new ones; each time the oldest', () => {
-    const { slots, dropped, come } = scene(100, 9);
-    const ranks = [3, 2, 1, 0] as const;
+  test('the silent go first, then those that wait for a refusal, then the idle, then new ones, then begun answers; each time the oldest', () => {
+    const { slots, dropped, come } = scene(100, 11);
+    const ranks = [4, 3, 2, 1, 0] as const;
     for (const rank of ranks) {
       for (const since of [7, 5]) come('a', `rank ${rank} since ${since}`, { rank, since });
     }
     come('a', 'in use');
-    for (let more = 0; more < 8; more++) assert.ok(come('a', `in use too ${more}`));
+    for (let more = 0; more < 10; more++) assert.ok(come('a', `in use too ${more}`));
     assert.deepEqual(
       dropped,
       [...ranks].reverse().flatMap((rank) => [5, 7].map((since) => `rank ${rank} since ${since}`)),
     );
     assert.ok(!come('a', 'one more'), 'all are in use');
-    assert.equal(slots.size, 9);
+    assert.equal(slots.size, 11);
     assert.ok(come('b', 'b1'));
   });
 
