@@ -62,7 +62,8 @@ export function actionCommand(action: Action, { withServices, print, actor }: Co
     const raw = await rawInput(action, shape, invoked.args, options);
     const { creates = false, needsNoDatabase = false } = action.command;
     await withServices(invoked, { creates, needsNoDatabase }, async (services) => {
-      await run({ action, services, raw, actor, options, print }, shape);
+      const file = action.upload ? invoked.args[shape.arguments.length] : undefined;
+      await run({ action, services, raw, actor, options, print, file: file === '-' ? 'standard input' : file }, shape);
     });
   });
   return command;
@@ -75,12 +76,14 @@ interface Run {
   readonly actor: Actor;
   readonly options: Options;
   readonly print: (line: string) => void;
+  /** The name of an uploaded file. */
+  readonly file: string | undefined;
 }
 
-async function run({ action, services, raw, actor, options, print }: Run, shape: CommandShape): Promise<void> {
+async function run({ action, services, raw, actor, options, print, file }: Run, shape: CommandShape): Promise<void> {
   const asJson = options.json === true;
   const read = (more: RawInput['query'] = {}): Promise<Performed> =>
-    performForPeople(services, action, { ...raw, query: { ...raw.query, ...more } }, actor, shape);
+    performForPeople(services, action, { ...raw, query: { ...raw.query, ...more } }, actor, shape, file);
   if (action.position !== null) {
     await printList(action, { asJson, limit: limitOf(options.limit), print, read });
     return;
@@ -99,19 +102,23 @@ export async function performForPeople(
   raw: RawInput,
   actor: Actor,
   shape: CommandShape = commandShape(action),
+  file = 'FILE',
 ): Promise<Performed> {
   try {
     return await perform(services, action, raw, actor);
   } catch (thrown) {
     if (!(thrown instanceof Problem) || !thrown.details.errors) throw thrown;
-    const lines = thrown.details.errors.map(({ pointer, detail }) => `${wordOf(pointer, action, shape)}: ${detail}`);
+    const lines = thrown.details.errors.map(
+      ({ pointer, detail }) => `${isOfFile(pointer, action) ? file : wordOf(pointer, shape)}: ${detail}`,
+    );
     throw new Problem(thrown.kind, lines.join('\n'));
   }
 }
 
-function wordOf(pointer: string, { upload }: Action, { arguments: words, options, secrets }: CommandShape): string {
-  // The body is the file. What is wrong in it is told by its row.
-  if (upload && pointer.startsWith('#')) return 'FILE';
+/** The body is the file. What is wrong in it is told by its row. */
+const isOfFile = (pointer: string, { upload }: Action): boolean => Boolean(upload) && pointer.startsWith('#');
+
+function wordOf(pointer: string, { arguments: words, options, secrets }: CommandShape): string {
   const [, name = pointer, inside = ''] = /^(?:#\/|\?|\{)(\w+)(?:\/(.+))?/.exec(pointer) ?? [];
   const argument = words.find((field) => field.name === name);
   if (argument) return argumentName(argument);

@@ -87,7 +87,7 @@ async function propose(
   if (json) print(JSON.stringify({ proposals: proposals.all, leftOut: Object.fromEntries(proposals.left) }, null, 2));
   else if (out === undefined) process.stdout.write(text);
   else
-    print(`Wrote ${proposals.all.length} proposals to ${out}. Read them, then: columba migrate blacklist --add ${out}`);
+    print(`Proposals in ${out}: ${proposals.all.length}. Read the file, then: columba migrate blacklist --add ${out}`);
   for (const [reason, count] of proposals.left) remark(`columba: left out ${count}: ${reason}`);
   return 0;
 }

@@ -1,5 +1,5 @@
 import { Argument, Command } from 'commander';
-import type { CheckedAccount } from '../migration/check.ts';
+import type { AccountDifference, CheckedAccount } from '../migration/check.ts';
 import type { TakeOverReport } from '../migration/take-over.ts';
 import { Problem } from '../problem.ts';
 import { laterInWords, told } from './migrate-import.ts';
@@ -48,12 +48,17 @@ function checkLines({ line, username, isEqual, differences, problem }: CheckedAc
   const name = username ?? `line ${line}`;
   if (problem !== null) return [`${name}: not checked. ${problem}`];
   if (isEqual) return [`${name}: equal`];
+  // Of templates the order is compared too.
+  const order = (each: AccountDifference) =>
+    each.here === each.there && [each.onlyHere, each.onlyThere, each.different].every((ids) => ids.length === 0)
+      ? '; only their order differs'
+      : '';
   const shown = (what: string, ids: readonly string[]) => (ids.length > 0 ? `; ${what}: ${ids.join(', ')}` : '');
   return [
     `${name}: different`,
     ...differences.map(
-      ({ what, here, there, onlyHere, onlyThere, different }) =>
-        `  ${what}: ${here} here, ${there} there${shown('only here', onlyHere)}${shown('only there', onlyThere)}${shown('different', different)}`,
+      (each) =>
+        `  ${each.what}: ${each.here} here, ${each.there} there${shown('only here', each.onlyHere)}${shown('only there', each.onlyThere)}${shown('different', each.different)}${order(each)}`,
     ),
   ];
 }

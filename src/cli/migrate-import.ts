@@ -72,6 +72,8 @@ async function runProbe(url: string, options: ProbeOptions, command: Command): P
     print(`Namespace: ${report.namespace ?? 'unknown'}`);
     print(`Protocols: ${report.protocols.join(', ')}`);
     for (const [name, effect] of Object.entries(report.effects)) print(`${name}: ${EFFECTS[effect]}`);
+    const caps = Object.entries(dialect.caps ?? {}).map(([name, rows]) => `${name} returns at most ${rows}`);
+    print(harmless(`Caps: ${caps.join(', ') || 'none was seen'}`));
     print(`Calls: ${report.calls}`);
     for (const { entry, text } of report.learned.findings) print(harmless(`  ${entry}: ${text}`));
     print(report.uncertain.length === 0 ? 'Nothing is uncertain.' : 'Uncertain:');

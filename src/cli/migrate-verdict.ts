@@ -67,7 +67,9 @@ function linesOf({ isSafe, rules, operations, unknown, examples, masks, days }: 
       (each) =>
         `${each.operation} ${each.protocol}: ${each.calls} calls, ${each.different} different, ${each.failed} failed, ${each.lag} lag`,
     ),
-    ...(others > 0 ? [`${others} more pairs of operation and protocol were recorded, and not compared yet.`] : []),
+    ...(others > 0
+      ? [`${others} more ${others === 1 ? 'pair' : 'pairs'} of operation and protocol: recorded, and not compared yet.`]
+      : []),
     ...unknown.map(
       ({ operation, calls, isAccepted }) =>
         `Columba lacks ${operation}: ${calls} calls${isAccepted ? ', accepted' : `. Accept it with: columba migrate accept ${operation}`}`,

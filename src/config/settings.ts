@@ -380,5 +380,7 @@ export function readConfig(
 export const holdsSecrets = ({ lines }: ConfigFile): boolean =>
   Object.values<Setting<unknown>>(settings).some((each) => {
     const value = lines.get(each.variable)?.value ?? '';
-    return shownValue(each, value) !== value;
+    // A user without a password is not shown either, and is no secret.
+    const withoutUser = value.replace(/:\/\/[^:@/]*@(?!.*@)/s, '://');
+    return shownValue(each, withoutUser) !== withoutUser;
   });

@@ -205,5 +205,9 @@ function columnDoubt(entry: string, { name, from, constant }: DialectColumn, see
 
 function columnText({ name, type, from, constant }: DialectColumn): string {
   if (from !== undefined) return `${name} ${type} ← ${from}`;
-  return constant === undefined ? `${name} ${type}, empty` : `${name} ${type}, always “${shapeOf(constant)}”`;
+  if (constant === undefined) return `${name} ${type}, empty`;
+  return `${name} ${type}, always ${HARMLESS.test(constant) ? `“${constant}”` : 'the same value'}`;
 }
+
+/** Anything longer might be a number or a name of a person. */
+const HARMLESS = /^(-?\d{1,4}|true|false)?$/i;

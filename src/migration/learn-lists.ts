@@ -45,7 +45,11 @@ export class OrdersLearner {
       const [order, { following }] = found;
       findings.push({ entry, count: following, text: `by ${order}` });
       if (order !== LIST_ORDERS[operation][0]) orders[operation] = order;
-      if (following < PAIRS_MIN) uncertain.push({ entry, reason: `only ${following} pairs of rows show ${order}` });
+      if (following < PAIRS_MIN)
+        uncertain.push({
+          entry,
+          reason: `only ${following} ${following === 1 ? 'pair of rows shows' : 'pairs of rows show'} ${order}`,
+        });
     }
     return { dialect: Object.keys(orders).length > 0 ? { orders } : {}, findings, uncertain };
   }

@@ -99,6 +99,11 @@ describe('a file of settings', () => {
     assert.doesNotMatch(stdout, /secret/);
     writeFileSync(path, 'COLUMBA_PORT=1\n');
     assert.equal((await columba(['check'], { cwd })).stderr, '');
+    const database = (user: string) => `COLUMBA_DATABASE=postgres://${user}@127.0.0.1:1/columba\n`;
+    writeFileSync(path, database('columba'));
+    assert.doesNotMatch((await columba(['check'], { cwd })).stderr, /holds secrets/);
+    writeFileSync(path, database('columba:p@ss'));
+    assert.match((await columba(['check'], { cwd })).stderr, /holds secrets/);
   });
 });
 

@@ -177,8 +177,8 @@ describe('options of operator commands', () => {
       assert.deepEqual([code, stdout], [1, '']);
       return stderr;
     };
-    assert.equal(await told(empty), 'columba: FILE: it is empty\n');
-    assert.equal(await told(bad), 'columba: FILE: row 3: this is not a phone number\n');
+    assert.equal(await told(empty), `columba: ${empty}: it is empty\n`);
+    assert.equal(await told(bad), `columba: ${bad}: row 3: this is not a phone number\n`);
     assert.equal(await told('nofile.csv'), 'columba: nofile.csv: there is no such file\n');
     assert.equal(await told(folder), `columba: ${folder}: expected a file, and this is a folder\n`);
     const put = ['connector', 'put', 'box', '--kind', 'kannel-box', '--config', '{"host":7}', ...database];

@@ -44,7 +44,7 @@ function said({ dryRun, ...done }: z.output<typeof imported>): string {
   });
   if (done.errorsLeftOut > 0) errors.push(`… and ${done.errorsLeftOut} more`);
   const counts = `${done.added} added, ${done.changed} changed, ${done.unchanged} unchanged`;
-  const others = `${done.duplicates} duplicates, ${done.bad} bad rows, ${done.groupsAdded} new groups`;
+  const others = `${done.duplicates} duplicates, ${done.bad} bad ${done.bad === 1 ? 'row' : 'rows'}, ${done.groupsAdded} new groups`;
   const heading = dryRun ? 'This would be done' : 'Imported';
   return [...errors, `${heading}: ${counts}, ${others}.`].join('\n');
 }
