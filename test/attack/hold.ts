@@ -6,43 +6,52 @@ export interface Cost {
   readonly status: number;
   /** Of the longest turn of the event loop: so long others wait. */
   readonly holdMs: number;
-  /** Of all turns that took longer than a tenth of a millisecond. */
+  /** From the first byte of the request to the end of the connection. */
   readonly cpuMs: number;
 }
 
-const NOISE_US = 100;
 const CLOSED = 0;
 
-/** The request is sent as it is, on a connection of its own. The status is 0 where none came. */
+/** CPU of this thread, in microseconds. */
+const usedCpu = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
+};
+
+/**
+ * The request is sent as it is, on a connection of its own, twice: the turns of the event loop are
+ * seen only by a loop that never rests, and that one would count as CPU of a request that waits for
+ * another thread, such as a sign-in. The status is 0 where none came.
+ */
 export async function costOf(address: string, request: Uint8Array): Promise<Cost> {
+  const before = usedCpu();
+  const status = await statusOf(address, request);
+  const cpuMs = (usedCpu() - before) / 1_000;
+  return { status, holdMs: (await longestTurn(() => statusOf(address, request))) / 1_000, cpuMs };
+}
+
+async function longestTurn(work: () => Promise<unknown>): Promise<number> {
   let isRunning = true;
   let most = 0;
-  let sum = 0;
-  const now = () => {
-    const { user, system } = process.threadCpuUsage();
-    return user + system;
-  };
-  let last = now();
+  let last = usedCpu();
   const turn = () => {
-    const at = now();
-    const took = at - last;
+    const at = usedCpu();
+    most = Math.max(most, at - last);
     last = at;
-    most = Math.max(most, took);
-    if (took > NOISE_US) sum += took;
     if (isRunning) setImmediate(turn);
   };
   setImmediate(turn);
-  const status = await statusOf(address, request);
+  await work();
   isRunning = false;
-  return { status, holdMs: most / 1_000, cpuMs: sum / 1_000 };
+  return most;
 }
 
 /** The least of several runs: whatever disturbs, such as the collector of garbage, makes it more. */
 export async function leastCost(address: string, request: Uint8Array, runs: number, enoughMs: number): Promise<Cost> {
   let least = await costOf(address, request);
-  for (let run = 1; run < runs && least.holdMs > enoughMs; run += 1) {
-    const cost = await costOf(address, request);
-    if (cost.holdMs < least.holdMs) least = cost;
+  for (let run = 1; run < runs && Math.max(least.holdMs, least.cpuMs) > enoughMs; run += 1) {
+    const { status, holdMs, cpuMs } = await costOf(address, request);
+    least = { status, holdMs: Math.min(holdMs, least.holdMs), cpuMs: Math.min(cpuMs, least.cpuMs) };
   }
   return least;
 }

@@ -37,8 +37,8 @@ describe('options of operator commands', () => {
     const recipients = '+27825550201,+27825550202';
     const sent = await columba(['message', 'send', 'acme', recipients, ...texts, '--json', ...database]);
     assert.equal(sent.code, 0, sent.stderr);
-    const { messages } = JSON.parse((await columba(['message', 'list', 'acme', '--json', ...database])).stdout);
-    assert.deepEqual(messages.map(({ text }: { text: string }) => text).sort(), [
+    const { items } = JSON.parse((await columba(['message', 'list', 'acme', '--json', ...database])).stdout);
+    assert.deepEqual(items.map(({ text }: { text: string }) => text).sort(), [
       'Dear Ann, see you at 9',
       'Dear Bo, see you at 10',
     ]);
