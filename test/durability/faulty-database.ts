@@ -22,7 +22,7 @@ export function createFaults(): Faults {
     throw thrown;
   }
   /** What is done after an answer is nobody's call. */
-  const isOwn = ({ name }: { name: string }) => name.startsWith('purge.');
+  const isOwn = ({ name }: { name: string }) => /^(?:purge|retention|migrationClients)\./.test(name);
 
   const queries = (inner: Queries): Queries => ({
     async all(statement, parameters) {

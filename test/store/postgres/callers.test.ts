@@ -125,9 +125,9 @@ onPostgres('callers', () => {
     'account.DeleteContact': 4,
     'account.DeleteContactsById': 4,
     'account.SaveMessageTemplate': 5,
-    // Credits that go back take three for the ledger; erased numbers take one, messages that are due
-    // and wait take one.
-    'account.BlackListNumber': 13,
+    // Credits that go back take three for the ledger. Erased numbers, messages that are due and wait,
+    // and scheduled answers to STOP take one each.
+    'account.BlackListNumber': 14,
     'compose.DeleteScheduledMessage': 7,
     'compose.DeleteAllScheduled': 3,
   };
