@@ -84,7 +84,8 @@ async function askCallback(config: KannelSendsmsConfig, id: string): Promise<str
 async function faultsOfCallbackAddress(config: KannelSendsmsConfig): Promise<string[]> {
   const answer = await askCallback(config, 'none');
   if (answer === 'not seen') return [];
-  const advice = answer === 'status 403' ? 'its secret is another one' : 'is the service running there?';
+  const refused = 'its secret is another one, or the service there has no connector of this name';
+  const advice = answer === 'status 401' ? refused : 'is the service running there?';
   return [`The callback address ${config.callbackUrl} does not lead to this connector (${answer}): ${advice}`];
 }
 
