@@ -61,8 +61,12 @@ export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresS
     },
     /** Ends the sessions. After the time-out it closes the sockets. */
     async close() {
-      const timer = setTimeout(destroySockets, timeoutMs);
-      await Promise.all(pools.map((pool) => pool.end())).finally(() => clearTimeout(timer));
+      let timer: NodeJS.Timeout | undefined;
+      // A pool may wait for ever for a client that was connecting to a server that was killed.
+      const overdue = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, timeoutMs);
+      });
+      await Promise.race([Promise.all(pools.map((pool) => pool.end())), overdue]).finally(() => clearTimeout(timer));
       destroySockets(); // of clients that the pools gave up and that never ended
     },
   };
