@@ -115,7 +115,7 @@ export async function performForPeople(
   }
 }
 
-/** The body is the file. What is wrong in it is told by its row. */
+/** The body is the file. An error names the row that is wrong. */
 const isOfFile = (pointer: string, { upload }: Action): boolean => Boolean(upload) && pointer.startsWith('#');
 
 function wordOf(pointer: string, { arguments: words, options, secrets }: CommandShape): string {

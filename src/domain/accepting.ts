@@ -171,7 +171,7 @@ async function planOf(
   return { at, dueAt, planned, refused, parts, isShifted: dueAt !== wanted, isPast };
 }
 
-/** Clocks differ, and requests wait. What is further back is a mistake, such as a wrong year. */
+/** Clocks differ, and requests wait. An older time is a mistake, such as a wrong year. */
 export const PAST_MAX_MS = 24 * 3_600_000;
 
 function checkSendAt(sendAt: number | null, at: number): void {

@@ -37,8 +37,8 @@ export function createBlacklist(
   return {
     /**
      * Adds the number, and ends all messages that wait for it, scheduled or due: their credits are
-     * free again. What is claimed is being submitted and goes out. `isNew` is false if the number
-     * was on the blacklist.
+     * free again. A claimed message is withheld if its connector has not sent it yet. `isNew` is
+     * false if the number was on the blacklist.
      */
     async add(account: AccountKey, number: string, sample: string | null, origin: BlacklistOrigin = 'user') {
       checkNumber(number);
