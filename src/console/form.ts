@@ -22,7 +22,7 @@ interface SentFile {
 }
 
 const FIELDS_MAX = 2_000;
-/** Each byte of such a form is decoded, 1 MB in up to 24 ms. Forms with a file are sent in parts. */
+/** Every byte of such a form is decoded: 24 ms for 1 MB. Forms with files are sent in parts. */
 const URLENCODED_BYTES_MAX = 1_048_576;
 
 export const createForm = (
