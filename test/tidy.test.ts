@@ -250,16 +250,6 @@ describe('functions', () => {
   });
 });
 
-describe('the map of docs/ARCHITECTURE.md', () => {
-  const [, map = ''] = textOf('docs/ARCHITECTURE.md').split(/^## Map$/m);
-  const [rows = ''] = map.split(/^## /m);
-  const mapped = [...rows.matchAll(/^\| `(src\/[\w./-]+)` \| \S/gm)].map((row) => row[1] as string);
-
-  test('the map of docs/ARCHITECTURE.md has one line for every file of the program', () => {
-    assert.deepEqual(mapped.toSorted(), source);
-  });
-});
-
 describe('comments', () => {
   const COLUMNS_MAX = 100;
 
