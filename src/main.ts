@@ -1,8 +1,8 @@
 import { type Command, CommanderError } from 'commander';
+import { isUnavailable, NO_DATABASE_EXIT_CODE, operatorSentence, Problem } from './base/problem.ts';
+import { withoutPassword } from './base/url-password.ts';
 import { endAtClosedPipe } from './cli/output.ts';
 import { createProgram } from './cli/program.ts';
-import { isUnavailable, NO_DATABASE_EXIT_CODE, operatorSentence, Problem } from './problem.ts';
-import { withoutPassword } from './url-password.ts';
 import { version } from './version.ts';
 
 /**

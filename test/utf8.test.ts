@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { utf8Bytes } from '../src/utf8.ts';
+import { utf8Bytes } from '../src/base/utf8.ts';
 
 test('every text has the same bytes as Node encodes it to, half surrogate pairs included', () => {
   const long = (text: string) => text.repeat(Math.ceil(8_200 / Math.max(text.length, 1)));

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { detached } from '../detached.ts';
-import type { Request } from '../exchange.ts';
+import { detached } from '../base/detached.ts';
+import type { Request } from '../base/exchange.ts';
 
 /**
  * Everything in a request that its response depends on, besides the data. A hash finds the key of

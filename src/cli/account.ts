@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import { readSomeNetworks } from '../networks.ts';
+import { readSomeNetworks } from '../base/networks.ts';
+import { Problem } from '../base/problem.ts';
 import type { Action } from '../operator/action.ts';
 import { accountActions } from '../operator/actions/accounts.ts';
 import { userIdActions } from '../operator/actions/user-ids.ts';
-import { Problem } from '../problem.ts';
 import { actionCommand, type CommandDependencies, performForPeople } from './action-command.ts';
 import { fieldLines } from './action-output.ts';
 

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { Command, Option } from 'commander';
+import { Problem } from '../base/problem.ts';
 import type { Action, Actor, Services } from '../operator/action.ts';
 import {
   argumentName,
@@ -12,7 +13,6 @@ import {
 } from '../operator/command-line.ts';
 import type { RawInput } from '../operator/input.ts';
 import { type Performed, perform } from '../operator/perform.ts';
-import { Problem } from '../problem.ts';
 import { printList, printOutput, printStream, refusalOf } from './action-output.ts';
 import { requireFile } from './input-file.ts';
 import { readSecret, readSecrets } from './secret-input.ts';

@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 
 /** A file that a command reads: why it cannot be read, in words instead of a system error. */
 export function requireFile(path: string, name: string = path): void {

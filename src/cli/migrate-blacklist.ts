@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { Problem } from '../base/problem.ts';
 import { listValue } from '../operator/command-line.ts';
-import { Problem } from '../problem.ts';
 import { requireFile } from './input-file.ts';
 import { readUsers } from './migrate-options.ts';
 import { folderOption, jsonOption, migrationSettings, writeText } from './migrate-settings.ts';

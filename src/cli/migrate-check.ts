@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander';
+import { Problem } from '../base/problem.ts';
 import type { AccountDifference, CheckedAccount } from '../migration/check.ts';
 import type { TakeOverReport } from '../migration/take-over.ts';
-import { Problem } from '../problem.ts';
 import { laterInWords, told } from './migrate-import.ts';
 import { copyDependencies, readUsers, type UsersOptions, withUsersOptions } from './migrate-options.ts';
 import { jsonOption } from './migrate-settings.ts';

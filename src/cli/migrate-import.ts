@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
+import { Problem } from '../base/problem.ts';
 import { webUrlOf } from '../config/settings.ts';
 import type { AccountReport, ImportProgress, ImportReport } from '../migration/import.ts';
-import { Problem } from '../problem.ts';
 import {
   type CopySession,
   copyDependencies,

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
+import { Problem } from '../base/problem.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { LearnedDialect } from '../migration/learn.ts';
 import type { Doubt } from '../migration/learned.ts';
-import { Problem } from '../problem.ts';
 import { requireFile } from './input-file.ts';
 import { jsonOption, writeText } from './migrate-settings.ts';
 import { harmless, print, refuseExisting } from './output.ts';

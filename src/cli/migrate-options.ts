@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Problem } from '../base/problem.ts';
 import type { Config } from '../config/settings.ts';
 import { parseSchemaDate } from '../contract/dates.ts';
 import type { Dialect } from '../contract/dialect.ts';
@@ -9,7 +10,6 @@ import type { MigrationDatabase } from '../migration/database.ts';
 import type { ImportedUser } from '../migration/import.ts';
 import { createOldServer, type OldServerOptions } from '../migration/old-server.ts';
 import { TESTED } from '../migration/read-effects.ts';
-import { Problem } from '../problem.ts';
 import { dialectOf, readCount, readText, readUrl } from './migrate-settings.ts';
 import { isOpenToOthers, remark } from './output.ts';
 import { type Session, settingOption } from './session.ts';

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
+import { Problem } from '../base/problem.ts';
 import type { Config } from '../config/settings.ts';
 import type { RecordingFile } from '../migration/recorder.ts';
 import type { ReplayReport } from '../migration/replay.ts';
-import { Problem } from '../problem.ts';
 import { requireFile } from './input-file.ts';
 import {
   folderOption,

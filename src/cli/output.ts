@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 
 /**
  * What a command writes: lines to standard output, remarks to standard error, and files that are

@@ -4,12 +4,12 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import type { AppDependencies } from '../app.ts';
+import { Problem } from '../base/problem.ts';
+import { withoutPassword } from '../base/url-password.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
-import { Problem } from '../problem.ts';
 import { createLog } from '../server/telemetry/log.ts';
 import type { Services } from '../services.ts';
-import { withoutPassword } from '../url-password.ts';
 import { version } from '../version.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 

@@ -1,5 +1,6 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { App } from '../app.ts';
+import type { Problem } from '../base/problem.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
 import { createConsole } from '../console/app.ts';
 import { createCarrierCallbacks } from '../gateway/callbacks.ts';
@@ -7,7 +8,6 @@ import { createCarrierEvents } from '../gateway/carrier-events.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { createApi } from '../operator/api.ts';
-import type { Problem } from '../problem.ts';
 import { createAddresses } from '../server/http/client-address.ts';
 import type { RequestHead } from '../server/http/request-head.ts';
 import { requestIdOf } from '../server/http/request-id.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
-import { readHosts, readNetworks } from '../networks.ts';
-import { withoutPassword } from '../url-password.ts';
+import { readHosts, readNetworks } from '../base/networks.ts';
+import { withoutPassword } from '../base/url-password.ts';
 import type { ConfigFile } from './config-file.ts';
 import { limits } from './limits.ts';
 import { type Setting, setting, wholeNumber } from './setting.ts';

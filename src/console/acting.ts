@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
+import { Problem } from '../base/problem.ts';
 import { claimKey, releaseKey, storeAnswer } from '../domain/idempotency.ts';
 import { type Owner, ownerKey } from '../domain/owners.ts';
 import type { Progress } from '../domain/progress.ts';
 import { type Action, type Actor, type Services, scopes } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { type Performed, perform } from '../operator/perform.ts';
-import { Problem } from '../problem.ts';
 
 /** The operator's actions, done by somebody who is signed in to the console. Each is audited. */
 export interface Given {

@@ -1,5 +1,5 @@
-import { readFields } from '../form-fields.ts';
-import { Problem } from '../problem.ts';
+import { readFields } from '../base/form-fields.ts';
+import { Problem } from '../base/problem.ts';
 import { readMultipart } from './multipart.ts';
 
 /** What a form has sent. Every field is text; a file is bytes. */

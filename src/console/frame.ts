@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { type Html, html } from '../html.ts';
-import { icon, styleOf } from '../page-assets.ts';
+import { type Html, html } from '../base/html.ts';
+import { icon, styleOf } from '../base/page-assets.ts';
 import { isAction } from './acting.ts';
 import { texts } from './texts/frame.ts';
 

@@ -1,5 +1,5 @@
-import { type Html, html } from '../html.ts';
-import { Problem, type ProblemKind } from '../problem.ts';
+import { type Html, html } from '../base/html.ts';
+import { Problem, type ProblemKind } from '../base/problem.ts';
 import { PAGE_ROWS, type Scanned, writeCursor } from './scan.ts';
 import { texts } from './texts/lists.ts';
 import { page, type View, type Visit } from './visit.ts';

@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 import { numberKey } from '../sms/numbers.ts';
 import { readContactRows, readNumberRows } from '../transfer/contact-csv.ts';
 import { texts } from './texts/compose.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 
 /**
  * How many pages of the console a process makes at a time. Calls of the contract come first: a page

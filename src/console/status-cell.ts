@@ -1,4 +1,4 @@
-import { type Html, html } from '../html.ts';
+import { type Html, html } from '../base/html.ts';
 import { statuses } from './texts/statuses.ts';
 
 /** Delivery statuses in words, and what they mean for lists. */

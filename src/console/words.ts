@@ -1,5 +1,5 @@
-import { BoundedMap } from '../bounded-map.ts';
-import { type Html, html } from '../html.ts';
+import { BoundedMap } from '../base/bounded-map.ts';
+import { type Html, html } from '../base/html.ts';
 
 /** How values are shown to people: times in a zone, grouped numbers, texts of strangers. */
 

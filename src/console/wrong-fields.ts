@@ -1,4 +1,4 @@
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../base/problem.ts';
 
 /**
  * What is wrong with a form, in the words of its labels. Actions name a field as their JSON has it:

@@ -1,4 +1,4 @@
-import type { ProblemKind } from '../problem.ts';
+import type { ProblemKind } from '../base/problem.ts';
 import type { contract } from './contract.ts';
 import type { Contract, Operation, ParameterType } from './types.ts';
 

@@ -1,5 +1,5 @@
-import { createPauses } from '../event-loop.ts';
-import { badField, conflict } from '../problem.ts';
+import { createPauses } from '../base/event-loop.ts';
+import { badField, conflict } from '../base/problem.ts';
 import { e164, exponentFault, writtenKey } from '../sms/numbers.ts';
 import { charactersBeyondGsm7, type Encoding, PARTS_MAX, splitText } from '../sms/parts.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';

@@ -1,4 +1,4 @@
-import { conflict } from '../problem.ts';
+import { conflict } from '../base/problem.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import * as contactSql from '../store/statements/contacts.ts';

@@ -1,4 +1,4 @@
-import { conflict, notFound, Problem } from '../problem.ts';
+import { conflict, notFound, Problem } from '../base/problem.ts';
 import * as sql from '../store/statements/account-records.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import { type Account, addAccount, toAccount } from './accounts.ts';

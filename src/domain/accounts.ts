@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { BoundedMap } from '../bounded-map.ts';
-import { networkList } from '../networks.ts';
-import { conflict, denied, notFound, Problem } from '../problem.ts';
+import { BoundedMap } from '../base/bounded-map.ts';
+import { networkList } from '../base/networks.ts';
+import { conflict, denied, notFound, Problem } from '../base/problem.ts';
 import { isRegion, regionOf } from '../sms/numbers.ts';
 import type { AccountKey, Caller, Database, Queries } from '../store/database.ts';
 import { type AccountValues, accountColumns } from '../store/statements/account-columns.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 import { e164 } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import type { Database, Writing } from '../store/database.ts';

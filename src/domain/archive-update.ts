@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 import { sameNumber } from '../sms/numbers.ts';
 import type { Writing } from '../store/database.ts';
 import * as accountSql from '../store/statements/accounts.ts';

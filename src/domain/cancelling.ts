@@ -1,4 +1,4 @@
-import { conflict, notFound, type Problem } from '../problem.ts';
+import { conflict, notFound, type Problem } from '../base/problem.ts';
 import type { SameNumber } from '../sms/numbers.ts';
 import { accountIdOf } from '../store/caller.ts';
 import type { AccountKey, Writing } from '../store/database.ts';

@@ -1,4 +1,4 @@
-import { isOutage } from '../problem.ts';
+import { isOutage } from '../base/problem.ts';
 import type { Database, Writing } from '../store/database.ts';
 import { removeUseless } from '../store/statements/attempts.ts';
 import { elementsOf } from '../store/statements/json.ts';

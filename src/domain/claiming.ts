@@ -1,5 +1,5 @@
-import { nextTurn } from '../event-loop.ts';
-import { isLockedOut, isUnavailable } from '../problem.ts';
+import { nextTurn } from '../base/event-loop.ts';
+import { isLockedOut, isUnavailable } from '../base/problem.ts';
 import { splitText } from '../sms/parts.ts';
 import type { Database, Writing } from '../store/database.ts';
 import * as attemptSql from '../store/statements/attempts.ts';

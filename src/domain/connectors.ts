@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { badField, conflict, notFound } from '../problem.ts';
+import { badField, conflict, notFound } from '../base/problem.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/connectors.ts';
 import { emitEvent } from './events.ts';

@@ -1,5 +1,5 @@
-import { createPauses, nextTurn } from '../event-loop.ts';
-import { type FieldError, Problem } from '../problem.ts';
+import { createPauses, nextTurn } from '../base/event-loop.ts';
+import { type FieldError, Problem } from '../base/problem.ts';
 import { hasDigit, numberEnd, numberFault, numberKey } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/contact-records.ts';

@@ -1,4 +1,4 @@
-import { badField, notFound } from '../problem.ts';
+import { badField, notFound } from '../base/problem.ts';
 import { numberEnd, sameNumber, writtenKey } from '../sms/numbers.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/contact-records.ts';

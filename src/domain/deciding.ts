@@ -1,4 +1,4 @@
-import { conflict, notFound } from '../problem.ts';
+import { conflict, notFound } from '../base/problem.ts';
 import type { Database, Writing } from '../store/database.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
 import { elementsOf } from '../store/statements/json.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { BoundedMap } from '../bounded-map.ts';
-import { Problem } from '../problem.ts';
+import { BoundedMap } from '../base/bounded-map.ts';
+import { Problem } from '../base/problem.ts';
 import * as sql from '../store/statements/idempotency.ts';
 import { holderName, isHolderGone } from './claim-holder.ts';
 import type { Database } from './transactions.ts';

@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 import type { AccountKey, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/ids.ts';
 

@@ -1,4 +1,4 @@
-import { badField, notFound } from '../problem.ts';
+import { badField, notFound } from '../base/problem.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/ledger.ts';
 import { accountNamed, allAccounts } from './accounts.ts';

@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 import type { AccountKey, Database, Writing } from '../store/database.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as outboxSql from '../store/statements/outbox.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { conflict, notFound } from '../problem.ts';
+import { conflict, notFound } from '../base/problem.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/message-records.ts';

@@ -1,5 +1,5 @@
-import { readNetworks } from '../networks.ts';
-import { badField, conflict } from '../problem.ts';
+import { readNetworks } from '../base/networks.ts';
+import { badField, conflict } from '../base/problem.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/migration-rules.ts';
 import { accountNamed } from './accounts.ts';

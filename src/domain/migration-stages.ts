@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { conflict } from '../problem.ts';
+import { conflict } from '../base/problem.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as ruleSql from '../store/statements/migration-rules.ts';
 import * as sql from '../store/statements/migration-traffic.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { conflict, notFound } from '../problem.ts';
+import { conflict, notFound } from '../base/problem.ts';
 import * as sql from '../store/statements/operators.ts';
 import type { Owner } from './owners.ts';
 import { endAccess } from './sessions.ts';

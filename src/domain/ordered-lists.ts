@@ -1,4 +1,4 @@
-import { nextTurn } from '../event-loop.ts';
+import { nextTurn } from '../base/event-loop.ts';
 import type { AccountKey, Database } from '../store/database.ts';
 import * as contactSql from '../store/statements/contacts.ts';
 import * as inboxSql from '../store/statements/inbox.ts';

@@ -1,4 +1,4 @@
-import { notFound } from '../problem.ts';
+import { notFound } from '../base/problem.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import * as operatorSql from '../store/statements/operators.ts';
 import * as sql from '../store/statements/sign-in.ts';

@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 import { numberEnd, type SameNumber, sameNumber } from '../sms/numbers.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import type { AccountRow } from '../store/statements/accounts.ts';

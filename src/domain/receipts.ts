@@ -1,5 +1,5 @@
-import { nextTurn } from '../event-loop.ts';
-import { isLockedOut, isUnavailable } from '../problem.ts';
+import { nextTurn } from '../base/event-loop.ts';
+import { isLockedOut, isUnavailable } from '../base/problem.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';

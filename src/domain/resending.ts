@@ -1,4 +1,4 @@
-import { conflict } from '../problem.ts';
+import { conflict } from '../base/problem.ts';
 import type { AccountKey, Queries } from '../store/database.ts';
 import { elementsOf, recordsOf } from '../store/statements/json.ts';
 import { addHistory, of } from '../store/statements/sending.ts';

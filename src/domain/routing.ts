@@ -1,4 +1,4 @@
-import { conflict, notFound } from '../problem.ts';
+import { conflict, notFound } from '../base/problem.ts';
 import { numberEnd, sameNumber } from '../sms/numbers.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/routes.ts';

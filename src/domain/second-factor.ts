@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { conflict } from '../problem.ts';
+import { conflict } from '../base/problem.ts';
 import * as sql from '../store/statements/sign-in.ts';
 import { type Owner, ownerColumns, ownerKey } from './owners.ts';
 import { newSecret, stepOfCode, toBase32 } from './totp.ts';

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { networkList } from '../networks.ts';
+import { networkList } from '../base/networks.ts';
 import * as sql from '../store/statements/sign-in.ts';
 import { type Owner, ownerColumns, ownerKey } from './owners.ts';
 import type { Database } from './transactions.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { customerNetwork } from '../networks.ts';
-import { Problem } from '../problem.ts';
+import { customerNetwork } from '../base/networks.ts';
+import { Problem } from '../base/problem.ts';
 import * as sql from '../store/statements/sign-in.ts';
 import type { Database } from './transactions.ts';
 

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
-import { networkList } from '../networks.ts';
-import { badField, conflict, Problem } from '../problem.ts';
+import { networkList } from '../base/networks.ts';
+import { badField, conflict, Problem } from '../base/problem.ts';
 import * as operatorSql from '../store/statements/operators.ts';
 import * as sql from '../store/statements/sign-in.ts';
 import { addAuditEntry } from './audit.ts';

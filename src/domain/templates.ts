@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 import type { AccountKey, Database, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/contacts.ts';
 import { FIRST_ID } from './cursor.ts';

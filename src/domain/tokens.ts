@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { notFound } from '../problem.ts';
+import { notFound } from '../base/problem.ts';
 import * as sql from '../store/statements/tokens.ts';
 import type { Database } from './transactions.ts';
 

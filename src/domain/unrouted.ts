@@ -1,4 +1,4 @@
-import { notFound } from '../problem.ts';
+import { notFound } from '../base/problem.ts';
 import type { Database, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/incoming.ts';
 import { lock } from '../store/statements/persons.ts';

@@ -1,4 +1,4 @@
-import { BoundedMap } from '../bounded-map.ts';
+import { BoundedMap } from '../base/bounded-map.ts';
 import { Caller } from '../store/caller.ts';
 import type { Database } from '../store/database.ts';
 import * as sql from '../store/statements/account-records.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { conflict, notFound } from '../problem.ts';
+import { conflict, notFound } from '../base/problem.ts';
 import type { Queries } from '../store/database.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import * as messageSql from '../store/statements/message-records.ts';

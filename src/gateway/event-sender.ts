@@ -2,7 +2,7 @@ import { type LookupAddress, lookup as lookupName } from 'node:dns';
 import { type ClientRequest, type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { networkList } from '../networks.ts';
+import { networkList } from '../base/networks.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /**

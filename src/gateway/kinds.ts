@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { badField, Problem } from '../problem.ts';
+import { badField, Problem } from '../base/problem.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
 import { createKannelBox } from './kannel/box.ts';
 import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';

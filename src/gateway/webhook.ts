@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from './connector.ts';
 import { isWebhookSecret, refusalOfFields, refusalOfSignature, signedFields } from './standard-webhooks.ts';
 import { readCallback } from './webhook-callback.ts';

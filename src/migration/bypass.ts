@@ -1,4 +1,4 @@
-import { BoundedMap } from '../bounded-map.ts';
+import { BoundedMap } from '../base/bounded-map.ts';
 import { createMigrationBypass } from '../domain/migration-bypass.ts';
 import type { MigrationDatabase } from './database.ts';
 import type { StageCache } from './stage-cache.ts';

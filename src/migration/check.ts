@@ -1,3 +1,4 @@
+import { notFound, Problem } from '../base/problem.ts';
 import type { CopiedAccount } from '../domain/account-copy.ts';
 import type { AccountReading, Archive } from '../domain/archive.ts';
 import type { Contact } from '../domain/contacts.ts';
@@ -5,7 +6,6 @@ import type { ReceivedMessage } from '../domain/inbox.ts';
 import { receivedCounts, unmarkedCount } from '../domain/message-copy.ts';
 import { accountIdNamed, copyProgress, takenMessages } from '../domain/migrated-accounts.ts';
 import type { ScheduledMessage, SentMessage } from '../domain/outbox.ts';
-import { notFound, Problem } from '../problem.ts';
 import { type CopyDependencies, windowsOf } from './copy-account.ts';
 import type { ImportedUser } from './import.ts';
 import {

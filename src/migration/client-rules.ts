@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
+import { networkList } from '../base/networks.ts';
 import type { KnownRule, RuleStage } from '../domain/migration-client-rules.ts';
 import type { Stage } from '../domain/migration-stages.ts';
-import { networkList } from '../networks.ts';
 import type { SeenCall } from './call-reader.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { Problem } from '../base/problem.ts';
 import { contract } from '../contract/contract.ts';
 import { COLUMN_TYPES, type DateForm, type Dialect } from '../contract/dialect.ts';
-import { Problem } from '../problem.ts';
 import { checkDialect, type DialectMistake } from './dialect-check.ts';
 
 /** The file of a dialect: JSON of the type Dialect. */

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 import { readCall } from './call-reader.ts';
 import type { Observed } from './recorder.ts';
 import { fieldsOf } from './redaction.ts';

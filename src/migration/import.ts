@@ -1,3 +1,4 @@
+import { Problem } from '../base/problem.ts';
 import { type CopyTarget, copyAccount, lastWriteOf } from '../domain/account-copy.ts';
 import { copyScheduled, copySent, unmarkedCount } from '../domain/message-copy.ts';
 import {
@@ -9,7 +10,6 @@ import {
   writesWaiting,
 } from '../domain/migrated-accounts.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
-import { Problem } from '../problem.ts';
 import { type CopyDependencies, copyInbox, guessedCap, inboxStart, windowsOf } from './copy-account.ts';
 import { copyLate } from './late-copy.ts';
 import {

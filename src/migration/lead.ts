@@ -1,4 +1,4 @@
-import { BoundedMap } from '../bounded-map.ts';
+import { BoundedMap } from '../base/bounded-map.ts';
 import type { Bypass } from './bypass.ts';
 import type { SeenCall } from './call-reader.ts';
 import { whileHeld } from './catch-up.ts';

@@ -1,9 +1,9 @@
 import type { ProtocolName } from '../asmx/protocols/protocol.ts';
 import { attribute, type XmlElement } from '../asmx/xml/reader.ts';
+import { Problem } from '../base/problem.ts';
 import { contract } from '../contract/contract.ts';
 import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import type { ReadEffects } from '../domain/migrated-accounts.ts';
-import { Problem } from '../problem.ts';
 import { parseAnswerXml } from './answer.ts';
 import type { ValueRecord } from './answer-values.ts';
 import { withTimeZone } from './dialect-file.ts';

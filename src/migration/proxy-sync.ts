@@ -1,9 +1,9 @@
+import { conflict } from '../base/problem.ts';
 import { createAccounts } from '../domain/accounts.ts';
 import { hashUserId } from '../domain/credentials.ts';
 import { copyProgress, type ReadEffects, readEffects } from '../domain/migrated-accounts.ts';
 import type { MigrationStages } from '../domain/migration-stages.ts';
 import type { MigrationWrites } from '../domain/migration-writes.ts';
-import { conflict } from '../problem.ts';
 import type { CopyDependencies } from './copy-account.ts';
 import { syncAccount } from './sync.ts';
 import type { Sync } from './syncs.ts';

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { ProtocolName } from '../asmx/protocols/protocol.ts';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 
 /**
  * Recorded exchanges: NDJSON, one exchange a line, gzip when the file is closed. A recording never

@@ -1,8 +1,8 @@
+import { conflict, Problem } from '../base/problem.ts';
 import { copyAccount, lastWriteOf } from '../domain/account-copy.ts';
 import { copyScheduled, copySent, unmarkedCount } from '../domain/message-copy.ts';
 import { copyProgress, setCopySynced } from '../domain/migrated-accounts.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
-import { conflict, Problem } from '../problem.ts';
 import { type CopyDependencies, copyInbox } from './copy-account.ts';
 import { testedEffects } from './import.ts';
 import { type OldAccount, read, readScheduled, readSent } from './old-account.ts';

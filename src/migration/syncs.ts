@@ -1,4 +1,4 @@
-import { BoundedMap } from '../bounded-map.ts';
+import { BoundedMap } from '../base/bounded-map.ts';
 import type { Lanes } from './lanes.ts';
 import type { SyncOptions } from './sync.ts';
 

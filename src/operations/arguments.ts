@@ -1,5 +1,5 @@
+import { badArgument, Problem } from '../base/problem.ts';
 import { parseLong } from '../contract/scalars.ts';
-import { badArgument, Problem } from '../problem.ts';
 
 /** Arguments of the contract, converted for the domain. */
 

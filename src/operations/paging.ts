@@ -1,5 +1,5 @@
+import { afterPoll, nextTurn } from '../base/event-loop.ts';
 import type { Items } from '../contract/types.ts';
-import { afterPoll, nextTurn } from '../event-loop.ts';
 
 // Reading so many rows takes half a millisecond, in which the process serves nobody else.
 const PAGE_ROWS = 200;

@@ -1,8 +1,8 @@
+import { readFields } from '../base/form-fields.ts';
+import { networkList } from '../base/networks.ts';
+import { Problem, toProblem } from '../base/problem.ts';
 import { claimKey, createKeyLimits, releaseKey, type StoredAnswer, storeAnswer } from '../domain/idempotency.ts';
 import { anyTokenExists, type Bearer, bearerOf, tokenUsed } from '../domain/tokens.ts';
-import { readFields } from '../form-fields.ts';
-import { networkList } from '../networks.ts';
-import { Problem, toProblem } from '../problem.ts';
 import type { Action, Actor, Scope, Services } from './action.ts';
 import { actions } from './actions/all.ts';
 import { fingerprintOf, keyName, readKey, seal, unseal } from './idempotency.ts';

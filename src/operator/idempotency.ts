@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 
 /**
  * The Idempotency-Key of a request, and the stored answer. An answer may hold a secret that is

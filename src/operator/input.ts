@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { type FieldError, Problem } from '../problem.ts';
+import { type FieldError, Problem } from '../base/problem.ts';
 import type { Action, AnyInput, Page } from './action.ts';
 import { queryInteger } from './schemas.ts';
 

@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 
 /**
  * Reads a JSON body. Levels and values are counted before anything is made of them: 1 MB of 75,000

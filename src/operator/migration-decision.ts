@@ -1,5 +1,5 @@
+import { type Html, html } from '../base/html.ts';
 import { STAGES } from '../domain/migration-stages.ts';
-import { type Html, html } from '../html.ts';
 import type { AccountPlan, MigrationPlan } from './migration-plan.ts';
 import { instantOf, type MigrationReport } from './migration-report.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ProblemKind } from '../problem.ts';
+import type { ProblemKind } from '../base/problem.ts';
 import type { Action } from './action.ts';
 import { actions } from './actions/all.ts';
 import { pageQuery } from './input.ts';

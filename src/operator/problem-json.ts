@@ -1,4 +1,4 @@
-import type { Problem, ProblemKind } from '../problem.ts';
+import type { Problem, ProblemKind } from '../base/problem.ts';
 
 /** Problems as RFC 9457 writes them. */
 

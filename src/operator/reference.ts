@@ -1,5 +1,5 @@
-import { createPauses } from '../event-loop.ts';
-import { type Html, html } from '../html.ts';
+import { createPauses } from '../base/event-loop.ts';
+import { type Html, html } from '../base/html.ts';
 import type { Action } from './action.ts';
 import { actions } from './actions/all.ts';
 import { commandLine } from './command-line.ts';

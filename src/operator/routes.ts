@@ -1,4 +1,4 @@
-import { methodNotAllowed, Problem } from '../problem.ts';
+import { methodNotAllowed, Problem } from '../base/problem.ts';
 import type { Action } from './action.ts';
 
 /** Finds the action of a method and a path, which is as it was sent: percent signs not decoded. */

@@ -1,4 +1,4 @@
-import type { Handler } from '../exchange.ts';
+import type { Handler } from '../base/exchange.ts';
 
 /** Maps the path of a request to the Handler that answers it. */
 export interface Routes {

@@ -1,4 +1,4 @@
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 
 /**
  * The database does not answer, for a reason outside of the program. `operator` tells the operator

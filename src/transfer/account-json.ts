@@ -1,3 +1,4 @@
+import { readSomeNetworks } from '../base/networks.ts';
 import { formatDate } from '../contract/dates.ts';
 import { unsurePolicies } from '../domain/account-records.ts';
 import { checkUsername, isRegion } from '../domain/accounts.ts';
@@ -8,7 +9,6 @@ import { DELIVERY_STATUSES } from '../domain/outbox.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/quiet-hours.ts';
 import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/stop-words.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
-import { readSomeNetworks } from '../networks.ts';
 import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
 /** The format of import and export: one JSON object holds a whole account. */

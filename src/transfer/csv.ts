@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
-import { nextTurn } from '../event-loop.ts';
-import { type FieldError, Problem } from '../problem.ts';
+import { nextTurn } from '../base/event-loop.ts';
+import { type FieldError, Problem } from '../base/problem.ts';
 
 /** CSV by RFC 4180, with the deviations of spreadsheets. */
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Problem } from '../base/problem.ts';
 import type { Archive } from '../domain/archive.ts';
-import { Problem } from '../problem.ts';
 import { writeAccount } from './account-json.ts';
 
 export interface ExportOptions {

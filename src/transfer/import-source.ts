@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
-import { Problem } from '../problem.ts';
+import { Problem } from '../base/problem.ts';
 
 /** Reads the bytes of an import as UTF-8, and finds bytes that are not UTF-8. */
 

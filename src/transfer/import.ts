@@ -1,5 +1,5 @@
+import { Problem } from '../base/problem.ts';
 import type { Archive } from '../domain/archive.ts';
-import { Problem } from '../problem.ts';
 import { readAccount } from './account-json.ts';
 import { invalidUtf8, linesOf, readSource, sourceName } from './import-source.ts';
 import { jsonErrorAt, locationOf } from './json-error.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { nextTurn } from '../event-loop.ts';
+import { nextTurn } from '../base/event-loop.ts';
 import type { Addresses } from '../server/http/client-address.ts';
 import { createSlots, type Evictable, type Eviction, type SlotSettings } from '../server/http/connection-slots.ts';
 import { tooManyConnections } from '../server/http/error-response.ts';

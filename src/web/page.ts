@@ -1,5 +1,5 @@
-import { type Html, html } from '../html.ts';
-import { documentStyle, icon, policyHash, styleOf } from '../page-assets.ts';
+import { type Html, html } from '../base/html.ts';
+import { documentStyle, icon, policyHash, styleOf } from '../base/page-assets.ts';
 
 const style = styleOf(documentStyle);
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
-import { customerNetwork } from '../networks.ts';
-import { Problem } from '../problem.ts';
+import { customerNetwork } from '../base/networks.ts';
+import { Problem } from '../base/problem.ts';
 
 /**
  * Receives the bodies of requests, with a bound on each one, on those of one client and on all of

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { badArgument, denied, Problem } from '../../src/base/problem.ts';
 import type { Dialect } from '../../src/contract/dialect.ts';
-import { badArgument, denied, Problem } from '../../src/problem.ts';
 import { createTestEndpoint } from '../support/endpoint.ts';
 import { PROTOCOLS, requestOf } from '../support/protocols.ts';
 

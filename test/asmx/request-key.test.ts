@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { hashOf, isKeyOf, keyOf, lengthOf } from '../../src/asmx/request-key.ts';
-import type { Request } from '../../src/exchange.ts';
+import type { Request } from '../../src/base/exchange.ts';
 
 const requestOf = (parts: Partial<Request> = {}): Request => ({
   method: 'POST',

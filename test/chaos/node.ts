@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
+import { conflict, Problem } from '../../src/base/problem.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createAccepting } from '../../src/domain/accepting.ts';
 import { accountNamed } from '../../src/domain/accounts.ts';
@@ -9,7 +10,6 @@ import { heldReceiptsFor } from '../../src/domain/receipts.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
 import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../../src/gateway/connector.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { conflict, Problem } from '../../src/problem.ts';
 import { createServices } from '../../src/services.ts';
 import { sql } from '../support/opened-database.ts';
 import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from './protocol.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
 import { createConsole } from '../../src/console/app.ts';
 import { createSlots } from '../../src/console/slots.ts';
 import { accountId } from '../../src/domain/account-records.ts';
@@ -7,7 +8,6 @@ import { createInbox } from '../../src/domain/inbox.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { issueLink } from '../../src/domain/sign-in.ts';
 import { type Database, joined } from '../../src/domain/transactions.ts';
-import { Problem } from '../../src/problem.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
 import { act, consoleRequest } from './console-client.ts';

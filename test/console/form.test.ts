@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
 import { readForm, type SentForm } from '../../src/console/form.ts';
-import { Problem } from '../../src/problem.ts';
 
 const sent = (body: string | URLSearchParams | FormData, headers: Record<string, string> = {}): SentForm => {
   const request = new Request('http://localhost/', { method: 'POST', body, headers });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { badField, conflict, Problem } from '../../src/base/problem.ts';
 import { wrongFields } from '../../src/console/wrong-fields.ts';
 import { refused } from '../../src/operator/input.ts';
-import { badField, conflict, Problem } from '../../src/problem.ts';
 
 describe('wrong fields of a form', () => {
   const labels = { text: 'Text', sendAt: 'Send at', file: 'CSV file' };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
 import { createConsole } from '../../src/console/app.ts';
 import { checkPause, countAttempt } from '../../src/domain/sign-in-limits.ts';
-import { Problem } from '../../src/problem.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
 import { consoleRequest, signedIn } from './console-client.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
+import { Problem } from '../../src/base/problem.ts';
 import { createArchive } from '../../src/domain/archive.ts';
 import { createBlacklist } from '../../src/domain/blacklist.ts';
 import { carryForward, createLedger, move } from '../../src/domain/ledger.ts';
 import { createOutbox } from '../../src/domain/outbox.ts';
-import { Problem } from '../../src/problem.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { openStore, sql } from '../support/opened-database.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Problem } from '../../src/problem.ts';
+import { Problem } from '../../src/base/problem.ts';
 import { unavailable } from '../../src/store/unavailable.ts';
 import { adopt, exportOf } from '../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
+import type { Request } from '../../src/base/exchange.ts';
 import { createAccepting } from '../../src/domain/accepting.ts';
 import { accountId } from '../../src/domain/account-records.ts';
 import { createClaiming } from '../../src/domain/claiming.ts';
@@ -8,7 +9,6 @@ import { hashUserId } from '../../src/domain/credentials.ts';
 import { createLedger } from '../../src/domain/ledger.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { createSettling } from '../../src/domain/settling.ts';
-import type { Request } from '../../src/exchange.ts';
 import { newAttemptId } from '../../src/gateway/submissions.ts';
 import type { Database } from '../../src/store/database.ts';
 import { accountChanges } from '../support/account-changes.ts';

@@ -1,7 +1,7 @@
 import { decodeXml } from '../../src/asmx/protocols/encoding.ts';
 import { parseMediaType } from '../../src/asmx/protocols/media-type.ts';
 import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
-import { Problem } from '../../src/problem.ts';
+import { Problem } from '../../src/base/problem.ts';
 import type { Random } from '../durability/random.ts';
 import { LIMITS } from '../support/limits.ts';
 import { readWithSaxes, saxesTrims } from '../support/saxes.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
 import { createSettler } from '../../src/gateway/settler.ts';
-import { Problem } from '../../src/problem.ts';
 import { removeRecord, setDisabledAt } from '../../src/store/statements/account-records.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openGateway, scripted, until } from '../support/gateway.ts';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
 import type {
   CarrierEvents,
   IncomingMessage as Incoming,
@@ -10,7 +11,6 @@ import type {
 } from '../../src/gateway/connector.ts';
 import { refusalOfSignature, signedFields } from '../../src/gateway/standard-webhooks.ts';
 import { createWebhook, type WebhookConfig, webhookConfig } from '../../src/gateway/webhook.ts';
-import { Problem } from '../../src/problem.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const OTHER = `whsec_${Buffer.alloc(24, 8).toString('base64')}`;

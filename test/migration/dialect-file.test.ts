@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
 import { completed, parseDialect, readDialectFile } from '../../src/migration/dialect-file.ts';
-import { Problem } from '../../src/problem.ts';
 import { columba, freshDatabase } from '../support/command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'columba-dialect-'));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
 import { readJson } from '../../src/operator/json-body.ts';
-import { Problem } from '../../src/problem.ts';
 
 const kindOf = (text: string): string => {
   try {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
 import { commandActor } from '../../src/cli/operator.ts';
 import { actorOf } from '../../src/console/acting.ts';
 import { type Action, type Actor, accountScopes, type Example, type Scope, scopes } from '../../src/operator/action.ts';
@@ -7,7 +8,6 @@ import { actions } from '../../src/operator/actions/all.ts';
 import { readInput } from '../../src/operator/input.ts';
 import { createOpenapi } from '../../src/operator/openapi.ts';
 import { perform } from '../../src/operator/perform.ts';
-import { Problem } from '../../src/problem.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { type CallOptions, type OperatorApi, startOperatorApi } from './operator-api.ts';
 

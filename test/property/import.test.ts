@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Problem } from '../../src/problem.ts';
+import { Problem } from '../../src/base/problem.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { Fields, Mistakes, parseJson } from '../../src/transfer/json-fields.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
 import type { Actor, Services } from '../../src/operator/action.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { perform } from '../../src/operator/perform.ts';
-import { Problem } from '../../src/problem.ts';
 import type { Database } from '../../src/store/database.ts';
 import type { Engine } from './engines.ts';
 import { openStore, sql } from './opened-database.ts';

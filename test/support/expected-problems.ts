@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { OperatorProblemKind, ProblemKind } from '../../src/problem.ts';
+import type { OperatorProblemKind, ProblemKind } from '../../src/base/problem.ts';
 import { ENVELOPES, NAMESPACE, type Protocol } from './protocols.ts';
 import { parse } from './schema-validator.ts';
 import { ACME, type Answer, GLOBEX } from './service.ts';

@@ -1,4 +1,4 @@
-import type { Request } from '../../src/exchange.ts';
+import type { Request } from '../../src/base/exchange.ts';
 
 /** Requests as clients phrase them, written without the service's own code. */
 export type Protocol = 'soap11' | 'soap12' | 'get' | 'post';

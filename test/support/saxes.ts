@@ -1,6 +1,6 @@
 import { type SaxesAttributeNS, SaxesParser } from 'saxes';
 import type { XmlElement } from '../../src/asmx/xml/reader.ts';
-import { Problem } from '../../src/problem.ts';
+import { Problem } from '../../src/base/problem.ts';
 
 /** The same tree out of a parser that others use and have tested, to hold ours against. */
 export function readWithSaxes(text: string): XmlElement {

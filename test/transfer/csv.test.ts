@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Problem } from '../../src/problem.ts';
+import { Problem } from '../../src/base/problem.ts';
 import { CSV_BYTES_MAX, CSV_ROWS_MAX, CSV_START, csvLine, guarded, readCsv } from '../../src/transfer/csv.ts';
 
 const COLUMNS = [

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
-import type { Problem } from '../../src/problem.ts';
+import type { Problem } from '../../src/base/problem.ts';
 import { createReceiving, type Receiving } from '../../src/web/receiving.ts';
 
 const BYTES_MAX = 4_000;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { Reply } from '../../exchange.ts';
-import { type Html, html } from '../../html.ts';
-import { documentStyle, icon, policyHash, styleOf } from '../../page-assets.ts';
+import type { Reply } from '../../base/exchange.ts';
+import { type Html, html } from '../../base/html.ts';
+import { documentStyle, icon, policyHash, styleOf } from '../../base/page-assets.ts';
 
 const asset = (name: string) => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8').trim();
 const style = styleOf(documentStyle, asset('page.css'));

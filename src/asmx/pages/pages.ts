@@ -1,9 +1,9 @@
+import { header, isWhole, type Reply, type Request, replyHeader } from '../../base/exchange.ts';
+import { readFields } from '../../base/form-fields.ts';
+import { type Html, html } from '../../base/html.ts';
+import { methodNotAllowed, Problem } from '../../base/problem.ts';
 import type { Dialect } from '../../contract/dialect.ts';
 import type { Contract, Group } from '../../contract/types.ts';
-import { header, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
-import { readFields } from '../../form-fields.ts';
-import { type Html, html } from '../../html.ts';
-import { methodNotAllowed, Problem } from '../../problem.ts';
 import { xmlReply } from '../protocols/protocol.ts';
 import { describedContract } from './dialect-descriptions.ts';
 import { operationPage } from './operation-page.ts';

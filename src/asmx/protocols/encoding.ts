@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
-import { Problem } from '../../problem.ts';
+import { Problem } from '../../base/problem.ts';
 
 /**
  * Decodes an XML body. The encoding is that of the byte order mark (RFC 7303 §3), else the charset

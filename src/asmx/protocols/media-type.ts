@@ -1,5 +1,5 @@
-import { BoundedMap } from '../../bounded-map.ts';
-import { detached } from '../../detached.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
+import { detached } from '../../base/detached.ts';
 
 /** A Content-Type field, parsed. */
 export interface MediaType {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
-import { Problem } from '../../problem.ts';
+import { Problem } from '../../base/problem.ts';
 
 /**
  * Percent-decoding as in ASP.NET. %XX is a byte, %uXXXX a UTF-16 code unit. A percent sign before

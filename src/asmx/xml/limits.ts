@@ -1,4 +1,4 @@
-import { Problem } from '../../problem.ts';
+import { Problem } from '../../base/problem.ts';
 
 /** Limits of one document. Lengths are in characters. */
 export interface XmlLimits {

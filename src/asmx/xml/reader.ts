@@ -1,4 +1,4 @@
-import { Problem } from '../../problem.ts';
+import { Problem } from '../../base/problem.ts';
 import { checkAttributes, checkElement, checkName, checkValue, type XmlLimits } from './limits.ts';
 import { DECLARATION, FORBIDDEN, isSpace, NAME, NAME_PART, NAME_START, referenced } from './names.ts';
 import {

@@ -1,4 +1,4 @@
-import { detached } from '../../detached.ts';
+import { detached } from '../../base/detached.ts';
 import { ROOT_SCOPE, type Scope, type XmlAttribute } from './scope.ts';
 
 /** A start tag, parsed. */

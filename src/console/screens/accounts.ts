@@ -1,5 +1,5 @@
-import { html } from '../../html.ts';
-import type { Problem } from '../../problem.ts';
+import { html } from '../../base/html.ts';
+import type { Problem } from '../../base/problem.ts';
 import {
   field,
   filterSelect,

@@ -1,4 +1,4 @@
-import { html } from '../../html.ts';
+import { html } from '../../base/html.ts';
 import type { Route } from '../visit.ts';
 import { accessPage, ownAccessRoutes } from './access.ts';
 import { accountRoutes } from './account.ts';

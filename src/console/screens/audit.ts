@@ -1,4 +1,4 @@
-import { html } from '../../html.ts';
+import { html } from '../../base/html.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, filterField, filters, isFilteredBy, listOf, pagerOf } from '../lists.ts';
 import { EXPORTED_AT_ONCE, PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';

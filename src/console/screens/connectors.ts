@@ -1,4 +1,4 @@
-import { type Html, html } from '../../html.ts';
+import { type Html, html } from '../../base/html.ts';
 import { empty, hidden, noticeOf, table } from '../lists.ts';
 import { texts } from '../texts/connectors.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../html.ts';
+import { type Html, html } from '../../base/html.ts';
 import { numberEnd, sameNumber } from '../../sms/numbers.ts';
 import { isAction } from '../acting.ts';
 import { contactNames } from '../contact-names.ts';

@@ -1,5 +1,5 @@
-import { html } from '../../html.ts';
-import type { Problem } from '../../problem.ts';
+import { html } from '../../base/html.ts';
+import type { Problem } from '../../base/problem.ts';
 import { isAction } from '../acting.ts';
 import { asking, field, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { texts as contactTexts } from '../texts/contacts.ts';

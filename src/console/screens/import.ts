@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { type Html, html } from '../../html.ts';
-import { Problem, toProblem } from '../../problem.ts';
+import { type Html, html } from '../../base/html.ts';
+import { Problem, toProblem } from '../../base/problem.ts';
 import { CSV_BYTES_MAX, readHeader } from '../../transfer/csv.ts';
 import { hidden, problemNote, refusalOf, screen, select, table } from '../lists.ts';
 import { reporting } from '../progress.ts';

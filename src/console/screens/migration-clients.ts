@@ -1,5 +1,5 @@
-import { type Html, html } from '../../html.ts';
-import type { Problem } from '../../problem.ts';
+import { type Html, html } from '../../base/html.ts';
+import type { Problem } from '../../base/problem.ts';
 import {
   field,
   filterField,

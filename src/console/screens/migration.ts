@@ -1,8 +1,8 @@
-import { type Html, html } from '../../html.ts';
+import { type Html, html } from '../../base/html.ts';
+import type { Problem } from '../../base/problem.ts';
 import { decisionPart } from '../../operator/migration-decision.ts';
 import { migrationPlan } from '../../operator/migration-plan.ts';
 import { migrationReport, RULES, reportMain } from '../../operator/migration-report.ts';
-import type { Problem } from '../../problem.ts';
 import {
   asking,
   field,

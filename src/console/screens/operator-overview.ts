@@ -1,4 +1,4 @@
-import { type Html, html } from '../../html.ts';
+import { type Html, html } from '../../base/html.ts';
 import { isAction } from '../acting.ts';
 import { texts as connectorTexts } from '../texts/connectors.ts';
 import { texts } from '../texts/operator-overview.ts';

@@ -1,5 +1,5 @@
-import { html } from '../../html.ts';
-import type { Problem } from '../../problem.ts';
+import { html } from '../../base/html.ts';
+import type { Problem } from '../../base/problem.ts';
 import { asking, field, hidden, noticeOf, pageQuery, pagerOf, problemNote, screen, table } from '../lists.ts';
 import { texts } from '../texts/operators.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';

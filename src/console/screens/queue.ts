@@ -1,5 +1,5 @@
-import { type Html, html } from '../../html.ts';
-import { Problem } from '../../problem.ts';
+import { type Html, html } from '../../base/html.ts';
+import { Problem } from '../../base/problem.ts';
 import { type SelectableList, selectableList } from '../bulk.ts';
 import {
   addressWith,

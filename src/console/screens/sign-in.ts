@@ -1,8 +1,8 @@
+import { type Html, html } from '../../base/html.ts';
+import { Problem } from '../../base/problem.ts';
 import type { Origin, Session } from '../../domain/sessions.ts';
 import type { SignedIn, SignIn } from '../../domain/sign-in.ts';
-import { type Html, html } from '../../html.ts';
 import { STATUS } from '../../operator/problem-json.ts';
-import { Problem } from '../../problem.ts';
 import { createForm, type Form, readForm, type SentForm } from '../form.ts';
 import { noCookie, type Site, sessionCookie } from '../session.ts';
 import { texts } from '../texts/sign-in.ts';

@@ -1,6 +1,6 @@
-import { html } from '../../html.ts';
+import { html } from '../../base/html.ts';
+import type { Problem } from '../../base/problem.ts';
 import { scopes } from '../../operator/action.ts';
-import type { Problem } from '../../problem.ts';
 import {
   asking,
   field,

@@ -1,5 +1,5 @@
-import { customerNetwork, networkList } from '../../networks.ts';
-import { Problem } from '../../problem.ts';
+import { customerNetwork, networkList } from '../../base/networks.ts';
+import { Problem } from '../../base/problem.ts';
 import type { Caller } from '../../store/database.ts';
 import { createRateLimiter, createRecentMap, type Lease, type Rate, type RateLimiter } from './rate-limiter.ts';
 

@@ -1,5 +1,5 @@
-import { detached } from '../../detached.ts';
-import { customerNetwork } from '../../networks.ts';
+import { detached } from '../../base/detached.ts';
+import { customerNetwork } from '../../base/networks.ts';
 
 /**
  * Counts the calls and the failed identifications of each client and account. Workers ask the

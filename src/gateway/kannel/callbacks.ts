@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { BoundedMap } from '../../bounded-map.ts';
-import { fieldBytes, splitFields } from '../../form-fields.ts';
-import { Problem } from '../../problem.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
+import { fieldBytes, splitFields } from '../../base/form-fields.ts';
+import { Problem } from '../../base/problem.ts';
 import type { CarrierEvents } from '../connector.ts';
 import { TEXT_MAX } from '../submissions.ts';
 import type { KannelDependencies } from './config.ts';

@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../bounded-map.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
 import type { SubmitResult } from '../connector.ts';
 import { adminOf, type KannelBoxConfig, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
 import type { ReadReceipt } from './receipts.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readSomeNetworks } from '../../base/networks.ts';
 import {
   type AccountRecord,
   accountRecord,
@@ -13,7 +14,6 @@ import { isRegion } from '../../domain/accounts.ts';
 import { requireConnector } from '../../domain/connectors.ts';
 import { hashPassword } from '../../domain/credentials.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/quiet-hours.ts';
-import { readSomeNetworks } from '../../networks.ts';
 import { type Action, accountAction, action, listAction, type Scope, type Services } from '../action.ts';
 import { changedWords, shownWords } from '../reply-words.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';

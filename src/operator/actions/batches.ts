@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { badField } from '../../base/problem.ts';
 import { accountRecord } from '../../domain/account-records.ts';
 import { BATCH_MAX } from '../../domain/message-batches.ts';
-import { badField } from '../../problem.ts';
 import { type Action, accountAction, type Scope } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, rowId } from '../schemas.ts';

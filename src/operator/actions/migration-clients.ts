@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { badField, notFound } from '../../base/problem.ts';
 import { RULE_STAGES } from '../../domain/migration-client-rules.ts';
 import { type Client, createMigrationClients, SILENT_DAYS } from '../../domain/migration-clients.ts';
 import { DAY_MS } from '../../domain/migration-figures.ts';
 import { createMigrationStages } from '../../domain/migration-stages.ts';
-import { badField, notFound } from '../../problem.ts';
 import { type Action, action, listAction, pageOf } from '../action.ts';
 import { instant, line, queryInteger, username } from '../schemas.ts';
 

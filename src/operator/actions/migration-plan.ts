@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { notFound } from '../../base/problem.ts';
 import { STAGES } from '../../domain/migration-stages.ts';
-import { notFound } from '../../problem.ts';
 import { type Action, action, listAction, pageOf } from '../action.ts';
 import {
   type AccountPlan,

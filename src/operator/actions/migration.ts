@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { notFound } from '../../base/problem.ts';
 import { createMigrationBypass } from '../../domain/migration-bypass.ts';
 import { createMigrationFigures } from '../../domain/migration-figures.ts';
 import { createMigrationStages, STAGES } from '../../domain/migration-stages.ts';
 import { VERDICT_DEFAULTS } from '../../domain/migration-verdict.ts';
-import { notFound } from '../../problem.ts';
 import { type Action, action, listAction, pageOf } from '../action.ts';
 import { migrationReport, OPERATIONS } from '../migration-report.ts';
 import { instant, queryFlag, queryInteger, username } from '../schemas.ts';

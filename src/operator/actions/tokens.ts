@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { badField, conflict } from '../../base/problem.ts';
 import { accountId } from '../../domain/account-records.ts';
 import { addToken, revokeToken, revokeTokenOf, type Token, tokensAfter, tokensOfAccount } from '../../domain/tokens.ts';
-import { badField, conflict } from '../../problem.ts';
 import {
   type Action,
   accountAction,

@@ -1,4 +1,4 @@
-import { Problem } from '../../problem.ts';
+import { Problem } from '../../base/problem.ts';
 
 /** Receives request bodies: limits the bytes of each one, and of all of them together. */
 export interface BodyLimits {

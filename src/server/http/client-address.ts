@@ -1,6 +1,6 @@
 import { isIP, type Socket } from 'node:net';
-import { customerNetwork, forwardedClient, HOST, networkList, plainAddress } from '../../networks.ts';
-import type { Problem } from '../../problem.ts';
+import { customerNetwork, forwardedClient, HOST, networkList, plainAddress } from '../../base/networks.ts';
+import type { Problem } from '../../base/problem.ts';
 import { createHostCheck, targetHost } from './host-header.ts';
 import type { RequestHead } from './request-head.ts';
 

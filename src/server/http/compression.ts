@@ -1,9 +1,9 @@
 import { pipeline } from 'node:stream';
 import { promisify } from 'node:util';
 import { brotliDecompress, createGzip, gunzip, gzip, inflate, inflateRaw } from 'node:zlib';
-import { oneEachTurn } from '../../event-loop.ts';
-import { isWhole, type Reply } from '../../exchange.ts';
-import { Problem } from '../../problem.ts';
+import { oneEachTurn } from '../../base/event-loop.ts';
+import { isWhole, type Reply } from '../../base/exchange.ts';
+import { Problem } from '../../base/problem.ts';
 
 /** Content codings of request and response bodies (RFC 9110 §8.4). */
 

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
-import { afterPoll } from '../../event-loop.ts';
-import { type Handler, isWhole, type Reply } from '../../exchange.ts';
+import { afterPoll } from '../../base/event-loop.ts';
+import { type Handler, isWhole, type Reply } from '../../base/exchange.ts';
 import type { BodyReceiver } from './body-receiver.ts';
 import type { Peer } from './client-address.ts';
 import { compress } from './compression.ts';

@@ -1,5 +1,5 @@
-import { HOST } from '../../networks.ts';
-import { Problem } from '../../problem.ts';
+import { HOST } from '../../base/networks.ts';
+import { Problem } from '../../base/problem.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** The Host of a request (RFC 9112 §3.2). */

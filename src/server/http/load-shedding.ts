@@ -1,4 +1,4 @@
-import { afterPoll } from '../../event-loop.ts';
+import { afterPoll } from '../../base/event-loop.ts';
 
 /**
  * Load shedding: under overload some requests are rejected at once, instead of all answered late.

@@ -1,4 +1,4 @@
-import { turnNumber } from '../../event-loop.ts';
+import { turnNumber } from '../../base/event-loop.ts';
 
 /**
  * A poll batch is every request delivered by one poll of the event loop. All of them had begun to

@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http';
-import { BoundedMap } from '../../bounded-map.ts';
-import { detached } from '../../detached.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
+import { detached } from '../../base/detached.ts';
 
 /**
  * The head of a request, parsed strictly by RFC 9112. What a proxy may parse differently is

@@ -1,4 +1,4 @@
-import type { Problem } from '../../problem.ts';
+import type { Problem } from '../../base/problem.ts';
 import type { BodyReceiver, PendingBytes } from './body-receiver.ts';
 import { ChunkedDecoder } from './chunked-decoder.ts';
 import { badChunks, badRequest, connectNotAllowed, headTooLarge, type RawErrorResponse } from './error-response.ts';

@@ -1,5 +1,5 @@
-import type { Request } from '../../exchange.ts';
-import { Problem } from '../../problem.ts';
+import type { Request } from '../../base/exchange.ts';
+import { Problem } from '../../base/problem.ts';
 import type { BodyReceiver } from './body-receiver.ts';
 import type { Addresses, Peer } from './client-address.ts';
 import { decompress } from './compression.ts';

@@ -1,5 +1,5 @@
-import { exclusiveTurn } from '../../event-loop.ts';
-import type { Reply } from '../../exchange.ts';
+import { exclusiveTurn } from '../../base/event-loop.ts';
+import type { Reply } from '../../base/exchange.ts';
 import type { Holding, Unsent } from './unsent-bytes.ts';
 
 /**

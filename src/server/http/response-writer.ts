@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { exclusiveTurn } from '../../event-loop.ts';
-import { isWhole, type Reply } from '../../exchange.ts';
-import { utf8Bytes } from '../../utf8.ts';
+import { exclusiveTurn } from '../../base/event-loop.ts';
+import { isWhole, type Reply } from '../../base/exchange.ts';
+import { utf8Bytes } from '../../base/utf8.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Pieces, ResponseCollector } from './response-collector.ts';
 

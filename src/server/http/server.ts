@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Handler, Traffic } from '../../exchange.ts';
+import type { Handler, Traffic } from '../../base/exchange.ts';
 import { type BodyLimits, createBodyReceiver } from './body-receiver.ts';
 import { type Addresses, type AddressRules, createAddresses } from './client-address.ts';
 import { Connection, type ConnectionContext } from './connection.ts';

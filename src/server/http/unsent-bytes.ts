@@ -1,4 +1,4 @@
-import { Problem } from '../../problem.ts';
+import { Problem } from '../../base/problem.ts';
 
 /**
  * What was made of answers in pieces and is not taken yet, wherever it waits. One account has a

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { BoundedMap } from '../../bounded-map.ts';
-import { isWhole, type Reply, type Request } from '../../exchange.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
+import { isWhole, type Reply, type Request } from '../../base/exchange.ts';
 
 /** An answered request, for the access log, metrics and spans. */
 export interface CompletedCall {

@@ -1,5 +1,5 @@
-import { Problem } from '../../problem.ts';
-import { withoutPassword } from '../../url-password.ts';
+import { Problem } from '../../base/problem.ts';
+import { withoutPassword } from '../../base/url-password.ts';
 
 /** Redacts errors for the log: what went wrong and where, without any data of accounts. */
 export interface ErrorDescription {

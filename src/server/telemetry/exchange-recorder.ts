@@ -1,6 +1,6 @@
 import { createWriteStream, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
-import { type Handler, isWhole, type Reply, type Request, replyHeader } from '../../exchange.ts';
+import { type Handler, isWhole, type Reply, type Request, replyHeader } from '../../base/exchange.ts';
 
 /**
  * Records exchanges to a file as they were sent, in the format of the test cases. A recorded case

@@ -3,8 +3,8 @@ import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace 
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
-import { detached } from '../../detached.ts';
-import type { Handler, Request } from '../../exchange.ts';
+import { detached } from '../../base/detached.ts';
+import type { Handler, Request } from '../../base/exchange.ts';
 import type { StatementObserver, StatementSpan } from '../../store/observed.ts';
 import type { CompletedCall } from './access-log.ts';
 import { remoteSpan } from './trace-context.ts';

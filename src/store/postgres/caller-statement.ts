@@ -1,4 +1,4 @@
-import { denied } from '../../problem.ts';
+import { denied } from '../../base/problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import { render, type SqlDialect, type Statement } from '../statement.ts';
 import { CALLER } from '../statements/account-columns.ts';

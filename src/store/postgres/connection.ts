@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { denied, Problem } from '../../problem.ts';
+import { denied, Problem } from '../../base/problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import type { Writing } from '../database.ts';
 import { deletionOf } from '../deletion.ts';

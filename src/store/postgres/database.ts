@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { isUnavailable, Problem } from '../../problem.ts';
+import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';

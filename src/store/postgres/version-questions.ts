@@ -1,4 +1,4 @@
-import { afterPoll } from '../../event-loop.ts';
+import { afterPoll } from '../../base/event-loop.ts';
 
 /**
  * Asks for the versions of accounts (schema/account-version.ts), one question for all calls of an

@@ -1,4 +1,4 @@
-import { afterPoll } from '../../event-loop.ts';
+import { afterPoll } from '../../base/event-loop.ts';
 import { Caller } from '../caller.ts';
 import type { Statement } from '../statement.ts';
 

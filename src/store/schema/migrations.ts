@@ -1,4 +1,4 @@
-import { Problem } from '../../problem.ts';
+import { Problem } from '../../base/problem.ts';
 import type { Queries } from '../database.ts';
 import { render, type SqlDialect, statement } from '../statement.ts';
 import { sqliteAccountChange } from './account-change.ts';

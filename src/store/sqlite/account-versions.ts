@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../bounded-map.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
 import { accountIdOf, type Caller, isAdmitted } from '../caller.ts';
 import type { Statement } from '../statement.ts';
 

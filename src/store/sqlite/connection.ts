@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { Problem } from '../../problem.ts';
+import { Problem } from '../../base/problem.ts';
 import { type AccountKey, Caller } from '../caller.ts';
 import { emptyRecord } from '../columns.ts';
 import type { Writing } from '../database.ts';

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { Problem } from '../../problem.ts';
+import { Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPauses, nextTurn } from '../../event-loop.ts';
-import type { Problem } from '../../problem.ts';
+import { createPauses, nextTurn } from '../../base/event-loop.ts';
+import type { Problem } from '../../base/problem.ts';
 
 /**
  * Runs writes one after the other. Writes of one turn of the event loop share a transaction, and so

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type Request, replyHeader } from '../../../src/exchange.ts';
+import { type Request, replyHeader } from '../../../src/base/exchange.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { addresses, textOf } from '../../support/markup.ts';
 import { requestOf } from '../../support/protocols.ts';

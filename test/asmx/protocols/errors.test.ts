@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Problem } from '../../../src/problem.ts';
+import { Problem } from '../../../src/base/problem.ts';
 import { createTestEndpoint } from '../../support/endpoint.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { assertProblem, LOOKS } from '../../support/expected-problems.ts';

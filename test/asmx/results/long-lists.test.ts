@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isWhole, type Reply } from '../../../src/exchange.ts';
+import { isWhole, type Reply } from '../../../src/base/exchange.ts';
 import { adopt, protocolsFor } from '../../support/contract-client.ts';
 import { createTestEndpoint } from '../../support/endpoint.ts';
 import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';

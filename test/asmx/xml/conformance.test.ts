@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { decodeXml } from '../../../src/asmx/protocols/encoding.ts';
 import { readXml } from '../../../src/asmx/xml/reader.ts';
-import { Problem } from '../../../src/problem.ts';
+import { Problem } from '../../../src/base/problem.ts';
 import { LIMITS } from '../../support/limits.ts';
 
 /** The W3C's XML conformance suite: its documents of XML 1.0, fifth edition, with namespaces and without DTD. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readXml, type XmlElement } from '../../../src/asmx/xml/reader.ts';
-import { Problem } from '../../../src/problem.ts';
+import { Problem } from '../../../src/base/problem.ts';
 import { exchanges } from '../../support/cases.ts';
 import { LIMITS } from '../../support/limits.ts';
 import { readWithSaxes, saxesTrims } from '../../support/saxes.ts';

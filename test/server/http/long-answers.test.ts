@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Problem } from '../../../src/problem.ts';
+import { Problem } from '../../../src/base/problem.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { type Serving, serve } from '../../durability/service.ts';
 import { onEveryEngine } from '../../support/engines.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
-import { nextTurn } from '../../../src/event-loop.ts';
+import { nextTurn } from '../../../src/base/event-loop.ts';
 import { until } from '../../durability/program.ts';
 import { get, start } from '../../support/byte-pieces.ts';
 

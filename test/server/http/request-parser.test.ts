@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import { duplexPair } from 'node:stream';
 import { describe, test } from 'node:test';
-import { Problem } from '../../../src/problem.ts';
+import { Problem } from '../../../src/base/problem.ts';
 import { createBodyReceiver } from '../../../src/server/http/body-receiver.ts';
 import type { RequestHead } from '../../../src/server/http/request-head.ts';
 import { readHead } from '../../../src/server/http/request-head.ts';

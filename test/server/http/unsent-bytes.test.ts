@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Problem } from '../../../src/problem.ts';
+import { Problem } from '../../../src/base/problem.ts';
 import { createUnsent, type Unsent } from '../../../src/server/http/unsent-bytes.ts';
 import { until } from '../../durability/program.ts';
 import { serve } from '../../durability/service.ts';

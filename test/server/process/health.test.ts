@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Reply, Request } from '../../../src/exchange.ts';
+import type { Reply, Request } from '../../../src/base/exchange.ts';
 import { createHealth, type Health } from '../../../src/server/process/health.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import pg from 'pg';
-import { Problem } from '../../../src/problem.ts';
+import { Problem } from '../../../src/base/problem.ts';
 import { describeError, textsOf } from '../../../src/server/telemetry/error-redaction.ts';
 import { createLog } from '../../../src/server/telemetry/log.ts';
 import { onEveryEngine } from '../../support/engines.ts';

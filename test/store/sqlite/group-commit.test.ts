@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Problem } from '../../../src/problem.ts';
+import { Problem } from '../../../src/base/problem.ts';
 import { createWriteQueue, type Transactional } from '../../../src/store/sqlite/write-queue.ts';
 
 /** A connection that only remembers what it was told, and can refuse a statement. */

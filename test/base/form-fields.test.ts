@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { fieldBytes, readFields } from '../src/form-fields.ts';
-import { growthOf, RATIO_MAX } from './attack/cpu.ts';
-import { formShapes } from './attack/form-shapes.ts';
+import { fieldBytes, readFields } from '../../src/base/form-fields.ts';
+import { growthOf, RATIO_MAX } from '../attack/cpu.ts';
+import { formShapes } from '../attack/form-shapes.ts';
 
 const COUNT_MAX = 2_000;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exclusiveTurn, nextTurn, oneEachTurn, turnNumber } from '../src/event-loop.ts';
+import { exclusiveTurn, nextTurn, oneEachTurn, turnNumber } from '../../src/base/event-loop.ts';
 
 test('turnNumber is the same within a turn of the event loop and larger in the next one', async () => {
   const first = turnNumber();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BoundedMap } from '../src/bounded-map.ts';
+import { BoundedMap } from '../../src/base/bounded-map.ts';
 
 test('BoundedMap is emptied by a new key when it is full, and not by a known one', () => {
   const map = new BoundedMap<string, number>(2);
