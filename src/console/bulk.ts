@@ -1,7 +1,7 @@
 import { type Html, html } from '../base/html.ts';
 import { toProblem } from '../base/problem.ts';
-import type { Cursor } from '../domain/cursor.ts';
 import { isInSnapshot } from '../domain/ids.ts';
+import type { Cursor } from '../store/cursor.ts';
 import { asking, type Confirmation, emptyNote, hidden, type ListTexts, type Row, table } from './lists.ts';
 import { type Scanned, SEARCHED_ROWS_MAX } from './scan.ts';
 import { texts } from './texts/lists.ts';

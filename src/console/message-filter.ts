@@ -1,5 +1,5 @@
 import type { Html } from '../base/html.ts';
-import type { Cursor } from '../domain/cursor.ts';
+import type { Cursor } from '../store/cursor.ts';
 import { download, filterField, filterSelect, filters, keptAddress, keptFields, searchField } from './lists.ts';
 import { matchingRows, type Scanned } from './scan.ts';
 import type { View, Visit } from './visit.ts';

@@ -1,5 +1,5 @@
 import { type Html, html } from '../base/html.ts';
-import type { Progress } from '../domain/progress.ts';
+import type { Progress } from '../base/progress.ts';
 import { texts } from './texts/lists.ts';
 
 type Step = Parameters<Progress>;

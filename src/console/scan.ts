@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Cursor, LAST } from '../domain/cursor.ts';
+import { type Cursor, LAST } from '../store/cursor.ts';
 
 /**
  * Lists in pages by cursor. A search reads at most 20,000 rows and says how far it came. No page of

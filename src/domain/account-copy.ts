@@ -1,4 +1,5 @@
 import { conflict } from '../base/problem.ts';
+import { EVERYTHING } from '../store/cursor.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import * as contactSql from '../store/statements/contacts.ts';
@@ -6,7 +7,6 @@ import * as sql from '../store/statements/migrated-accounts.ts';
 import { type Account, addAccount, addCredentials, type Credential, toAccount } from './accounts.ts';
 import { type AccountArchive, archiveRows } from './archive-rows.ts';
 import { toContact, toGroup } from './contacts.ts';
-import { EVERYTHING } from './cursor.ts';
 import { snapshotOf } from './ids.ts';
 import { balancesOf, move, type NewMovement, type Side } from './ledger.ts';
 import { copyProgress, type HighestIds, noteCopiedIds, reserveFirstIds } from './migrated-accounts.ts';

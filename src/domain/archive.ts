@@ -1,3 +1,4 @@
+import { EVERYTHING, pages } from '../store/cursor.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as accountSql from '../store/statements/accounts.ts';
 import * as contactSql from '../store/statements/contacts.ts';
@@ -13,7 +14,6 @@ import {
 } from './archive-rows.ts';
 import { addReceived, checkGroups, updateAccount } from './archive-update.ts';
 import { toContact, toGroup } from './contacts.ts';
-import { EVERYTHING, pages } from './cursor.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import { openHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';

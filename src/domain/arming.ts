@@ -1,9 +1,9 @@
 import { e164 } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
+import { pages } from '../store/cursor.ts';
 import type { Database } from '../store/database.ts';
 import * as sql from '../store/statements/sending.ts';
 import type { SendingAccount } from './accepting.ts';
-import { pages } from './cursor.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
 /**

@@ -1,5 +1,5 @@
 import * as sql from '../store/statements/attempts.ts';
-import type { Database } from './transactions.ts';
+import type { Database } from '../store/transactions.ts';
 
 /** Every submission of a part of a message, oldest first. */
 export interface Attempt {

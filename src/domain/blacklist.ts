@@ -8,16 +8,16 @@ import {
   sameNumber,
   writtenKey,
 } from '../sms/numbers.ts';
+import { pages } from '../store/cursor.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
+import { elementsOf, recordsOf } from '../store/json.ts';
 import { block, byEnds } from '../store/statements/blacklist.ts';
 import * as sql from '../store/statements/contacts.ts';
 import { receiver } from '../store/statements/incoming.ts';
-import { elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as outbox from '../store/statements/outbox.ts';
 import { type DispatchRow, of, texts } from '../store/statements/sending.ts';
 import { effectiveRegion } from './accounts.ts';
 import { endWaiting, endWaitingFor, OPTED_OUT } from './cancelling.ts';
-import { pages } from './cursor.ts';
 import { BEFORE_ERASED, findErasedEntry, findErasedNumbers } from './erased-number.ts';
 import { type HeldMessage, releaseHeld } from './ledger.ts';
 import type { OnWaiting } from './settling.ts';

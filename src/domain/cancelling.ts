@@ -1,11 +1,11 @@
 import { conflict, notFound, type Problem } from '../base/problem.ts';
 import type { SameNumber } from '../sms/numbers.ts';
 import { accountIdOf } from '../store/caller.ts';
+import { pages } from '../store/cursor.ts';
 import type { AccountKey, Writing } from '../store/database.ts';
-import { elementsOf } from '../store/statements/json.ts';
+import { elementsOf } from '../store/json.ts';
 import { sent } from '../store/statements/message-records.ts';
 import * as sql from '../store/statements/sending.ts';
-import { pages } from './cursor.ts';
 import { balancesOf } from './ledger.ts';
 import { endRefused } from './settling.ts';
 

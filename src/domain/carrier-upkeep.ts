@@ -1,12 +1,12 @@
 import { isOutage } from '../base/problem.ts';
 import type { Database, Writing } from '../store/database.ts';
+import { elementsOf } from '../store/json.ts';
 import { removeUseless } from '../store/statements/attempts.ts';
-import { elementsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/receipts.ts';
+import { eachAccount } from '../store/transactions.ts';
 import { createExpiry } from './expiring.ts';
 import type { Incoming } from './incoming.ts';
 import { applyHeldReceipts, applySilence } from './receipts.ts';
-import { eachAccount } from './transactions.ts';
 
 /**
  * What stays open: messages without a receipt, receipts without a message, parts that never came,

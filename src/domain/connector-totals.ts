@@ -1,6 +1,6 @@
 import { submissionsBefore, waitingByConnector } from '../store/statements/totals.ts';
+import type { Database } from '../store/transactions.ts';
 import { BUILTIN_NAME } from './connectors.ts';
-import type { Database } from './transactions.ts';
 
 /** How a connector does at this moment, for whoever looks after it. */
 export interface ConnectorTotals {

@@ -1,14 +1,14 @@
 import { createPauses, nextTurn } from '../base/event-loop.ts';
 import { type FieldError, Problem } from '../base/problem.ts';
+import type { Progress } from '../base/progress.ts';
 import { hasDigit, numberEnd, numberFault, numberKey } from '../sms/numbers.ts';
+import { pages } from '../store/cursor.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/contact-records.ts';
 import * as listSql from '../store/statements/contacts.ts';
 import { addGroup, CONTACT_TEXT_LENGTH_MAX, groupsByName, stored } from './contact-records.ts';
 import { type Contact, toContact } from './contacts.ts';
-import { pages } from './cursor.ts';
 import { takeIds } from './ids.ts';
-import type { Progress } from './progress.ts';
 
 /**
  * Imports contacts from a file. A row matches a contact by number, and by group if it names one.

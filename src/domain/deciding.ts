@@ -1,7 +1,7 @@
 import { conflict, notFound } from '../base/problem.ts';
 import type { Database, Writing } from '../store/database.ts';
+import { elementsOf } from '../store/json.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
-import { elementsOf } from '../store/statements/json.ts';
 import { watchedTo } from '../store/statements/receipts.ts';
 import * as sql from '../store/statements/sending.ts';
 import { knownParts } from './known-parts.ts';

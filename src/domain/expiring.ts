@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts';
-import { elementsOf } from '../store/statements/json.ts';
+import { elementsOf } from '../store/json.ts';
 import * as sql from '../store/statements/sending.ts';
 import { endExpired } from './claiming.ts';
 

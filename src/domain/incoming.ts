@@ -5,6 +5,7 @@ import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/incoming.ts';
 import * as messageSql from '../store/statements/message-records.ts';
 import { lock } from '../store/statements/persons.ts';
+import { joined } from '../store/transactions.ts';
 import { effectiveRegion } from './accounts.ts';
 import { sendAnswer } from './answering.ts';
 import { createBlacklist } from './blacklist.ts';
@@ -13,7 +14,6 @@ import { emitEvent } from './events.ts';
 import { takeIds } from './ids.ts';
 import { type FoundRoute, findRoute } from './routing.ts';
 import { replyWordOf } from './stop-words.ts';
-import { joined } from './transactions.ts';
 
 /** A message as a carrier brings it. */
 export interface ArrivedMessage {

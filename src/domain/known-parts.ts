@@ -1,6 +1,6 @@
 import type { AccountKey, Queries } from '../store/database.ts';
+import { elementsOf } from '../store/json.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
-import { elementsOf } from '../store/statements/json.ts';
 import { attemptsOf } from '../store/statements/receipts.ts';
 import { statusOfParts } from './receipt-status.ts';
 

@@ -1,8 +1,8 @@
 import { badField, notFound } from '../base/problem.ts';
+import { cursorBefore, LAST, pages } from '../store/cursor.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/ledger.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
-import { cursorBefore, LAST, pages } from './cursor.ts';
 import { emitEvent } from './events.ts';
 
 /**

@@ -4,9 +4,9 @@ import * as inboxSql from '../store/statements/inbox.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
 import * as movingSql from '../store/statements/rescheduling.ts';
 import * as sendingSql from '../store/statements/sending.ts';
+import { joined } from '../store/transactions.ts';
 import { createMessageRecords } from './message-records.ts';
 import { afterQuietHours } from './quiet-hours.ts';
-import { joined } from './transactions.ts';
 
 /** Many messages at once, for people who act on a list. What is gone already is left out. */
 export const BATCH_MAX = 500;

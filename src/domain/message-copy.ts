@@ -1,12 +1,12 @@
 import { writtenKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
+import { cursorAfter, FIRST, pages } from '../store/cursor.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
 import { adjusting, lastWriteOf } from './account-copy.ts';
 import { addReceived } from './archive-update.ts';
-import { cursorAfter, FIRST, pages } from './cursor.ts';
 import { type ReceivedMessage, toInboxMessage } from './inbox.ts';
 import { move, type NewMovement } from './ledger.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Database, Queries, Writing } from '../store/database.ts';
-import { recordsOf } from '../store/statements/json.ts';
+import { recordsOf } from '../store/json.ts';
 import * as sql from '../store/statements/migration-clients.ts';
 import { accountNamed } from './accounts.ts';
 import { DAY_MS } from './migration-figures.ts';

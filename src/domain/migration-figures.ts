@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts';
-import { recordsOf } from '../store/statements/json.ts';
+import { recordsOf } from '../store/json.ts';
 import * as sql from '../store/statements/migration-traffic.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { conflict, notFound } from '../base/problem.ts';
 import * as sql from '../store/statements/operators.ts';
+import type { Database } from '../store/transactions.ts';
 import type { Owner } from './owners.ts';
 import { endAccess } from './sessions.ts';
-import type { Database } from './transactions.ts';
 
 /** Operators: people who sign in to the console for the whole service. */
 export interface Operator {

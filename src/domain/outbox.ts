@@ -1,6 +1,6 @@
+import { cursorAfter, cursorBefore, FIRST, LAST } from '../store/cursor.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/outbox.ts';
-import { cursorAfter, cursorBefore, FIRST, LAST } from './cursor.ts';
 import { type HeldMessage, releaseHeld } from './ledger.ts';
 
 /** QUEUED and SUBMITTED are ours. The others are the names of SMPP for receipts of carriers. */

@@ -1,5 +1,7 @@
 import { Problem } from '../base/problem.ts';
+import { NO_PROGRESS, type Progress } from '../base/progress.ts';
 import { numberEnd, type SameNumber, sameNumber } from '../sms/numbers.ts';
+import { pages } from '../store/cursor.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import type { AccountRow } from '../store/statements/accounts.ts';
 import * as blacklistSql from '../store/statements/blacklist.ts';
@@ -13,13 +15,11 @@ import { accountNamed, allAccounts, effectiveRegion, toAccount } from './account
 import { entriesOf } from './blacklist.ts';
 import { endWaiting } from './cancelling.ts';
 import { type Contact, toContact } from './contacts.ts';
-import { pages } from './cursor.ts';
 import { findErasedEntry, newErasedEntry } from './erased-number.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import type { WholeMessage } from './incoming.ts';
 import { balancesOf, releaseHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
-import { NO_PROGRESS, type Progress } from './progress.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
 
 /** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */

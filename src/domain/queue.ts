@@ -1,5 +1,5 @@
 import * as sql from '../store/statements/queue.ts';
-import type { Database } from './transactions.ts';
+import type { Database } from '../store/transactions.ts';
 
 /** Messages on their way out, of all accounts, by account and id. */
 export interface QueuedMessage {

@@ -1,12 +1,12 @@
 import { nextTurn } from '../base/event-loop.ts';
 import { isLockedOut, isUnavailable } from '../base/problem.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
-import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
+import { accountRecordsOf, elementsOf, recordsOf } from '../store/json.ts';
 import * as sql from '../store/statements/receipts.ts';
+import { failuresOfEach } from '../store/transactions.ts';
 import { emitStatuses } from './events.ts';
 import { isFinal, type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import { type OnGatewayIds, provePart } from './settling.ts';
-import { failuresOfEach } from './transactions.ts';
 
 /** A delivery receipt as a carrier brings it. */
 export interface NewReceipt {

@@ -1,6 +1,6 @@
 import { conflict } from '../base/problem.ts';
 import type { AccountKey, Queries } from '../store/database.ts';
-import { elementsOf, recordsOf } from '../store/statements/json.ts';
+import { elementsOf, recordsOf } from '../store/json.ts';
 import { addHistory, of } from '../store/statements/sending.ts';
 import { FINAL_STATUSES } from './outbox.ts';
 

@@ -1,11 +1,11 @@
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
+import { accountRecordsOf, elementsOf, recordsOf } from '../store/json.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
-import { accountRecordsOf, elementsOf, recordsOf } from '../store/statements/json.ts';
 import * as sql from '../store/statements/sending.ts';
+import { eachAccount } from '../store/transactions.ts';
 import { emitStatuses } from './events.ts';
 import { knownParts, statusesByReceipts } from './known-parts.ts';
 import { move, releaseHeld } from './ledger.ts';
-import { eachAccount } from './transactions.ts';
 
 /** What became of a submission is written down: the message, its attempts and its credits. */
 

@@ -3,6 +3,7 @@ import { networkList } from '../base/networks.ts';
 import { badField, conflict, Problem } from '../base/problem.ts';
 import * as operatorSql from '../store/statements/operators.ts';
 import * as sql from '../store/statements/sign-in.ts';
+import { type Database, joined } from '../store/transactions.ts';
 import { addAuditEntry } from './audit.ts';
 import { hashPassword, passwordMatches } from './credentials.ts';
 import { currentOwner, type FoundOwner, type Owner, ownerColumns, ownerKey, ownerNamed, ownerOf } from './owners.ts';
@@ -25,7 +26,6 @@ import {
   FREE_FAILURES,
   type HashSlots,
 } from './sign-in-limits.ts';
-import { type Database, joined } from './transactions.ts';
 
 /**
  * Signing in to the console: by a one-time link, or by name, password and second factor. There is

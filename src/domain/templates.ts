@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../base/problem.ts';
+import { FIRST_ID } from '../store/cursor.ts';
 import type { AccountKey, Database, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/contacts.ts';
-import { FIRST_ID } from './cursor.ts';
 import { takeIds } from './ids.ts';
 
 /** Saved message templates. A template is identified by its exact text. */

@@ -1,7 +1,7 @@
 import { Problem } from '../base/problem.ts';
 import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/connectors.ts';
-import type { Database } from '../domain/transactions.ts';
 import { newWebhookSecret } from '../domain/webhooks.ts';
+import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import type { Gateway } from './gateway.ts';
 import { createConnector } from './kinds.ts';

@@ -1,6 +1,6 @@
 import { createIncoming } from '../domain/incoming.ts';
 import { createReceipts } from '../domain/receipts.ts';
-import type { Database } from '../domain/transactions.ts';
+import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents } from './connector.ts';
 import { NO_PACE, type Pace } from './pace.ts';
 import { carrierText, isAttemptId } from './submissions.ts';

@@ -1,4 +1,3 @@
-import type { Database } from '../domain/transactions.ts';
 import {
   claimDeliveries,
   type Delivery,
@@ -6,6 +5,7 @@ import {
   removeOldEvents,
   settleDelivery,
 } from '../domain/webhooks.ts';
+import type { Database } from '../store/transactions.ts';
 import type { SendEvent, SentEvent } from './event-sender.ts';
 import { signedFields } from './standard-webhooks.ts';
 

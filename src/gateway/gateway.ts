@@ -10,7 +10,7 @@ import {
   type NewConnector,
 } from '../domain/connectors.ts';
 import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
-import type { Database } from '../domain/transactions.ts';
+import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
 import { type ConnectorDependencies, createConnector } from './kinds.ts';

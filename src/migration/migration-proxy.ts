@@ -3,7 +3,7 @@ import { createMigrationClients } from '../domain/migration-clients.ts';
 import { createMigrationFigures } from '../domain/migration-figures.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
 import { createMigrationWrites } from '../domain/migration-writes.ts';
-import type { Database } from '../domain/transactions.ts';
+import type { Database } from '../store/transactions.ts';
 import { createAccountName } from './account-names.ts';
 import { createAvailability } from './availability.ts';
 import { createBypass } from './bypass.ts';

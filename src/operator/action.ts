@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ProblemKind } from '../base/problem.ts';
-import type { Progress } from '../domain/progress.ts';
-import type { Database } from '../domain/transactions.ts';
+import type { Progress } from '../base/progress.ts';
+import type { Database } from '../store/transactions.ts';
 
 /**
  * An action of the operator, declared once. The JSON route, the OpenAPI entry, the reference page

@@ -3,7 +3,7 @@ import { DAY_MS } from '../domain/migration-figures.ts';
 import { createMigrationProgress, type MovingAccount } from '../domain/migration-progress.ts';
 import { STAGES, type Stage } from '../domain/migration-stages.ts';
 import { VERDICT_DEFAULTS } from '../domain/migration-verdict.ts';
-import type { Database } from '../domain/transactions.ts';
+import type { Database } from '../store/transactions.ts';
 import { type MigrationReport, migrationReport, RULES } from './migration-report.ts';
 
 /** Which step of the checklist is due, for each account and for all. See docs/MIGRATION.md. */

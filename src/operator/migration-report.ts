@@ -4,7 +4,7 @@ import { contract } from '../contract/contract.ts';
 import { createMigrationFigures, DAY_MS } from '../domain/migration-figures.ts';
 import { createMigrationStages, type Stage } from '../domain/migration-stages.ts';
 import { type OperationFigures, type Verdict, type VerdictSettings, verdictOf } from '../domain/migration-verdict.ts';
-import type { Database } from '../domain/transactions.ts';
+import type { Database } from '../store/transactions.ts';
 
 /** The report of a migration: as data, and as a page that can be printed. */
 export interface MigrationReport extends Verdict {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { accountId } from '../../src/domain/account-records.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
-import { joined } from '../../src/domain/transactions.ts';
+import { joined } from '../../src/store/transactions.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';

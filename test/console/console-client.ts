@@ -3,9 +3,9 @@ import type { ConsoleRequest } from '../../src/console/app.ts';
 import { accountId } from '../../src/domain/account-records.ts';
 import { addOperator, ownerOfOperator } from '../../src/domain/operators.ts';
 import type { Owner } from '../../src/domain/owners.ts';
-import type { Database } from '../../src/domain/transactions.ts';
 import type { Actor } from '../../src/operator/action.ts';
 import { perform } from '../../src/operator/perform.ts';
+import type { Database } from '../../src/store/transactions.ts';
 import { actionNamed, type OperatorApi } from '../operator/operator-api.ts';
 
 /** Somebody with a browser that has no script: a cookie jar, forms, and pages as text. */

@@ -7,7 +7,7 @@ import { accountId } from '../../src/domain/account-records.ts';
 import { createInbox } from '../../src/domain/inbox.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { issueLink } from '../../src/domain/sign-in.ts';
-import { type Database, joined } from '../../src/domain/transactions.ts';
+import { type Database, joined } from '../../src/store/transactions.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
 import { act, consoleRequest } from './console-client.ts';

@@ -1,7 +1,7 @@
 import { html } from '../../base/html.ts';
-import type { Cursor } from '../../domain/cursor.ts';
 import { isInSnapshot, snapshotOf } from '../../domain/ids.ts';
 import type { InboxMessage } from '../../domain/inbox.ts';
+import type { Cursor } from '../../store/cursor.ts';
 import { inboxCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames, withLink } from '../contact-names.ts';

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
-import type { Cursor } from '../../domain/cursor.ts';
 import { snapshotOf } from '../../domain/ids.ts';
 import type { ScheduledMessage } from '../../domain/outbox.ts';
+import type { Cursor } from '../../store/cursor.ts';
 import { isAction } from '../acting.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contact-names.ts';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
-import type { Cursor } from '../../domain/cursor.ts';
 import { snapshotOf } from '../../domain/ids.ts';
 import type { SentMessage } from '../../domain/outbox.ts';
 import { partsOf } from '../../sms/parts.ts';
+import type { Cursor } from '../../store/cursor.ts';
 import { sentCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, noBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contact-names.ts';

@@ -1,4 +1,4 @@
-import type { Database, Writing } from '../store/database.ts';
+import type { Database, Writing } from './database.ts';
 
 export type { Database, Writing };
 
