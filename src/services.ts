@@ -1,12 +1,12 @@
 import type { Config } from './config/settings.ts';
-import { type AccountKey, createAccounts } from './domain/accounts.ts';
+import { type AccountKey, createAccounts } from './domain/accounts/accounts.ts';
+import { createLedger } from './domain/accounts/ledger.ts';
 import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/blacklist.ts';
 import { createCarrierUpkeep, createUpkeepRuns } from './domain/carrier-upkeep.ts';
 import { createContacts } from './domain/contacts.ts';
 import { createInbox } from './domain/inbox.ts';
 import { createIncoming } from './domain/incoming.ts';
-import { createLedger } from './domain/ledger.ts';
 import { createOrderedLists } from './domain/ordered-lists.ts';
 import { createOutbox } from './domain/outbox.ts';
 import { createPurge } from './domain/purge.ts';

@@ -1,4 +1,4 @@
-import { accountId } from '../domain/account-records.ts';
+import { accountId } from '../domain/accounts/account-records.ts';
 import { createMigrationFigures, latencyStep } from '../domain/migration-figures.ts';
 import { addOperator, ownerOfOperator } from '../domain/operators.ts';
 import { createRouting } from '../domain/routing.ts';

@@ -56,7 +56,7 @@ async function propose(
 ): Promise<number> {
   const { checkStopWords } = await import('../domain/stop-words.ts');
   const { createMigrationStages } = await import('../domain/migration-stages.ts');
-  const { hashUserId } = await import('../domain/credentials.ts');
+  const { hashUserId } = await import('../domain/accounts/credentials.ts');
   const { Proposals, proposalsCsv, proposeFromCall, proposeFromTexts } = await import(
     '../migration/blacklist-proposals.ts'
   );

@@ -3,7 +3,7 @@ import { Problem } from '../base/problem.ts';
 import type { Config } from '../config/settings.ts';
 import { parseSchemaDate } from '../contract/dates.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import { USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
+import { USER_ID_LENGTH_MAX } from '../domain/accounts/credentials.ts';
 import { type ReadEffects, readEffects, storeReadEffects } from '../domain/migrated-accounts.ts';
 import type { CopyDependencies } from '../migration/copy-account.ts';
 import type { MigrationDatabase } from '../migration/database.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Problem } from '../base/problem.ts';
 import type { Progress } from '../base/progress.ts';
-import { claimKey, releaseKey, storeAnswer } from '../domain/idempotency.ts';
+import { claimKey, releaseKey, storeAnswer } from '../domain/accounts/idempotency.ts';
 import { type Owner, ownerKey } from '../domain/owners.ts';
 import { type Action, type Actor, type Services, scopes } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';

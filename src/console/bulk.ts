@@ -1,6 +1,6 @@
 import { type Html, html } from '../base/html.ts';
 import { toProblem } from '../base/problem.ts';
-import { isInSnapshot } from '../domain/ids.ts';
+import { isInSnapshot } from '../domain/accounts/ids.ts';
 import type { Cursor } from '../store/cursor.ts';
 import { asking, type Confirmation, emptyNote, hidden, type ListTexts, type Row, table } from './lists.ts';
 import { type Scanned, SEARCHED_ROWS_MAX } from './scan.ts';

@@ -6,9 +6,9 @@ import type { AccountKey, Database, Queries, Writing } from '../store/database.t
 import { addHistory } from '../store/statements/message-records.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
+import { takeIds } from './accounts/ids.ts';
+import { balancesOf, move } from './accounts/ledger.ts';
 import { blacklistedOf } from './blacklist.ts';
-import { takeIds } from './ids.ts';
-import { balancesOf, move } from './ledger.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { writtenKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import type { Queries } from '../store/database.ts';
-import type { Account, Credential } from './accounts.ts';
+import type { Account, Credential } from './accounts/accounts.ts';
+import { reserveIds } from './accounts/ids.ts';
 import type { Contact, ContactGroup } from './contacts.ts';
-import { reserveIds } from './ids.ts';
 import type { InboxMessage } from './inbox.ts';
 import type { ScheduledMessage, SentMessage } from './outbox.ts';
 

@@ -1,16 +1,16 @@
 import { Problem } from '../base/problem.ts';
 import { sameNumber } from '../sms/numbers.ts';
 import type { Writing } from '../store/database.ts';
-import * as accountSql from '../store/statements/accounts.ts';
 import { block } from '../store/statements/blacklist.ts';
 import * as contactSql from '../store/statements/contacts.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
-import { addCredentials } from './accounts.ts';
+import * as accountSql from './accounts/accounts.sql.ts';
+import { addCredentials } from './accounts/accounts.ts';
+import { balancesOf, move, type NewMovement } from './accounts/ledger.ts';
 import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
 import { endAllFor } from './blacklist.ts';
 import type { InboxMessage } from './inbox.ts';
-import { balancesOf, move, type NewMovement } from './ledger.ts';
 import { addTemplates } from './templates.ts';
 
 /**

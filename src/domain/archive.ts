@@ -1,10 +1,18 @@
 import { EVERYTHING, pages } from '../store/cursor.ts';
 import type { Database, Queries } from '../store/database.ts';
-import * as accountSql from '../store/statements/accounts.ts';
 import * as contactSql from '../store/statements/contacts.ts';
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
-import { accountNamed, addAccount, allAccounts, effectiveRegion, toAccount, toCredential } from './accounts.ts';
+import * as accountSql from './accounts/accounts.sql.ts';
+import {
+  accountNamed,
+  addAccount,
+  allAccounts,
+  effectiveRegion,
+  toAccount,
+  toCredential,
+} from './accounts/accounts.ts';
+import { openHeld } from './accounts/ledger.ts';
 import {
   type AccountArchive,
   archiveRows,
@@ -15,7 +23,6 @@ import {
 import { addReceived, checkGroups, updateAccount } from './archive-update.ts';
 import { toContact, toGroup } from './contacts.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
-import { openHeld } from './ledger.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 import { addTemplates } from './templates.ts';
 

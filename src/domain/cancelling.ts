@@ -6,7 +6,7 @@ import type { AccountKey, Writing } from '../store/database.ts';
 import { elementsOf } from '../store/json.ts';
 import { sent } from '../store/statements/message-records.ts';
 import * as sql from '../store/statements/sending.ts';
-import { balancesOf } from './ledger.ts';
+import { balancesOf } from './accounts/ledger.ts';
 import { endRefused } from './settling.ts';
 
 /**

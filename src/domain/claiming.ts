@@ -8,7 +8,7 @@ import { pausedAt } from '../store/statements/connectors.ts';
 import { addHistory } from '../store/statements/message-records.ts';
 import { addSent } from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
-import { effectiveRegion } from './accounts.ts';
+import { effectiveRegion } from './accounts/accounts.ts';
 import { endOptedOut, isOptedOut } from './blacklist.ts';
 import { type KnownParts, knownParts } from './known-parts.ts';
 import { afterQuietHours } from './quiet-hours.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { badField, conflict, notFound } from '../base/problem.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/connectors.ts';
-import { emitEvent } from './events.ts';
+import { emitEvent } from './accounts/events.ts';
 
 /** Ways to carriers, as they are configured, and how they do. */
 export interface ConnectorRecord {

@@ -6,9 +6,9 @@ import { pages } from '../store/cursor.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/contact-records.ts';
 import * as listSql from '../store/statements/contacts.ts';
+import { takeIds } from './accounts/ids.ts';
 import { addGroup, CONTACT_TEXT_LENGTH_MAX, groupsByName, stored } from './contact-records.ts';
 import { type Contact, toContact } from './contacts.ts';
-import { takeIds } from './ids.ts';
 
 /**
  * Imports contacts from a file. A row matches a contact by number, and by group if it names one.

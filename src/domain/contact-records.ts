@@ -4,9 +4,9 @@ import { FIRST_ID, LAST_ID, pages } from '../store/cursor.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/contact-records.ts';
 import * as listSql from '../store/statements/contacts.ts';
+import { takeIds } from './accounts/ids.ts';
 import { checkOperatorsNumber } from './blacklist.ts';
 import { type Contact, type ContactGroup, toContact, toGroup } from './contacts.ts';
-import { takeIds } from './ids.ts';
 
 /** Contacts and groups for the operator: create, change and delete single ones. */
 export interface ContactFields {

@@ -6,12 +6,12 @@ import * as sql from '../store/statements/incoming.ts';
 import * as messageSql from '../store/statements/message-records.ts';
 import { lock } from '../store/statements/persons.ts';
 import { joined } from '../store/transactions.ts';
-import { effectiveRegion } from './accounts.ts';
+import { effectiveRegion } from './accounts/accounts.ts';
+import { emitEvent } from './accounts/events.ts';
+import { takeIds } from './accounts/ids.ts';
 import { sendAnswer } from './answering.ts';
 import { createBlacklist } from './blacklist.ts';
 import { createBlacklistRecords } from './blacklist-records.ts';
-import { emitEvent } from './events.ts';
-import { takeIds } from './ids.ts';
 import { type FoundRoute, findRoute } from './routing.ts';
 import { replyWordOf } from './stop-words.ts';
 

@@ -6,9 +6,9 @@ import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
 import { adjusting, lastWriteOf } from './account-copy.ts';
+import { move, type NewMovement } from './accounts/ledger.ts';
 import { addReceived } from './archive-update.ts';
 import { type ReceivedMessage, toInboxMessage } from './inbox.ts';
-import { move, type NewMovement } from './ledger.ts';
 import {
   copyProgress,
   deletedHere,

@@ -4,11 +4,11 @@ import type { AccountKey, Database, Queries, Writing } from '../store/database.t
 import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/message-records.ts';
 import * as outboxSql from '../store/statements/outbox.ts';
+import { emitEvent } from './accounts/events.ts';
+import { takeIds } from './accounts/ids.ts';
+import { releaseHeld } from './accounts/ledger.ts';
 import { cancelWaiting } from './cancelling.ts';
-import { emitEvent } from './events.ts';
-import { takeIds } from './ids.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
-import { releaseHeld } from './ledger.ts';
 import { FINAL_STATUSES, type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 
 /**

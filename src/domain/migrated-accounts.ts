@@ -1,9 +1,9 @@
 import { pages } from '../store/cursor.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
-import { accountByName } from '../store/statements/accounts.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
 import { countWritesOf } from '../store/statements/migration-traffic.ts';
-import { reserveIds } from './ids.ts';
+import { accountByName } from './accounts/accounts.sql.ts';
+import { reserveIds } from './accounts/ids.ts';
 
 /** How far the copies of accounts are, and what was taken over from the schedule. */
 export interface CopyProgress {

@@ -2,7 +2,7 @@ import { readNetworks } from '../base/networks.ts';
 import { badField, conflict } from '../base/problem.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/migration-rules.ts';
-import { accountNamed } from './accounts.ts';
+import { accountNamed } from './accounts/accounts.ts';
 
 /**
  * Which server answers the reads of a client, by its address or a header field. Writes are not

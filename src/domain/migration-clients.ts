@@ -1,7 +1,7 @@
 import type { Database, Queries, Writing } from '../store/database.ts';
 import { recordsOf } from '../store/json.ts';
 import * as sql from '../store/statements/migration-clients.ts';
-import { accountNamed } from './accounts.ts';
+import { accountNamed } from './accounts/accounts.ts';
 import { DAY_MS } from './migration-figures.ts';
 
 /** The programs that call the old server through a proxy: who calls what, and when last. */

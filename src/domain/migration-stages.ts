@@ -3,7 +3,7 @@ import { conflict } from '../base/problem.ts';
 import type { AccountKey, Database, Queries } from '../store/database.ts';
 import * as ruleSql from '../store/statements/migration-rules.ts';
 import * as sql from '../store/statements/migration-traffic.ts';
-import { accountNamed } from './accounts.ts';
+import { accountNamed } from './accounts/accounts.ts';
 import { copyProgress } from './migrated-accounts.ts';
 import {
   type ClientRule,

@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts';
 import * as sql from '../store/statements/migration-traffic.ts';
-import { reserveIds, takeIds } from './ids.ts';
+import { reserveIds, takeIds } from './accounts/ids.ts';
 
 const STATES = ['begun', 'asked', 'due', 'behind'] as const;
 export type WriteState = (typeof STATES)[number];

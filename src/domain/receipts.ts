@@ -4,7 +4,7 @@ import type { Database, Queries, Writing } from '../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../store/json.ts';
 import * as sql from '../store/statements/receipts.ts';
 import { failuresOfEach } from '../store/transactions.ts';
-import { emitStatuses } from './events.ts';
+import { emitStatuses } from './accounts/events.ts';
 import { isFinal, type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import { type OnGatewayIds, provePart } from './settling.ts';
 

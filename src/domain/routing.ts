@@ -2,7 +2,7 @@ import { conflict, notFound } from '../base/problem.ts';
 import { numberEnd, sameNumber } from '../sms/numbers.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as sql from '../store/statements/routes.ts';
-import { accountNamed } from './accounts.ts';
+import { accountNamed } from './accounts/accounts.ts';
 
 /** A route: what is sent to this number or short code belongs to this account. */
 export interface Route {

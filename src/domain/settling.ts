@@ -3,9 +3,9 @@ import { accountRecordsOf, elementsOf, recordsOf } from '../store/json.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
 import * as sql from '../store/statements/sending.ts';
 import { eachAccount } from '../store/transactions.ts';
-import { emitStatuses } from './events.ts';
+import { emitStatuses } from './accounts/events.ts';
+import { move, releaseHeld } from './accounts/ledger.ts';
 import { knownParts, statusesByReceipts } from './known-parts.ts';
-import { move, releaseHeld } from './ledger.ts';
 
 /** What became of a submission is written down: the message, its attempts and its credits. */
 

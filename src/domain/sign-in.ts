@@ -4,8 +4,8 @@ import { badField, conflict, Problem } from '../base/problem.ts';
 import * as operatorSql from '../store/statements/operators.ts';
 import * as sql from '../store/statements/sign-in.ts';
 import { type Database, joined } from '../store/transactions.ts';
-import { addAuditEntry } from './audit.ts';
-import { hashPassword, passwordMatches } from './credentials.ts';
+import { addAuditEntry } from './accounts/audit.ts';
+import { hashPassword, passwordMatches } from './accounts/credentials.ts';
 import { currentOwner, type FoundOwner, type Owner, ownerColumns, ownerKey, ownerNamed, ownerOf } from './owners.ts';
 import {
   beginFactor,

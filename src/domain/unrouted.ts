@@ -3,7 +3,7 @@ import { FIRST_AT } from '../store/cursor.ts';
 import type { Database, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/incoming.ts';
 import { lock } from '../store/statements/persons.ts';
-import { accountNamed } from './accounts.ts';
+import { accountNamed } from './accounts/accounts.ts';
 import { concernedBy, inOrder, storeFor, type WholeMessage } from './incoming.ts';
 import { type FoundRoute, findRoute } from './routing.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BoundedMap } from '../base/bounded-map.ts';
 import { forwardedClient, networkList } from '../base/networks.ts';
-import { hashUserId, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
+import { hashUserId, USER_ID_LENGTH_MAX } from '../domain/accounts/credentials.ts';
 import { type CountedCall, clientKey, merged, OTHER_CALL, withoutClient } from '../domain/migration-clients.ts';
 import type { AccountName } from './account-names.ts';
 import type { SeenCall } from './call-reader.ts';

@@ -1,6 +1,6 @@
 import { conflict } from '../base/problem.ts';
-import { createAccounts } from '../domain/accounts.ts';
-import { hashUserId } from '../domain/credentials.ts';
+import { createAccounts } from '../domain/accounts/accounts.ts';
+import { hashUserId } from '../domain/accounts/credentials.ts';
 import { copyProgress, type ReadEffects, readEffects } from '../domain/migrated-accounts.ts';
 import type { MigrationStages } from '../domain/migration-stages.ts';
 import type { MigrationWrites } from '../domain/migration-writes.ts';

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../base/bounded-map.ts';
-import { hashUserId, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
+import { hashUserId, USER_ID_LENGTH_MAX } from '../domain/accounts/credentials.ts';
 import { FIRST_STAGE, type MigrationStages, type Stage } from '../domain/migration-stages.ts';
 import { compileClientRules, NO_RULES, type ReadStage } from './client-rules.ts';
 

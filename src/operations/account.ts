@@ -1,4 +1,4 @@
-import type { Account, AccountKey } from '../domain/accounts.ts';
+import type { Account, AccountKey } from '../domain/accounts/accounts.ts';
 import type { Contact, ContactGroup } from '../domain/contacts.ts';
 import type { Template } from '../domain/templates.ts';
 import { about, idOf, idsOf } from './arguments.ts';

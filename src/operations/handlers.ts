@@ -1,6 +1,6 @@
 import { Problem } from '../base/problem.ts';
 import type { contract } from '../contract/contract.ts';
-import type { AccountKey, Caller, CallOrigin } from '../domain/accounts.ts';
+import type { AccountKey, Caller, CallOrigin } from '../domain/accounts/accounts.ts';
 import type { HoldBack } from '../domain/admission/admission.ts';
 import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';

@@ -1,7 +1,7 @@
 import type { contract } from '../contract/contract.ts';
 import type { ListRules } from '../contract/list-orders.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
-import type { AccountKey, Accounts } from '../domain/accounts.ts';
+import type { AccountKey, Accounts } from '../domain/accounts/accounts.ts';
 import type { Admission } from '../domain/admission/admission.ts';
 import type { Blacklist } from '../domain/blacklist.ts';
 import type { Contacts } from '../domain/contacts.ts';

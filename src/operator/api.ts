@@ -1,7 +1,13 @@
 import { readFields } from '../base/form-fields.ts';
 import { networkList } from '../base/networks.ts';
 import { Problem, toProblem } from '../base/problem.ts';
-import { claimKey, createKeyLimits, releaseKey, type StoredAnswer, storeAnswer } from '../domain/idempotency.ts';
+import {
+  claimKey,
+  createKeyLimits,
+  releaseKey,
+  type StoredAnswer,
+  storeAnswer,
+} from '../domain/accounts/idempotency.ts';
 import { anyTokenExists, type Bearer, bearerOf, tokenUsed } from '../domain/tokens.ts';
 import type { Action, Actor, Scope, Services } from './action.ts';
 import { actions } from './actions/all.ts';

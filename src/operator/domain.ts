@@ -1,9 +1,9 @@
-import { type AccountKey, createAccounts } from '../domain/accounts.ts';
+import { type AccountKey, createAccounts } from '../domain/accounts/accounts.ts';
+import { createLedger } from '../domain/accounts/ledger.ts';
 import { createBlacklist } from '../domain/blacklist.ts';
 import { createBlacklistRecords } from '../domain/blacklist-records.ts';
 import { createContactRecords } from '../domain/contact-records.ts';
 import { createInbox } from '../domain/inbox.ts';
-import { createLedger } from '../domain/ledger.ts';
 import { createMessageBatches } from '../domain/message-batches.ts';
 import { createMessageRecords } from '../domain/message-records.ts';
 import { createOutbox } from '../domain/outbox.ts';

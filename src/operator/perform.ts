@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notFound, Problem } from '../base/problem.ts';
-import { accountId } from '../domain/account-records.ts';
-import { addAuditEntry } from '../domain/audit.ts';
+import { accountId } from '../domain/accounts/account-records.ts';
+import { addAuditEntry } from '../domain/accounts/audit.ts';
 import { type Database, joined } from '../store/transactions.ts';
 import { type Action, type Actor, type AnyInput, type Scope, type Services, WithStatus } from './action.ts';
 import { type RawInput, readInput, writeCursor } from './input.ts';

@@ -1,10 +1,16 @@
 import { readSomeNetworks } from '../base/networks.ts';
 import { formatDate } from '../contract/dates.ts';
-import { unsurePolicies } from '../domain/account-records.ts';
-import { checkUsername, isRegion } from '../domain/accounts.ts';
+import { unsurePolicies } from '../domain/accounts/account-records.ts';
+import { checkUsername, isRegion } from '../domain/accounts/accounts.ts';
+import {
+  hashPassword,
+  hashUserId,
+  isPasswordHash,
+  isUserIdHash,
+  USER_ID_LENGTH_MAX,
+} from '../domain/accounts/credentials.ts';
 import type { AccountArchive, AccountReading } from '../domain/archive.ts';
 import { checkNumber } from '../domain/blacklist.ts';
-import { hashPassword, hashUserId, isPasswordHash, isUserIdHash, USER_ID_LENGTH_MAX } from '../domain/credentials.ts';
 import { DELIVERY_STATUSES } from '../domain/outbox.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/quiet-hours.ts';
 import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/stop-words.ts';

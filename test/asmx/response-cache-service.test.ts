@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
-import { hashUserId } from '../../src/domain/credentials.ts';
+import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { CALLS, changes, type Serving, serve } from '../durability/service.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { adopt, protocolsFor } from '../support/contract-client.ts';

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { conflict, Problem } from '../../src/base/problem.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createAccepting } from '../../src/domain/accepting.ts';
-import { accountNamed } from '../../src/domain/accounts.ts';
+import { accountNamed } from '../../src/domain/accounts/accounts.ts';
 import { createExpiry } from '../../src/domain/expiring.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { heldReceiptsFor } from '../../src/domain/receipts.ts';

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { argon2Sync } from 'node:crypto';
 import { test } from 'node:test';
-import { hashPassword, hashUserId, isPasswordHash, newUserId, passwordMatches } from '../../src/domain/credentials.ts';
+import {
+  hashPassword,
+  hashUserId,
+  isPasswordHash,
+  newUserId,
+  passwordMatches,
+} from '../../src/domain/accounts/credentials.ts';
 
 test('a password matches its hash, whatever characters it has', async () => {
   for (const password of ['correct horse battery staple', 'pässwörd 😀', ' ', '', '\u0000x']) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ConsoleRequest } from '../../src/console/app.ts';
-import { accountId } from '../../src/domain/account-records.ts';
+import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { addOperator, ownerOfOperator } from '../../src/domain/operators.ts';
 import type { Owner } from '../../src/domain/owners.ts';
 import type { Actor } from '../../src/operator/action.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
 import { createConsole } from '../../src/console/app.ts';
 import { createSlots } from '../../src/console/slots.ts';
-import { accountId } from '../../src/domain/account-records.ts';
+import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { createInbox } from '../../src/domain/inbox.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { issueLink } from '../../src/domain/sign-in.ts';

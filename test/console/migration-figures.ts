@@ -1,4 +1,4 @@
-import { hashUserId } from '../../src/domain/credentials.ts';
+import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { createMigrationClients } from '../../src/domain/migration-clients.ts';
 import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
 import type { OperatorApi } from '../operator/operator-api.ts';

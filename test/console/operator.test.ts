@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accountId } from '../../src/domain/account-records.ts';
+import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { createConnectors } from '../../src/domain/connectors.ts';
 import { operatorNamed, ownerOfOperator } from '../../src/domain/operators.ts';
 import { factorState } from '../../src/domain/second-factor.ts';

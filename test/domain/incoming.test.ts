@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { accountId } from '../../src/domain/account-records.ts';
+import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { type ArrivedMessage, createIncoming, normalisedSender, PARTS_WAIT_MS } from '../../src/domain/incoming.ts';
 import { ROUTES_MAX } from '../../src/domain/routing.ts';
 import { createUnrouted } from '../../src/domain/unrouted.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { createLedger } from '../../src/domain/ledger.ts';
+import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { APPLY_EVERY_MS, createRetention, createRetentionRuns, LOOK_EVERY_MS } from '../../src/domain/retention.ts';
 import type { Database } from '../../src/store/database.ts';
 import { deleteSent } from '../../src/store/statements/retention.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setDisabledAt } from '../../src/domain/accounts/account-records.sql.ts';
 import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../src/domain/carrier-upkeep.ts';
 import { createIncoming } from '../../src/domain/incoming.ts';
 import { createReceipts } from '../../src/domain/receipts.ts';
 import { createRetention } from '../../src/domain/retention.ts';
-import { setDisabledAt } from '../../src/store/statements/account-records.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { MINUTE, message, openSending, START } from '../support/sending.ts';

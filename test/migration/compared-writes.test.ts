@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { accountNamed } from '../../src/domain/accounts.ts';
+import { accountNamed } from '../../src/domain/accounts/accounts.ts';
 import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
 import { CLAIM_MS } from '../../src/domain/migration-writes.ts';
 import { createMigrationProxy, type MigrationProxySettings } from '../../src/migration/migration-proxy.ts';

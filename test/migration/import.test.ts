@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Dialect } from '../../src/contract/dialect.ts';
 import { copyAccount } from '../../src/domain/account-copy.ts';
-import { hashUserId } from '../../src/domain/credentials.ts';
-import { takeIds } from '../../src/domain/ids.ts';
+import { hashUserId } from '../../src/domain/accounts/credentials.ts';
+import { takeIds } from '../../src/domain/accounts/ids.ts';
 import { accountIdNamed, copyProgress, readEffects } from '../../src/domain/migrated-accounts.ts';
 import { createMigrationStages, type Stage } from '../../src/domain/migration-stages.ts';
 import { createMigrationWrites } from '../../src/domain/migration-writes.ts';
@@ -258,7 +258,7 @@ onEveryEngine('migrate import', (engine) => {
   test('new ids start a million above the copied ones, those of contacts ten thousand', async () => {
     await run();
     const id = (await accountIdNamed(service.app.database, 'alpha')) as bigint;
-    const { takeIds } = await import('../../src/domain/ids.ts');
+    const { takeIds } = await import('../../src/domain/accounts/ids.ts');
     const taken = await service.app.database.transaction(id, async (queries) => [
       await takeIds(queries, id, 'message'),
       await takeIds(queries, id, 'contact'),

@@ -46,7 +46,7 @@ onEveryEngine('the next step of a move', (engine) => {
       },
     ]);
   async function copied({ services: { database, now } }: OperatorApi, username: string): Promise<void> {
-    const { accountNamed } = await import('../../src/domain/accounts.ts');
+    const { accountNamed } = await import('../../src/domain/accounts/accounts.ts');
     const { account_id: account } = await accountNamed(database, username);
     await database.run(begin, { account, at: now() });
     await database.run(setCompleted, { account, at: now() });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accountNamed } from '../../src/domain/accounts.ts';
+import { accountNamed } from '../../src/domain/accounts/accounts.ts';
 import { copySent } from '../../src/domain/message-copy.ts';
 import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
 import type { SentMessage } from '../../src/domain/outbox.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { accountNamed } from '../../src/domain/accounts.ts';
+import { accountNamed } from '../../src/domain/accounts/accounts.ts';
 import { copyReceived } from '../../src/domain/message-copy.ts';
 import { migrationKey } from '../../src/migration/account-names.ts';
 import { listRecordings } from '../../src/migration/recorder.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { auditEntries } from '../../src/domain/audit.ts';
+import { auditEntries } from '../../src/domain/accounts/audit.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import type { Arguments } from '../support/protocols.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dateFormat } from '../../src/contract/date-form.ts';
 import { listRules } from '../../src/contract/list-orders.ts';
-import { accountId } from '../../src/domain/account-records.ts';
+import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { createInbox } from '../../src/domain/inbox.ts';
 import { inboxHandlers } from '../../src/operations/inbox.ts';
 import type { OperationServices } from '../../src/operations/services.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createArchive } from '../../src/domain/archive.ts';
-import { createLedger } from '../../src/domain/ledger.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import type { ActionBench } from '../support/actions.ts';
 

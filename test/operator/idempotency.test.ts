@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { after, before, test } from 'node:test';
 import type { Problem } from '../../src/base/problem.ts';
-import { claimKey, createKeyLimits, storeAnswer } from '../../src/domain/idempotency.ts';
+import { claimKey, createKeyLimits, storeAnswer } from '../../src/domain/accounts/idempotency.ts';
 import { keyName } from '../../src/operator/idempotency.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';

@@ -6,7 +6,7 @@ import {
   revokeUserId,
   setEnabled,
   userIdsOf,
-} from '../../src/domain/account-records.ts';
+} from '../../src/domain/accounts/account-records.ts';
 import type { Services } from '../../src/services.ts';
 
 /** What an operator does to an account, by its username: as the actions do it. */

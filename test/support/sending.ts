@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createAccepting, type NewMessages } from '../../src/domain/accepting.ts';
-import { addRecord, changeRecord, type NewAccount } from '../../src/domain/account-records.ts';
+import { addRecord, changeRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
+import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { type ClaimedMessage, createClaiming } from '../../src/domain/claiming.ts';
-import { createLedger } from '../../src/domain/ledger.ts';
 import { createMessageRecords } from '../../src/domain/message-records.ts';
 import { createOutbox } from '../../src/domain/outbox.ts';
 import { createSettling, type OnGatewayIds, type Outcome } from '../../src/domain/settling.ts';

@@ -1,5 +1,5 @@
 import { html } from '../../base/html.ts';
-import type { Movement } from '../../domain/ledger.ts';
+import type { Movement } from '../../domain/accounts/ledger.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, filterSelect, filters, listOf, pager } from '../lists.ts';
 import { EXPORTED_AT_ONCE, readCursor, scan } from '../scan.ts';

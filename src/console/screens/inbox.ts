@@ -1,5 +1,5 @@
 import { html } from '../../base/html.ts';
-import { isInSnapshot, snapshotOf } from '../../domain/ids.ts';
+import { isInSnapshot, snapshotOf } from '../../domain/accounts/ids.ts';
 import type { InboxMessage } from '../../domain/inbox.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { inboxCsv } from '../../transfer/contact-csv.ts';

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../base/html.ts';
-import { snapshotOf } from '../../domain/ids.ts';
+import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { ScheduledMessage } from '../../domain/outbox.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { isAction } from '../acting.ts';

@@ -1,6 +1,6 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { EVENT_TYPES } from '../../domain/events.ts';
+import { EVENT_TYPES } from '../../domain/accounts/events.ts';
 import {
   asking,
   empty,

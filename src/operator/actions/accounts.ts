@@ -9,10 +9,10 @@ import {
   removeRecord,
   setEnabled,
   unsurePolicies,
-} from '../../domain/account-records.ts';
-import { isRegion } from '../../domain/accounts.ts';
+} from '../../domain/accounts/account-records.ts';
+import { isRegion } from '../../domain/accounts/accounts.ts';
+import { hashPassword } from '../../domain/accounts/credentials.ts';
 import { requireConnector } from '../../domain/connectors.ts';
-import { hashPassword } from '../../domain/credentials.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/quiet-hours.ts';
 import { type Action, accountAction, action, listAction, type Scope, type Services } from '../action.ts';
 import { changedWords, shownWords } from '../reply-words.ts';

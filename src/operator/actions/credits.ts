@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MOVEMENT_KINDS, type Movement, SIDES } from '../../domain/ledger.ts';
+import { MOVEMENT_KINDS, type Movement, SIDES } from '../../domain/accounts/ledger.ts';
 import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, id, instant, line, rowId } from '../schemas.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { badField, conflict } from '../../base/problem.ts';
 import { type Acceptance, createAccepting, type NewMessages, type SendingAccount } from '../../domain/accepting.ts';
-import { accountRecord, requireEnabled } from '../../domain/account-records.ts';
+import { accountRecord, requireEnabled } from '../../domain/accounts/account-records.ts';
 import { armSchedule } from '../../domain/arming.ts';
 import { DECISIONS, decide } from '../../domain/deciding.ts';
 import { linkResent, requireEnded } from '../../domain/resending.ts';

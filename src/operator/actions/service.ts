@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { auditEntries } from '../../domain/audit.ts';
+import { auditEntries } from '../../domain/accounts/audit.ts';
 import { readSendingTotals, sendingFaults } from '../../domain/sending-totals.ts';
 import { readStatus } from '../../domain/totals.ts';
 import { type Action, action, listAction } from '../action.ts';

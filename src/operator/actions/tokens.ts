@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { badField, conflict } from '../../base/problem.ts';
-import { accountId } from '../../domain/account-records.ts';
+import { accountId } from '../../domain/accounts/account-records.ts';
 import { addToken, revokeToken, revokeTokenOf, type Token, tokensAfter, tokensOfAccount } from '../../domain/tokens.ts';
 import {
   type Action,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { accountId } from '../../domain/account-records.ts';
-import { EVENT_TYPES } from '../../domain/events.ts';
+import { accountId } from '../../domain/accounts/account-records.ts';
+import { EVENT_TYPES } from '../../domain/accounts/events.ts';
 import {
   addWebhook,
   attemptsBefore,

@@ -1,5 +1,5 @@
+import { addDeletion } from '../../domain/accounts/audit.sql.ts';
 import { render, type SqlDialect, type Statement } from '../statement.ts';
-import { addDeletion } from '../statements/audit.ts';
 import { ACCOUNT, CALLER_FOUND, type CallerStatement, caller, HASH, UNRESTRICTED } from './caller-statement.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { denied } from '../../base/problem.ts';
+import { CALLER } from '../../domain/accounts/account-columns.sql.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import { render, type SqlDialect, type Statement } from '../statement.ts';
-import { CALLER } from '../statements/account-columns.ts';
 
 /**
  * A statement that identifies the caller as well, so that identification takes no round trip of its

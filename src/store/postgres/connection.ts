@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { denied, Problem } from '../../base/problem.ts';
+import { identify } from '../../domain/accounts/accounts.sql.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import type { Writing } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';
 import { readRecords, render, type SqlDialect, type Statement, type Value } from '../statement.ts';
-import { identify } from '../statements/accounts.ts';
 import { unavailable } from '../unavailable.ts';
 import { auditedOf } from './audited-statement.ts';
 import {

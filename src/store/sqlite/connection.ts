@@ -1,12 +1,12 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { Problem } from '../../base/problem.ts';
+import { addDeletion } from '../../domain/accounts/audit.sql.ts';
 import { type AccountKey, Caller } from '../caller.ts';
 import { emptyRecord } from '../columns.ts';
 import type { Writing } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';
 import { readRecords, render, type SqlDialect, type Statement, type Value } from '../statement.ts';
-import { addDeletion } from '../statements/audit.ts';
 import { unavailable } from '../unavailable.ts';
 import { BUSY, codeOf, keepsFromWriting, sqliteFault } from './faults.ts';
 import type { Transactional } from './write-queue.ts';

@@ -1,5 +1,5 @@
+import { EVERY_ACCOUNT } from '../../domain/accounts/account-columns.sql.ts';
 import { statement } from '../statement.ts';
-import { EVERY_ACCOUNT } from './account-columns.ts';
 
 /** Ways to carriers. They belong to the installation, not to an account. */
 export interface ConnectorRow {

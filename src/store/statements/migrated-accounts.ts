@@ -1,6 +1,6 @@
+import { type AccountDetails, DETAILS } from '../../domain/accounts/account-columns.sql.ts';
 import { columnOf } from '../columns.ts';
 import { type AccountKey, statement } from '../statement.ts';
-import { type AccountDetails, DETAILS } from './account-columns.ts';
 import type { ScheduledRow, SentRow } from './outbox.ts';
 
 /** Copies of accounts of an old server: see schema/migrated-accounts.ts. */

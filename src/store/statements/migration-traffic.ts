@@ -1,5 +1,5 @@
+import { EVERY_ACCOUNT } from '../../domain/accounts/account-columns.sql.ts';
 import { type AccountKey, statement } from '../statement.ts';
-import { EVERY_ACCOUNT } from './account-columns.ts';
 
 /** Stages, counts, examples, acceptances, and writes for the old server. */
 

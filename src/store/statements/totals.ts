@@ -1,5 +1,5 @@
+import { EVERY_ACCOUNT } from '../../domain/accounts/account-columns.sql.ts';
 import { statement } from '../statement.ts';
-import { EVERY_ACCOUNT } from './account-columns.ts';
 
 /** Totals of all accounts, for the operator. No call waits for these statements. */
 export const messages = statement<Record<string, never>, { unread: bigint; read: bigint }>(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { accountByName } from '../../../src/domain/accounts/accounts.sql.ts';
 import { traceparentOf } from '../../../src/server/http/request-id.ts';
-import { accountByName } from '../../../src/store/statements/accounts.ts';
 import { until } from '../../durability/program.ts';
 import { CALLS } from '../../durability/service.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import { Caller } from '../../../src/store/caller.ts';
 import { lockManyQuery, lockQuery, withCaller } from '../../../src/store/postgres/caller-statement.ts';
 import { postgresDialect, VERSIONS } from '../../../src/store/postgres/connection.ts';
 import { manyOf } from '../../../src/store/postgres/many-statement.ts';
 import { SESSION } from '../../../src/store/postgres/pool.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
-import * as accounts from '../../../src/store/statements/accounts.ts';
 import * as contacts from '../../../src/store/statements/contacts.ts';
 import * as inbox from '../../../src/store/statements/inbox.ts';
 import * as outbox from '../../../src/store/statements/outbox.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, type TestContext, test } from 'node:test';
 import { nextTurn } from '../../../src/base/event-loop.ts';
 import type { Problem } from '../../../src/base/problem.ts';
-import { hashUserId } from '../../../src/domain/credentials.ts';
+import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
 import { type AccountKey, Caller } from '../../../src/store/caller.ts';
 import { markRead } from '../../../src/store/statements/inbox.ts';
 import { mark } from '../../../src/store/statements/outbox.ts';

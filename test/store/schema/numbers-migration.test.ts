@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hashUserId } from '../../../src/domain/credentials.ts';
+import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
 import { migrations } from '../../../src/store/schema/migrations.ts';
 import { serve } from '../../durability/service.ts';
 import { exportOf } from '../../support/contract-client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
-import { hashUserId } from '../../../src/domain/credentials.ts';
+import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
 import type { AccountKey, Caller, Database } from '../../../src/store/database.ts';
 import { openSqlite } from '../../../src/store/sqlite/database.ts';
 import { CALLS, changes, serve } from '../../durability/service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { hashUserId } from '../../../src/domain/credentials.ts';
+import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
 import { createAccountVersions } from '../../../src/store/sqlite/account-versions.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';

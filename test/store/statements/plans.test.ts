@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { constants, DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import { auditedOf } from '../../../src/store/postgres/audited-statement.ts';
 import { withCaller } from '../../../src/store/postgres/caller-statement.ts';
 import { postgresDialect } from '../../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
-import * as accounts from '../../../src/store/statements/accounts.ts';
 import * as contacts from '../../../src/store/statements/contacts.ts';
 import * as inbox from '../../../src/store/statements/inbox.ts';
 import * as outbox from '../../../src/store/statements/outbox.ts';

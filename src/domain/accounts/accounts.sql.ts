@@ -1,5 +1,5 @@
-import { columnOf } from '../columns.ts';
-import { type AccountKey, statement } from '../statement.ts';
+import { columnOf } from '../../store/columns.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 import {
   type AccountDetails,
   type AccountRow,
@@ -7,7 +7,7 @@ import {
   accountColumns,
   CALLER,
   DETAILS,
-} from './account-columns.ts';
+} from './account-columns.sql.ts';
 
 /** Accounts and their credentials. */
 export type { AccountRow };

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { Problem } from '../../src/base/problem.ts';
-import { createArchive } from '../../src/domain/archive.ts';
-import { createBlacklist } from '../../src/domain/blacklist.ts';
-import { carryForward, createLedger, move } from '../../src/domain/ledger.ts';
-import { createOutbox } from '../../src/domain/outbox.ts';
-import { readAccount } from '../../src/transfer/account-json.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { openStore, sql } from '../support/opened-database.ts';
+import { Problem } from '../../../src/base/problem.ts';
+import { carryForward, createLedger, move } from '../../../src/domain/accounts/ledger.ts';
+import { createArchive } from '../../../src/domain/archive.ts';
+import { createBlacklist } from '../../../src/domain/blacklist.ts';
+import { createOutbox } from '../../../src/domain/outbox.ts';
+import { readAccount } from '../../../src/transfer/account-json.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { openStore, sql } from '../../support/opened-database.ts';
 
 const ids = sql<{ username: string }, { account_id: bigint }>(
   'select account_id from account where username = :username',

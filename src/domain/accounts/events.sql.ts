@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 const WANTS = 'disabled_at is null and events like cast(:wanted as text)';
 

@@ -1,12 +1,12 @@
-import { conflict, notFound, Problem } from '../base/problem.ts';
-import { FIRST_AT } from '../store/cursor.ts';
-import * as sql from '../store/statements/account-records.ts';
-import * as accountSql from '../store/statements/accounts.ts';
-import type { Database } from '../store/transactions.ts';
+import { conflict, notFound, Problem } from '../../base/problem.ts';
+import { FIRST_AT } from '../../store/cursor.ts';
+import type { Database } from '../../store/transactions.ts';
+import { forgetClientsOf } from '../migration-clients.ts';
+import { endAccess } from '../sessions.ts';
+import * as sql from './account-records.sql.ts';
+import * as accountSql from './accounts.sql.ts';
 import { type Account, addAccount, toAccount } from './accounts.ts';
 import { hashUserId, newUserId } from './credentials.ts';
-import { forgetClientsOf } from './migration-clients.ts';
-import { endAccess } from './sessions.ts';
 
 /** An account with all fields that an operator may see and set. */
 export interface AccountRecord extends Omit<Account, 'passwordHash' | 'unsurePolicy'> {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createArchive } from '../../src/domain/archive.ts';
-import { hashUserId } from '../../src/domain/credentials.ts';
-import { type IdKind, takeIds } from '../../src/domain/ids.ts';
-import { createTemplates } from '../../src/domain/templates.ts';
-import type { Caller, Database } from '../../src/store/database.ts';
-import { readAccount } from '../../src/transfer/account-json.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { account as accountJson, TIME } from '../support/import-files.ts';
-import { openStore } from '../support/opened-database.ts';
+import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
+import { type IdKind, takeIds } from '../../../src/domain/accounts/ids.ts';
+import { createArchive } from '../../../src/domain/archive.ts';
+import { createTemplates } from '../../../src/domain/templates.ts';
+import type { Caller, Database } from '../../../src/store/database.ts';
+import { readAccount } from '../../../src/transfer/account-json.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { account as accountJson, TIME } from '../../support/import-files.ts';
+import { openStore } from '../../support/opened-database.ts';
 
 const INT32_MAX = 2n ** 31n - 1n;
 const INT64_MAX = 2n ** 63n - 1n;

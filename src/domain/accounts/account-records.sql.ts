@@ -1,5 +1,5 @@
-import { statement } from '../statement.ts';
-import { type AccountRow, accountColumns } from './account-columns.ts';
+import { statement } from '../../store/statement.ts';
+import { type AccountRow, accountColumns } from './account-columns.sql.ts';
 
 /** Accounts for operators. */
 type One = { account: bigint };

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { AccountKey, Queries } from '../store/database.ts';
-import { recordsOf } from '../store/json.ts';
-import * as sql from '../store/statements/events.ts';
+import type { AccountKey, Queries } from '../../store/database.ts';
+import { recordsOf } from '../../store/json.ts';
+import * as sql from './events.sql.ts';
 
 /** What happened, for webhooks. An event holds ids, never a number or a text. */
 export const EVENT_TYPES = [

@@ -1,6 +1,6 @@
-import { Problem } from '../base/problem.ts';
-import type { AccountKey, Queries } from '../store/database.ts';
-import * as sql from '../store/statements/ids.ts';
+import { Problem } from '../../base/problem.ts';
+import type { AccountKey, Queries } from '../../store/database.ts';
+import * as sql from './ids.sql.ts';
 
 /**
  * New ids of an account's rows. They come from counters, so the id of a deleted row is never used

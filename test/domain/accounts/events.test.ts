@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createConnectors } from '../../src/domain/connectors.ts';
-import { EVENT_TYPES } from '../../src/domain/events.ts';
-import { createIncoming, storeFor } from '../../src/domain/incoming.ts';
-import { createReceipts } from '../../src/domain/receipts.ts';
-import { addWebhook } from '../../src/domain/webhooks.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { sql } from '../support/opened-database.ts';
-import { LEASE, message, openSending, UNSURE } from '../support/sending.ts';
+import { EVENT_TYPES } from '../../../src/domain/accounts/events.ts';
+import { createConnectors } from '../../../src/domain/connectors.ts';
+import { createIncoming, storeFor } from '../../../src/domain/incoming.ts';
+import { createReceipts } from '../../../src/domain/receipts.ts';
+import { addWebhook } from '../../../src/domain/webhooks.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { sql } from '../../support/opened-database.ts';
+import { LEASE, message, openSending, UNSURE } from '../../support/sending.ts';
 
 interface EventRow {
   type: string;

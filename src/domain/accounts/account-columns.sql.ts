@@ -1,4 +1,4 @@
-import { defineColumns, type RowOf, type ValuesOf } from '../columns.ts';
+import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
 
 /**
  * Every column of an account except its id. Migrations create them. Types and SQL follow from this

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AUDIT_READ_MAX, type AuditFilter, addAuditEntry, auditEntries } from '../../src/domain/audit.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { openStore, sql } from '../support/opened-database.ts';
+import { AUDIT_READ_MAX, type AuditFilter, addAuditEntry, auditEntries } from '../../../src/domain/accounts/audit.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { openStore, sql } from '../../support/opened-database.ts';
 
 const ALL: AuditFilter = { account: null, actor: null, action: null, from: null, to: null };
 const fill = sql<{ count: number }>(

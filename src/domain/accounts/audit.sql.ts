@@ -1,5 +1,5 @@
-import type { DeletionValues } from '../deletion.ts';
-import { type AccountKey, statement } from '../statement.ts';
+import type { DeletionValues } from '../../store/deletion.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** The audit: who changed what. Calls only add rows. */
 export interface AuditRow {

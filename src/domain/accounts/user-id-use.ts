@@ -1,7 +1,7 @@
-import { BoundedMap } from '../base/bounded-map.ts';
-import { Caller } from '../store/caller.ts';
-import type { Database } from '../store/database.ts';
-import * as sql from '../store/statements/account-records.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
+import { Caller } from '../../store/caller.ts';
+import type { Database } from '../../store/database.ts';
+import * as sql from './account-records.sql.ts';
 
 /**
  * When a user_id was last used, exact to a day. A call costs one look into a map. What is new is

@@ -1,9 +1,9 @@
-import { badField, notFound } from '../base/problem.ts';
-import { cursorBefore, LAST, pages } from '../store/cursor.ts';
-import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
-import * as sql from '../store/statements/ledger.ts';
+import { badField, notFound } from '../../base/problem.ts';
+import { cursorBefore, LAST, pages } from '../../store/cursor.ts';
+import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
 import { emitEvent } from './events.ts';
+import * as sql from './ledger.sql.ts';
 
 /**
  * Credits by double entry. Every change of a balance is a movement between two sides, written in

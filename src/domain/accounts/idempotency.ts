@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { BoundedMap } from '../base/bounded-map.ts';
-import { Problem } from '../base/problem.ts';
-import * as sql from '../store/statements/idempotency.ts';
-import type { Database } from '../store/transactions.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Database } from '../../store/transactions.ts';
 import { holderName, isHolderGone } from './claim-holder.ts';
+import * as sql from './idempotency.sql.ts';
 
 /** A stored answer, which is sent again to a request with the same key for 24 hours. */
 export interface StoredAnswer {

@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Credits: the balances and the movements of which they are the sums. */
 export interface BalanceRow {

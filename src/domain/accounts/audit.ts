@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { LAST_ID } from '../store/cursor.ts';
-import * as sql from '../store/statements/audit.ts';
-import type { Database } from '../store/transactions.ts';
+import { LAST_ID } from '../../store/cursor.ts';
+import type { Database } from '../../store/transactions.ts';
+import * as sql from './audit.sql.ts';
 
 /**
  * An audit entry: who changed what, when and from where. It never holds a secret or a message text.

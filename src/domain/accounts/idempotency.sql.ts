@@ -1,4 +1,4 @@
-import { statement } from '../statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Answers to requests with an Idempotency-Key, and claims of requests in progress. */
 export interface IdempotencyRow {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createUserIdUse } from '../../src/domain/user-id-use.ts';
-import { Caller } from '../../src/store/caller.ts';
-import type { Database } from '../../src/store/database.ts';
-import { openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { createUserIdUse } from '../../../src/domain/accounts/user-id-use.ts';
+import { Caller } from '../../../src/store/caller.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { openActions } from '../../support/actions.ts';
+import { onEveryEngine } from '../../support/engines.ts';
 
 onEveryEngine('the last use of a user_id', (engine) => {
   test('the last use of a user_id is exact to a day: one write a day, after the call, and no cached answer becomes void', async (t) => {

@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Counters of ids: see schema/id-counter.ts. */
 type Counter = { account: AccountKey; kind: string };

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { BoundedMap } from '../base/bounded-map.ts';
-import { networkList } from '../base/networks.ts';
-import { conflict, denied, notFound, Problem } from '../base/problem.ts';
-import { isRegion, regionOf } from '../sms/numbers.ts';
-import type { AccountKey, Caller, Database, Queries } from '../store/database.ts';
-import { type AccountValues, accountColumns } from '../store/statements/account-columns.ts';
-import * as sql from '../store/statements/accounts.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
+import { networkList } from '../../base/networks.ts';
+import { conflict, denied, notFound, Problem } from '../../base/problem.ts';
+import { isRegion, regionOf } from '../../sms/numbers.ts';
+import type { AccountKey, Caller, Database, Queries } from '../../store/database.ts';
+import { type AccountValues, accountColumns } from './account-columns.sql.ts';
+import * as sql from './accounts.sql.ts';
 import { hashUserId, newUserId, USER_ID_LENGTH_MAX } from './credentials.ts';
 
 /** The columns of an account: see store/statements/account-columns.ts. */
