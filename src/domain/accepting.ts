@@ -3,12 +3,12 @@ import { badField, conflict } from '../base/problem.ts';
 import { e164, exponentFault, writtenKey } from '../sms/numbers.ts';
 import { charactersBeyondGsm7, type Encoding, PARTS_MAX, splitText } from '../sms/parts.ts';
 import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
-import { addHistory } from '../store/statements/message-records.ts';
-import * as outboxSql from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
 import { takeIds } from './accounts/ids.ts';
 import { balancesOf, move } from './accounts/ledger.ts';
 import { blacklistedOf } from './blacklist.ts';
+import { addHistory } from './messages/message-records.sql.ts';
+import * as outboxSql from './messages/outbox.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
 /**

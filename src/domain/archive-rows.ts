@@ -4,8 +4,8 @@ import type { Queries } from '../store/database.ts';
 import type { Account, Credential } from './accounts/accounts.ts';
 import { reserveIds } from './accounts/ids.ts';
 import type { Contact, ContactGroup } from './contacts.ts';
-import type { InboxMessage } from './inbox.ts';
-import type { ScheduledMessage, SentMessage } from './outbox.ts';
+import type { InboxMessage } from './messages/inbox.ts';
+import type { ScheduledMessage, SentMessage } from './messages/outbox.ts';
 
 /** A whole account, for moving it to another installation. */
 export interface AccountArchive {

@@ -3,14 +3,14 @@ import { sameNumber } from '../sms/numbers.ts';
 import type { Writing } from '../store/database.ts';
 import { block } from '../store/statements/blacklist.ts';
 import * as contactSql from '../store/statements/contacts.ts';
-import * as inboxSql from '../store/statements/inbox.ts';
-import * as outboxSql from '../store/statements/outbox.ts';
 import * as accountSql from './accounts/accounts.sql.ts';
 import { addCredentials } from './accounts/accounts.ts';
 import { balancesOf, move, type NewMovement } from './accounts/ledger.ts';
 import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
 import { endAllFor } from './blacklist.ts';
-import type { InboxMessage } from './inbox.ts';
+import * as inboxSql from './messages/inbox.sql.ts';
+import type { InboxMessage } from './messages/inbox.ts';
+import * as outboxSql from './messages/outbox.sql.ts';
 import { addTemplates } from './templates.ts';
 
 /**

@@ -1,8 +1,6 @@
 import { EVERYTHING, pages } from '../store/cursor.ts';
 import type { Database, Queries } from '../store/database.ts';
 import * as contactSql from '../store/statements/contacts.ts';
-import * as inboxSql from '../store/statements/inbox.ts';
-import * as outboxSql from '../store/statements/outbox.ts';
 import * as accountSql from './accounts/accounts.sql.ts';
 import {
   accountNamed,
@@ -22,8 +20,10 @@ import {
 } from './archive-rows.ts';
 import { addReceived, checkGroups, updateAccount } from './archive-update.ts';
 import { toContact, toGroup } from './contacts.ts';
-import { type InboxMessage, toInboxMessage } from './inbox.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import * as inboxSql from './messages/inbox.sql.ts';
+import { type InboxMessage, toInboxMessage } from './messages/inbox.ts';
+import * as outboxSql from './messages/outbox.sql.ts';
+import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './messages/outbox.ts';
 import { addTemplates } from './templates.ts';
 
 /**

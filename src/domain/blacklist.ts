@@ -14,12 +14,12 @@ import { elementsOf, recordsOf } from '../store/json.ts';
 import { block, byEnds } from '../store/statements/blacklist.ts';
 import * as sql from '../store/statements/contacts.ts';
 import { receiver } from '../store/statements/incoming.ts';
-import * as outbox from '../store/statements/outbox.ts';
 import { type DispatchRow, of, texts } from '../store/statements/sending.ts';
 import { effectiveRegion } from './accounts/accounts.ts';
 import { type HeldMessage, releaseHeld } from './accounts/ledger.ts';
 import { endWaiting, endWaitingFor, OPTED_OUT } from './cancelling.ts';
 import { BEFORE_ERASED, findErasedEntry, findErasedNumbers } from './erased-number.ts';
+import * as outbox from './messages/outbox.sql.ts';
 import type { OnWaiting } from './settling.ts';
 
 /** The origin of an entry: `user` is a call of the account or an action of the operator. */

@@ -4,9 +4,9 @@ import { accountIdOf } from '../store/caller.ts';
 import { pages } from '../store/cursor.ts';
 import type { AccountKey, Writing } from '../store/database.ts';
 import { elementsOf } from '../store/json.ts';
-import { sent } from '../store/statements/message-records.ts';
 import * as sql from '../store/statements/sending.ts';
 import { balancesOf } from './accounts/ledger.ts';
+import { sent } from './messages/message-records.sql.ts';
 import { endRefused } from './settling.ts';
 
 /**

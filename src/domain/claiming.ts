@@ -5,12 +5,12 @@ import type { Database, Writing } from '../store/database.ts';
 import { elementsOf } from '../store/json.ts';
 import * as attemptSql from '../store/statements/attempts.ts';
 import { pausedAt } from '../store/statements/connectors.ts';
-import { addHistory } from '../store/statements/message-records.ts';
-import { addSent } from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/sending.ts';
 import { effectiveRegion } from './accounts/accounts.ts';
 import { endOptedOut, isOptedOut } from './blacklist.ts';
 import { type KnownParts, knownParts } from './known-parts.ts';
+import { addHistory } from './messages/message-records.sql.ts';
+import { addSent } from './messages/outbox.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 import {
   type EndedMessage,

@@ -1,9 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { numberFault, numberKey } from '../sms/numbers.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
-import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/incoming.ts';
-import * as messageSql from '../store/statements/message-records.ts';
 import { lock } from '../store/statements/persons.ts';
 import { joined } from '../store/transactions.ts';
 import { effectiveRegion } from './accounts/accounts.ts';
@@ -12,6 +10,8 @@ import { takeIds } from './accounts/ids.ts';
 import { sendAnswer } from './answering.ts';
 import { createBlacklist } from './blacklist.ts';
 import { createBlacklistRecords } from './blacklist-records.ts';
+import * as inboxSql from './messages/inbox.sql.ts';
+import * as messageSql from './messages/message-records.sql.ts';
 import { type FoundRoute, findRoute } from './routing.ts';
 import { replyWordOf } from './stop-words.ts';
 

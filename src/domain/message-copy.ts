@@ -2,13 +2,14 @@ import { writtenKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import { cursorAfter, FIRST, pages } from '../store/cursor.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
-import * as inboxSql from '../store/statements/inbox.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
-import * as outboxSql from '../store/statements/outbox.ts';
 import { adjusting, lastWriteOf } from './account-copy.ts';
 import { move, type NewMovement } from './accounts/ledger.ts';
 import { addReceived } from './archive-update.ts';
-import { type ReceivedMessage, toInboxMessage } from './inbox.ts';
+import * as inboxSql from './messages/inbox.sql.ts';
+import { type ReceivedMessage, toInboxMessage } from './messages/inbox.ts';
+import * as outboxSql from './messages/outbox.sql.ts';
+import { type ScheduledMessage, type SentMessage, toSent } from './messages/outbox.ts';
 import {
   copyProgress,
   deletedHere,
@@ -17,7 +18,6 @@ import {
   takenMessages,
   writesWaiting,
 } from './migrated-accounts.ts';
-import { type ScheduledMessage, type SentMessage, toSent } from './outbox.ts';
 
 /** Messages of an old server, copied into an account that copyAccount has made. */
 export interface CopyContext {

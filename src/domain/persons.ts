@@ -5,8 +5,6 @@ import { pages } from '../store/cursor.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import * as blacklistSql from '../store/statements/blacklist.ts';
 import * as contactSql from '../store/statements/contacts.ts';
-import * as messageSql from '../store/statements/message-records.ts';
-import * as outboxSql from '../store/statements/outbox.ts';
 import * as sql from '../store/statements/persons.ts';
 import * as sendingSql from '../store/statements/sending.ts';
 import type { AccountRow } from './accounts/accounts.sql.ts';
@@ -17,9 +15,11 @@ import { entriesOf } from './blacklist.ts';
 import { endWaiting } from './cancelling.ts';
 import { type Contact, toContact } from './contacts.ts';
 import { findErasedEntry, newErasedEntry } from './erased-number.ts';
-import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import type { WholeMessage } from './incoming.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import { type InboxMessage, toInboxMessage } from './messages/inbox.ts';
+import * as messageSql from './messages/message-records.sql.ts';
+import * as outboxSql from './messages/outbox.sql.ts';
+import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './messages/outbox.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
 
 /** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */

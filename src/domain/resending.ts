@@ -2,7 +2,7 @@ import { conflict } from '../base/problem.ts';
 import type { AccountKey, Queries } from '../store/database.ts';
 import { elementsOf, recordsOf } from '../store/json.ts';
 import { addHistory, of } from '../store/statements/sending.ts';
-import { FINAL_STATUSES } from './outbox.ts';
+import { FINAL_STATUSES } from './messages/outbox.ts';
 
 /** A message that is sent again is a new one. The history of each names the other. */
 const FROM = 'sent again, from ';

@@ -9,7 +9,7 @@ import {
 } from '../contract/dialect.ts';
 import { scalarText } from '../contract/scalars.ts';
 import type { Fields, Scalar, ScalarValue } from '../contract/types.ts';
-import { DELIVERY_STATUSES } from '../domain/outbox.ts';
+import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
 
 /** Names and texts of the wire. */
 export interface RawRecord {

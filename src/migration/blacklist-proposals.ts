@@ -1,5 +1,5 @@
 import { checkNumber } from '../domain/blacklist.ts';
-import { receivedTexts } from '../domain/inbox-texts.ts';
+import { receivedTexts } from '../domain/messages/inbox-texts.ts';
 import { isStop } from '../domain/stop-words.ts';
 import { type CsvColumn, csvLine, readCsv } from '../transfer/csv.ts';
 import { readCall } from './call-reader.ts';

@@ -2,10 +2,10 @@ import { notFound, Problem } from '../base/problem.ts';
 import type { CopiedAccount } from '../domain/account-copy.ts';
 import type { AccountReading, Archive } from '../domain/archive.ts';
 import type { Contact } from '../domain/contacts.ts';
-import type { ReceivedMessage } from '../domain/inbox.ts';
 import { receivedCounts, unmarkedCount } from '../domain/message-copy.ts';
+import type { ReceivedMessage } from '../domain/messages/inbox.ts';
+import type { ScheduledMessage, SentMessage } from '../domain/messages/outbox.ts';
 import { accountIdNamed, copyProgress, takenMessages } from '../domain/migrated-accounts.ts';
-import type { ScheduledMessage, SentMessage } from '../domain/outbox.ts';
 import { type CopyDependencies, windowsOf } from './copy-account.ts';
 import type { ImportedUser } from './import.ts';
 import {

@@ -1,7 +1,7 @@
 import { type Dialect, STATUS_FIELD, statusOfWord } from '../contract/dialect.ts';
 import { scalarText } from '../contract/scalars.ts';
 import type { Fields, ResultType, Scalar } from '../contract/types.ts';
-import { DELIVERY_STATUSES } from '../domain/outbox.ts';
+import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
 import type { RawValue, ReadAnswer } from './answer.ts';
 import type { RawDataSet } from './answer-dataset.ts';
 import type { RawRecord } from './answer-values.ts';

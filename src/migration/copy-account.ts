@@ -1,5 +1,4 @@
 import type { Dialect } from '../contract/dialect.ts';
-import type { ReceivedMessage } from '../domain/inbox.ts';
 import {
   type CopyContext,
   copiedReceived,
@@ -11,6 +10,7 @@ import {
   receivedCounts,
   removeReceived,
 } from '../domain/message-copy.ts';
+import type { ReceivedMessage } from '../domain/messages/inbox.ts';
 import { type CopyProgress, type ReadEffects, setInboxUntil } from '../domain/migrated-accounts.ts';
 import type { MigrationDatabase } from './database.ts';
 import { CopyProblem, countUnread, type InboxCounts, type OldAccount, readCounts } from './old-account.ts';

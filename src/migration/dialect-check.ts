@@ -9,7 +9,7 @@ import {
 } from '../contract/dialect.ts';
 import { LIST_ORDERS } from '../contract/list-orders.ts';
 import type { Contract, Fields } from '../contract/types.ts';
-import { DELIVERY_STATUSES } from '../domain/outbox.ts';
+import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
 
 /** What is wrong with a dialect although every entry has the right type. */
 export interface DialectMistake {

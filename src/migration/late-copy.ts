@@ -1,5 +1,5 @@
-import type { ReceivedMessage } from '../domain/inbox.ts';
 import { copyReceived, copySent, missingReceived, removeGoneScheduled, scheduledHere } from '../domain/message-copy.ts';
+import type { ReceivedMessage } from '../domain/messages/inbox.ts';
 import { copyProgress, deletedHere, takenMessages } from '../domain/migrated-accounts.ts';
 import { type CopyDependencies, windowsOf } from './copy-account.ts';
 import type { MigrationDatabase } from './database.ts';

@@ -1,7 +1,7 @@
 import type { Dialect } from '../contract/dialect.ts';
-import type { ReceivedMessage } from '../domain/inbox.ts';
+import type { ReceivedMessage } from '../domain/messages/inbox.ts';
+import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../domain/messages/outbox.ts';
 import type { ReadEffects } from '../domain/migrated-accounts.ts';
-import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../domain/outbox.ts';
 import { operationOf } from './answer.ts';
 import type { RawDataSet } from './answer-dataset.ts';
 import type { ValueRecord } from './answer-values.ts';

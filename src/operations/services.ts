@@ -5,9 +5,9 @@ import type { AccountKey, Accounts } from '../domain/accounts/accounts.ts';
 import type { Admission } from '../domain/admission/admission.ts';
 import type { Blacklist } from '../domain/blacklist.ts';
 import type { Contacts } from '../domain/contacts.ts';
-import type { Inbox } from '../domain/inbox.ts';
+import type { Inbox } from '../domain/messages/inbox.ts';
+import type { Outbox } from '../domain/messages/outbox.ts';
 import type { OrderedLists } from '../domain/ordered-lists.ts';
-import type { Outbox } from '../domain/outbox.ts';
 import type { Templates } from '../domain/templates.ts';
 
 /** The parts of the domain that operations use. */

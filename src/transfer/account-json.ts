@@ -11,7 +11,7 @@ import {
 } from '../domain/accounts/credentials.ts';
 import type { AccountArchive, AccountReading } from '../domain/archive.ts';
 import { checkNumber } from '../domain/blacklist.ts';
-import { DELIVERY_STATUSES } from '../domain/outbox.ts';
+import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/quiet-hours.ts';
 import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/stop-words.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';

@@ -1,7 +1,7 @@
 import type { ImportRow } from '../domain/contact-import.ts';
 import type { Contact } from '../domain/contacts.ts';
-import type { InboxMessage } from '../domain/inbox.ts';
-import type { SentMessage } from '../domain/outbox.ts';
+import type { InboxMessage } from '../domain/messages/inbox.ts';
+import type { SentMessage } from '../domain/messages/outbox.ts';
 import { CSV_START, type CsvColumn, csvLine, readCsv, readFirstCells } from './csv.ts';
 
 /** Reads and writes contacts as CSV, and writes messages as CSV. */

@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config/settings.ts';
 import { createAccepting } from '../../src/domain/accepting.ts';
 import { accountNamed } from '../../src/domain/accounts/accounts.ts';
 import { createExpiry } from '../../src/domain/expiring.ts';
-import { createMessageRecords } from '../../src/domain/message-records.ts';
+import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { heldReceiptsFor } from '../../src/domain/receipts.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
 import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../../src/gateway/connector.ts';

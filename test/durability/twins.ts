@@ -7,7 +7,7 @@ import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createClaiming } from '../../src/domain/claiming.ts';
-import { createMessageRecords } from '../../src/domain/message-records.ts';
+import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { createSettling } from '../../src/domain/settling.ts';
 import { newAttemptId } from '../../src/gateway/submissions.ts';
 import type { Database } from '../../src/store/database.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createAccepting } from '../../src/domain/accepting.ts';
 import { createBlacklist } from '../../src/domain/blacklist.ts';
 import { createBlacklistRecords } from '../../src/domain/blacklist-records.ts';
-import { createOutbox } from '../../src/domain/outbox.ts';
+import { createOutbox } from '../../src/domain/messages/outbox.ts';
 import { createRouting } from '../../src/domain/routing.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { dateFormat } from '../../src/contract/date-form.ts';
 import { listRules } from '../../src/contract/list-orders.ts';
 import { accountId } from '../../src/domain/accounts/account-records.ts';
-import { createInbox } from '../../src/domain/inbox.ts';
+import { createInbox } from '../../src/domain/messages/inbox.ts';
 import { inboxHandlers } from '../../src/operations/inbox.ts';
 import type { OperationServices } from '../../src/operations/services.ts';
 import { openActions } from '../support/actions.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { contract } from '../../src/contract/contract.ts';
 import { COLUMN_TYPES, type Dialect, SHOWN_AS, statusOfWord, statusWord } from '../../src/contract/dialect.ts';
 import type { Contract, Fields, ScalarName } from '../../src/contract/types.ts';
-import { DELIVERY_STATUSES } from '../../src/domain/outbox.ts';
+import { DELIVERY_STATUSES } from '../../src/domain/messages/outbox.ts';
 import { readAnswer } from '../../src/migration/answer.ts';
 import { parseDialect } from '../../src/migration/dialect-file.ts';
 import { createTestEndpoint } from '../support/endpoint.ts';

@@ -5,7 +5,7 @@ import { createAccepting } from '../../src/domain/accepting.ts';
 import { accountId, addRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createConnectors, type NewConnector } from '../../src/domain/connectors.ts';
-import { createMessageRecords } from '../../src/domain/message-records.ts';
+import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { heldReceiptsFor } from '../../src/domain/receipts.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
 import type { Connector, IncomingMessage, Submission, SubmitResult } from '../../src/gateway/connector.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { deleteSome } from '../../src/domain/messages/purge.sql.ts';
 import type { Database } from '../../src/store/database.ts';
-import { deleteSome } from '../../src/store/statements/purge.ts';
 import { until } from '../durability/program.ts';
 import { serve } from '../durability/service.ts';
 import { adopt } from './contract-client.ts';

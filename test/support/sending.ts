@@ -4,8 +4,8 @@ import { createAccepting, type NewMessages } from '../../src/domain/accepting.ts
 import { addRecord, changeRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { type ClaimedMessage, createClaiming } from '../../src/domain/claiming.ts';
-import { createMessageRecords } from '../../src/domain/message-records.ts';
-import { createOutbox } from '../../src/domain/outbox.ts';
+import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
+import { createOutbox } from '../../src/domain/messages/outbox.ts';
 import { createSettling, type OnGatewayIds, type Outcome } from '../../src/domain/settling.ts';
 import { newAttemptId } from '../../src/gateway/submissions.ts';
 import type { Engine } from './engines.ts';

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createAccepting } from '../../src/domain/accepting.ts';
 import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
-import { createOutbox } from '../../src/domain/outbox.ts';
+import { createOutbox } from '../../src/domain/messages/outbox.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { clientOf } from '../support/contract-client.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { badField } from '../../base/problem.ts';
 import { accountRecord } from '../../domain/accounts/account-records.ts';
-import { BATCH_MAX } from '../../domain/message-batches.ts';
+import { BATCH_MAX } from '../../domain/messages/message-batches.ts';
 import { type Action, accountAction, type Scope } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, rowId } from '../schemas.ts';

@@ -1,7 +1,7 @@
 import { type AccountDetails, DETAILS } from '../../domain/accounts/account-columns.sql.ts';
+import type { ScheduledRow, SentRow } from '../../domain/messages/outbox.sql.ts';
 import { columnOf } from '../columns.ts';
 import { type AccountKey, statement } from '../statement.ts';
-import type { ScheduledRow, SentRow } from './outbox.ts';
 
 /** Copies of accounts of an old server: see schema/migrated-accounts.ts. */
 type One = { account: AccountKey };

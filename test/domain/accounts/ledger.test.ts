@@ -5,7 +5,7 @@ import { Problem } from '../../../src/base/problem.ts';
 import { carryForward, createLedger, move } from '../../../src/domain/accounts/ledger.ts';
 import { createArchive } from '../../../src/domain/archive.ts';
 import { createBlacklist } from '../../../src/domain/blacklist.ts';
-import { createOutbox } from '../../../src/domain/outbox.ts';
+import { createOutbox } from '../../../src/domain/messages/outbox.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';

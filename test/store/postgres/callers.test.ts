@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
+import { next } from '../../../src/domain/messages/purge.sql.ts';
 import type { Database } from '../../../src/store/database.ts';
-import { next } from '../../../src/store/statements/purge.ts';
 import { CALLS, changes, serve } from '../../durability/service.ts';
 import { accountChanges } from '../../support/account-changes.ts';
 import { adopt } from '../../support/contract-client.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as inboxSql from '../../../src/domain/messages/inbox.sql.ts';
+import * as outboxSql from '../../../src/domain/messages/outbox.sql.ts';
 import type { Writing } from '../../../src/store/database.ts';
-import * as inboxSql from '../../../src/store/statements/inbox.ts';
-import * as outboxSql from '../../../src/store/statements/outbox.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import {

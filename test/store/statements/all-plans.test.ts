@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
+import * as inbox from '../../../src/domain/messages/inbox.sql.ts';
 import { Caller } from '../../../src/store/caller.ts';
 import { lockManyQuery, lockQuery } from '../../../src/store/postgres/caller-statement.ts';
 import { VERSIONS } from '../../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
-import * as inbox from '../../../src/store/statements/inbox.ts';
 import * as queue from '../../../src/store/statements/queue.ts';
 import * as receipts from '../../../src/store/statements/receipts.ts';
 import { engines } from '../../support/engines.ts';

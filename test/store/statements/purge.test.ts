@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { deleteSome } from '../../../src/store/statements/purge.ts';
+import { deleteSome } from '../../../src/domain/messages/purge.sql.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { until } from '../../durability/program.ts';
 import { exportOf } from '../../support/contract-client.ts';

@@ -1,12 +1,12 @@
-import { Problem } from '../base/problem.ts';
-import type { AccountKey, Database, Writing } from '../store/database.ts';
-import * as inboxSql from '../store/statements/inbox.ts';
-import * as outboxSql from '../store/statements/outbox.ts';
-import * as movingSql from '../store/statements/rescheduling.ts';
-import * as sendingSql from '../store/statements/sending.ts';
-import { joined } from '../store/transactions.ts';
+import { Problem } from '../../base/problem.ts';
+import type { AccountKey, Database, Writing } from '../../store/database.ts';
+import * as sendingSql from '../../store/statements/sending.ts';
+import { joined } from '../../store/transactions.ts';
+import { afterQuietHours } from '../quiet-hours.ts';
+import * as inboxSql from './inbox.sql.ts';
 import { createMessageRecords } from './message-records.ts';
-import { afterQuietHours } from './quiet-hours.ts';
+import * as outboxSql from './outbox.sql.ts';
+import * as movingSql from './rescheduling.sql.ts';
 
 /** Many messages at once, for people who act on a list. What is gone already is left out. */
 export const BATCH_MAX = 500;

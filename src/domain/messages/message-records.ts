@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
-import { conflict, notFound } from '../base/problem.ts';
-import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
-import * as inboxSql from '../store/statements/inbox.ts';
-import * as sql from '../store/statements/message-records.ts';
-import * as outboxSql from '../store/statements/outbox.ts';
-import { emitEvent } from './accounts/events.ts';
-import { takeIds } from './accounts/ids.ts';
-import { releaseHeld } from './accounts/ledger.ts';
-import { cancelWaiting } from './cancelling.ts';
+import { conflict, notFound } from '../../base/problem.ts';
+import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import { emitEvent } from '../accounts/events.ts';
+import { takeIds } from '../accounts/ids.ts';
+import { releaseHeld } from '../accounts/ledger.ts';
+import { cancelWaiting } from '../cancelling.ts';
+import * as inboxSql from './inbox.sql.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
+import * as sql from './message-records.sql.ts';
+import * as outboxSql from './outbox.sql.ts';
 import { FINAL_STATUSES, type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
 
 /**

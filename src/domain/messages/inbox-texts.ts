@@ -1,6 +1,6 @@
-import { pages } from '../store/cursor.ts';
-import type { Database } from '../store/database.ts';
-import { receivedFrom } from '../store/statements/inbox.ts';
+import { pages } from '../../store/cursor.ts';
+import type { Database } from '../../store/database.ts';
+import { receivedFrom } from './inbox.sql.ts';
 import { toInboxMessage } from './inbox.ts';
 
 const PAGE = 1_000;

@@ -1,6 +1,6 @@
-import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST } from '../store/cursor.ts';
-import type { AccountKey, Database } from '../store/database.ts';
-import * as sql from '../store/statements/inbox.ts';
+import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST } from '../../store/cursor.ts';
+import type { AccountKey, Database } from '../../store/database.ts';
+import * as sql from './inbox.sql.ts';
 import type { Purge } from './purge.ts';
 
 export interface ReceivedMessage {

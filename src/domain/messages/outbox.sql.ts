@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Sent messages with their delivery status, and scheduled ones with their held parts. */
 export interface SentRow {

@@ -1,4 +1,4 @@
-import { statement } from '../statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Rows of emptied inboxes: see schema/tally.ts. */
 export const next = statement<Record<string, never>, { account_id: bigint; generation: bigint }>(

@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Another time for a scheduled message, which is not claimed while it stands in `scheduled`. */
 type Message = { account: AccountKey; id: bigint; dueAt: number };

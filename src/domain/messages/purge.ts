@@ -1,5 +1,5 @@
-import type { Database } from '../store/database.ts';
-import * as sql from '../store/statements/purge.ts';
+import type { Database } from '../../store/database.ts';
+import * as sql from './purge.sql.ts';
 
 /** Deletes the rows of emptied inboxes in small batches. Other calls are served in the pauses. */
 export interface Purge {
