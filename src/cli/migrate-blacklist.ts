@@ -95,7 +95,7 @@ async function propose(
 async function add({ services }: Session, file: string, isDryRun: boolean, json: boolean): Promise<number> {
   const { readProposals } = await import('../migration/blacklist-proposals.ts');
   const { accountIdNamed } = await import('../domain/migrated-accounts.ts');
-  const { checkOperatorsNumber } = await import('../domain/blacklist.ts');
+  const { checkOperatorsNumber } = await import('../domain/contacts/blacklist.ts');
   const result = { rows: 0, added: 0, known: 0, cancelled: 0, refused: [] as { row: number; problem: string }[] };
   for await (const { row, username, number, origin, evidence } of readProposals(bytesOf(file))) {
     result.rows += 1;

@@ -1,5 +1,5 @@
 import { type Html, html } from '../base/html.ts';
-import { createContacts } from '../domain/contacts.ts';
+import { createContacts } from '../domain/contacts/contacts.ts';
 import type { Visit } from './visit.ts';
 import { party } from './words.ts';
 

@@ -6,7 +6,7 @@ import type { AccountKey, Database, Queries, Writing } from '../store/database.t
 import * as sql from '../store/statements/sending.ts';
 import { takeIds } from './accounts/ids.ts';
 import { balancesOf, move } from './accounts/ledger.ts';
-import { blacklistedOf } from './blacklist.ts';
+import { blacklistedOf } from './contacts/blacklist.ts';
 import { addHistory } from './messages/message-records.sql.ts';
 import * as outboxSql from './messages/outbox.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';

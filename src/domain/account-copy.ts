@@ -1,16 +1,16 @@
 import { conflict } from '../base/problem.ts';
 import { EVERYTHING } from '../store/cursor.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
-import * as contactSql from '../store/statements/contacts.ts';
 import * as sql from '../store/statements/migrated-accounts.ts';
 import * as accountSql from './accounts/accounts.sql.ts';
 import { type Account, addAccount, addCredentials, type Credential, toAccount } from './accounts/accounts.ts';
 import { snapshotOf } from './accounts/ids.ts';
 import { balancesOf, move, type NewMovement, type Side } from './accounts/ledger.ts';
 import { type AccountArchive, archiveRows } from './archive-rows.ts';
-import { toContact, toGroup } from './contacts.ts';
+import * as contactSql from './contacts/contacts.sql.ts';
+import { toContact, toGroup } from './contacts/contacts.ts';
+import { addTemplates } from './contacts/templates.ts';
 import { copyProgress, type HighestIds, noteCopiedIds, reserveFirstIds } from './migrated-accounts.ts';
-import { addTemplates } from './templates.ts';
 
 /**
  * An account of an old server, as it shows it. The account here is made equal: rows are added,

@@ -3,7 +3,7 @@ import { partsOf } from '../sms/parts.ts';
 import type { Queries } from '../store/database.ts';
 import type { Account, Credential } from './accounts/accounts.ts';
 import { reserveIds } from './accounts/ids.ts';
-import type { Contact, ContactGroup } from './contacts.ts';
+import type { Contact, ContactGroup } from './contacts/contacts.ts';
 import type { InboxMessage } from './messages/inbox.ts';
 import type { ScheduledMessage, SentMessage } from './messages/outbox.ts';
 

@@ -1,6 +1,5 @@
 import { EVERYTHING, pages } from '../store/cursor.ts';
 import type { Database, Queries } from '../store/database.ts';
-import * as contactSql from '../store/statements/contacts.ts';
 import * as accountSql from './accounts/accounts.sql.ts';
 import {
   accountNamed,
@@ -19,12 +18,13 @@ import {
   withAccount,
 } from './archive-rows.ts';
 import { addReceived, checkGroups, updateAccount } from './archive-update.ts';
-import { toContact, toGroup } from './contacts.ts';
+import * as contactSql from './contacts/contacts.sql.ts';
+import { toContact, toGroup } from './contacts/contacts.ts';
+import { addTemplates } from './contacts/templates.ts';
 import * as inboxSql from './messages/inbox.sql.ts';
 import { type InboxMessage, toInboxMessage } from './messages/inbox.ts';
 import * as outboxSql from './messages/outbox.sql.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './messages/outbox.ts';
-import { addTemplates } from './templates.ts';
 
 /**
  * An account as it is exported. Its messages come in pages, because an inbox can be larger than

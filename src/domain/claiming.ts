@@ -7,7 +7,7 @@ import * as attemptSql from '../store/statements/attempts.ts';
 import { pausedAt } from '../store/statements/connectors.ts';
 import * as sql from '../store/statements/sending.ts';
 import { effectiveRegion } from './accounts/accounts.ts';
-import { endOptedOut, isOptedOut } from './blacklist.ts';
+import { endOptedOut, isOptedOut } from './contacts/blacklist.ts';
 import { type KnownParts, knownParts } from './known-parts.ts';
 import { addHistory } from './messages/message-records.sql.ts';
 import { addSent } from './messages/outbox.sql.ts';

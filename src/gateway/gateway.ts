@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { optOutsOf } from '../domain/blacklist.ts';
 import { createClaiming } from '../domain/claiming.ts';
 import {
   BUILTIN_NAME,
@@ -9,6 +8,7 @@ import {
   createConnectors,
   type NewConnector,
 } from '../domain/connectors.ts';
+import { optOutsOf } from '../domain/contacts/blacklist.ts';
 import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
 import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';

@@ -1,4 +1,4 @@
-import { checkNumber } from '../domain/blacklist.ts';
+import { checkNumber } from '../domain/contacts/blacklist.ts';
 import { receivedTexts } from '../domain/messages/inbox-texts.ts';
 import { isStop } from '../domain/stop-words.ts';
 import { type CsvColumn, csvLine, readCsv } from '../transfer/csv.ts';

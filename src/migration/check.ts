@@ -1,7 +1,7 @@
 import { notFound, Problem } from '../base/problem.ts';
 import type { CopiedAccount } from '../domain/account-copy.ts';
 import type { AccountReading, Archive } from '../domain/archive.ts';
-import type { Contact } from '../domain/contacts.ts';
+import type { Contact } from '../domain/contacts/contacts.ts';
 import { receivedCounts, unmarkedCount } from '../domain/message-copy.ts';
 import type { ReceivedMessage } from '../domain/messages/inbox.ts';
 import type { ScheduledMessage, SentMessage } from '../domain/messages/outbox.ts';

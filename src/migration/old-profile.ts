@@ -1,7 +1,7 @@
 import type { CopiedAccount } from '../domain/account-copy.ts';
 import type { Account } from '../domain/accounts/accounts.ts';
 import { hashPassword, hashUserId } from '../domain/accounts/credentials.ts';
-import type { Contact, ContactGroup } from '../domain/contacts.ts';
+import type { Contact, ContactGroup } from '../domain/contacts/contacts.ts';
 import type { ValueRecord } from './answer-values.ts';
 import { CopyProblem, type OldAccount, read, readRows } from './old-account.ts';
 

@@ -1,6 +1,6 @@
 import type { Account, AccountKey } from '../domain/accounts/accounts.ts';
-import type { Contact, ContactGroup } from '../domain/contacts.ts';
-import type { Template } from '../domain/templates.ts';
+import type { Contact, ContactGroup } from '../domain/contacts/contacts.ts';
+import type { Template } from '../domain/contacts/templates.ts';
 import { about, idOf, idsOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';

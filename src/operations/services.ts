@@ -3,12 +3,12 @@ import type { ListRules } from '../contract/list-orders.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
 import type { AccountKey, Accounts } from '../domain/accounts/accounts.ts';
 import type { Admission } from '../domain/admission/admission.ts';
-import type { Blacklist } from '../domain/blacklist.ts';
-import type { Contacts } from '../domain/contacts.ts';
+import type { Blacklist } from '../domain/contacts/blacklist.ts';
+import type { Contacts } from '../domain/contacts/contacts.ts';
+import type { OrderedLists } from '../domain/contacts/ordered-lists.ts';
+import type { Templates } from '../domain/contacts/templates.ts';
 import type { Inbox } from '../domain/messages/inbox.ts';
 import type { Outbox } from '../domain/messages/outbox.ts';
-import type { OrderedLists } from '../domain/ordered-lists.ts';
-import type { Templates } from '../domain/templates.ts';
 
 /** The parts of the domain that operations use. */
 export interface OperationServices {

@@ -1,8 +1,9 @@
 import { type AccountKey, createAccounts } from '../domain/accounts/accounts.ts';
 import { createLedger } from '../domain/accounts/ledger.ts';
-import { createBlacklist } from '../domain/blacklist.ts';
-import { createBlacklistRecords } from '../domain/blacklist-records.ts';
-import { createContactRecords } from '../domain/contact-records.ts';
+import { createBlacklist } from '../domain/contacts/blacklist.ts';
+import { createBlacklistRecords } from '../domain/contacts/blacklist-records.ts';
+import { createContactRecords } from '../domain/contacts/contact-records.ts';
+import { createTemplates } from '../domain/contacts/templates.ts';
 import { createInbox } from '../domain/messages/inbox.ts';
 import { createMessageBatches } from '../domain/messages/message-batches.ts';
 import { createMessageRecords } from '../domain/messages/message-records.ts';
@@ -10,7 +11,6 @@ import { createOutbox } from '../domain/messages/outbox.ts';
 import { createPersons } from '../domain/persons.ts';
 import { createRetention } from '../domain/retention.ts';
 import { createRouting } from '../domain/routing.ts';
-import { createTemplates } from '../domain/templates.ts';
 import { createUnrouted } from '../domain/unrouted.ts';
 import type { Services } from './action.ts';
 

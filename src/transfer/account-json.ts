@@ -10,11 +10,11 @@ import {
   USER_ID_LENGTH_MAX,
 } from '../domain/accounts/credentials.ts';
 import type { AccountArchive, AccountReading } from '../domain/archive.ts';
-import { checkNumber } from '../domain/blacklist.ts';
+import { checkNumber } from '../domain/contacts/blacklist.ts';
+import { checkTemplate, TEMPLATES_MAX } from '../domain/contacts/templates.ts';
 import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/quiet-hours.ts';
 import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/stop-words.ts';
-import { checkTemplate, TEMPLATES_MAX } from '../domain/templates.ts';
 import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
 /** The format of import and export: one JSON object holds a whole account. */

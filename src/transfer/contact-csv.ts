@@ -1,5 +1,5 @@
-import type { ImportRow } from '../domain/contact-import.ts';
-import type { Contact } from '../domain/contacts.ts';
+import type { ImportRow } from '../domain/contacts/contact-import.ts';
+import type { Contact } from '../domain/contacts/contacts.ts';
 import type { InboxMessage } from '../domain/messages/inbox.ts';
 import type { SentMessage } from '../domain/messages/outbox.ts';
 import { CSV_START, type CsvColumn, csvLine, readCsv, readFirstCells } from './csv.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createArchive } from '../../src/domain/archive.ts';
 import { armSchedule } from '../../src/domain/arming.ts';
-import { createBlacklist } from '../../src/domain/blacklist.ts';
+import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
 import { decide } from '../../src/domain/deciding.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../support/engines.ts';

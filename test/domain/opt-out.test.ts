@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBlacklist, optOutsOf } from '../../src/domain/blacklist.ts';
+import { createBlacklist, optOutsOf } from '../../src/domain/contacts/blacklist.ts';
 import { decide } from '../../src/domain/deciding.ts';
 import { createSettling } from '../../src/domain/settling.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAccepting } from '../../src/domain/accepting.ts';
-import { createBlacklist } from '../../src/domain/blacklist.ts';
-import { createBlacklistRecords } from '../../src/domain/blacklist-records.ts';
+import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
+import { createBlacklistRecords } from '../../src/domain/contacts/blacklist-records.ts';
 import { createOutbox } from '../../src/domain/messages/outbox.ts';
 import { createRouting } from '../../src/domain/routing.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { createBlacklist } from '../../src/domain/blacklist.ts';
+import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
 import type { ConnectorKind } from '../../src/gateway/connector.ts';
 import { ACK, encodeFrame, FrameReader, textOf } from '../../src/gateway/kannel/box-protocol.ts';
 import { createConnector, kindNames } from '../../src/gateway/kinds.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { listed as blacklisted } from '../../src/domain/contacts/blacklist.sql.ts';
 import { accountIdNamed } from '../../src/domain/migrated-accounts.ts';
 import { createAccountName, migrationKey } from '../../src/migration/account-names.ts';
 import { Proposals, proposeFromCall, readProposals } from '../../src/migration/blacklist-proposals.ts';
@@ -10,7 +11,6 @@ import { createPseudonyms, pseudonymize } from '../../src/migration/pseudonyms.t
 import { TESTED } from '../../src/migration/read-effects.ts';
 import { recordedOf } from '../../src/migration/recorder.ts';
 import { formatExchange } from '../../src/migration/recording.ts';
-import { listed as blacklisted } from '../../src/store/statements/blacklist.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { openStore } from '../support/opened-database.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
 import { notFound, Problem } from '../../base/problem.ts';
-import { COUNTED_CONTACTS_MAX } from '../../domain/contact-records.ts';
+import { COUNTED_CONTACTS_MAX } from '../../domain/contacts/contact-records.ts';
 import { contactsCsv } from '../../transfer/contact-csv.ts';
 import { isAction } from '../acting.ts';
 import { actOnRows, noBatches, selectableList, selectedIds } from '../bulk.ts';

@@ -1,6 +1,6 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { TEMPLATE_LENGTH_MAX } from '../../domain/templates.ts';
+import { TEMPLATE_LENGTH_MAX } from '../../domain/contacts/templates.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { isAction } from '../acting.ts';
 import { asking, hidden, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notFound } from '../../base/problem.ts';
-import { BLACKLIST_ORIGINS, checkOperatorsNumber } from '../../domain/blacklist.ts';
-import type { BlacklistEntry } from '../../domain/blacklist-records.ts';
+import { BLACKLIST_ORIGINS, checkOperatorsNumber } from '../../domain/contacts/blacklist.ts';
+import type { BlacklistEntry } from '../../domain/contacts/blacklist-records.ts';
 import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, instant, line, username } from '../schemas.ts';

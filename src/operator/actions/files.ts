@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NO_PROGRESS } from '../../base/progress.ts';
-import { type ContactImport, FAULTS_MAX, importContacts } from '../../domain/contact-import.ts';
-import type { Contact } from '../../domain/contacts.ts';
+import { type ContactImport, FAULTS_MAX, importContacts } from '../../domain/contacts/contact-import.ts';
+import type { Contact } from '../../domain/contacts/contacts.ts';
 import { contactsCsv, inboxCsv, readContactRows, sentCsv } from '../../transfer/contact-csv.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { type Action, accountAction, downloadAction } from '../action.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
 import { type IdKind, takeIds } from '../../../src/domain/accounts/ids.ts';
 import { createArchive } from '../../../src/domain/archive.ts';
-import { createTemplates } from '../../../src/domain/templates.ts';
+import { createTemplates } from '../../../src/domain/contacts/templates.ts';
 import type { Caller, Database } from '../../../src/store/database.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as ledger from '../../../src/domain/accounts/ledger.sql.ts';
+import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
 import * as inbox from '../../../src/domain/messages/inbox.sql.ts';
 import * as outbox from '../../../src/domain/messages/outbox.sql.ts';
 import { postgresDialect } from '../../../src/store/postgres/connection.ts';
 import { SESSION } from '../../../src/store/postgres/pool.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import * as attempts from '../../../src/store/statements/attempts.ts';
-import * as contacts from '../../../src/store/statements/contacts.ts';
 import * as persons from '../../../src/store/statements/persons.ts';
 import * as receipts from '../../../src/store/statements/receipts.ts';
 import * as sending from '../../../src/store/statements/sending.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
+import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
 import * as inbox from '../../../src/domain/messages/inbox.sql.ts';
 import * as outbox from '../../../src/domain/messages/outbox.sql.ts';
 import * as purge from '../../../src/domain/messages/purge.sql.ts';
@@ -10,7 +11,6 @@ import { postgresDialect, VERSIONS } from '../../../src/store/postgres/connectio
 import { manyOf } from '../../../src/store/postgres/many-statement.ts';
 import { SESSION } from '../../../src/store/postgres/pool.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
-import * as contacts from '../../../src/store/statements/contacts.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { type Outside, openOutside } from '../../support/other-process.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { Problem } from '../base/problem.ts';
-import { FIRST_ID } from '../store/cursor.ts';
-import type { AccountKey, Database, Writing } from '../store/database.ts';
-import * as sql from '../store/statements/contacts.ts';
-import { takeIds } from './accounts/ids.ts';
+import { Problem } from '../../base/problem.ts';
+import { FIRST_ID } from '../../store/cursor.ts';
+import type { AccountKey, Database, Writing } from '../../store/database.ts';
+import { takeIds } from '../accounts/ids.ts';
+import * as sql from './contacts.sql.ts';
 
 /** Saved message templates. A template is identified by its exact text. */
 export const TEMPLATE_LENGTH_MAX = 2_000;

@@ -1,8 +1,8 @@
-import { hasDigit, numberEnd, sameNumber } from '../sms/numbers.ts';
-import { FIRST_ID, LAST_ID, pages } from '../store/cursor.ts';
-import type { AccountKey, Database, Queries } from '../store/database.ts';
-import { recordsOf } from '../store/json.ts';
-import * as sql from '../store/statements/contacts.ts';
+import { hasDigit, numberEnd, sameNumber } from '../../sms/numbers.ts';
+import { FIRST_ID, LAST_ID, pages } from '../../store/cursor.ts';
+import type { AccountKey, Database, Queries } from '../../store/database.ts';
+import { recordsOf } from '../../store/json.ts';
+import * as sql from './contacts.sql.ts';
 
 export interface Contact {
   readonly id: bigint;

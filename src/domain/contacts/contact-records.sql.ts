@@ -1,5 +1,5 @@
-import { type AccountKey, statement } from '../statement.ts';
-import type { ContactRow, GroupRow } from './contacts.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
+import type { ContactRow, GroupRow } from './contacts.sql.ts';
 
 /** Single contacts and groups, for the operator. */
 type Contact = { account: AccountKey; id: bigint };

@@ -1,5 +1,5 @@
-import { targetOf } from '../deletion.ts';
-import { type AccountKey, statement } from '../statement.ts';
+import { targetOf } from '../../store/deletion.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Contacts, their groups, message templates and blocked numbers. */
 export interface ContactRow {

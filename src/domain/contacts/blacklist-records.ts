@@ -1,6 +1,6 @@
-import { sameNumber } from '../sms/numbers.ts';
-import type { AccountKey, Database } from '../store/database.ts';
-import * as sql from '../store/statements/blacklist.ts';
+import { sameNumber } from '../../sms/numbers.ts';
+import type { AccountKey, Database } from '../../store/database.ts';
+import * as sql from './blacklist.sql.ts';
 import { type BlacklistOrigin, entriesOf } from './blacklist.ts';
 import { findErasedEntry, isErasedEntry } from './erased-number.ts';
 

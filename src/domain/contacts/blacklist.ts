@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../../base/problem.ts';
 import {
   endsOfAll,
   exponentFault,
@@ -7,20 +7,20 @@ import {
   type SameNumber,
   sameNumber,
   writtenKey,
-} from '../sms/numbers.ts';
-import { pages } from '../store/cursor.ts';
-import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
-import { elementsOf, recordsOf } from '../store/json.ts';
-import { block, byEnds } from '../store/statements/blacklist.ts';
-import * as sql from '../store/statements/contacts.ts';
-import { receiver } from '../store/statements/incoming.ts';
-import { type DispatchRow, of, texts } from '../store/statements/sending.ts';
-import { effectiveRegion } from './accounts/accounts.ts';
-import { type HeldMessage, releaseHeld } from './accounts/ledger.ts';
-import { endWaiting, endWaitingFor, OPTED_OUT } from './cancelling.ts';
+} from '../../sms/numbers.ts';
+import { pages } from '../../store/cursor.ts';
+import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import { elementsOf, recordsOf } from '../../store/json.ts';
+import { receiver } from '../../store/statements/incoming.ts';
+import { type DispatchRow, of, texts } from '../../store/statements/sending.ts';
+import { effectiveRegion } from '../accounts/accounts.ts';
+import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';
+import { endWaiting, endWaitingFor, OPTED_OUT } from '../cancelling.ts';
+import * as outbox from '../messages/outbox.sql.ts';
+import type { OnWaiting } from '../settling.ts';
+import { block, byEnds } from './blacklist.sql.ts';
+import * as sql from './contacts.sql.ts';
 import { BEFORE_ERASED, findErasedEntry, findErasedNumbers } from './erased-number.ts';
-import * as outbox from './messages/outbox.sql.ts';
-import type { OnWaiting } from './settling.ts';
 
 /** The origin of an entry: `user` is a call of the account or an action of the operator. */
 export const BLACKLIST_ORIGINS = ['user', 'STOP', 'import'] as const;

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { numberKey } from '../sms/numbers.ts';
-import type { AccountKey, Queries } from '../store/database.ts';
-import { recordsOf } from '../store/json.ts';
-import * as sql from '../store/statements/blacklist.ts';
+import { numberKey } from '../../sms/numbers.ts';
+import type { AccountKey, Queries } from '../../store/database.ts';
+import { recordsOf } from '../../store/json.ts';
+import * as sql from './blacklist.sql.ts';
 
 /**
  * A blacklist entry of an erased person: `erased:SALT:SHA-256`. The number is not stored, and still

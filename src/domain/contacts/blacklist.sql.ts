@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** The blacklist with its origins and evidence, for the operator. */
 export interface BlacklistRow {

@@ -1,13 +1,13 @@
-import { createPauses, nextTurn } from '../base/event-loop.ts';
-import { type FieldError, Problem } from '../base/problem.ts';
-import type { Progress } from '../base/progress.ts';
-import { hasDigit, numberEnd, numberFault, numberKey } from '../sms/numbers.ts';
-import { pages } from '../store/cursor.ts';
-import type { AccountKey, Database, Queries, Writing } from '../store/database.ts';
-import * as sql from '../store/statements/contact-records.ts';
-import * as listSql from '../store/statements/contacts.ts';
-import { takeIds } from './accounts/ids.ts';
+import { createPauses, nextTurn } from '../../base/event-loop.ts';
+import { type FieldError, Problem } from '../../base/problem.ts';
+import type { Progress } from '../../base/progress.ts';
+import { hasDigit, numberEnd, numberFault, numberKey } from '../../sms/numbers.ts';
+import { pages } from '../../store/cursor.ts';
+import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import { takeIds } from '../accounts/ids.ts';
+import * as sql from './contact-records.sql.ts';
 import { addGroup, CONTACT_TEXT_LENGTH_MAX, groupsByName, stored } from './contact-records.ts';
+import * as listSql from './contacts.sql.ts';
 import { type Contact, toContact } from './contacts.ts';
 
 /**

@@ -1,12 +1,12 @@
-import { nextTurn } from '../base/event-loop.ts';
-import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST, LAST_ID } from '../store/cursor.ts';
-import type { AccountKey, Database } from '../store/database.ts';
-import * as contactSql from '../store/statements/contacts.ts';
+import { nextTurn } from '../../base/event-loop.ts';
+import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST, LAST_ID } from '../../store/cursor.ts';
+import type { AccountKey, Database } from '../../store/database.ts';
+import * as inboxSql from '../messages/inbox.sql.ts';
+import { type InboxMessage, type ReceivedMessage, toInboxMessage, toReceived } from '../messages/inbox.ts';
+import * as outboxSql from '../messages/outbox.sql.ts';
+import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../messages/outbox.ts';
+import * as contactSql from './contacts.sql.ts';
 import { type Contact, type ContactGroup, toContact, toGroup } from './contacts.ts';
-import * as inboxSql from './messages/inbox.sql.ts';
-import { type InboxMessage, type ReceivedMessage, toInboxMessage, toReceived } from './messages/inbox.ts';
-import * as outboxSql from './messages/outbox.sql.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './messages/outbox.ts';
 import type { Template } from './templates.ts';
 
 /**

@@ -1,11 +1,11 @@
-import { badField, notFound } from '../base/problem.ts';
-import { numberEnd, sameNumber, writtenKey } from '../sms/numbers.ts';
-import { FIRST_ID, LAST_ID, pages } from '../store/cursor.ts';
-import type { AccountKey, Database, Queries } from '../store/database.ts';
-import * as sql from '../store/statements/contact-records.ts';
-import * as listSql from '../store/statements/contacts.ts';
-import { takeIds } from './accounts/ids.ts';
+import { badField, notFound } from '../../base/problem.ts';
+import { numberEnd, sameNumber, writtenKey } from '../../sms/numbers.ts';
+import { FIRST_ID, LAST_ID, pages } from '../../store/cursor.ts';
+import type { AccountKey, Database, Queries } from '../../store/database.ts';
+import { takeIds } from '../accounts/ids.ts';
 import { checkOperatorsNumber } from './blacklist.ts';
+import * as sql from './contact-records.sql.ts';
+import * as listSql from './contacts.sql.ts';
 import { type Contact, type ContactGroup, toContact, toGroup } from './contacts.ts';
 
 /** Contacts and groups for the operator: create, change and delete single ones. */
