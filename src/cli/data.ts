@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Config, configLines } from '../config/settings.ts';
 import type { Discrepancy } from '../domain/accounts/ledger.ts';
-import { readUnconnected, unconnectedFault } from '../domain/connector-totals.ts';
+import { readUnconnected, unconnectedFault } from '../domain/sending/connector-totals.ts';
 import { checkConnectors } from '../gateway/connector-check.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
 import { readDialectFile } from '../migration/dialect-file.ts';

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { App } from '../app.ts';
 import type { Config } from '../config/settings.ts';
-import { heldReceiptsFor } from '../domain/receipts.ts';
+import { heldReceiptsFor } from '../domain/sending/receipts.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';
 import { readConnectorFile } from '../gateway/connector-file.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';

@@ -5,8 +5,8 @@ import { partsOf } from '../sms/parts.ts';
 import type { Database, Writing } from '../store/database.ts';
 import { addOnceWithin } from '../store/statements/incoming.ts';
 import { joined } from '../store/transactions.ts';
-import { createAccepting, type SendingAccount } from './accepting.ts';
 import { balancesOf } from './accounts/ledger.ts';
+import { createAccepting, type SendingAccount } from './sending/accepting.ts';
 
 /**
  * The answer to a STOP or HELP word. It is a message as any other, which costs credits and obeys

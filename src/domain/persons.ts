@@ -4,12 +4,10 @@ import { numberEnd, type SameNumber, sameNumber } from '../sms/numbers.ts';
 import { pages } from '../store/cursor.ts';
 import type { Database, Queries, Writing } from '../store/database.ts';
 import * as sql from '../store/statements/persons.ts';
-import * as sendingSql from '../store/statements/sending.ts';
 import type { AccountRow } from './accounts/accounts.sql.ts';
 import { accountNamed, allAccounts, effectiveRegion, toAccount } from './accounts/accounts.ts';
 import * as ledgerSql from './accounts/ledger.sql.ts';
 import { balancesOf, releaseHeld } from './accounts/ledger.ts';
-import { endWaiting } from './cancelling.ts';
 import * as blacklistSql from './contacts/blacklist.sql.ts';
 import { entriesOf } from './contacts/blacklist.ts';
 import * as contactSql from './contacts/contacts.sql.ts';
@@ -20,6 +18,8 @@ import { type InboxMessage, toInboxMessage } from './messages/inbox.ts';
 import * as messageSql from './messages/message-records.sql.ts';
 import * as outboxSql from './messages/outbox.sql.ts';
 import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './messages/outbox.ts';
+import { endWaiting } from './sending/cancelling.ts';
+import * as sendingSql from './sending/sending.sql.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from './unrouted-persons.ts';
 
 /** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */

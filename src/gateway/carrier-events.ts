@@ -1,5 +1,5 @@
 import { createIncoming } from '../domain/incoming.ts';
-import { createReceipts } from '../domain/receipts.ts';
+import { createReceipts } from '../domain/sending/receipts.ts';
 import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents } from './connector.ts';
 import { NO_PACE, type Pace } from './pace.ts';

@@ -1,4 +1,4 @@
-import { createConnectors, type NewConnector } from '../domain/connectors.ts';
+import { createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
 import type { Database } from '../store/transactions.ts';
 import { type ConnectorDependencies, createConnector } from './kinds.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
-import type { NewConnector } from '../domain/connectors.ts';
+import type { NewConnector } from '../domain/sending/connectors.ts';
 import { checkConfig, kindNames, kinds } from './kinds.ts';
 
 /** Connectors of a JSON file: for installations that keep their settings in files. */

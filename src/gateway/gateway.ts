@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { createClaiming } from '../domain/claiming.ts';
+import { optOutsOf } from '../domain/contacts/blacklist.ts';
+import { createClaiming } from '../domain/sending/claiming.ts';
 import {
   BUILTIN_NAME,
   type ConnectorRecord,
   type Connectors,
   createConnectors,
   type NewConnector,
-} from '../domain/connectors.ts';
-import { optOutsOf } from '../domain/contacts/blacklist.ts';
-import { createSettling, type OnGatewayIds } from '../domain/settling.ts';
+} from '../domain/sending/connectors.ts';
+import { createSettling, type OnGatewayIds } from '../domain/sending/settling.ts';
 import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';

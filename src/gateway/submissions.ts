@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { ClaimedMessage } from '../domain/claiming.ts';
-import type { Outcome, PartResult } from '../domain/settling.ts';
+import type { ClaimedMessage } from '../domain/sending/claiming.ts';
+import type { Outcome, PartResult } from '../domain/sending/settling.ts';
 import { encodePart, partHeader, splitText } from '../sms/parts.ts';
 import type { Submission, SubmitResult } from './connector.ts';
 

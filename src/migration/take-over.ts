@@ -1,6 +1,4 @@
 import { conflict } from '../base/problem.ts';
-import type { SendingAccount } from '../domain/accepting.ts';
-import { armingRefusal, armSchedule } from '../domain/arming.ts';
 import { removeGoneScheduled, scheduledHere } from '../domain/message-copy.ts';
 import {
   accountIdNamed,
@@ -10,6 +8,8 @@ import {
   takenMessages,
 } from '../domain/migrated-accounts.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';
+import type { SendingAccount } from '../domain/sending/accepting.ts';
+import { armingRefusal, armSchedule } from '../domain/sending/arming.ts';
 import type { ValueRecord } from './answer-values.ts';
 import type { CopyDependencies } from './copy-account.ts';
 import { type OldAccount, read, readScheduled } from './old-account.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountId } from '../../src/domain/accounts/account-records.ts';
-import { createConnectors } from '../../src/domain/connectors.ts';
 import { operatorNamed, ownerOfOperator } from '../../src/domain/operators.ts';
 import { factorState } from '../../src/domain/second-factor.ts';
+import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { codeOf, fromBase32, stepOf } from '../../src/domain/totp.ts';
 import { claimDeliveries } from '../../src/domain/webhooks.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';

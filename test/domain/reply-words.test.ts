@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
-import { createClaiming } from '../../src/domain/claiming.ts';
 import { createIncoming } from '../../src/domain/incoming.ts';
+import { createClaiming } from '../../src/domain/sending/claiming.ts';
 import { isStopWord, replyWordOf } from '../../src/domain/stop-words.ts';
 import { WORD_LISTS } from '../../src/domain/word-lists.ts';
 import { newAttemptId } from '../../src/gateway/submissions.ts';

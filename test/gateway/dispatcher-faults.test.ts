@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createConnectors, type NewConnector } from '../../src/domain/connectors.ts';
+import { createConnectors, type NewConnector } from '../../src/domain/sending/connectors.ts';
 import type { Submission, SubmitResult } from '../../src/gateway/connector.ts';
 import { createDispatcher, type DispatcherParts } from '../../src/gateway/dispatcher.ts';
 import { NO_PACE, type Pace } from '../../src/gateway/pace.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createConnectors } from '../../src/domain/connectors.ts';
+import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { FATES } from '../../src/gateway/loopback.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, scripted, until } from '../support/gateway.ts';

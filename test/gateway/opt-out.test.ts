@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createAccepting } from '../../src/domain/accepting.ts';
 import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
 import { createBlacklistRecords } from '../../src/domain/contacts/blacklist-records.ts';
 import { createOutbox } from '../../src/domain/messages/outbox.ts';
 import { createRouting } from '../../src/domain/routing.ts';
+import { createAccepting } from '../../src/domain/sending/accepting.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openGateway, scripted, until } from '../support/gateway.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { createAccepting } from '../../src/domain/accepting.ts';
-import { createClaiming } from '../../src/domain/claiming.ts';
-import { heldReceiptsFor } from '../../src/domain/receipts.ts';
-import { createSettling } from '../../src/domain/settling.ts';
+import { createAccepting } from '../../src/domain/sending/accepting.ts';
+import { createClaiming } from '../../src/domain/sending/claiming.ts';
+import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
+import { createSettling } from '../../src/domain/sending/settling.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
 import type { ReceivedReceipt } from '../../src/gateway/connector.ts';
 import { newAttemptId } from '../../src/gateway/submissions.ts';

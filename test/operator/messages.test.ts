@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createClaiming } from '../../src/domain/claiming.ts';
+import { createClaiming } from '../../src/domain/sending/claiming.ts';
 import { newAttemptId } from '../../src/gateway/submissions.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';

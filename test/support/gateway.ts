@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAccepting } from '../../src/domain/accepting.ts';
 import { accountId, addRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
-import { createConnectors, type NewConnector } from '../../src/domain/connectors.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
-import { heldReceiptsFor } from '../../src/domain/receipts.ts';
+import { createAccepting } from '../../src/domain/sending/accepting.ts';
+import { createConnectors, type NewConnector } from '../../src/domain/sending/connectors.ts';
+import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
 import type { Connector, IncomingMessage, Submission, SubmitResult } from '../../src/gateway/connector.ts';
 import { createGateway, type GatewayParts } from '../../src/gateway/gateway.ts';

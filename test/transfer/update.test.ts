@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { createAccepting } from '../../src/domain/accepting.ts';
 import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createOutbox } from '../../src/domain/messages/outbox.ts';
+import { createAccepting } from '../../src/domain/sending/accepting.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { clientOf } from '../support/contract-client.ts';

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
-import { PAST_MAX_MS } from '../../domain/accepting.ts';
 import { rememberedAt, rememberOnce } from '../../domain/accounts/idempotency.ts';
 import { ownerKey } from '../../domain/owners.ts';
+import { PAST_MAX_MS } from '../../domain/sending/accepting.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { hidden, refusalOf, table } from '../lists.ts';
 import { type Recipient, type Recipients, readRecipients } from '../recipients.ts';

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
 import { accountRecord } from '../../domain/accounts/account-records.ts';
-import { createConnectors } from '../../domain/connectors.ts';
+import { createConnectors } from '../../domain/sending/connectors.ts';
 import { isAction } from '../acting.ts';
 import { contactNames, withLink } from '../contact-names.ts';
 import { type Row, table } from '../lists.ts';

@@ -1,8 +1,8 @@
 import { Problem } from '../../base/problem.ts';
 import type { AccountKey, Database, Writing } from '../../store/database.ts';
-import * as sendingSql from '../../store/statements/sending.ts';
 import { joined } from '../../store/transactions.ts';
-import { afterQuietHours } from '../quiet-hours.ts';
+import { afterQuietHours } from '../sending/quiet-hours.ts';
+import * as sendingSql from '../sending/sending.sql.ts';
 import * as inboxSql from './inbox.sql.ts';
 import { createMessageRecords } from './message-records.ts';
 import * as outboxSql from './outbox.sql.ts';

@@ -4,7 +4,7 @@ import type { AccountKey, Database, Queries, Writing } from '../../store/databas
 import { emitEvent } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';
 import { releaseHeld } from '../accounts/ledger.ts';
-import { cancelWaiting } from '../cancelling.ts';
+import { cancelWaiting } from '../sending/cancelling.ts';
 import * as inboxSql from './inbox.sql.ts';
 import { type InboxMessage, toInboxMessage } from './inbox.ts';
 import * as sql from './message-records.sql.ts';

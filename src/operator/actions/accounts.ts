@@ -12,8 +12,8 @@ import {
 } from '../../domain/accounts/account-records.ts';
 import { isRegion } from '../../domain/accounts/accounts.ts';
 import { hashPassword } from '../../domain/accounts/credentials.ts';
-import { requireConnector } from '../../domain/connectors.ts';
-import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/quiet-hours.ts';
+import { requireConnector } from '../../domain/sending/connectors.ts';
+import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/sending/quiet-hours.ts';
 import { type Action, accountAction, action, listAction, type Scope, type Services } from '../action.ts';
 import { changedWords, shownWords } from '../reply-words.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { connectorTotals, NO_TOTALS } from '../../domain/connector-totals.ts';
-import { type ConnectorRecord, createConnectors } from '../../domain/connectors.ts';
+import { connectorTotals, NO_TOTALS } from '../../domain/sending/connector-totals.ts';
+import { type ConnectorRecord, createConnectors } from '../../domain/sending/connectors.ts';
 import type { ConnectorKind } from '../../gateway/connector.ts';
 import { checkConfig, kindNames, kinds, shownConfig } from '../../gateway/kinds.ts';
 import { type Action, action } from '../action.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type QueuedMessage, queuedMessages } from '../../domain/queue.ts';
+import { type QueuedMessage, queuedMessages } from '../../domain/sending/queue.ts';
 import { type Action, listAction, pageOf } from '../action.ts';
 import { credits, id, instant, rowId } from '../schemas.ts';
 

@@ -1,10 +1,15 @@
 import { z } from 'zod';
 import { badField, conflict } from '../../base/problem.ts';
-import { type Acceptance, createAccepting, type NewMessages, type SendingAccount } from '../../domain/accepting.ts';
 import { accountRecord, requireEnabled } from '../../domain/accounts/account-records.ts';
-import { armSchedule } from '../../domain/arming.ts';
-import { DECISIONS, decide } from '../../domain/deciding.ts';
-import { linkResent, requireEnded } from '../../domain/resending.ts';
+import {
+  type Acceptance,
+  createAccepting,
+  type NewMessages,
+  type SendingAccount,
+} from '../../domain/sending/accepting.ts';
+import { armSchedule } from '../../domain/sending/arming.ts';
+import { DECISIONS, decide } from '../../domain/sending/deciding.ts';
+import { linkResent, requireEnded } from '../../domain/sending/resending.ts';
 import { type AccountServices, type Action, accountAction, mayRead, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';

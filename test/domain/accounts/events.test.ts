@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { EVENT_TYPES } from '../../../src/domain/accounts/events.ts';
-import { createConnectors } from '../../../src/domain/connectors.ts';
 import { createIncoming, storeFor } from '../../../src/domain/incoming.ts';
-import { createReceipts } from '../../../src/domain/receipts.ts';
+import { createConnectors } from '../../../src/domain/sending/connectors.ts';
+import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import { addWebhook } from '../../../src/domain/webhooks.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';

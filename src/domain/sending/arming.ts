@@ -1,0 +1,79 @@
+import { e164 } from '../../sms/numbers.ts';
+import { partsOf } from '../../sms/parts.ts';
+import { pages } from '../../store/cursor.ts';
+import type { Database } from '../../store/database.ts';
+import type { SendingAccount } from './accepting.ts';
+import { afterQuietHours } from './quiet-hours.ts';
+import * as sql from './sending.sql.ts';
+
+/**
+ * An imported schedule is not sent: the server that it came from still has it. Arming says that it
+ * is ours from now on. Only then a dispatcher sends it.
+ */
+export interface Arming {
+  readonly armed: number;
+  /** Scheduled messages that stay as they are, each with the reason. */
+  readonly refused: readonly {
+    readonly id: bigint;
+    readonly reason: ArmingRefusal;
+  }[];
+}
+export type ArmingRefusal = 'impossible' | 'empty' | 'sent';
+
+const PAGE = 500;
+const REFUSED_MAX = 1_000;
+
+/** Arms all scheduled messages of an account, or those of `ids`. */
+export function armSchedule(
+  database: Database,
+  account: bigint,
+  { region, quietHours, timeZone }: SendingAccount,
+  tryForMs: number,
+  ids: ReadonlySet<bigint> | null,
+): Promise<Arming> {
+  return database.transaction(account, async (queries) => {
+    const refused: { id: bigint; reason: ArmingRefusal }[] = [];
+    let armed = 0;
+    const page = (from: bigint) => queries.all(sql.unarmed, { account, from, limit: PAGE });
+    for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
+      for (const row of rows) {
+        const { message_id: id, text } = row;
+        if (ids !== null && !ids.has(id)) continue;
+        const recipient = e164(row.recipient ?? '', region);
+        const reason = refusalOf(row, recipient);
+        if (recipient === null || text === null || reason !== null) {
+          if (refused.length < REFUSED_MAX) refused.push({ id, reason: reason ?? 'empty' });
+          continue;
+        }
+        const dueAt = afterQuietHours(Number(row.scheduled_at), quietHours, timeZone);
+        const times = { dueAt, expiresAt: dueAt + tryForMs, notAfter: null };
+        const credits = { held: row.held_parts, parts: partsOf(text) };
+        if (recipient !== row.recipient) await queries.run(sql.setRecipient, { account, id, recipient });
+        const way = { isScheduled: 1, isAnswer: 0, sender: null, recipient };
+        await queries.run(sql.add, { account, id, ...way, ...credits, ...times });
+        await queries.run(sql.raiseWork, { account, dueAt });
+        armed += 1;
+      }
+    }
+    return { armed, refused };
+  });
+}
+
+type UnarmedRow = NonNullable<(typeof sql.unarmed)['row']>;
+
+function refusalOf({ is_sent, text }: UnarmedRow, recipient: string | null): ArmingRefusal | null {
+  if (is_sent !== 0n) return 'sent';
+  if (recipient === null) return 'impossible';
+  return text === null ? 'empty' : null;
+}
+
+/** Why a message could not be armed; null where it could, or is armed already. */
+export async function armingRefusal(
+  database: Database,
+  account: bigint,
+  region: string | null,
+  id: bigint,
+): Promise<ArmingRefusal | null> {
+  const [row] = await database.all(sql.unarmed, { account, from: id, limit: 1 });
+  return row?.message_id === id ? refusalOf(row, e164(row.recipient ?? '', region)) : null;
+}

@@ -1,0 +1,99 @@
+import { type AccountKey, statement } from '../../store/statement.ts';
+
+/** Submissions of parts, see schema/sending.ts. No account sees them. */
+export interface AttemptRow {
+  message_id: bigint;
+  attempt: bigint;
+  part: bigint;
+  attempt_id: string;
+  connector: string;
+  gateway_id: string | null;
+  state: 'submitting' | 'accepted' | 'refused' | 'unsure';
+  submitted_at: bigint;
+  status: string | null;
+}
+type One = { account: AccountKey };
+
+/** Before the call leaves. */
+export const add = statement<
+  One & {
+    id: bigint;
+    attempt: number;
+    part: number;
+    attemptId: string;
+    connector: string;
+    submittedAt: number;
+  }
+>(
+  'attempts.add',
+  `insert into attempt (account_id, message_id, attempt, part, attempt_id, connector, state, submitted_at)
+   values (:account, :id, :attempt, :part, :attemptId, :connector, 'submitting', :submittedAt)`,
+  { affects: 'none' },
+);
+/**
+ * After the answer. A receipt that came before has proved more than an unsure answer. The report of
+ * a refusal, which came before the refusal itself, has proved nothing.
+ */
+export const settle = statement<One & { rows: string }>(
+  'attempts.settle',
+  `update attempt set state = case
+       when settled.state = 'refused' and attempt.status in ('REJECTED', 'UNDELIVERABLE', 'EXPIRED', 'DELETED', 'UNKNOWN') then 'refused'
+       when attempt.state = 'accepted' then attempt.state else settled.state end,
+     gateway_id = coalesce(settled.gateway_id, attempt.gateway_id)
+   from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, state text, gateway_id text} as settled
+   where {joined attempt.account_id :account} and attempt.account_id = settled.account_id and attempt.message_id = settled.message_id
+     and attempt.attempt = settled.attempt and attempt.part = settled.part`,
+  { affects: 'none' },
+);
+/** The process that submitted these has ended without an answer. */
+export const setUnsure = statement<One & { ids: string }>(
+  'attempts.setUnsure',
+  `update attempt set state = 'unsure'
+   where account_id = :account and message_id {among :ids} and state = 'submitting'`,
+  { affects: 'none' },
+);
+/** A receipt proves that the carrier has the part. */
+export const prove = statement<One & { id: bigint; attempt: bigint; part: bigint }>(
+  'attempts.prove',
+  `update attempt set state = 'accepted'
+   where account_id = :account and message_id = :id and attempt = :attempt and part = :part`,
+  { affects: 'none' },
+);
+/** Of each part, over all attempts: whether a carrier has it, and whether an answer is missing. */
+export const partStates = statement<
+  One & { ids: string },
+  { message_id: bigint; part: bigint; is_accepted: bigint; is_unsure: bigint }
+>(
+  'attempts.partStates',
+  `select message_id, part, cast(max(case when state = 'accepted' then 1 else 0 end) as bigint) as is_accepted,
+     cast(max(case when state in ('unsure', 'submitting') then 1 else 0 end) as bigint) as is_unsure
+   from attempt where account_id = :account and message_id {among :ids} group by message_id, part`,
+);
+/** An operator says that the carrier has what nobody answered. */
+export const setTaken = statement<One & { id: bigint }, { attempt: bigint; part: bigint; attempt_id: string }>(
+  'attempts.setTaken',
+  `update attempt set state = 'accepted'
+   where account_id = :account and message_id = :id and state in ('unsure', 'submitting')
+   returning attempt, part, attempt_id`,
+  { affects: 'none' },
+);
+/** An operator says that the carrier has nothing of what nobody answered. */
+export const setNotTaken = statement<One & { id: bigint }>(
+  'attempts.setNotTaken',
+  `update attempt set state = 'refused'
+   where account_id = :account and message_id = :id and state in ('unsure', 'submitting')`,
+  { affects: 'none' },
+);
+export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
+  'attempts.ofMessage',
+  `select attempt, message_id, part, attempt_id, connector, gateway_id, state, submitted_at, status
+   from attempt where account_id = :account and message_id = :id order by attempt, part`,
+);
+/** Of deleted messages that are not on their way: no receipt matters for them any more. */
+export const removeUseless = statement<One & { ids: string }>(
+  'attempts.removeUseless',
+  `delete from attempt where account_id = :account and message_id {among :ids}
+     and not exists (select 1 from sent where sent.account_id = :account and sent.message_id = attempt.message_id)
+     and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = attempt.message_id)`,
+  { affects: 'none' },
+);

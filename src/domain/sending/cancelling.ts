@@ -1,0 +1,100 @@
+import { conflict, notFound, type Problem } from '../../base/problem.ts';
+import type { SameNumber } from '../../sms/numbers.ts';
+import { accountIdOf } from '../../store/caller.ts';
+import { pages } from '../../store/cursor.ts';
+import type { AccountKey, Writing } from '../../store/database.ts';
+import { elementsOf } from '../../store/json.ts';
+import { balancesOf } from '../accounts/ledger.ts';
+import { sent } from '../messages/message-records.sql.ts';
+import * as sql from './sending.sql.ts';
+import { endRefused } from './settling.ts';
+
+/**
+ * Ends messages that are due and wait: a client or an operator cancels one, or its recipient opts
+ * out. Such a message has the status DELETED, its history says why, and its credits are free again.
+ * Parts that a carrier has stay paid for. Where a carrier did not answer an earlier submission, it
+ * may have the message: the message is not submitted again, and an operator or a receipt decides
+ * about its credits.
+ */
+export interface EarlyEnd {
+  /** The line of the history. */
+  readonly detail: string;
+  /** The reason of the movement of credits. */
+  readonly reason: 'cancelled' | 'blacklisted' | 'person erased';
+}
+
+export const OPTED_OUT: EarlyEnd = { detail: 'the recipient is on the blacklist', reason: 'blacklisted' };
+const CANCELLED: EarlyEnd = { detail: 'cancelled before it was submitted', reason: 'cancelled' };
+
+const PAGE = 1_000;
+
+/** Inside a transaction of the account, which has run a statement about it: its id is known. */
+export async function endWaiting(
+  queries: Writing,
+  account: AccountKey,
+  at: number,
+  rows: readonly sql.DispatchRow[],
+  { detail, reason }: EarlyEnd,
+): Promise<void> {
+  const id = accountIdOf(account);
+  if (id === undefined) throw new Error('the account of a transaction is not known');
+  const refused = rows.map((row) => ({ row, reason: detail }));
+  await endRefused(queries, id, at, 'DELETED', refused, reason);
+}
+
+/**
+ * Ends what waits for a number, except answers to its own words. Returns how many messages those
+ * were.
+ */
+export async function endWaitingFor(
+  queries: Writing,
+  account: AccountKey,
+  at: number,
+  { ends, matches }: SameNumber,
+): Promise<number> {
+  let ended = 0;
+  for (const end of ends) {
+    const page = (from: bigint) => queries.all(sql.waitingByEnd, { account, end, from, limit: PAGE });
+    for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
+      const wanted = rows.filter(({ recipient, is_answer }) => is_answer === 0n && matches(recipient));
+      await endWaiting(queries, account, at, wanted, OPTED_OUT);
+      ended += wanted.length;
+    }
+  }
+  return ended;
+}
+
+/** Cancels a message that has left the schedule. Returns the credits that are free again. */
+export async function cancelWaiting(queries: Writing, account: AccountKey, id: bigint, at: number): Promise<bigint> {
+  const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
+  if (row?.state !== 'waiting') throw await refusalOf(queries, account, id, at, row);
+  const before = await balancesOf(queries, account);
+  await endWaiting(queries, account, at, [row], CANCELLED);
+  return (await balancesOf(queries, account)).free - before.free;
+}
+
+/** Why a message that does not wait cannot be cancelled. */
+async function refusalOf(
+  queries: Writing,
+  account: AccountKey,
+  id: bigint,
+  at: number,
+  row: sql.DispatchRow | undefined,
+): Promise<Problem> {
+  if (row?.state === 'submitting' && Number(row.due_at) > at) {
+    return conflict('The message is being submitted at this moment, so it cannot be cancelled.');
+  }
+  if (row) {
+    return conflict(
+      'Nobody knows whether the carrier has the message, so it cannot be cancelled: a receipt or an operator decides about it.',
+    );
+  }
+  const message = await queries.first(sent, { account, id });
+  if (!message) return notFound('waiting message with this id');
+  if (NEVER_SENT.includes(message.status)) {
+    return conflict(`The message has ended with the status ${message.status}: there is nothing to cancel.`);
+  }
+  return conflict('The message was sent already.');
+}
+
+const NEVER_SENT = ['DELETED', 'EXPIRED', 'REJECTED'];

@@ -1,0 +1,220 @@
+import { isOutage } from '../../base/problem.ts';
+import type { Database, Writing } from '../../store/database.ts';
+import { elementsOf } from '../../store/json.ts';
+import { eachAccount } from '../../store/transactions.ts';
+import type { Incoming } from '../incoming.ts';
+import { removeUseless } from './attempts.sql.ts';
+import { createExpiry } from './expiring.ts';
+import * as sql from './receipts.sql.ts';
+import { applyHeldReceipts, applySilence } from './receipts.ts';
+
+/**
+ * What stays open: messages without a receipt, receipts without a message, parts that never came,
+ * messages that nobody submits. One process looks after them; the others see that it is done.
+ */
+export interface UpkeepSettings {
+  readonly now: () => number;
+  /** After so long without a receipt SUBMITTED becomes UNKNOWN. */
+  readonly receiptWaitMs: number;
+  /** RECEIPTS_HELD_MAX where it is not given. */
+  readonly receiptsHeldMax?: number;
+  /** Something of one account could not be written. */
+  readonly failed?: (thrown: unknown) => void;
+}
+export interface UpkeepCounts {
+  readonly held: number;
+  readonly silent: number;
+  readonly incomplete: number;
+  readonly expired: number;
+}
+
+/** How often a process looks. */
+export const UPKEEP_EVERY_MS = 10_000;
+/** A receipt that nobody waits for is kept for so long. */
+export const RECEIPT_HELD_MS = 72 * 3_600_000;
+/** More than these are dropped, the oldest first. */
+const RECEIPTS_HELD_MAX = 100_000;
+const BATCH = 500;
+// The clocks of two hosts may differ by less than this.
+const CLOCKS_APART_MS = 60_000;
+
+export type CarrierUpkeep = ReturnType<typeof createCarrierUpkeep>;
+
+export function createCarrierUpkeep(database: Database, incoming: Incoming, settings: UpkeepSettings) {
+  const { now, receiptsHeldMax = RECEIPTS_HELD_MAX } = settings;
+  const sweepPassed = createSweep(database);
+  const expire = createExpiry(database, now, skipping);
+  const watch = createWatch(database, settings, silenceAll);
+
+  /** Receipts and answers that were written at the same moment do not always see each other. */
+  async function matchHeld(): Promise<number> {
+    const rows = await database.all(sql.heldMatches, { limit: BATCH });
+    for (const { account_id: account, message_id } of rows) {
+      const apply = (queries: Writing) => applyHeldReceipts(queries, account, [message_id], now());
+      await skipping(() => database.transaction(account, apply));
+    }
+    return rows.length;
+  }
+
+  /** What fails for one account is told, and the others go on. */
+  async function skipping(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      if (isOutage(thrown)) throw thrown;
+      settings.failed?.(thrown);
+    }
+  }
+
+  /** All accounts at once; where that fails, each alone. */
+  async function silenceAll(rows: readonly sql.SilentRow[]): Promise<void> {
+    try {
+      await silence(database, rows, now());
+    } catch (thrown) {
+      if (isOutage(thrown)) throw thrown;
+      for (const own of Map.groupBy(rows, ({ account_id }) => account_id).values()) {
+        await skipping(() => silence(database, own, now()));
+      }
+    }
+  }
+
+  return {
+    /** Undefined where another process has done it just now. */
+    async run(isStopping: () => boolean = () => false): Promise<UpkeepCounts | undefined> {
+      const taken = await database.first(sql.takeWatch, timesOf(now()));
+      if (!taken || isStopping()) return undefined;
+      const held = await matchHeld();
+      await database.run(sql.dropHeld, { before: now() - RECEIPT_HELD_MS });
+      await database.run(sql.dropBeyond, { newer: receiptsHeldMax - 1 });
+      const lookedTo = await watch.beginOf(taken.looked_to);
+      const silent = await watch.expireSilent(lookedTo);
+      const incomplete = await storeIncomplete(incoming, isStopping);
+      await incoming.forgetOld(BATCH);
+      await sweepPassed(lookedTo);
+      return { held, silent, incomplete, expired: await expire(isStopping) };
+    },
+  };
+}
+
+/** Goes over submissions in the order of their times, and silences those whose wait is over. */
+function createWatch(
+  database: Database,
+  { now, receiptWaitMs }: UpkeepSettings,
+  silenceAll: (rows: readonly sql.SilentRow[]) => Promise<void>,
+) {
+  /** Looks at each attempt once, in the order of their times, when its wait is over. */
+  async function expireSilent(lookedTo: string): Promise<number> {
+    const before = timeOfAttempts(now() - receiptWaitMs);
+    let silent = 0;
+    for (let after = lookedTo; ; ) {
+      const batch = { after, before, limit: BATCH };
+      const rows = await database.all(sql.attemptsAfter, batch);
+      const last = rows.at(-1);
+      if (!last) return silent;
+      const without = rows.filter(isSilent);
+      await silenceAll(without);
+      await forgetDeleted(database, rows);
+      silent += without.length;
+      after = last.attempt_id;
+      await database.run(sql.moveWatch, { to: after });
+      // An operator who decided meanwhile saw the watch before these attempts, see deciding.ts.
+      const open = new Set(rows.filter(isOpen).map(({ attempt_id }) => attempt_id));
+      const again = open.size > 0 ? await database.all(sql.attemptsAfter, batch) : [];
+      const decided = again.filter((row) => open.has(row.attempt_id) && isSilent(row));
+      await silenceAll(decided);
+      silent += decided.length;
+    }
+  }
+
+  /**
+   * A watch that is ahead of all attempts whose wait is over is of a clock that was put back since:
+   * it has passed ids that are given again. Or it is of a host with a shorter wait or another
+   * clock. It goes back to the limit of this host, and a minute more, which is six runs of the
+   * upkeep. The attempts before that have been looked at. To begin with the first attempt would
+   * read all of them whenever two such hosts take turns.
+   */
+  async function beginOf(lookedTo: string): Promise<string> {
+    const limit = now() - receiptWaitMs;
+    if (lookedTo <= timeOfAttempts(limit + CLOCKS_APART_MS)) return lookedTo;
+    const back = timeOfAttempts(limit - CLOCKS_APART_MS);
+    await database.run(sql.moveWatch, { to: back });
+    return back;
+  }
+
+  return { beginOf, expireSilent };
+}
+
+/** An operator or a receipt decides about its message. */
+const isOpen = ({ is_open: open }: sql.SilentRow): boolean => Number(open) > 0;
+/** A carrier has it, or nobody knows that and another attempt has ended its message. */
+const isSilent = (row: sql.SilentRow): boolean =>
+  row.status === null && !isOpen(row) && (row.state === 'accepted' || row.state === 'unsure');
+
+const timesOf = (now: number) => ({ now, due: now - UPKEEP_EVERY_MS + 1, farAhead: now + CLOCKS_APART_MS });
+
+/** Goes over all older attempts again and again, a batch in each run: 4 million in a day. */
+function createSweep(database: Database): (lookedTo: string) => Promise<void> {
+  let after = '';
+  return async (lookedTo) => {
+    const last = (await database.first(sql.passedTo, { after, to: lookedTo, limit: BATCH }))?.last ?? null;
+    if (last !== null) await database.run(sql.removePassed, { after, to: last });
+    after = last ?? '';
+  };
+}
+
+async function storeIncomplete(incoming: Incoming, isStopping: () => boolean): Promise<number> {
+  let stored = 0;
+  for (let count = BATCH; count === BATCH && !isStopping(); stored += count) {
+    count = await incoming.storeIncomplete(BATCH);
+  }
+  return stored;
+}
+
+/** Attempt ids begin with their time: 12 hexadecimal digits of milliseconds. */
+const timeOfAttempts = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0');
+
+async function silence(database: Database, rows: readonly sql.SilentRow[], now: number): Promise<void> {
+  const byAccount = Map.groupBy(rows, ({ account_id }) => account_id);
+  await eachAccount(database, byAccount.keys(), (queries, account) => {
+    const own = byAccount.get(account) ?? [];
+    const parts = own.map(({ message_id: messageId, attempt, part }) => ({ messageId, attempt, part }));
+    return applySilence(queries, account, parts, now);
+  });
+}
+
+/** The client has deleted these messages, and their wait for receipts is over. */
+async function forgetDeleted(database: Database, rows: readonly sql.SilentRow[]): Promise<void> {
+  for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
+    const ids = elementsOf([...new Set(own.map(({ message_id }) => message_id))]);
+    await database.run(removeUseless, { account, ids });
+  }
+}
+
+/** Does the upkeep while a server runs. */
+export interface UpkeepRuns {
+  start(): void;
+  /** Resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+}
+
+export function createUpkeepRuns(upkeep: Pick<CarrierUpkeep, 'run'>, failed: (thrown: unknown) => void): UpkeepRuns {
+  let stopping = false;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  const run = async (): Promise<void> => {
+    await upkeep.run(() => stopping).catch(failed); // the next look goes on with it
+    running = undefined;
+  };
+  return {
+    start() {
+      timer ??= setInterval(() => {
+        if (!stopping) running ??= run();
+      }, UPKEEP_EVERY_MS).unref();
+    },
+    async stop() {
+      stopping = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import type { Database } from '../../store/transactions.ts';
+import { BUILTIN_NAME } from './connectors.ts';
+import { submissionsBefore, waitingByConnector } from './totals.sql.ts';
+
+/** How a connector does at this moment, for whoever looks after it. */
+export interface ConnectorTotals {
+  /** Messages that are due and wait for it; at most COUNTED_MAX of all connectors together. */
+  readonly waiting: number;
+  readonly oldestDueAt: number | null;
+  /** Parts that were submitted in the last minute. */
+  readonly lastMinute: number;
+  /** The median time from the submission to the last receipt; null where no receipt is known. */
+  readonly receiptLagMs: number | null;
+}
+
+/** Messages that are due and that no connector takes. */
+export interface Unconnected {
+  /** The name that their accounts give and no connector has; null where there is no default. */
+  readonly connector: string | null;
+  readonly waiting: number;
+}
+
+export const NO_TOTALS: ConnectorTotals = { waiting: 0, oldestDueAt: null, lastMinute: 0, receiptLagMs: null };
+
+const COUNTED_MAX = 100_000;
+const SAMPLE = 1_000;
+const MINUTE_MS = 60_000;
+/** Above every time that an id of a submission begins with. */
+const LATEST_ID = 'g';
+
+/** An id of a submission begins with its time, see schema/sending.ts. */
+const idsBefore = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0').slice(-12);
+
+type Named = readonly { readonly name: string; readonly isDefault: boolean }[];
+
+/** It reads at most 2,000 submissions, whatever was sent. */
+export async function connectorTotals(
+  database: Database,
+  names: Named,
+  now: number,
+): Promise<{
+  readonly byName: ReadonlyMap<string, ConnectorTotals>;
+  readonly unconnected: readonly Unconnected[];
+}> {
+  const waiting = await database.all(waitingByConnector, { now, limit: COUNTED_MAX });
+  const newest = await database.all(submissionsBefore, { before: LATEST_ID, limit: SAMPLE });
+  // Of these a carrier has had a minute to report.
+  const older = await database.all(submissionsBefore, { before: idsBefore(now - MINUTE_MS), limit: SAMPLE });
+  const totals = names.map(({ name, isDefault }) => {
+    const own = waiting.filter(({ connector }) => connector === name || (connector === null && isDefault));
+    const due = own.map(({ oldest_due_at: at }) => Number(at));
+    const lags = older
+      .filter(({ connector, status_at: at }) => connector === name && at !== null)
+      .map((row) => Math.max(0, Number(row.status_at) - Number(row.submitted_at)))
+      .sort((one, other) => one - other);
+    return [
+      name,
+      {
+        waiting: own.reduce((sum, row) => sum + Number(row.waiting), 0),
+        oldestDueAt: due.length === 0 ? null : Math.min(...due),
+        lastMinute: newest.filter(
+          ({ connector, submitted_at: at }) => connector === name && Number(at) > now - MINUTE_MS,
+        ).length,
+        receiptLagMs: lags[Math.floor(lags.length / 2)] ?? null,
+      },
+    ] as const;
+  });
+  return { byName: new Map(totals), unconnected: unconnectedOf(waiting, names) };
+}
+
+export async function readUnconnected(database: Database, names: Named, now: number): Promise<readonly Unconnected[]> {
+  return unconnectedOf(await database.all(waitingByConnector, { now, limit: COUNTED_MAX }), names);
+}
+
+/** Where there is no connector at all, the service makes the loopback when it starts. */
+function unconnectedOf(
+  rows: readonly { readonly connector: string | null; readonly waiting: bigint }[],
+  names: Named,
+): Unconnected[] {
+  const known = names.length > 0 ? names : [{ name: BUILTIN_NAME, isDefault: true }];
+  return rows
+    .filter(({ connector }) => !known.some((each) => (connector === null ? each.isDefault : each.name === connector)))
+    .map(({ connector, waiting }) => ({ connector, waiting: Number(waiting) }));
+}
+
+/** What is wrong, and what to do. */
+export function unconnectedFault({ connector, waiting }: Unconnected): string {
+  const what = waiting === 1 ? '1 message waits' : `${waiting} messages wait`;
+  return connector === null
+    ? `${what}, and no connector is the default. Make one the default.`
+    : `${what} for the connector ${connector}, which does not exist. Put it, or change its accounts.`;
+}

@@ -1,0 +1,141 @@
+import { statement } from '../../store/statement.ts';
+import { EVERY_ACCOUNT } from '../accounts/account-columns.sql.ts';
+
+/** Ways to carriers. They belong to the installation, not to an account. */
+export interface ConnectorRow {
+  name: string;
+  kind: string;
+  config: string;
+  origin: string;
+  is_default: bigint;
+  submissions_max: bigint;
+  rate_per_second: bigint | null;
+  paused_at: bigint | null;
+  down_since: bigint | null;
+  down_reason: string | null;
+  accepted: bigint;
+  temporary: bigint;
+  permanent: bigint;
+  unsure: bigint;
+  last_accepted_at: bigint | null;
+  last_error: string | null;
+  last_error_at: bigint | null;
+  updated_at: bigint;
+  revision: string | null;
+}
+type One = { name: string };
+
+const columns = `name, kind, config, origin, is_default, submissions_max, rate_per_second, paused_at, down_since, down_reason,
+  accepted, temporary, permanent, unsure, last_accepted_at, last_error, last_error_at, updated_at, revision`;
+const affects = 'none';
+
+export const all = statement<Record<string, never>, ConnectorRow>(
+  'connectors.all',
+  `select ${columns} from carrier_connector order by name`,
+);
+export const byName = statement<One, ConnectorRow>(
+  'connectors.byName',
+  `select ${columns} from carrier_connector where name = :name`,
+);
+/** Its state and counts stay. */
+export const put = statement<
+  One & {
+    kind: string;
+    config: string;
+    origin: string;
+    isDefault: number;
+    submissionsMax: number;
+    ratePerSecond: number | null;
+    updatedAt: number;
+    revision: string;
+  }
+>(
+  'connectors.put',
+  `insert into carrier_connector (name, kind, config, origin, is_default, submissions_max, rate_per_second, updated_at, revision)
+   values (:name, :kind, :config, :origin, :isDefault, :submissionsMax, :ratePerSecond, :updatedAt, :revision)
+   on conflict (name) do update set kind = excluded.kind, config = excluded.config, origin = excluded.origin,
+     is_default = excluded.is_default, submissions_max = excluded.submissions_max,
+     rate_per_second = excluded.rate_per_second, updated_at = excluded.updated_at,
+     revision = excluded.revision`,
+  { affects },
+);
+/** Every name is greater than the empty one: PostgreSQL reads along the key, see EVERY_ACCOUNT. */
+export const onlyDefault = statement<One>(
+  'connectors.onlyDefault',
+  "update carrier_connector set is_default = 0 where name > '' and name <> :name and is_default = 1",
+  { affects },
+);
+export const remove = statement<One>('connectors.remove', 'delete from carrier_connector where name = :name', {
+  affects,
+});
+export const setPaused = statement<One & { pausedAt: number | null }>(
+  'connectors.setPaused',
+  'update carrier_connector set paused_at = :pausedAt where name = :name',
+  { affects },
+);
+/**
+ * For a claim. A pause waits until the transaction of the claim has ended, and the next claim sees
+ * the pause: after its answer nothing more is claimed, by whatever process.
+ */
+export const pausedAt = statement<One, { paused_at: bigint | null }>(
+  'connectors.pausedAt',
+  'select paused_at from carrier_connector where name = :name {share carrier_connector}',
+);
+/** Changes no row where it is down already. */
+export const setDown = statement<One & { since: number; reason: string }>(
+  'connectors.setDown',
+  `update carrier_connector set down_since = :since, down_reason = :reason
+   where name = :name and down_since is null`,
+  { affects },
+);
+/** Of an outage that is known. */
+export const setDownReason = statement<One & { reason: string }>(
+  'connectors.setDownReason',
+  'update carrier_connector set down_reason = :reason where name = :name and down_since is not null',
+  { affects },
+);
+/** Changes no row where it is up already. */
+export const setUp = statement<One>(
+  'connectors.setUp',
+  `update carrier_connector set down_since = null, down_reason = null
+   where name = :name and down_since is not null`,
+  { affects },
+);
+export const addCounts = statement<
+  One & {
+    accepted: number;
+    temporary: number;
+    permanent: number;
+    unsure: number;
+    lastAcceptedAt: number | null;
+    lastError: string | null;
+    lastErrorAt: number | null;
+  }
+>(
+  'connectors.addCounts',
+  `update carrier_connector set accepted = accepted + :accepted, temporary = temporary + :temporary,
+     permanent = permanent + :permanent, unsure = unsure + :unsure,
+     last_accepted_at = coalesce(:lastAcceptedAt, last_accepted_at),
+     last_error = coalesce(:lastError, last_error), last_error_at = coalesce(:lastErrorAt, last_error_at) where name = :name`,
+  { affects },
+);
+/**
+ * Takes room for submissions of all processes together. Nothing where the last ones have used it
+ * up. A time far ahead is of a clock that was put back since.
+ */
+export const takeSlots = statement<One & { now: number; until: number; farAhead: number }, { next_slot_at: bigint }>(
+  'connectors.takeSlots',
+  `update carrier_connector set next_slot_at = :until
+   where name = :name and (next_slot_at <= :now or next_slot_at > :farAhead) returning next_slot_at`,
+  { affects },
+);
+/** More or fewer parts than room was taken for. */
+export const moveSlots = statement<One & { ms: number }>(
+  'connectors.moveSlots',
+  'update carrier_connector set next_slot_at = next_slot_at + :ms where name = :name',
+  { affects },
+);
+export const inUse = statement<One, { accounts: bigint }>(
+  'connectors.inUse',
+  `select count(*) as accounts from account where connector = :name and ${EVERY_ACCOUNT}`,
+);

@@ -1,0 +1,229 @@
+import { randomBytes } from 'node:crypto';
+import { badField, conflict, notFound } from '../../base/problem.ts';
+import type { Database, Queries } from '../../store/database.ts';
+import { emitEvent } from '../accounts/events.ts';
+import * as sql from './connectors.sql.ts';
+
+/** Ways to carriers, as they are configured, and how they do. */
+export interface ConnectorRecord {
+  readonly name: string;
+  readonly kind: string;
+  /** As its kind needs it, with secrets. Empty for one of the file. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly origin: ConnectorOrigin;
+  readonly isDefault: boolean;
+  /** Messages between claim and settlement, in each process. */
+  readonly submissionsMax: number;
+  /** Parts, of all processes together; null for no limit. */
+  readonly ratePerSecond: number | null;
+  readonly pausedAt: number | null;
+  readonly downSince: number | null;
+  readonly downReason: string | null;
+  /** Of parts, since it is there. */
+  readonly counts: ConnectorCounts;
+  readonly lastAcceptedAt: number | null;
+  /** Why the last submission that the carrier did not take was refused. */
+  readonly lastError: string | null;
+  readonly lastErrorAt: number | null;
+  readonly updatedAt: number;
+  /** Another one after every change of the configuration, also where two have the same time. */
+  readonly revision: string;
+}
+/** builtin: the loopback of an installation that has configured none. */
+export type ConnectorOrigin = 'api' | 'file' | 'builtin';
+
+export interface ConnectorCounts {
+  readonly accepted: number;
+  readonly temporary: number;
+  readonly permanent: number;
+  readonly unsure: number;
+}
+/** Of what happened since the last write; null where nothing did. */
+export type LastResults = Pick<ConnectorRecord, 'lastAcceptedAt' | 'lastError' | 'lastErrorAt'>;
+const ERROR_LENGTH_MAX = 200;
+export type NewConnector = Pick<
+  ConnectorRecord,
+  'name' | 'kind' | 'config' | 'isDefault' | 'submissionsMax' | 'ratePerSecond'
+>;
+
+/** Without isDefault it stays what it is. */
+export type PutConnector = Omit<NewConnector, 'isDefault'> & { readonly isDefault?: boolean | undefined };
+
+/** The loopback that a service uses where no connector is configured. */
+export const BUILTIN_NAME = 'loopback';
+
+export type Connectors = ReturnType<typeof createConnectors>;
+
+export function createConnectors(database: Database, now: () => number) {
+  const list = async (): Promise<ConnectorRecord[]> => (await database.all(sql.all, {})).map(toRecord);
+
+  async function put(queries: Queries, given: NewConnector, origin: ConnectorOrigin): Promise<void> {
+    const { name, kind, config, submissionsMax, ratePerSecond } = given;
+    const isDefault = given.isDefault ? 1 : 0;
+    const values = { name, kind, config: JSON.stringify(config), origin, isDefault, submissionsMax, ratePerSecond };
+    await queries.run(sql.put, { ...values, updatedAt: now(), revision: newRevision(origin) });
+    if (given.isDefault) await queries.run(sql.onlyDefault, { name });
+  }
+
+  return {
+    list,
+
+    async show(name: string): Promise<ConnectorRecord> {
+      const row = await database.first(sql.byName, { name });
+      if (!row) throw notFound(`connector with the name ${name}`);
+      return toRecord(row);
+    },
+
+    /**
+     * Adds it or replaces it; its state and counts stay. Where nothing is said about the default,
+     * that stays too.
+     */
+    async put(given: PutConnector): Promise<ConnectorRecord> {
+      const found = await database.first(sql.byName, { name: given.name });
+      if (found?.origin === 'file') throw conflict('The connector is in the file of connectors. Change it there.');
+      const wasDefault = found?.is_default === 1n;
+      if (wasDefault && given.isDefault === false) throw noDefault();
+      await put(database, { ...given, isDefault: given.isDefault ?? wasDefault }, 'api');
+      return this.show(given.name);
+    },
+
+    async remove(name: string): Promise<void> {
+      const { origin, isDefault } = await this.show(name);
+      if (origin === 'file') throw conflict('The connector is in the file of connectors. Remove it there.');
+      const { accounts = 0n } = (await database.first(sql.inUse, { name })) ?? {};
+      const naming = accounts === 1n ? '1 account names' : `${accounts} accounts name`;
+      if (accounts > 0n) throw conflict(`${naming} this connector. Give each another connector first.`);
+      if (isDefault) throw noDefault();
+      await database.run(sql.remove, { name });
+    },
+
+    async setPaused(name: string, isPaused: boolean): Promise<ConnectorRecord> {
+      await this.show(name);
+      await database.run(sql.setPaused, { name, pausedAt: isPaused ? now() : null });
+      return this.show(name);
+    },
+
+    /**
+     * At the start of a dispatcher: the connectors of the file, as they are there. Where none is
+     * configured at all, the built-in one.
+     */
+    async prepare(ofFile: readonly NewConnector[], builtin: NewConnector): Promise<void> {
+      const known = await list();
+      for (const connector of ofFile) {
+        const given = { ...connector, config: {} };
+        // Unchanged ones stay: each process that starts would make all others start theirs again.
+        if (!known.some((each) => isSame(each, given))) await put(database, given, 'file');
+      }
+      const names = new Set(ofFile.map(({ name }) => name));
+      for (const { name, origin } of known) {
+        if (origin === 'file' && !names.has(name)) await database.run(sql.remove, { name });
+      }
+      if ((await list()).length === 0) await put(database, builtin, 'builtin');
+    },
+
+    ...createConnectorState(database, now),
+  };
+}
+
+/**
+ * Processes that start at once all put the built-in connector. With another revision each would
+ * make the others start theirs again.
+ */
+const newRevision = (origin: ConnectorOrigin): string =>
+  origin === 'builtin' ? origin : randomBytes(8).toString('hex');
+
+/** Refuses a name that no connector has. Those of the file may not be in the table yet. */
+export async function requireConnector(
+  database: Database,
+  name: string,
+  ofFile: () => readonly string[],
+): Promise<void> {
+  const stored = (await database.all(sql.all, {})).map((row) => row.name);
+  if (stored.includes(name)) return;
+  const names = [...new Set([...stored, ...ofFile()])];
+  const known = names.length > 0 ? names : [BUILTIN_NAME];
+  if (known.includes(name)) return;
+  throw badField('connector', `there is no such connector. Expected one of ${known.sort().join(', ')}`);
+}
+
+/** Accounts that name no connector would wait for ever. */
+const noDefault = () =>
+  conflict('This is the default connector, which accounts use that name none. Make another one the default first.');
+
+/** What dispatchers write: outages, counts, and slots of the rate. */
+function createConnectorState(database: Database, now: () => number) {
+  return {
+    /** The process that first notices the outage writes the event; so does the first one after. */
+    setDown: (name: string, reason: string): Promise<void> =>
+      database.transaction(null, async (queries) => {
+        const at = now();
+        const isNew = (await queries.run(sql.setDown, { name, since: at, reason })) > 0;
+        if (isNew) await emitEvent(queries, { type: 'connector.down', at, connector: name, reason });
+        else await queries.run(sql.setDownReason, { name, reason });
+      }),
+    setUp: (name: string): Promise<void> =>
+      database.transaction(null, async (queries) => {
+        if ((await queries.run(sql.setUp, { name })) === 0) return;
+        await emitEvent(queries, { type: 'connector.up', at: now(), connector: name, reason: null });
+      }),
+    async addCounts(name: string, counts: ConnectorCounts, last: LastResults): Promise<void> {
+      const lastError = last.lastError?.slice(0, ERROR_LENGTH_MAX) ?? null;
+      await database.run(sql.addCounts, { name, ...counts, ...last, lastError });
+    },
+
+    /** Room for at most `wanted` submissions at this rate; 0 where there is none now. */
+    async takeSlots(name: string, ratePerSecond: number, wanted: number): Promise<number> {
+      const at = now();
+      // A tenth of a second at once, so that slots of all processes alternate.
+      const count = Math.min(wanted, Math.max(1, Math.floor(ratePerSecond / 10)));
+      const until = at + slotsMs(count, ratePerSecond);
+      const row = await database.first(sql.takeSlots, { name, now: at, until, farAhead: at + FAR_AHEAD_MS });
+      return row ? count : 0;
+    },
+    /** More parts (or fewer, below 0) than slots were taken for. */
+    async moveSlots(name: string, ratePerSecond: number, parts: number): Promise<void> {
+      if (parts !== 0) await database.run(sql.moveSlots, { name, ms: slotsMs(parts, ratePerSecond) });
+    },
+  };
+}
+
+/** What the row of a connector of the file has is as the file has it. */
+const isSame = (known: ConnectorRecord, given: NewConnector): boolean =>
+  known.origin === 'file' &&
+  known.name === given.name &&
+  known.kind === given.kind &&
+  known.isDefault === given.isDefault &&
+  known.submissionsMax === given.submissionsMax &&
+  known.ratePerSecond === given.ratePerSecond;
+
+// More than the slots of one claim: a message of 255 parts at 1 part in a second.
+const FAR_AHEAD_MS = 10 * 60_000;
+
+const slotsMs = (count: number, ratePerSecond: number): number => Math.ceil((count * 1_000) / ratePerSecond);
+
+const orNull = (value: bigint | null): number | null => (value === null ? null : Number(value));
+
+const toRecord = (row: sql.ConnectorRow): ConnectorRecord => ({
+  name: row.name,
+  kind: row.kind,
+  config: JSON.parse(row.config),
+  origin: row.origin as ConnectorOrigin,
+  isDefault: row.is_default === 1n,
+  submissionsMax: Number(row.submissions_max),
+  ratePerSecond: orNull(row.rate_per_second),
+  pausedAt: orNull(row.paused_at),
+  downSince: orNull(row.down_since),
+  downReason: row.down_reason,
+  counts: {
+    accepted: Number(row.accepted),
+    temporary: Number(row.temporary),
+    permanent: Number(row.permanent),
+    unsure: Number(row.unsure),
+  },
+  lastAcceptedAt: orNull(row.last_accepted_at),
+  lastError: row.last_error,
+  lastErrorAt: orNull(row.last_error_at),
+  updatedAt: Number(row.updated_at),
+  // A node of the version before changes the time alone.
+  revision: `${row.revision ?? ''} ${row.updated_at}`,
+});

@@ -1,0 +1,69 @@
+import { conflict, notFound } from '../../base/problem.ts';
+import type { Database, Writing } from '../../store/database.ts';
+import { elementsOf } from '../../store/json.ts';
+import * as attemptSql from './attempts.sql.ts';
+import { knownParts } from './known-parts.ts';
+import { watchedTo } from './receipts.sql.ts';
+import { applySilence } from './receipts.ts';
+import * as sql from './sending.sql.ts';
+import { end, endTaken, putBack, setStatus } from './settling.ts';
+
+/**
+ * What an operator decides about a message of which nobody knows whether the carrier has it.
+ * submitted: it has what was not answered, and parts that it refused still go. not-submitted: it
+ * has not, and these credits are free again. submit-again: it goes out once more, which may be the
+ * second time.
+ */
+export const DECISIONS = ['submitted', 'not-submitted', 'submit-again'] as const;
+export type Decision = (typeof DECISIONS)[number];
+
+const DETAIL = 'decided by an operator';
+
+export function decide(
+  database: Database,
+  account: bigint,
+  id: bigint,
+  decision: Decision,
+  { at, tryForMs }: { readonly at: number; readonly tryForMs: number },
+): Promise<void> {
+  return database.transaction(account, async (queries) => {
+    const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
+    if (!row) throw notFound('undecided message with this id');
+    // Nobody takes over a lease of a disabled account, or of a connector that is paused.
+    const isLeaseOver = row.state === 'submitting' && Number(row.due_at) <= at;
+    if (row.state !== 'unsure' && row.state !== 'undecided' && !isLeaseOver) {
+      throw conflict('The message is not undecided: it is on its way.');
+    }
+    if (isLeaseOver) await queries.run(attemptSql.setUnsure, { account, ids: elementsOf([id]) });
+    // Parts that the carrier refused are not among them: they are still to go.
+    const assumed = decision === 'submitted' ? await queries.all(attemptSql.setTaken, { account, id }) : [];
+    if (decision === 'not-submitted') await queries.run(attemptSql.setNotTaken, { account, id });
+    const known = (await knownParts(queries, account, [id]))(id);
+    const accepted = BigInt(known.accepted.size);
+    const { held } = row;
+    if (accepted >= row.parts) {
+      await endTaken(queries, account, at, [row], DETAIL);
+    } else if (decision === 'not-submitted') {
+      await end(queries, account, at, 'REJECTED', [{ id, held, captured: accepted, detail: DETAIL }]);
+    } else {
+      await queries.run(sql.extend, { account, id, expiresAt: at + tryForMs });
+      await putBack(queries, account, 'waiting', [[id, at, DETAIL]]);
+      await setStatus(queries, account, at, 'QUEUED', new Map([[id, DETAIL]]));
+    }
+    await silenceWatched(queries, account, id, assumed, at);
+  });
+}
+
+type Assumed = readonly { readonly attempt: bigint; readonly part: bigint; readonly attempt_id: string }[];
+
+/**
+ * The upkeep has passed these attempts, so nobody would find that no receipt came. The watch is
+ * locked: where the upkeep is just passing them, it looks once more after this transaction.
+ */
+async function silenceWatched(queries: Writing, account: bigint, id: bigint, assumed: Assumed, at: number) {
+  if (assumed.length === 0) return;
+  const watch = await queries.first(watchedTo, {});
+  const silent = assumed.filter(({ attempt_id }) => attempt_id <= (watch?.looked_to ?? ''));
+  const parts = silent.map(({ attempt, part }) => ({ messageId: id, attempt, part }));
+  if (parts.length > 0) await applySilence(queries, account, parts, at);
+}

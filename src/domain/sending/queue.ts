@@ -1,0 +1,36 @@
+import type { Database } from '../../store/transactions.ts';
+import * as sql from './queue.sql.ts';
+
+/** Messages on their way out, of all accounts, by account and id. */
+export interface QueuedMessage {
+  readonly account: bigint;
+  readonly username: string;
+  readonly id: bigint;
+  readonly state: string;
+  readonly dueAt: number;
+  readonly attempts: number;
+  readonly held: bigint;
+  readonly connector: string | null;
+  readonly reason: string | null;
+}
+
+const FIRST: readonly [bigint, bigint] = [-(2n ** 63n), -(2n ** 63n)];
+
+export async function queuedMessages(
+  database: Database,
+  { isOpen, after, limit }: { isOpen: boolean; after: readonly [bigint, bigint] | null; limit: number },
+): Promise<QueuedMessage[]> {
+  const [account, id] = after ?? FIRST;
+  const rows = await database.all(isOpen ? sql.openAfter : sql.queueAfter, { account, id, limit });
+  return rows.map((row) => ({
+    account: row.account_id,
+    username: row.username,
+    id: row.message_id,
+    state: row.state,
+    dueAt: Number(row.due_at),
+    attempts: Number(row.attempts),
+    held: row.held,
+    connector: row.connector,
+    reason: row.reason,
+  }));
+}

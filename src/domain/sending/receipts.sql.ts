@@ -1,0 +1,183 @@
+import { type AccountKey, statement } from '../../store/statement.ts';
+
+/** Receipts: which submission each one is about, and what it changes. */
+export interface MatchedRow {
+  /** Of the receipt among those that were asked for. */
+  place: bigint;
+  account_id: bigint;
+  message_id: bigint;
+  attempt: bigint;
+  part: bigint;
+  submitted_at: bigint;
+  by_attempt_id: bigint | number;
+}
+export interface AttemptStateRow {
+  message_id: bigint;
+  attempt: bigint;
+  part: bigint;
+  state: string;
+  status: string | null;
+  status_at: bigint | null;
+}
+export interface HeldReceiptRow {
+  connector: string;
+  gateway_id: string;
+  attempt_id: string;
+  status: string;
+  at: bigint;
+  detail: string | null;
+}
+export interface HeldMatchRow extends HeldReceiptRow {
+  message_id: bigint;
+  attempt: bigint;
+  part: bigint;
+  submitted_at: bigint;
+}
+type One = { account: AccountKey };
+/** `ids` is a JSON array of numbers. */
+type Some = { account: AccountKey; ids: string };
+
+const matchedColumns =
+  'given.place, attempt.account_id, attempt.message_id, attempt.attempt, attempt.part, attempt.submitted_at';
+const given = '{records :rows place bigint, connector text, attempt_id text, gateway_id text} as given';
+
+/** A cross join is read in this order: each receipt looks for its attempt by an index. */
+export const matched = statement<{ rows: string }, MatchedRow>(
+  'receipts.matched',
+  `select ${matchedColumns}, 1 as by_attempt_id from ${given} cross join attempt
+   where attempt.attempt_id = given.attempt_id and attempt.connector = given.connector
+   union all
+   select ${matchedColumns}, 0 from ${given} cross join attempt
+   where attempt.connector = given.connector and attempt.gateway_id = given.gateway_id and attempt.gateway_id is not null`,
+);
+export const attemptsOf = statement<Some, AttemptStateRow>(
+  'receipts.attemptsOf',
+  `select message_id, attempt.attempt, part, state, status, status_at from attempt
+   where account_id = :account and message_id {among :ids} order by message_id, attempt.attempt, part`,
+);
+export const setAttemptStatuses = statement<One & { rows: string }>(
+  'receipts.setAttemptStatuses',
+  `update attempt set status = changed.status, status_at = changed.status_at
+   from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, status text, status_at bigint} as changed
+   where {joined attempt.account_id :account} and attempt.account_id = changed.account_id and attempt.message_id = changed.message_id
+     and attempt.attempt = changed.attempt and attempt.part = changed.part`,
+  { affects: 'none' },
+);
+export const statusesOf = statement<Some, { message_id: bigint; status: string; updated_at: bigint }>(
+  'receipts.statusesOf',
+  'select message_id, status, updated_at from sent where account_id = :account and message_id {among :ids}',
+);
+/** A new status is one that the client has not seen. */
+export const setStatuses = statement<One & { rows: string }>(
+  'receipts.setStatuses',
+  `update sent set status = changed.status, updated_at = changed.updated_at, is_marked = 0
+   from {records :rows account_id bigint, message_id bigint, status text, updated_at bigint} as changed
+   where {joined sent.account_id :account} and sent.account_id = changed.account_id and sent.message_id = changed.message_id`,
+);
+/** `ahead` counts the new lines of a message from 1. */
+export const addHistory = statement<One & { rows: string }>(
+  'receipts.addHistory',
+  `insert into history (account_id, message_id, position, status, at, detail)
+   select :account, added.message_id, added.ahead +
+     (select coalesce(max(position), 0) from history where account_id = :account and message_id = added.message_id),
+     added.status, added.at, added.detail
+   from {records :rows message_id bigint, ahead bigint, status text, at bigint, detail text} as added`,
+);
+
+/** Nothing, where the same one is held already. */
+export const hold = statement<{ rows: string; now: number }>(
+  'receipts.hold',
+  `insert into held_receipt (connector, gateway_id, attempt_id, status, at, detail, held_at)
+   select held.connector, held.gateway_id, held.attempt_id, held.status, held.at, held.detail, :now
+   from {records :rows connector text, gateway_id text, attempt_id text, status text, at bigint, detail text} as held
+   where true on conflict (connector, gateway_id, attempt_id, status) do nothing`,
+  { affects: 'none' },
+);
+/** Held receipts about these messages. */
+export const heldOf = statement<Some, HeldMatchRow>(
+  'receipts.heldOf',
+  `select held_receipt.connector, held_receipt.gateway_id, held_receipt.attempt_id, held_receipt.status,
+     held_receipt.at, held_receipt.detail, attempt.message_id, attempt.attempt, attempt.part, attempt.submitted_at
+   from attempt cross join held_receipt
+   where attempt.account_id = :account and attempt.message_id {among :ids}
+     and held_receipt.connector = attempt.connector and held_receipt.gateway_id = attempt.gateway_id`,
+);
+/** Messages that held receipts are about. Mostly none: a settlement asks for its receipts. */
+export const heldMatches = statement<{ limit: number }, { account_id: bigint; message_id: bigint }>(
+  'receipts.heldMatches',
+  `select distinct attempt.account_id, attempt.message_id from held_receipt cross join attempt
+   where attempt.connector = held_receipt.connector and attempt.gateway_id = held_receipt.gateway_id
+     and attempt.gateway_id is not null {limit :limit}`,
+);
+export const removeHeld = statement<{ connector: string; gatewayId: string; attemptId: string; status: string }>(
+  'receipts.removeHeld',
+  `delete from held_receipt where connector = :connector and gateway_id = :gatewayId and attempt_id = :attemptId
+     and status = :status`,
+  { affects: 'none' },
+);
+export const dropHeld = statement<{ before: number }>(
+  'receipts.dropHeld',
+  'delete from held_receipt where held_at < :before',
+  { affects: 'none' },
+);
+/** All but the newest, up to the one with so many newer ones, and those of its millisecond. */
+export const dropBeyond = statement<{ newer: number }>(
+  'receipts.dropBeyond',
+  `delete from held_receipt where held_at <
+     (select held_at from held_receipt order by held_at desc limit 1 offset :newer)`,
+  { affects: 'none' },
+);
+
+export interface SilentRow {
+  account_id: bigint;
+  message_id: bigint;
+  attempt: bigint;
+  part: bigint;
+  attempt_id: string;
+  state: string;
+  status: string | null;
+  /** 1 where its message is in the dispatch and its outcome is not known. */
+  is_open: bigint;
+}
+/** Attempts in the order of their ids, and so of their times. */
+export const attemptsAfter = statement<{ after: string; before: string; limit: number }, SilentRow>(
+  'receipts.attemptsAfter',
+  `select account_id, message_id, attempt, part, attempt_id, state, status,
+     case when state in ('unsure', 'submitting') then (select count(*) from dispatch
+       where dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id) else 0 end as is_open
+   from attempt where attempt_id > :after and attempt_id < :before order by attempt_id {limit :limit}`,
+);
+/** The last of so many attempts, up to one that the watch has passed; null where there is none. */
+export const passedTo = statement<{ after: string; to: string; limit: number }, { last: string | null }>(
+  'receipts.passedTo',
+  `select max(attempt_id) as last from (select attempt_id from attempt
+     where attempt_id > :after and attempt_id <= :to order by attempt_id {limit :limit}) as passed`,
+);
+/** Of messages that were deleted after the watch had passed them. */
+export const removePassed = statement<{ after: string; to: string }>(
+  'receipts.removePassed',
+  `delete from attempt where attempt_id > :after and attempt_id <= :to
+     and not exists (select 1 from sent where sent.account_id = attempt.account_id and sent.message_id = attempt.message_id)
+     and not exists (select 1 from dispatch where dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id)`,
+  { affects: 'none' },
+);
+/**
+ * One process takes it; the others see that it was taken. A time far ahead is of a clock that was
+ * put back since.
+ */
+export const takeWatch = statement<{ now: number; due: number; farAhead: number }, { looked_to: string }>(
+  'receipts.takeWatch',
+  `update receipt_watch set taken_at = :now
+   where watch_id = 1 and (taken_at < :due or taken_at > :farAhead) returning looked_to`,
+  { affects: 'none' },
+);
+/** The watch stays there until the transaction ends. */
+export const watchedTo = statement<Record<string, never>, { looked_to: string }>(
+  'receipts.watchedTo',
+  'select looked_to from receipt_watch where watch_id = 1 {share receipt_watch}',
+);
+export const moveWatch = statement<{ to: string }>(
+  'receipts.moveWatch',
+  'update receipt_watch set looked_to = :to where watch_id = 1',
+  { affects: 'none' },
+);

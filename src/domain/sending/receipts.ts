@@ -1,0 +1,308 @@
+import { nextTurn } from '../../base/event-loop.ts';
+import { isLockedOut, isUnavailable } from '../../base/problem.ts';
+import type { Database, Queries, Writing } from '../../store/database.ts';
+import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
+import { failuresOfEach } from '../../store/transactions.ts';
+import { emitStatuses } from '../accounts/events.ts';
+import { isFinal, type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
+import * as sql from './receipts.sql.ts';
+import { type OnGatewayIds, provePart } from './settling.ts';
+
+/** A delivery receipt as a carrier brings it. */
+export interface NewReceipt {
+  readonly connector: string;
+  /** Our own id of the submission, where the carrier gives it back. */
+  readonly attemptId: string | null;
+  readonly gatewayId: string | null;
+  readonly status: string;
+  readonly at: number;
+  /** A code of the carrier. Never a number or a text. */
+  readonly detail: string | null;
+}
+interface MatchedReceipt extends Pick<NewReceipt, 'status' | 'at' | 'detail'> {
+  /** As it came; a held one has none. */
+  readonly source?: NewReceipt;
+  /** No receipt came: that proves no submission. */
+  readonly isSilence?: boolean;
+  readonly messageId: bigint;
+  readonly attempt: bigint;
+  readonly part: bigint;
+}
+
+/** Receipts of one transaction: it holds up the calls of its accounts. */
+const BATCH_MAX = 500;
+// 300 receipts took 6 ms on SQLite, and no call is answered meanwhile.
+const MATCHED_AT_ONCE = 50;
+const DETAIL_LENGTH_MAX = 200;
+
+export type Receipts = ReturnType<typeof createReceipts>;
+
+/** Receipts that arrive in one turn of the event loop share a transaction. */
+export function createReceipts(
+  database: Database,
+  now: () => number,
+  /** Awaited before each transaction: lets calls go first. */
+  pace: () => Promise<void> | undefined = () => undefined,
+) {
+  const waiting: { receipt: NewReceipt; resolve: () => void; reject: (thrown: unknown) => void }[] = [];
+  let isRunning = false;
+
+  async function runAll(): Promise<void> {
+    isRunning = true;
+    while (waiting.length > 0) {
+      await pace();
+      await nextTurn();
+      const batch = waiting.splice(0, BATCH_MAX);
+      const failures = await applySafely(batch.map(({ receipt }) => receipt));
+      for (const { receipt, resolve, reject } of batch) {
+        if (failures.has(receipt)) reject(failures.get(receipt));
+        else resolve();
+      }
+    }
+    isRunning = false;
+  }
+
+  /** One receipt that cannot be applied must not keep the others out: then each is tried alone. */
+  async function applySafely(batch: readonly NewReceipt[]): Promise<Failures> {
+    const failures = await apply(database, now, batch).catch(
+      (thrown) => new Map(batch.map((receipt) => [receipt, thrown])),
+    );
+    if (batch.length === 1) return failures;
+    for (const [receipt, thrown] of [...failures]) {
+      if (isUnavailable(thrown)) continue;
+      failures.delete(receipt);
+      for (const [alone, reason] of await applySafely([receipt])) failures.set(alone, reason);
+    }
+    return failures;
+  }
+
+  return {
+    /** Resolves when it is on disk. Again is no error, and changes nothing. */
+    receive: (receipt: NewReceipt): Promise<void> =>
+      new Promise<void>((resolve, reject) => {
+        waiting.push({ receipt, resolve, reject });
+        if (!isRunning) void runAll();
+      }),
+  };
+}
+
+/** What was thrown for each receipt that is not on disk. */
+type Failures = Map<NewReceipt, unknown>;
+
+/** An account that is locked keeps back its own receipts only. */
+async function apply(database: Database, now: () => number, batch: readonly NewReceipt[]): Promise<Failures> {
+  const { matched, unmatched } = await match(database, batch);
+  const failed = await failuresOfEach(database, matched.keys(), (queries, account) =>
+    applyTo(queries, account, matched.get(account) ?? [], now()),
+  );
+  const failures: Failures = new Map();
+  for (const [account, thrown] of failed) {
+    for (const { source } of matched.get(account) ?? []) if (source) failures.set(source, thrown);
+  }
+  if (unmatched.length > 0) await hold(database, now, unmatched);
+  return failures;
+}
+
+async function hold(database: Database, now: () => number, unmatched: readonly NewReceipt[]): Promise<void> {
+  const rows = unmatched.map(({ connector, gatewayId, attemptId, status, at, detail }) => [
+    ...[connector, gatewayId ?? '', attemptId ?? '', status, at, detail?.slice(0, DETAIL_LENGTH_MAX) ?? null],
+  ]);
+  await database.run(sql.hold, { rows: recordsOf(rows), now: now() });
+  // The answer to its submission may have been written in the meantime.
+  const late = await match(database, unmatched);
+  const failures = await failuresOfEach(database, late.matched.keys(), (queries, account) => {
+    const ids = (late.matched.get(account) ?? []).map(({ messageId }) => messageId);
+    return applyHeldReceipts(queries, account, ids, now());
+  });
+  // They are held: the upkeep applies those of an account that is locked.
+  for (const thrown of failures.values()) if (!isLockedOut(thrown)) throw thrown;
+}
+
+type ByAccount = ReadonlyMap<bigint, MatchedReceipt[]>;
+
+async function match(
+  queries: Queries,
+  batch: readonly NewReceipt[],
+): Promise<{ matched: ByAccount; unmatched: NewReceipt[] }> {
+  const places = batch.map(({ connector, attemptId, gatewayId }, place) => [
+    ...[place, connector, attemptId, gatewayId || null],
+  ]);
+  const best = new Map<number, sql.MatchedRow>();
+  for (let from = 0; from < places.length; from += MATCHED_AT_ONCE) {
+    if (from > 0) await nextTurn(); // calls are answered in between
+    const rows = recordsOf(places.slice(from, from + MATCHED_AT_ONCE));
+    for (const row of await queries.all(sql.matched, { rows })) {
+      const known = best.get(Number(row.place));
+      if (!known || isBetter(row, known)) best.set(Number(row.place), row);
+    }
+  }
+  const matched = new Map<bigint, MatchedReceipt[]>();
+  for (const [place, { account_id, message_id: messageId, attempt, part }] of [...best].sort(([a], [b]) => a - b)) {
+    const source = batch[place] as NewReceipt;
+    const { status, at, detail } = source;
+    const own = matched.get(account_id) ?? [];
+    own.push({ messageId, attempt, part, status, at, detail, source });
+    matched.set(account_id, own);
+  }
+  return { matched, unmatched: batch.filter((_, place) => !best.has(place)) };
+}
+
+/** Our own id names one submission. A gateway may use an id again: then the newest one is meant. */
+const isBetter = (row: sql.MatchedRow, known: sql.MatchedRow): boolean =>
+  Number(row.by_attempt_id) !== Number(known.by_attempt_id)
+    ? Number(row.by_attempt_id) === 1
+    : row.submitted_at > known.submitted_at;
+
+/**
+ * Applies what is held for these messages: their submissions are known now. Belongs into a
+ * transaction of the account.
+ */
+export async function applyHeldReceipts(
+  queries: Writing,
+  account: bigint,
+  messageIds: readonly bigint[],
+  now: number,
+): Promise<void> {
+  const ids = elementsOf([...new Set(messageIds)]);
+  const rows = await queries.all(sql.heldOf, { account, ids });
+  if (rows.length === 0) return;
+  for (const { connector, gateway_id: gatewayId, attempt_id: attemptId, status } of rows) {
+    await queries.run(sql.removeHeld, { connector, gatewayId, attemptId, status });
+  }
+  const receipts = rows.map(({ message_id: messageId, attempt, part, status, at, detail }) => ({
+    messageId,
+    attempt,
+    part,
+    status,
+    at: Number(at),
+    detail,
+  }));
+  await applyTo(queries, account, receipts, now);
+}
+
+/** For whoever settles submissions: receipts that came before their answers are applied. */
+export const heldReceiptsFor =
+  (now: () => number): OnGatewayIds =>
+  (queries, account, parts) =>
+    applyHeldReceipts(
+      queries,
+      account,
+      parts.map(({ messageId }) => messageId),
+      now(),
+    );
+
+/** A message while receipts are applied to it. */
+interface Changing {
+  readonly attempts: Map<string, PartAttempt>;
+  /** Null where the client has deleted it. */
+  status: string | null;
+  readonly history: { readonly status: string; readonly at: number; readonly detail: string | null }[];
+}
+
+/** Few statements for many receipts. The transaction is the account's own. */
+async function applyTo(
+  queries: Writing,
+  account: bigint,
+  receipts: readonly MatchedReceipt[],
+  now: number,
+): Promise<void> {
+  const ids = elementsOf([...new Set(receipts.map(({ messageId }) => messageId))]);
+  const sent = new Map((await queries.all(sql.statusesOf, { account, ids })).map((row) => [row.message_id, row]));
+  const messages = await readMessages(queries, account, ids, sent);
+  const changed = new Map<string, readonly [bigint, bigint, bigint, string, number]>();
+  const proofs: MatchedReceipt[] = [];
+  for (const receipt of receipts) {
+    const message = messages.get(receipt.messageId);
+    const key = `${receipt.attempt}/${receipt.part}`;
+    const known = message?.attempts.get(key);
+    if (!message || !known) continue;
+    if (known.state === 'refused' && !provesSubmission(receipt.status)) continue;
+    const state = receipt.isSilence ? known.state : 'accepted';
+    if (known.state !== state) proofs.push(receipt);
+    const isNews = tellsMore(known, receipt);
+    const news = isNews ? { status: receipt.status, statusAt: receipt.at } : {};
+    message.attempts.set(key, { ...known, ...news, state });
+    if (!isNews) continue;
+    const { messageId, attempt, part } = receipt;
+    changed.set(`${messageId}/${key}`, [messageId, attempt, part, receipt.status, receipt.at]);
+    follow(message, receipt, known.status, now);
+  }
+  if (changed.size > 0) {
+    await queries.run(sql.setAttemptStatuses, { account, rows: accountRecordsOf(account, [...changed.values()]) });
+  }
+  await writeMessages(queries, account, messages, sent, now);
+  for (const { messageId, attempt, part } of proofs) {
+    await provePart(queries, account, now, { messageId, attempt, part });
+  }
+}
+
+async function readMessages(
+  queries: Queries,
+  account: bigint,
+  ids: string,
+  sent: ReadonlyMap<bigint, { status: string }>,
+): Promise<Map<bigint, Changing>> {
+  const messages = new Map<bigint, Changing>();
+  for (const row of await queries.all(sql.attemptsOf, { account, ids })) {
+    const { message_id: id, attempt, part, state, status, status_at } = row;
+    const message = messages.get(id) ?? { attempts: new Map(), status: sent.get(id)?.status ?? null, history: [] };
+    const statusAt = status_at === null ? null : Number(status_at);
+    message.attempts.set(`${attempt}/${part}`, { attempt, part, state, status, statusAt });
+    messages.set(id, message);
+  }
+  return messages;
+}
+
+/** What a receipt changes of its message. Of several parts each change is a line of the history. */
+function follow(message: Changing, receipt: MatchedReceipt, partStatus: string | null, now: number): void {
+  if (message.status === null || isFinal(message.status)) return;
+  const attempts = [...message.attempts.values()];
+  const status = statusOfParts(attempts) ?? message.status;
+  const parts = new Set(attempts.map(({ part }) => part)).size;
+  const isChanged = status !== message.status;
+  const isPartChanged = parts > 1 && partStatus !== receipt.status;
+  if (!isChanged && !isPartChanged) return;
+  message.status = status;
+  const code = receipt.detail?.slice(0, DETAIL_LENGTH_MAX) ?? null;
+  const told = `part ${receipt.part} of ${parts}: ${receipt.status}${code === null ? '' : ` (${code})`}`;
+  const at = receipt.at > LONG_AGO ? Math.min(receipt.at, now) : now;
+  message.history.push({ status, at, detail: parts > 1 ? told : code });
+}
+
+async function writeMessages(
+  queries: Queries,
+  account: bigint,
+  messages: ReadonlyMap<bigint, Changing>,
+  sent: ReadonlyMap<bigint, { status: string; updated_at: bigint }>,
+  now: number,
+): Promise<void> {
+  const statuses: (readonly [bigint, string, number])[] = [];
+  const lines: (readonly [bigint, number, string, number, string | null])[] = [];
+  for (const [id, { status, history }] of messages) {
+    const before = sent.get(id);
+    if (!before || status === null) continue;
+    for (const [index, line] of history.entries()) lines.push([id, index + 1, line.status, line.at, line.detail]);
+    if (status !== before.status) statuses.push([id, status, Math.max(now, Number(before.updated_at))]);
+  }
+  if (statuses.length > 0) await queries.run(sql.setStatuses, { account, rows: accountRecordsOf(account, statuses) });
+  if (lines.length > 0) await queries.run(sql.addHistory, { account, rows: recordsOf(lines) });
+  const changed = statuses.map(([messageId, status]) => ({ messageId, status }));
+  await emitStatuses(queries, 'message.status', account, now, changed);
+}
+
+/** No receipt came: the status of these parts is UNKNOWN. It is not final, so a late one counts. */
+export const applySilence = (
+  queries: Writing,
+  account: bigint,
+  parts: readonly Pick<MatchedReceipt, 'messageId' | 'attempt' | 'part'>[],
+  now: number,
+): Promise<void> =>
+  applyTo(
+    queries,
+    account,
+    parts.map((part) => ({ ...part, status: 'UNKNOWN', at: LONG_AGO, detail: 'no receipt', isSilence: true })),
+    now,
+  );
+
+/** Before every receipt, so that any receipt tells more. */
+const LONG_AGO = 0;

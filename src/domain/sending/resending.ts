@@ -1,0 +1,44 @@
+import { conflict } from '../../base/problem.ts';
+import type { AccountKey, Queries } from '../../store/database.ts';
+import { elementsOf, recordsOf } from '../../store/json.ts';
+import { FINAL_STATUSES } from '../messages/outbox.ts';
+import { addHistory, of } from './sending.sql.ts';
+
+/** A message that is sent again is a new one. The history of each names the other. */
+const FROM = 'sent again, from ';
+const AS = 'sent again, as ';
+const LINE = new RegExp(`^(?:${FROM}|${AS})(-?\\d{1,19})$`);
+
+/** The other message that a line of a history names; null where it names none. */
+export const linkedMessage = (detail: string | null): string | null => LINE.exec(detail ?? '')?.[1] ?? null;
+
+/**
+ * What is still on its way would reach its recipient twice. UNKNOWN is not final, but where no
+ * carrier is asked any more nothing else may ever come.
+ */
+export async function requireEnded(
+  queries: Pick<Queries, 'all'>,
+  account: AccountKey,
+  { id, status }: { readonly id: bigint; readonly status: string },
+): Promise<void> {
+  const open = status === 'UNKNOWN' ? await queries.all(of, { account, ids: elementsOf([id]) }) : [];
+  if (FINAL_STATUSES.includes(status) || (status === 'UNKNOWN' && open.length === 0)) return;
+  throw conflict(
+    `The message is still on its way: its status is ${status}. Send it again when that is final, or cancel it first.`,
+  );
+}
+
+/** Call it in the transaction that accepts the new one. */
+export async function linkResent(
+  queries: Pick<Queries, 'run'>,
+  account: AccountKey,
+  original: { readonly id: bigint; readonly status: string },
+  added: { readonly id: bigint; readonly isScheduled: boolean },
+  at: number,
+): Promise<void> {
+  const line = (id: bigint, status: string, detail: string) =>
+    queries.run(addHistory, { account, status, at, rows: recordsOf([[id, detail]]) });
+  await line(original.id, original.status, `${AS}${added.id}`);
+  // A scheduled message has no history before its time comes.
+  if (!added.isScheduled) await line(added.id, 'QUEUED', `${FROM}${original.id}`);
+}

@@ -1,0 +1,290 @@
+import { type AccountKey, statement } from '../../store/statement.ts';
+
+/** Messages on their way out, see schema/sending.ts. Whoever writes holds the account's lock. */
+export type DispatchState = 'waiting' | 'submitting' | 'unsure' | 'undecided';
+
+export interface DueAccountRow {
+  account_id: bigint;
+  priority: bigint;
+  time_zone: string | null;
+  quiet_hours: string | null;
+  unsure_policy: string | null;
+  region: string | null;
+  mobile: string | null;
+  tel: string | null;
+}
+export interface DispatchRow {
+  message_id: bigint;
+  state: DispatchState;
+  due_at: bigint;
+  is_scheduled: bigint;
+  held: bigint;
+  parts: bigint;
+  sender: string | null;
+  not_after: bigint | null;
+  expires_at: bigint;
+  attempts: bigint;
+  fence: bigint;
+  connector: string | null;
+  reason: string | null;
+  /** 1 for an answer to a STOP or HELP word: the blacklist does not hold it back. */
+  is_answer: bigint;
+}
+type One = { account: AccountKey };
+type Message = { account: AccountKey; id: bigint };
+/** `ids` is a JSON array of numbers. */
+type Some = { account: AccountKey; ids: string };
+
+const columns =
+  'message_id, state, due_at, is_scheduled, held, parts, sender, not_after, expires_at, attempts, fence, connector, reason, is_answer';
+type Queue = { key: string };
+type Level = Queue & { priority: bigint };
+const RESTED = 'served_at < next_due_at';
+const BACKLOG = 'served_at >= next_due_at';
+
+/**
+ * Looks for the next lower priority by the index, once for each. `key` is the name of a connector,
+ * or empty for the default one.
+ */
+const levelsOf = (name: string, condition: string) => {
+  const highest = `select max(priority) from dispatch_account where connector_key = :key and ${condition}`;
+  return `${name}(priority) as (${highest} union all
+    select (${highest} and priority < ${name}.priority) from ${name} where ${name}.priority is not null)`;
+};
+/** Priorities of accounts that have sent, the highest first. */
+export const levels = statement<Queue, { priority: bigint }>(
+  'sending.levels',
+  `select priority from (with recursive ${levelsOf('rested', RESTED)}, ${levelsOf('backlog', BACKLOG)}
+     select priority from rested union select priority from backlog) as level
+   where priority is not null order by priority desc`,
+);
+const ofLevel = 'dispatch_account where connector_key = :key and priority = :priority';
+/**
+ * Accounts of one priority with work, of three kinds. 1: the time when they
+ * were served is ahead, because the clock was put back. 2: nothing was left when they were served.
+ * 3: messages were left; those that were served first come first.
+ */
+export const dueAccounts = statement<Level & { now: number; limit: number }, { account_id: bigint; kind: bigint }>(
+  'sending.dueAccounts',
+  `select account_id, kind from (select account_id, cast(1 as bigint) as kind, served_at as position from ${ofLevel}
+       and ${BACKLOG} and served_at > :now and next_due_at <= :now order by served_at, account_id {limit :limit}) as ahead
+   union all
+   select account_id, kind from (select account_id, cast(2 as bigint) as kind, next_due_at as position from ${ofLevel}
+       and ${RESTED} and next_due_at <= :now order by next_due_at, account_id {limit :limit}) as rested
+   union all
+   select account_id, kind from (select account_id, cast(3 as bigint) as kind, served_at as position from ${ofLevel}
+       and ${BACKLOG} and served_at <= :now order by served_at, account_id {limit :limit}) as backlog`,
+);
+/** The first of each order: of the backlog one that is past, not always the least time. */
+export const nextDue = statement<Level, { next_due_at: bigint }>(
+  'sending.nextDue',
+  `select next_due_at from (select next_due_at from ${ofLevel} and ${RESTED} order by next_due_at {limit 1}) as rested
+   union all
+   select next_due_at from (select next_due_at from ${ofLevel} and ${BACKLOG} order by served_at {limit 1}) as backlog`,
+);
+/** Those of `ids` that still have work and that no other transaction is in. */
+export const lockAccounts = statement<
+  { connector: string; isDefault: number; now: number; ids: string },
+  DueAccountRow
+>(
+  'sending.lockAccounts',
+  `select dispatch_account.account_id, account.priority, time_zone, quiet_hours, unsure_policy, region, mobile, tel
+   from dispatch_account join account on account.account_id = dispatch_account.account_id
+   where account.disabled_at is null
+     and (account.connector = :connector or (account.connector is null and :isDefault = 1))
+     and next_due_at <= :now and dispatch_account.account_id {among :ids}
+   {locknew account}`,
+);
+
+/** Nobody sees a claim, so no cached answer changes. */
+export const claim = statement<
+  {
+    account: AccountKey;
+    now: number;
+    limit: number;
+    leaseUntil: number;
+    owner: string;
+    connector: string;
+  },
+  DispatchRow
+>(
+  'sending.claim',
+  `update dispatch set state = 'submitting', is_scheduled = 0, due_at = :leaseUntil, lease_owner = :owner,
+     connector = :connector, fence = fence + 1, attempts = attempts + 1
+   where account_id = :account and message_id in (
+     select message_id from dispatch where account_id = :account and state = 'waiting' and due_at <= :now
+     order by due_at, message_id {limit :limit})
+   returning ${columns}`,
+  { affects: 'none' },
+);
+/**
+ * A page of the messages that wait and have left the schedule, whose recipient has this ending. The
+ * domain compares the whole numbers.
+ */
+export const waitingByEnd = statement<
+  One & { end: string; from: bigint; limit: number },
+  DispatchRow & { recipient: string | null }
+>(
+  'sending.waitingByEnd',
+  `select ${columns}, recipient from dispatch {using dispatch_by_number_end}
+   where account_id = :account and {ending recipient} = :end and message_id >= :from
+     and state = 'waiting' and is_scheduled = 0 order by message_id {limit :limit}`,
+);
+/** For a person who is erased. */
+export const clearRecipients = statement<Some>(
+  'sending.clearRecipients',
+  'update dispatch set recipient = null where account_id = :account and message_id {among :ids}',
+  { affects: 'none' },
+);
+/**
+ * Those of `ids` that wait and whose time is over. By `coalesce` no index has the state: PostgreSQL
+ * 15 would read all messages of the account that wait.
+ */
+export const expired = statement<One & { now: number; ids: string }, DispatchRow>(
+  'sending.expired',
+  `select ${columns} from dispatch
+   where account_id = :account and message_id {among :ids} and coalesce(state, '') = 'waiting' and expires_at <= :now`,
+);
+/** A page of the open messages of all accounts. */
+export const openAfter = statement<
+  { account: bigint; message: bigint; limit: number },
+  { account_id: bigint; message_id: bigint; state: string; expires_at: bigint }
+>(
+  'sending.openAfter',
+  `select account_id, message_id, state, expires_at from dispatch
+   where (account_id, message_id) > (:account, :message) order by account_id, message_id {limit :limit}`,
+);
+/** Leases that ran out, and unsure ones whose deadline is over. */
+export const overdue = statement<One & { now: number; limit: number }, DispatchRow>(
+  'sending.overdue',
+  `select ${columns} from dispatch {using dispatch_by_due} where account_id = :account and state in ('submitting', 'unsure') and due_at <= :now
+   order by due_at, message_id {limit :limit}`,
+);
+const least = (state: DispatchState) =>
+  `(select min(due_at) from dispatch where account_id = :account and state = '${state}')`;
+/** After a claim: when there is work again. `never` where there is none. */
+export const setNextDue = statement<One & { servedAt: number; never: number }>(
+  'sending.setNextDue',
+  `update dispatch_account set served_at = :servedAt, next_due_at = (select coalesce(min(due_at), :never) from (
+       select ${least('waiting')} as due_at union all select ${least('submitting')} union all select ${least('unsure')}) as next)
+   where account_id = :account`,
+  { affects: 'none' },
+);
+/** Nothing of the account is looked at before this time, not even a lease that has ended. */
+export const postpone = statement<One & { until: number }>(
+  'sending.postpone',
+  'update dispatch_account set next_due_at = :until where account_id = :account',
+  { affects: 'none' },
+);
+/** There is work at this time, or earlier. */
+export const raiseWork = statement<One & { dueAt: number }>(
+  'sending.raiseWork',
+  `insert into dispatch_account (account_id, next_due_at) values (:account, :dueAt)
+   on conflict (account_id) do update set next_due_at =
+     case when dispatch_account.next_due_at < excluded.next_due_at then dispatch_account.next_due_at else excluded.next_due_at end`,
+  { affects: 'none' },
+);
+
+export const add = statement<
+  Message & {
+    dueAt: number;
+    isScheduled: number;
+    held: bigint;
+    parts: number;
+    sender: string | null;
+    recipient: string;
+    isAnswer: number;
+    notAfter: number | null;
+    expiresAt: number;
+  }
+>(
+  'sending.add',
+  `insert into dispatch (account_id, message_id, state, due_at, is_scheduled, held, parts, sender, recipient, is_answer, not_after, expires_at)
+   values (:account, :id, 'waiting', :dueAt, :isScheduled, :held, :parts, :sender, :recipient, :isAnswer, :notAfter, :expiresAt)`,
+  { affects: 'none' },
+);
+export const of = statement<Some, DispatchRow>(
+  'sending.of',
+  `select ${columns} from dispatch where account_id = :account and message_id {among :ids}`,
+);
+export const remove = statement<Some>(
+  'sending.remove',
+  'delete from dispatch where account_id = :account and message_id {among :ids}',
+  { affects: 'none' },
+);
+/** Each with its own time and reason. */
+export const putBack = statement<One & { state: DispatchState; rows: string }>(
+  'sending.putBack',
+  `update dispatch set state = :state, due_at = changed.due_at, reason = changed.reason, lease_owner = null
+   from {records :rows account_id bigint, message_id bigint, due_at bigint, reason text} as changed
+   where {joined dispatch.account_id :account} and dispatch.account_id = changed.account_id and dispatch.message_id = changed.message_id`,
+  { affects: 'none' },
+);
+
+interface TakenRow {
+  message_id: bigint;
+  reference: string | null;
+  recipient: string | null;
+  text: string | null;
+  held_parts: bigint;
+  scheduled_at: bigint;
+}
+/** Scheduled messages that are claimed: they become sent ones. */
+export const takeScheduled = statement<Some, TakenRow>(
+  'sending.takeScheduled',
+  `delete from scheduled where account_id = :account and message_id {among :ids}
+   returning message_id, reference, recipient, text, held_parts, scheduled_at`,
+);
+export const texts = statement<Some, { message_id: bigint; recipient: string | null; text: string | null }>(
+  'sending.texts',
+  'select message_id, recipient, text from sent where account_id = :account and message_id {among :ids}',
+);
+const FINAL = "('DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED')";
+/**
+ * Unmarked again, because the status is a new one. A deleted message stays deleted. What a receipt
+ * has told, before the answer to the submission came, stays until the end.
+ */
+export const setStatus = statement<Some & { status: string; at: number }, { message_id: bigint }>(
+  'sending.setStatus',
+  `update sent set status = :status, is_marked = 0, updated_at = case when updated_at > :at then updated_at else :at end
+   where account_id = :account and message_id {among :ids}
+     and (status in ('QUEUED', 'UNKNOWN') or (:status in ${FINAL} and status not in ${FINAL}))
+     and not (status = 'UNKNOWN' and :status = 'UNKNOWN')
+   returning message_id`,
+);
+export const addHistory = statement<One & { status: string; at: number; rows: string }>(
+  'sending.addHistory',
+  `insert into history (account_id, message_id, position, status, at, detail)
+   select :account, added.message_id,
+     (select coalesce(max(position), 0) + 1 from history where account_id = :account and message_id = added.message_id),
+     :status, :at, added.detail
+   from {records :rows message_id bigint, detail text} as added`,
+);
+
+/** Submitted once more: it may take as long as a new one. */
+export const extend = statement<Message & { expiresAt: number }>(
+  'sending.extend',
+  'update dispatch set expires_at = :expiresAt where account_id = :account and message_id = :id and not_after is null',
+  { affects: 'none' },
+);
+interface UnarmedRow {
+  message_id: bigint;
+  recipient: string | null;
+  text: string | null;
+  held_parts: bigint;
+  scheduled_at: bigint;
+  is_sent: bigint;
+}
+/** Scheduled messages that are not armed, in pages: the ids from `from` up. */
+export const unarmed = statement<One & { from: bigint; limit: number }, UnarmedRow>(
+  'sending.unarmed',
+  `select message_id, recipient, text, held_parts, scheduled_at,
+     (select count(*) from sent where sent.account_id = :account and sent.message_id = scheduled.message_id) as is_sent
+   from scheduled where account_id = :account and message_id >= :from
+     and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id)
+   order by message_id {limit :limit}`,
+);
+export const setRecipient = statement<Message & { recipient: string }>(
+  'sending.setRecipient',
+  'update scheduled set recipient = :recipient where account_id = :account and message_id = :id',
+);

@@ -1,0 +1,61 @@
+import { statement } from '../../store/statement.ts';
+import { EVERY_ACCOUNT } from '../accounts/account-columns.sql.ts';
+
+/** Totals of all accounts, for the operator. No call waits for these statements. */
+export const messages = statement<Record<string, never>, { unread: bigint; read: bigint }>(
+  'totals.messages',
+  `select cast(coalesce(sum(unread), 0) as bigint) as unread, cast(coalesce(sum(read), 0) as bigint) as read from tally where ${EVERY_ACCOUNT}`,
+);
+/** Counts up to a limit: no table holds this count, and there may be millions of rows. */
+export const scheduled = statement<{ limit: number }, { total: bigint }>(
+  'totals.scheduled',
+  'select count(*) as total from (select 1 from scheduled {limit :limit}) as counted',
+);
+export const toPurge = statement<Record<string, never>, { total: bigint }>(
+  'totals.toPurge',
+  'select count(*) as total from tally where purged_generation < generation',
+);
+/** For the command `columba check`. */
+export const status = statement<Record<string, never>, { bytes: bigint; version: bigint; accounts: bigint }>(
+  'totals.status',
+  `select {size} as bytes, (select max(version) from schema_version) as version, (select count(*) from account) as accounts`,
+);
+
+/** Of messages on their way out. `limit` bounds each count. */
+export const sending = statement<
+  { now: number; limit: number },
+  { due: bigint; submitting: bigint; oldest_due_at: bigint | null; undecided: bigint }
+>(
+  'totals.sending',
+  `select
+     (select count(*) from (select 1 from dispatch_account join dispatch on dispatch.account_id = dispatch_account.account_id
+        where next_due_at <= :now and state = 'waiting' and due_at <= :now {limit :limit}) as due) as due,
+     (select count(*) from (select 1 from dispatch_account join dispatch on dispatch.account_id = dispatch_account.account_id
+        where state = 'submitting' {limit :limit}) as submitting) as submitting,
+     (select min(next_due_at) from dispatch_account where next_due_at <= :now) as oldest_due_at,
+     (select count(*) from dispatch where state in ('unsure', 'undecided')) as undecided`,
+);
+
+/** Messages that are due, by the connector that their account names; null for the default one. */
+export const waitingByConnector = statement<
+  { now: number; limit: number },
+  { connector: string | null; waiting: bigint; oldest_due_at: bigint }
+>(
+  'totals.waitingByConnector',
+  `select connector, count(*) as waiting, min(due_at) as oldest_due_at from (
+     select account.connector, due_at from dispatch_account
+       join account on account.account_id = dispatch_account.account_id
+       join dispatch on dispatch.account_id = dispatch_account.account_id
+     where next_due_at <= :now and state = 'waiting' and due_at <= :now {limit :limit}) as due
+   group by connector`,
+);
+
+/** The newest submissions of all accounts whose ids come before one: how connectors do. */
+export const submissionsBefore = statement<
+  { before: string; limit: number },
+  { connector: string; submitted_at: bigint; status_at: bigint | null }
+>(
+  'totals.submissionsBefore',
+  `select connector, submitted_at, status_at from attempt where attempt_id < :before
+   order by attempt_id desc {limit :limit}`,
+);

@@ -1,0 +1,53 @@
+import type { Database } from '../../store/database.ts';
+import * as sql from './totals.sql.ts';
+
+/** The number of messages in all accounts together: for metrics. */
+export interface MessageTotals {
+  readonly unread: number;
+  readonly read: number;
+  /** At most SCHEDULED_MAX. */
+  readonly scheduled: number;
+  /** Accounts whose emptied inboxes are still on disk. */
+  readonly toPurge: number;
+}
+
+// Counting so many takes SQLite about 3 ms. The process serves no other call meanwhile.
+export const SCHEDULED_MAX = 100_000;
+const FRESH_MS = 30_000;
+
+/** Reads the totals at most every 30 s, because the sum reads a row of every account. */
+export function createTotals(
+  database: Database,
+  now: () => number = () => performance.now(),
+): () => Promise<MessageTotals> {
+  let latest: { readonly readAt: number; readonly totals: Promise<MessageTotals> } | undefined;
+
+  async function read(): Promise<MessageTotals> {
+    const messages = await database.first(sql.messages, {});
+    const scheduled = await database.first(sql.scheduled, { limit: SCHEDULED_MAX });
+    const toPurge = await database.first(sql.toPurge, {});
+    return {
+      unread: Number(messages?.unread),
+      read: Number(messages?.read),
+      scheduled: Number(scheduled?.total),
+      toPurge: Number(toPurge?.total),
+    };
+  }
+
+  return () => {
+    if (!latest || now() - latest.readAt >= FRESH_MS) latest = { readAt: now(), totals: read() };
+    return latest.totals;
+  };
+}
+
+export interface DatabaseStatus {
+  readonly bytes: number;
+  readonly schemaVersion: number;
+  readonly accounts: number;
+}
+
+/** Reads the status for `columba check`. It counts every account. */
+export async function readStatus(database: Database): Promise<DatabaseStatus> {
+  const row = await database.first(sql.status, {});
+  return { bytes: Number(row?.bytes), schemaVersion: Number(row?.version), accounts: Number(row?.accounts) };
+}

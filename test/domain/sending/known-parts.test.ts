@@ -1,0 +1,357 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { createIncoming } from '../../../src/domain/incoming.ts';
+import { createCarrierUpkeep } from '../../../src/domain/sending/carrier-upkeep.ts';
+import type { ClaimedMessage } from '../../../src/domain/sending/claiming.ts';
+import { decide } from '../../../src/domain/sending/deciding.ts';
+import { queuedMessages } from '../../../src/domain/sending/queue.ts';
+import { createReceipts } from '../../../src/domain/sending/receipts.ts';
+import type { Outcome, PartResult } from '../../../src/domain/sending/settling.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { sql } from '../../support/opened-database.ts';
+import { LEASE, message, openSending, START, UNSURE } from '../../support/sending.ts';
+
+/** Parts of one message with different fates, in several attempts. */
+const TWO_PARTS = 'x'.repeat(300);
+const DAY = 86_400_000;
+const attemptIdOf = sql<{ account: bigint; id: bigint; attempt: number; part: number }, { attempt_id: string }>(
+  `select attempt_id from attempt
+   where account_id = :account and message_id = :id and attempt = :attempt and part = :part`,
+);
+const disable = sql<{ account: bigint }>('update account set disabled_at = 1 where account_id = :account');
+
+async function opened(engine: Engine, t: TestContext, given: { policy?: 'submit-again'; notAfter?: number } = {}) {
+  const sending = await openSending(engine, t);
+  const { database, now } = sending;
+  const account = await sending.addAccount(given.policy ? { unsurePolicy: given.policy } : {});
+  const receipts = createReceipts(database, now);
+  const upkeep = createCarrierUpkeep(database, createIncoming(database, now, null), { now, receiptWaitMs: 3 * DAY });
+  let id = 0n;
+  return {
+    ...sending,
+    account,
+    upkeep,
+    async send(text = 'hello'): Promise<ClaimedMessage> {
+      const { accepted } = await sending.accept(account, message({ text, notAfter: given.notAfter ?? null }));
+      id = accepted[0]?.id as bigint;
+      return (await sending.claim())[0] as ClaimedMessage;
+    },
+    /** The answer to the first attempt is lost, and the policy submits again. */
+    async claimAgain(): Promise<ClaimedMessage> {
+      sending.clock.now += LEASE;
+      await sending.claim();
+      sending.clock.now += UNSURE;
+      return (await sending.claim())[0] as ClaimedMessage;
+    },
+    answer: (claimed: ClaimedMessage, outcome: Outcome, ...states: readonly PartResult['state'][]) =>
+      sending.settling.settle([
+        {
+          message: claimed,
+          outcome,
+          parts: claimed.parts.map(({ number: part }, index) => ({
+            part,
+            state: states[index] ?? 'unsure',
+            gatewayId: null,
+          })),
+        },
+      ]),
+    async receipt(attempt: number, part: number, status: string): Promise<void> {
+      const row = await database.first(attemptIdOf, { account, id, attempt, part });
+      const attemptId = row?.attempt_id as string;
+      await receipts.receive({ connector: 'loopback', attemptId, gatewayId: null, status, at: now(), detail: null });
+    },
+    decide: (decision: Parameters<typeof decide>[3]) =>
+      decide(database, account, id, decision, { at: now(), tryForMs: 2 * DAY }),
+    remove: () => sending.outbox.deleteSent(account, id),
+    history: async () => (await sending.messages.sent(account, id)).history.map(({ status }) => status),
+    /** Status, state in the queue, and credits that are held and used. */
+    async seen() {
+      await sending.checkLedger();
+      const { held, used } = await sending.ledger.balances(account);
+      const [queued] = await queuedMessages(database, { isOpen: false, after: null, limit: 10 });
+      const status = await sending.messages.sent(account, id).then(
+        (sent) => sent.status,
+        () => null,
+      );
+      return [status, queued?.state ?? null, held, used];
+    },
+  };
+}
+
+const unsureFor = (now: number): Outcome => ({ kind: 'unsure', dueAt: now + UNSURE, reason: 'no answer' });
+const throttledFor = (now: number): Outcome => ({ kind: 'waiting', dueAt: now + 1_000, reason: 'throttled' });
+const REFUSED: Outcome = { kind: 'rejected', reason: 'a duplicate' };
+
+onEveryEngine('what is known of parts', (engine) => {
+  test('a refused second attempt made a message REJECTED whose first attempt was never answered', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    await sent.send();
+    await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
+    assert.deepEqual(await sent.seen(), ['UNKNOWN', 'undecided', 1n, 0n]);
+    await sent.receipt(1, 1, 'DELIVERED');
+    assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
+  });
+
+  test('a message EXPIRED, and was free of charge, while an attempt of it was never answered', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again', notAfter: START + LEASE + UNSURE + 500 });
+    await sent.send();
+    await sent.answer(await sent.claimAgain(), throttledFor(sent.now()), 'refused');
+    sent.clock.now += 1_000;
+    assert.deepEqual(await sent.claim(), []);
+    assert.deepEqual(await sent.seen(), ['UNKNOWN', 'undecided', 1n, 0n]);
+    await sent.decide('not-submitted');
+    assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 0n]);
+  });
+
+  test('not-submitted freed the credit of a part that the carrier had taken', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.answer(await sent.send(TWO_PARTS), unsureFor(sent.now()), 'accepted', 'unsure');
+    await sent.decide('not-submitted');
+    assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 1n]);
+  });
+
+  test('an unsure answer kept a message undecided that a receipt had proved before', async (t) => {
+    const sent = await opened(engine, t);
+    const claimed = await sent.send();
+    await sent.receipt(1, 1, 'DELIVERED');
+    await sent.answer(claimed, unsureFor(sent.now()), 'unsure');
+    assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
+  });
+
+  test('a decision of submitted used credits for a part that the carrier had refused', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.answer(await sent.send(TWO_PARTS), unsureFor(sent.now()), 'unsure', 'refused');
+    await sent.decide('submitted');
+    assert.deepEqual(await sent.seen(), ['QUEUED', 'waiting', 2n, 0n]);
+    const [again] = await sent.claim();
+    assert.deepEqual(
+      again?.parts.map(({ number }) => number),
+      [2],
+      'the part that it lacks goes out',
+    );
+    await sent.answer(again as ClaimedMessage, { kind: 'submitted' }, 'accepted');
+    assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 2n]);
+  });
+
+  test('a message that an operator called submitted stayed SUBMITTED for ever where no receipt came', async (t) => {
+    for (const decidedAfter of [UNSURE, 4 * DAY]) {
+      const sent = await opened(engine, t);
+      await sent.answer(await sent.send(), unsureFor(sent.now()), 'unsure');
+      sent.clock.now += decidedAfter;
+      await sent.claim();
+      await sent.upkeep.run();
+      await sent.decide('submitted');
+      sent.clock.now += 4 * DAY;
+      await sent.upkeep.run();
+      assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n], `decided after ${decidedAfter} ms`);
+      await sent.receipt(1, 1, 'DELIVERED');
+      assert.deepEqual((await sent.seen())[0], 'DELIVERED');
+    }
+  });
+
+  test('attempts of messages that were deleted after 72 hours stayed for ever', async (t) => {
+    const sent = await opened(engine, t);
+    const attempts = sql<Record<string, never>, { attempt: bigint }>('select attempt from attempt');
+    await sent.answer(await sent.send(), { kind: 'submitted' }, 'accepted');
+    for (const left of [1, 0, 0]) {
+      sent.clock.now += 4 * DAY;
+      await sent.upkeep.run();
+      assert.equal((await sent.database.all(attempts, {})).length, left);
+      if (left === 1) await sent.remove();
+    }
+  });
+
+  test('a client that deleted a message while it was tried again got all of its credits back', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.answer(await sent.send(TWO_PARTS), throttledFor(sent.now()), 'accepted', 'refused');
+    await sent.remove();
+    sent.clock.now += 1_000;
+    assert.deepEqual(await sent.claim(), []);
+    assert.deepEqual(await sent.seen(), [null, null, 0n, 1n]);
+  });
+
+  test('a message stayed undecided after a receipt had proved its only unsure part', async (t) => {
+    for (const isLate of [false, true]) {
+      const sent = await opened(engine, t);
+      await sent.answer(await sent.send(TWO_PARTS), unsureFor(sent.now()), 'unsure', 'refused');
+      if (isLate) {
+        sent.clock.now += UNSURE;
+        await sent.claim();
+        assert.equal((await sent.seen())[1], 'undecided');
+      }
+      await sent.receipt(1, 1, 'DELIVERED');
+      const [again] = await sent.claim();
+      assert.deepEqual(
+        again?.parts.map(({ number }) => number),
+        [2],
+      );
+      await sent.answer(again as ClaimedMessage, { kind: 'submitted' }, 'accepted');
+      await sent.receipt(2, 2, 'DELIVERED');
+      assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 2n]);
+    }
+  });
+
+  test('the late answer of an older claim left a message undecided for ever', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again', notAfter: START + LEASE + UNSURE + 500 });
+    const first = await sent.send();
+    await sent.answer(await sent.claimAgain(), unsureFor(sent.now()), 'unsure');
+    sent.clock.now += UNSURE;
+    await sent.claim();
+    assert.equal((await sent.seen())[1], 'undecided');
+    await sent.answer(first, { kind: 'submitted' }, 'accepted');
+    assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
+    await sent.receipt(1, 1, 'DELIVERED');
+    assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
+  });
+
+  test('a late refusal of an older claim changes nothing while a newer claim submits the message', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    const first = await sent.send();
+    const second = await sent.claimAgain();
+    await sent.answer(first, REFUSED, 'refused');
+    assert.deepEqual(await sent.seen(), ['QUEUED', 'submitting', 1n, 0n]);
+    await sent.answer(first, throttledFor(sent.now()), 'refused');
+    assert.deepEqual(await sent.seen(), ['QUEUED', 'submitting', 1n, 0n]);
+    await sent.settling.setAside([{ message: first, parts: [], outcome: REFUSED }]);
+    assert.deepEqual(await sent.seen(), ['QUEUED', 'submitting', 1n, 0n]);
+    await sent.answer(second, { kind: 'submitted' }, 'accepted');
+    assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
+  });
+
+  test('an undecided message whose missing answer was a temporary refusal goes on, once', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    const first = await sent.send();
+    await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
+    assert.equal((await sent.seen())[1], 'undecided');
+    assert.deepEqual(await sent.claim(), [], 'nobody submits it while it is undecided');
+    await sent.answer(first, throttledFor(sent.now()), 'refused');
+    assert.equal((await sent.seen())[1], 'waiting');
+    const [third] = await sent.claim();
+    assert.equal(third?.attempt, 3);
+    await sent.answer(third as ClaimedMessage, { kind: 'submitted' }, 'accepted');
+    assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
+  });
+
+  test('a message whose answer could not be settled stays with the operator, whatever comes late', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    const claimed = await sent.send(TWO_PARTS);
+    const parts = [
+      { part: 1, state: 'accepted', gatewayId: null },
+      { part: 2, state: 'refused', gatewayId: null },
+    ] as const;
+    await sent.settling.setAside([{ message: claimed, parts, outcome: throttledFor(sent.now()) }]);
+    // The answer of an older claim, which may be the last one that was missing.
+    await sent.settling.settle([{ message: { ...claimed, fence: 0n }, parts, outcome: throttledFor(sent.now()) }]);
+    assert.equal((await sent.seen())[1], 'undecided');
+    sent.clock.now += UNSURE;
+    assert.deepEqual(await sent.claim(), []);
+  });
+
+  test('an undecided message of never-twice waits for an operator, whatever time passes', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.answer(await sent.send(), unsureFor(sent.now()), 'unsure');
+    for (const passed of [UNSURE, UNSURE, LEASE, DAY]) {
+      sent.clock.now += passed;
+      assert.deepEqual(await sent.claim(), []);
+      assert.deepEqual(await sent.seen(), ['UNKNOWN', 'undecided', 1n, 0n]);
+    }
+  });
+
+  test('a message went out a third time after both of its submissions were refused for good', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    const first = await sent.send();
+    await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
+    assert.equal((await sent.seen())[1], 'undecided');
+    await sent.answer(first, REFUSED, 'refused');
+    assert.deepEqual(await sent.claim(), []);
+    assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 0n]);
+  });
+
+  test('a decision forgot the failure that a receipt had told while the second attempt was on its way', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    await sent.send();
+    await sent.claimAgain();
+    await sent.receipt(1, 1, 'UNDELIVERABLE');
+    sent.clock.now += LEASE;
+    await sent.decide('not-submitted');
+    assert.deepEqual(await sent.seen(), ['UNDELIVERABLE', null, 0n, 1n]);
+  });
+
+  test('a receipt of UNKNOWN for an undecided message was told a second time', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.answer(await sent.send(), unsureFor(sent.now()), 'unsure');
+    sent.clock.now += UNSURE;
+    await sent.claim();
+    await sent.receipt(1, 1, 'UNKNOWN');
+    const [status, state] = await sent.seen();
+    const history = await sent.history();
+    assert.deepEqual([status, state, history], ['UNKNOWN', null, ['QUEUED', 'UNKNOWN']]);
+  });
+
+  test('nobody could decide about a message whose account was disabled while it was submitted', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.send();
+    await sent.database.run(disable, { account: sent.account });
+    await assert.rejects(sent.decide('submitted'), { kind: 'conflict' }, 'its answer may still come');
+    sent.clock.now += LEASE;
+    await sent.claim();
+    await sent.decide('submitted');
+    assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
+  });
+
+  test('a receipt after the lease had ended left the credits of a disabled account held', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.send();
+    await sent.database.run(disable, { account: sent.account });
+    sent.clock.now += LEASE;
+    await sent.receipt(1, 1, 'DELIVERED');
+    assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
+  });
+
+  test('a failure of the first attempt was final while the second was on its way', async (t) => {
+    const ends: readonly (readonly [Outcome, PartResult['state'], string | null, string])[] = [
+      [{ kind: 'submitted' }, 'accepted', 'DELIVERED', 'DELIVERED'],
+      [REFUSED, 'refused', null, 'UNDELIVERABLE'],
+      [unsureFor(START), 'unsure', 'DELIVERED', 'DELIVERED'],
+      [unsureFor(START), 'unsure', null, 'ENROUTE'],
+    ];
+    for (const [outcome, state, later, expected] of ends) {
+      const sent = await opened(engine, t, { policy: 'submit-again' });
+      await sent.send();
+      const again = await sent.claimAgain();
+      await sent.receipt(1, 1, 'ENROUTE');
+      await sent.receipt(1, 1, 'UNDELIVERABLE');
+      await sent.answer(again, outcome, state);
+      if (later) await sent.receipt(2, 1, later);
+      assert.deepEqual(await sent.seen(), [expected, null, 0n, 1n], `the second is ${state}`);
+    }
+  });
+
+  test('a failure of the first attempt is not final while nobody knows what became of the second', async (t) => {
+    for (const later of ['DELIVERED', 'UNDELIVERABLE', null]) {
+      const sent = await opened(engine, t, { policy: 'submit-again' });
+      await sent.send();
+      await sent.answer(await sent.claimAgain(), unsureFor(sent.now()), 'unsure');
+      await sent.receipt(1, 1, 'UNDELIVERABLE');
+      assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n], 'a carrier had it, and it may have it again');
+      if (later) await sent.receipt(2, 1, later);
+      sent.clock.now += 4 * DAY;
+      await sent.upkeep.run();
+      assert.deepEqual(await sent.seen(), [later ?? 'UNKNOWN', null, 0n, 1n]);
+    }
+  });
+
+  test('a message stayed ENROUTE for ever after its first attempt failed and its second was never answered', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again' });
+    await sent.send();
+    const again = await sent.claimAgain();
+    await sent.receipt(1, 1, 'ENROUTE');
+    await sent.receipt(1, 1, 'UNDELIVERABLE');
+    await sent.answer(again, unsureFor(sent.now()), 'unsure');
+    sent.clock.now += 4 * DAY;
+    await sent.upkeep.run();
+    assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n]);
+    await sent.receipt(2, 1, 'DELIVERED');
+    assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
+  });
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClaiming } from '../../../src/domain/sending/claiming.ts';
+import { createConnectors } from '../../../src/domain/sending/connectors.ts';
+import { newAttemptId } from '../../../src/gateway/submissions.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { LOOPBACK } from '../../support/gateway.ts';
+import { openStore } from '../../support/opened-database.ts';
+import { LEASE, message, openSending, UNSURE } from '../../support/sending.ts';
+
+onEveryEngine('a pause of a connector', (engine) => {
+  test('after the answer no process claims anything, until it is resumed', async (t) => {
+    const sending = await openSending(engine, t);
+    const other = await openStore(sending.setting);
+    t.after(() => other.close());
+    const connectors = createConnectors(other, sending.now);
+    await connectors.prepare([LOOPBACK], LOOPBACK);
+    const account = await sending.addAccount();
+    await connectors.setPaused('loopback', true);
+    const { accepted } = await sending.accept(account);
+    assert.deepEqual(await sending.claim(), []);
+    await connectors.setPaused('loopback', false);
+    assert.deepEqual(
+      (await sending.claim()).map(({ id }) => id),
+      accepted.map(({ id }) => id),
+    );
+  });
+
+  test('a pause is answered after the claims of all processes that were being written, and what they left waits', async (t) => {
+    const sending = await openSending(engine, t);
+    const other = await openStore(sending.setting);
+    t.after(() => other.close());
+    const connectors = createConnectors(other, sending.now);
+    await connectors.prepare([LOOPBACK], LOOPBACK);
+    const account = await sending.addAccount();
+    await sending.accept(account, message({ to: ['+27825550201', '+27825550202'] }));
+    const claimed = Promise.withResolvers<void>();
+    const written = Promise.withResolvers<void>();
+    const slow: Database = {
+      ...sending.database,
+      transaction: (key, work, lockWaitMs) =>
+        sending.database.transaction(
+          key,
+          async (queries) => {
+            const result = await work(queries);
+            claimed.resolve();
+            await written.promise;
+            return result;
+          },
+          lockWaitMs,
+        ),
+    };
+    const settings = { now: sending.now, owner: 'slow', newAttemptId, leaseMs: LEASE, unsureMs: UNSURE };
+    const claiming = createClaiming(slow, settings).claim({ connector: 'loopback', isDefault: true }, 1);
+    await claimed.promise;
+    let isAnswered = false;
+    const pausing = connectors.setPaused('loopback', true).then(() => {
+      isAnswered = true;
+    });
+    await sleep(200); // it would have been answered by now
+    const wasAnswered = isAnswered;
+    written.resolve();
+    assert.equal((await claiming).length, 1);
+    await pausing;
+    assert.equal(wasAnswered, false);
+    assert.deepEqual(await sending.claim(), []);
+  });
+});

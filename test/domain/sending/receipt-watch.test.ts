@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createIncoming } from '../../../src/domain/incoming.ts';
+import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/carrier-upkeep.ts';
+import { decide } from '../../../src/domain/sending/deciding.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { openStore } from '../../support/opened-database.ts';
+import { openSending, START, UNSURE } from '../../support/sending.ts';
+
+/** The watch over submissions without a receipt: none of them is passed by. */
+const DAY = 86_400_000;
+
+async function opened(engine: Engine, t: TestContext) {
+  const sending = await openSending(engine, t);
+  const { database, now } = sending;
+  const account = await sending.addAccount();
+  const send = async (): Promise<bigint> => (await sending.accept(account)).accepted[0]?.id as bigint;
+  return {
+    ...sending,
+    upkeepOn: (each: Database = database, receiptWaitMs = 3 * DAY) =>
+      createCarrierUpkeep(each, createIncoming(each, now, null), { now, receiptWaitMs }),
+    async submit(): Promise<bigint> {
+      const id = await send();
+      await sending.settle(await sending.claim(), { kind: 'submitted' });
+      return id;
+    },
+    /** A message that an operator has to decide, four days after its only submission. */
+    async undecided(): Promise<bigint> {
+      const id = await send();
+      await sending.settle(await sending.claim(), { kind: 'unsure', dueAt: now() + UNSURE, reason: 'lost' }, 'unsure');
+      sending.clock.now += UNSURE;
+      await sending.claim();
+      sending.clock.now += 4 * DAY;
+      return id;
+    },
+    decideOn: (each: Database, id: bigint) => decide(each, account, id, 'submitted', { at: now(), tryForMs: 2 * DAY }),
+    statusOf: async (id: bigint) => (await sending.messages.sent(account, id)).status,
+  };
+}
+
+onEveryEngine('the watch over submissions without a receipt', (engine) => {
+  test('after a clock had jumped ahead and back, a message without a receipt stayed SUBMITTED for ever', async (t) => {
+    for (const jump of [10 * DAY, DAY]) {
+      const sent = await opened(engine, t);
+      sent.clock.now += jump;
+      const ahead = await sent.submit();
+      sent.clock.now += 4 * DAY;
+      await sent.upkeepOn().run();
+      assert.equal(await sent.statusOf(ahead), 'UNKNOWN');
+      sent.clock.now = START;
+      const id = await sent.submit();
+      sent.clock.now += 3 * DAY + 1;
+      await sent.upkeepOn().run();
+      assert.equal(await sent.statusOf(id), 'UNKNOWN', `${jump / DAY} days`);
+    }
+  });
+
+  test('hosts with different waits take turns, and none reads the attempts again that both have passed', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.submit(); // both have passed it
+    sent.clock.now += 3 * DAY;
+    await sent.submit(); // only the shorter wait is over
+    sent.clock.now += 2 * DAY;
+    let read = 0;
+    const counting: Database = {
+      ...sent.database,
+      all: async (statement, parameters) => {
+        const rows = await sent.database.all(statement, parameters);
+        if (statement.name === 'receipts.attemptsAfter') read += rows.length;
+        return rows;
+      },
+    };
+    const turn = async (wait: number): Promise<number> => {
+      sent.clock.now += UPKEEP_EVERY_MS;
+      read = 0;
+      assert.ok(await sent.upkeepOn(counting, wait).run());
+      return read;
+    };
+    const turns: number[] = [];
+    for (const wait of [DAY, 3 * DAY, DAY, 3 * DAY]) turns.push(await turn(wait));
+    assert.deepEqual(turns, [2, 0, 1, 0]);
+  });
+
+  test('a message stayed SUBMITTED for ever that was decided between the look of the upkeep and the move of its watch', async (t) => {
+    const sent = await opened(engine, t);
+    const id = await sent.undecided();
+    const upkeep = sent.upkeepOn({
+      ...sent.database,
+      run: async (statement, parameters) => {
+        if (statement.name === 'receipts.moveWatch') await sent.decideOn(sent.database, id);
+        return sent.database.run(statement, parameters);
+      },
+    });
+    await upkeep.run();
+    assert.equal(await sent.statusOf(id), 'UNKNOWN');
+  });
+
+  test('a message stayed SUBMITTED for ever where the upkeep passed it before its decision was committed', async (t) => {
+    const sent = await opened(engine, t);
+    const id = await sent.undecided();
+    const other = await openStore(sent.setting);
+    t.after(() => other.close());
+    let running: Promise<unknown> | undefined;
+    const deciding: Database = {
+      ...sent.database,
+      transaction: (account, work) =>
+        sent.database.transaction(account, async (queries) => {
+          const result = await work(queries);
+          running = sent.upkeepOn(other).run();
+          await Promise.race([running, sleep(200)]); // what waits for this transaction waits
+          return result;
+        }),
+    };
+    await sent.decideOn(deciding, id);
+    await running;
+    assert.equal(await sent.statusOf(id), 'UNKNOWN');
+  });
+});
