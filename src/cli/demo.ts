@@ -1,7 +1,7 @@
 import { accountId } from '../domain/accounts/account-records.ts';
 import { createMigrationFigures, latencyStep } from '../domain/migration-figures.ts';
 import { addOperator, ownerOfOperator } from '../domain/operators.ts';
-import { createRouting } from '../domain/routing.ts';
+import { createRouting } from '../domain/receiving/routing.ts';
 import { issueLink } from '../domain/sign-in.ts';
 import { addToken } from '../domain/tokens.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';

@@ -54,7 +54,7 @@ async function propose(
   { users = '', words, out, force, json }: BlacklistOptions,
   command: Command,
 ): Promise<number> {
-  const { checkStopWords } = await import('../domain/stop-words.ts');
+  const { checkStopWords } = await import('../domain/receiving/stop-words.ts');
   const { createMigrationStages } = await import('../domain/migration-stages.ts');
   const { hashUserId } = await import('../domain/accounts/credentials.ts');
   const { Proposals, proposalsCsv, proposeFromCall, proposeFromTexts } = await import(

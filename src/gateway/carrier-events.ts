@@ -1,4 +1,4 @@
-import { createIncoming } from '../domain/incoming.ts';
+import { createIncoming } from '../domain/receiving/incoming.ts';
 import { createReceipts } from '../domain/sending/receipts.ts';
 import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents } from './connector.ts';

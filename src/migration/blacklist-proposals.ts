@@ -1,6 +1,6 @@
 import { checkNumber } from '../domain/contacts/blacklist.ts';
 import { receivedTexts } from '../domain/messages/inbox-texts.ts';
-import { isStop } from '../domain/stop-words.ts';
+import { isStop } from '../domain/receiving/stop-words.ts';
 import { type CsvColumn, csvLine, readCsv } from '../transfer/csv.ts';
 import { readCall } from './call-reader.ts';
 import { booleanResult } from './compare.ts';

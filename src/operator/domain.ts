@@ -9,9 +9,9 @@ import { createMessageBatches } from '../domain/messages/message-batches.ts';
 import { createMessageRecords } from '../domain/messages/message-records.ts';
 import { createOutbox } from '../domain/messages/outbox.ts';
 import { createPersons } from '../domain/persons.ts';
+import { createRouting } from '../domain/receiving/routing.ts';
+import { createUnrouted } from '../domain/receiving/unrouted.ts';
 import { createRetention } from '../domain/retention.ts';
-import { createRouting } from '../domain/routing.ts';
-import { createUnrouted } from '../domain/unrouted.ts';
 import type { Services } from './action.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ANSWER_LENGTH_MAX, isStopWord } from '../domain/stop-words.ts';
-import { isWordLanguage, WORD_LANGUAGES } from '../domain/word-lists.ts';
+import { ANSWER_LENGTH_MAX, isStopWord } from '../domain/receiving/stop-words.ts';
+import { isWordLanguage, WORD_LANGUAGES } from '../domain/receiving/word-lists.ts';
 
 /** Schemas of the words of an account and of the answers to them. */
 

@@ -13,8 +13,8 @@ import type { AccountArchive, AccountReading } from '../domain/archive.ts';
 import { checkNumber } from '../domain/contacts/blacklist.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/contacts/templates.ts';
 import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
+import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/receiving/stop-words.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/sending/quiet-hours.ts';
-import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/stop-words.ts';
 import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
 /** The format of import and export: one JSON object holds a whole account. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
 import { createBlacklistRecords } from '../../src/domain/contacts/blacklist-records.ts';
 import { createOutbox } from '../../src/domain/messages/outbox.ts';
-import { createRouting } from '../../src/domain/routing.ts';
+import { createRouting } from '../../src/domain/receiving/routing.ts';
 import { createAccepting } from '../../src/domain/sending/accepting.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';

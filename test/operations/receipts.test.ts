@@ -178,7 +178,7 @@ onEveryEngine('the contract while a carrier works', (engine) => {
   inEveryProtocol(engine, 'what a carrier brings is in Unread and CountUnread until it is marked', async (client) => {
     const { clock, app } = client.service;
     const { events } = await carrierOf(client);
-    const { createRouting } = await import('../../src/domain/routing.ts');
+    const { createRouting } = await import('../../src/domain/receiving/routing.ts');
     const routing = createRouting(app.database, () => clock.now);
     await routing.put({ name: 'code', destination: '31999', keyword: null, priority: 0, username: 'acme' });
     const before = await client.ask('inbox', 'CountUnread');

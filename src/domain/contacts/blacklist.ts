@@ -11,10 +11,10 @@ import {
 import { pages } from '../../store/cursor.ts';
 import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
 import { elementsOf, recordsOf } from '../../store/json.ts';
-import { receiver } from '../../store/statements/incoming.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';
 import * as outbox from '../messages/outbox.sql.ts';
+import { receiver } from '../receiving/incoming.sql.ts';
 import { endWaiting, endWaitingFor, OPTED_OUT } from '../sending/cancelling.ts';
 import { type DispatchRow, of, texts } from '../sending/sending.sql.ts';
 import type { OnWaiting } from '../sending/settling.ts';

@@ -2,7 +2,7 @@ import { isOutage } from '../../base/problem.ts';
 import type { Database, Writing } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
-import type { Incoming } from '../incoming.ts';
+import type { Incoming } from '../receiving/incoming.ts';
 import { removeUseless } from './attempts.sql.ts';
 import { createExpiry } from './expiring.ts';
 import * as sql from './receipts.sql.ts';

@@ -1,5 +1,5 @@
 import type { Database } from '../../store/database.ts';
-import { countUnrouted } from '../../store/statements/incoming.ts';
+import { countUnrouted } from '../receiving/incoming.sql.ts';
 import {
   type ConnectorTotals,
   connectorTotals,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { UnroutedMessage } from '../../domain/unrouted.ts';
+import type { UnroutedMessage } from '../../domain/receiving/unrouted.ts';
 import { type Action, action, listAction, pageOf, type Scope } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { id, instant, rowId, username } from '../schemas.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { EVENT_TYPES } from '../../../src/domain/accounts/events.ts';
-import { createIncoming, storeFor } from '../../../src/domain/incoming.ts';
+import { createIncoming, storeFor } from '../../../src/domain/receiving/incoming.ts';
 import { createConnectors } from '../../../src/domain/sending/connectors.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import { addWebhook } from '../../../src/domain/webhooks.ts';

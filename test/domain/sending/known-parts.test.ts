@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createIncoming } from '../../../src/domain/incoming.ts';
+import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { createCarrierUpkeep } from '../../../src/domain/sending/carrier-upkeep.ts';
 import type { ClaimedMessage } from '../../../src/domain/sending/claiming.ts';
 import { decide } from '../../../src/domain/sending/deciding.ts';

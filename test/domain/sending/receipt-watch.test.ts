@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createIncoming } from '../../../src/domain/incoming.ts';
+import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/carrier-upkeep.ts';
 import { decide } from '../../../src/domain/sending/deciding.ts';
 import type { Database } from '../../../src/store/database.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { createIncoming } from '../../../src/domain/incoming.ts';
+import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { createCarrierUpkeep, RECEIPT_HELD_MS, UPKEEP_EVERY_MS } from '../../../src/domain/sending/carrier-upkeep.ts';
 import { createReceipts, heldReceiptsFor, type NewReceipt } from '../../../src/domain/sending/receipts.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import * as incoming from '../../../src/domain/receiving/incoming.sql.ts';
+import * as routes from '../../../src/domain/receiving/routes.sql.ts';
 import * as attempts from '../../../src/domain/sending/attempts.sql.ts';
 import * as receipts from '../../../src/domain/sending/receipts.sql.ts';
 import * as sending from '../../../src/domain/sending/sending.sql.ts';
 import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
-import * as incoming from '../../../src/store/statements/incoming.ts';
-import * as routes from '../../../src/store/statements/routes.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf } from '../../support/opened-database.ts';
 

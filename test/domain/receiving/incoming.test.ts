@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { accountId } from '../../src/domain/accounts/account-records.ts';
-import { type ArrivedMessage, createIncoming, normalisedSender, PARTS_WAIT_MS } from '../../src/domain/incoming.ts';
-import { ROUTES_MAX } from '../../src/domain/routing.ts';
-import { createUnrouted } from '../../src/domain/unrouted.ts';
-import { readText } from '../../src/gateway/kannel/incoming.ts';
-import type { Database, Writing } from '../../src/store/database.ts';
-import { type ActionBench, openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { sql } from '../support/opened-database.ts';
+import { accountId } from '../../../src/domain/accounts/account-records.ts';
+import {
+  type ArrivedMessage,
+  createIncoming,
+  normalisedSender,
+  PARTS_WAIT_MS,
+} from '../../../src/domain/receiving/incoming.ts';
+import { ROUTES_MAX } from '../../../src/domain/receiving/routing.ts';
+import { createUnrouted } from '../../../src/domain/receiving/unrouted.ts';
+import { readText } from '../../../src/gateway/kannel/incoming.ts';
+import type { Database, Writing } from '../../../src/store/database.ts';
+import { type ActionBench, openActions } from '../../support/actions.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { sql } from '../../support/opened-database.ts';
 
 const fillRoutes = sql<{ count: number }>(
   `insert into route (name, destination, destination_end, keyword, priority, account_id, updated_at)
@@ -368,7 +373,7 @@ onEveryEngine('incoming messages', (engine) => {
     assert.equal((await bench.run('retention show')).older.unrouted, 0);
     const set = await bench.run('retention set', { body: { unrouted: 30 } });
     assert.deepEqual([set.days.unrouted, set.older.unrouted], [30, 1]);
-    const { createRetention } = await import('../../src/domain/retention.ts');
+    const { createRetention } = await import('../../../src/domain/retention.ts');
     await createRetention(bench.database, bench.services.now).applyDue(
       async () => {},
       () => false,

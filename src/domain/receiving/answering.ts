@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { Problem } from '../base/problem.ts';
-import { e164 } from '../sms/numbers.ts';
-import { partsOf } from '../sms/parts.ts';
-import type { Database, Writing } from '../store/database.ts';
-import { addOnceWithin } from '../store/statements/incoming.ts';
-import { joined } from '../store/transactions.ts';
-import { balancesOf } from './accounts/ledger.ts';
-import { createAccepting, type SendingAccount } from './sending/accepting.ts';
+import { Problem } from '../../base/problem.ts';
+import { e164 } from '../../sms/numbers.ts';
+import { partsOf } from '../../sms/parts.ts';
+import type { Database, Writing } from '../../store/database.ts';
+import { joined } from '../../store/transactions.ts';
+import { balancesOf } from '../accounts/ledger.ts';
+import { createAccepting, type SendingAccount } from '../sending/accepting.ts';
+import { addOnceWithin } from './incoming.sql.ts';
 
 /**
  * The answer to a STOP or HELP word. It is a message as any other, which costs credits and obeys

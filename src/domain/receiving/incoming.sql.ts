@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** What carriers bring, before it is a message of an account. */
 export interface UnroutedRow {

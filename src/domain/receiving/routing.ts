@@ -1,8 +1,8 @@
-import { conflict, notFound } from '../base/problem.ts';
-import { numberEnd, sameNumber } from '../sms/numbers.ts';
-import type { Database, Queries } from '../store/database.ts';
-import * as sql from '../store/statements/routes.ts';
-import { accountNamed } from './accounts/accounts.ts';
+import { conflict, notFound } from '../../base/problem.ts';
+import { numberEnd, sameNumber } from '../../sms/numbers.ts';
+import type { Database, Queries } from '../../store/database.ts';
+import { accountNamed } from '../accounts/accounts.ts';
+import * as sql from './routes.sql.ts';
 
 /** A route: what is sent to this number or short code belongs to this account. */
 export interface Route {

@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Which account gets what is sent to a number or short code. */
 export interface RouteRow {

@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts';
+import { Problem } from '../../base/problem.ts';
 import { folded, trimmed } from './routing.ts';
 import { COMMON_WORDS, isWordLanguage, WORD_LANGUAGES, WORD_LISTS, type WordList } from './word-lists.ts';
 

@@ -1,7 +1,7 @@
-import { numberEnd, type SameNumber } from '../sms/numbers.ts';
-import { FIRST_AT } from '../store/cursor.ts';
-import type { Queries } from '../store/database.ts';
-import * as sql from '../store/statements/incoming.ts';
+import { numberEnd, type SameNumber } from '../../sms/numbers.ts';
+import { FIRST_AT } from '../../store/cursor.ts';
+import type { Queries } from '../../store/database.ts';
+import * as sql from './incoming.sql.ts';
 import { joinParts, type WholeMessage } from './incoming.ts';
 
 /** What no account has of a person: messages without a route, and parts that wait for others. */
