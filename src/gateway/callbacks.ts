@@ -1,6 +1,6 @@
 import { Problem } from '../base/problem.ts';
 import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
-import { newWebhookSecret } from '../domain/webhooks.ts';
+import { newWebhookSecret } from '../domain/webhooks/webhooks.ts';
 import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import type { Gateway } from './gateway.ts';

@@ -4,7 +4,7 @@ import {
   type DeliveryResult,
   removeOldEvents,
   settleDelivery,
-} from '../domain/webhooks.ts';
+} from '../domain/webhooks/webhooks.ts';
 import type { Database } from '../store/transactions.ts';
 import type { SendEvent, SentEvent } from './event-sender.ts';
 import { signedFields } from './standard-webhooks.ts';

@@ -5,7 +5,7 @@ import { operatorNamed, ownerOfOperator } from '../../src/domain/operators.ts';
 import { factorState } from '../../src/domain/second-factor.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { codeOf, fromBase32, stepOf } from '../../src/domain/totp.ts';
-import { claimDeliveries } from '../../src/domain/webhooks.ts';
+import { claimDeliveries } from '../../src/domain/webhooks/webhooks.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
 import { newAttemptId } from '../../src/gateway/submissions.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';

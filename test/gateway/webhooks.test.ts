@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { emitEvent } from '../../src/domain/accounts/events.ts';
-import { ROTATION_MS } from '../../src/domain/webhooks.ts';
+import { ROTATION_MS } from '../../src/domain/webhooks/webhooks.ts';
 import { createEventDeliverer, RETRY_AFTER_MS } from '../../src/gateway/event-deliverer.ts';
 import { createEventSender } from '../../src/gateway/event-sender.ts';
 import { refusalOfSignature } from '../../src/gateway/standard-webhooks.ts';

@@ -12,7 +12,7 @@ import {
   type Webhook,
   type WebhookAttempt,
   webhooksAfter,
-} from '../../domain/webhooks.ts';
+} from '../../domain/webhooks/webhooks.ts';
 import { type Action, action, listAction, pageOf } from '../action.ts';
 import { id, instant, integer, username } from '../schemas.ts';
 

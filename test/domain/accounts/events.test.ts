@@ -4,7 +4,7 @@ import { EVENT_TYPES } from '../../../src/domain/accounts/events.ts';
 import { createIncoming, storeFor } from '../../../src/domain/receiving/incoming.ts';
 import { createConnectors } from '../../../src/domain/sending/connectors.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
-import { addWebhook } from '../../../src/domain/webhooks.ts';
+import { addWebhook } from '../../../src/domain/webhooks/webhooks.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
 import { LEASE, message, openSending, UNSURE } from '../../support/sending.ts';

@@ -9,6 +9,7 @@ import * as ledger from '../../../src/domain/accounts/ledger.sql.ts';
 import * as blacklist from '../../../src/domain/contacts/blacklist.sql.ts';
 import * as contactRecords from '../../../src/domain/contacts/contact-records.sql.ts';
 import * as messageRecords from '../../../src/domain/messages/message-records.sql.ts';
+import * as webhooks from '../../../src/domain/webhooks/webhooks.sql.ts';
 import { postgresDialect } from '../../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
@@ -20,7 +21,6 @@ import * as migrationTraffic from '../../../src/store/statements/migration-traff
 import * as operators from '../../../src/store/statements/operators.ts';
 import * as signIn from '../../../src/store/statements/sign-in.ts';
 import * as tokens from '../../../src/store/statements/tokens.ts';
-import * as webhooks from '../../../src/store/statements/webhooks.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf } from '../../support/opened-database.ts';
 import { genericPlan } from '../../support/statement-plans.ts';

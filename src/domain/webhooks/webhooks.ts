@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { conflict, notFound } from '../base/problem.ts';
-import { LAST_ID } from '../store/cursor.ts';
-import type { Queries } from '../store/database.ts';
-import * as sql from '../store/statements/webhooks.ts';
-import type { Database } from '../store/transactions.ts';
-import * as accountSql from './accounts/accounts.sql.ts';
-import type { EventType } from './accounts/events.ts';
-import * as messageSql from './messages/message-records.sql.ts';
+import { conflict, notFound } from '../../base/problem.ts';
+import { LAST_ID } from '../../store/cursor.ts';
+import type { Queries } from '../../store/database.ts';
+import type { Database } from '../../store/transactions.ts';
+import * as accountSql from '../accounts/accounts.sql.ts';
+import type { EventType } from '../accounts/events.ts';
+import * as messageSql from '../messages/message-records.sql.ts';
+import * as sql from './webhooks.sql.ts';
 
 /** Addresses of other programs, to which events are delivered. */
 export interface Webhook {

@@ -1,4 +1,4 @@
-import { statement } from '../statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Webhooks, what is to be delivered to them, and the attempts. */
 export interface WebhookRow {
