@@ -1,9 +1,9 @@
+import { addOperator, ownerOfOperator } from '../domain/access/operators.ts';
+import { issueLink } from '../domain/access/sign-in.ts';
+import { addToken } from '../domain/access/tokens.ts';
 import { accountId } from '../domain/accounts/account-records.ts';
 import { createMigrationFigures, latencyStep } from '../domain/migration-figures.ts';
-import { addOperator, ownerOfOperator } from '../domain/operators.ts';
 import { createRouting } from '../domain/receiving/routing.ts';
-import { issueLink } from '../domain/sign-in.ts';
-import { addToken } from '../domain/tokens.ts';
 import { createCarrierEvents } from '../gateway/carrier-events.ts';
 import type { Actor, Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';

@@ -199,8 +199,8 @@ async function linksFor(
   { links, force }: ImportOptions,
 ): Promise<string[]> {
   if (links === undefined) return [];
-  const { ownerNamed } = await import('../domain/owners.ts');
-  const { issueLink } = await import('../domain/sign-in.ts');
+  const { ownerNamed } = await import('../domain/access/owners.ts');
+  const { issueLink } = await import('../domain/access/sign-in.ts');
   const lines: string[] = [];
   for (const { username, hasPassword, outcome } of accounts) {
     if (hasPassword || username === null || outcome !== 'copied') continue;

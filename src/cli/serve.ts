@@ -11,7 +11,7 @@ import { setFlagsFromString } from 'node:v8';
 import { type App, type AppDependencies, createApp } from '../app.ts';
 import { Problem } from '../base/problem.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
-import { createRateLimiter, type Lease, type RateLimiter } from '../domain/admission/rate-limiter.ts';
+import { createRateLimiter, type Lease, type RateLimiter } from '../domain/access/rate-limiter.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { createCluster } from '../server/process/cluster.ts';
 import { serveHealthOfWorkers } from '../server/process/health-thread.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { Problem } from '../base/problem.ts';
 import type { Progress } from '../base/progress.ts';
+import { type Owner, ownerKey } from '../domain/access/owners.ts';
 import { claimKey, releaseKey, storeAnswer } from '../domain/accounts/idempotency.ts';
-import { type Owner, ownerKey } from '../domain/owners.ts';
 import { type Action, type Actor, type Services, scopes } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { type Performed, perform } from '../operator/perform.ts';

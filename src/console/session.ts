@@ -1,4 +1,4 @@
-import { ABSOLUTE_MS, type Session } from '../domain/sessions.ts';
+import { ABSOLUTE_MS, type Session } from '../domain/access/sessions.ts';
 
 /** The cookie of a session, and from where a request may come. */
 

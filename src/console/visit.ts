@@ -1,6 +1,6 @@
 import type { Html } from '../base/html.ts';
-import type { Origin, Session } from '../domain/sessions.ts';
-import type { SignIn } from '../domain/sign-in.ts';
+import type { Origin, Session } from '../domain/access/sessions.ts';
+import type { SignIn } from '../domain/access/sign-in.ts';
 import type { Services } from '../operator/action.ts';
 import type { domainOf } from '../operator/domain.ts';
 import type { Acting } from './acting.ts';

@@ -1,7 +1,7 @@
 import { Problem } from '../base/problem.ts';
 import type { contract } from '../contract/contract.ts';
+import type { HoldBack } from '../domain/access/admission.ts';
 import type { AccountKey, Caller, CallOrigin } from '../domain/accounts/accounts.ts';
-import type { HoldBack } from '../domain/admission/admission.ts';
 import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';
 import { inboxHandlers } from './inbox.ts';

@@ -1,8 +1,8 @@
 import type { contract } from '../contract/contract.ts';
 import type { ListRules } from '../contract/list-orders.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
+import type { Admission } from '../domain/access/admission.ts';
 import type { AccountKey, Accounts } from '../domain/accounts/accounts.ts';
-import type { Admission } from '../domain/admission/admission.ts';
 import type { Blacklist } from '../domain/contacts/blacklist.ts';
 import type { Contacts } from '../domain/contacts/contacts.ts';
 import type { OrderedLists } from '../domain/contacts/ordered-lists.ts';

@@ -1,6 +1,7 @@
 import { readFields } from '../base/form-fields.ts';
 import { networkList } from '../base/networks.ts';
 import { Problem, toProblem } from '../base/problem.ts';
+import { anyTokenExists, type Bearer, bearerOf, tokenUsed } from '../domain/access/tokens.ts';
 import {
   claimKey,
   createKeyLimits,
@@ -8,7 +9,6 @@ import {
   type StoredAnswer,
   storeAnswer,
 } from '../domain/accounts/idempotency.ts';
-import { anyTokenExists, type Bearer, bearerOf, tokenUsed } from '../domain/tokens.ts';
 import type { Action, Actor, Scope, Services } from './action.ts';
 import { actions } from './actions/all.ts';
 import { fingerprintOf, keyName, readKey, seal, unseal } from './idempotency.ts';

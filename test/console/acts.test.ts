@@ -316,7 +316,7 @@ onEveryEngine('acts of the console', (engine) => {
     const begun = await client.post('/console/access/factor', { act: 'begin' });
     const [, secret = ''] = /name="secret" value="([A-Z2-7]+)"/.exec(begun.text) ?? [];
     assert.match(begun.text, /<svg/);
-    const { codeOf, fromBase32, stepOf } = await import('../../src/domain/totp.ts');
+    const { codeOf, fromBase32, stepOf } = await import('../../src/domain/access/totp.ts');
     const code = codeOf(fromBase32(secret), stepOf(api.clock.now));
     const on = await client.post('/console/access/factor', { act: 'confirm', secret, code });
     const [recovery = ''] = /[a-z2-7]{4}(?:-[a-z2-7]{4}){3}/.exec(on.text) ?? assert.fail(on.text);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { operatorNamed, ownerOfOperator } from '../../src/domain/access/operators.ts';
+import { factorState } from '../../src/domain/access/second-factor.ts';
+import { codeOf, fromBase32, stepOf } from '../../src/domain/access/totp.ts';
 import { accountId } from '../../src/domain/accounts/account-records.ts';
-import { operatorNamed, ownerOfOperator } from '../../src/domain/operators.ts';
-import { factorState } from '../../src/domain/second-factor.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
-import { codeOf, fromBase32, stepOf } from '../../src/domain/totp.ts';
 import { claimDeliveries } from '../../src/domain/webhooks/webhooks.ts';
 import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
 import { newAttemptId } from '../../src/gateway/submissions.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { createConsole } from '../../src/console/app.ts';
-import { issueLink } from '../../src/domain/sign-in.ts';
+import { issueLink } from '../../src/domain/access/sign-in.ts';
 import { postgresDialect } from '../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
 import { createConsole } from '../../src/console/app.ts';
-import { checkPause, countAttempt } from '../../src/domain/sign-in-limits.ts';
+import { checkPause, countAttempt } from '../../src/domain/access/sign-in-limits.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
 import { consoleRequest, signedIn } from './console-client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Problem } from '../../src/base/problem.ts';
-import { type Admission, type AdmissionSettings, createAdmission } from '../../src/domain/admission/admission.ts';
-import { createRateLimiter, type Lease, type RateLimiter } from '../../src/domain/admission/rate-limiter.ts';
+import { type Admission, type AdmissionSettings, createAdmission } from '../../src/domain/access/admission.ts';
+import { createRateLimiter, type Lease, type RateLimiter } from '../../src/domain/access/rate-limiter.ts';
 import { Caller } from '../../src/store/caller.ts';
 
 /** Admission in several processes that ask one rate limiter. The test decides when it answers. */

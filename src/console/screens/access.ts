@@ -1,7 +1,7 @@
 import { renderSVG } from 'uqr';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
-import { otpauthUri } from '../../domain/totp.ts';
+import { otpauthUri } from '../../domain/access/totp.ts';
 import { field, hidden, noticeOf, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { sessionCookie } from '../session.ts';
 import { texts } from '../texts/access.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
+import { ownerKey } from '../../domain/access/owners.ts';
 import { rememberedAt, rememberOnce } from '../../domain/accounts/idempotency.ts';
-import { ownerKey } from '../../domain/owners.ts';
 import { PAST_MAX_MS } from '../../domain/sending/accepting.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { hidden, refusalOf, table } from '../lists.ts';

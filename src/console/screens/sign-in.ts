@@ -1,7 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
-import type { Origin, Session } from '../../domain/sessions.ts';
-import type { SignedIn, SignIn } from '../../domain/sign-in.ts';
+import type { Origin, Session } from '../../domain/access/sessions.ts';
+import type { SignedIn, SignIn } from '../../domain/access/sign-in.ts';
 import { STATUS } from '../../operator/problem-json.ts';
 import { createForm, type Form, readForm, type SentForm } from '../form.ts';
 import { noCookie, type Site, sessionCookie } from '../session.ts';

@@ -6,8 +6,8 @@ import {
   operatorsAfter,
   ownerOfOperator,
   setOperatorEnabled,
-} from '../../domain/operators.ts';
-import { type IssuedLink, issueLink } from '../../domain/sign-in.ts';
+} from '../../domain/access/operators.ts';
+import { type IssuedLink, issueLink } from '../../domain/access/sign-in.ts';
 import {
   type Action,
   accountAction,

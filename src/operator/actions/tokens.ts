@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { badField, conflict } from '../../base/problem.ts';
+import {
+  addToken,
+  revokeToken,
+  revokeTokenOf,
+  type Token,
+  tokensAfter,
+  tokensOfAccount,
+} from '../../domain/access/tokens.ts';
 import { accountId } from '../../domain/accounts/account-records.ts';
-import { addToken, revokeToken, revokeTokenOf, type Token, tokensAfter, tokensOfAccount } from '../../domain/tokens.ts';
 import {
   type Action,
   accountAction,

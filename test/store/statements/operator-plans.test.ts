@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import * as operators from '../../../src/domain/access/operators.sql.ts';
+import * as signIn from '../../../src/domain/access/sign-in.sql.ts';
+import * as tokens from '../../../src/domain/access/tokens.sql.ts';
 import * as accountRecords from '../../../src/domain/accounts/account-records.sql.ts';
 import * as audit from '../../../src/domain/accounts/audit.sql.ts';
 import * as events from '../../../src/domain/accounts/events.sql.ts';
@@ -18,9 +21,6 @@ import * as migratedAccounts from '../../../src/store/statements/migrated-accoun
 import * as migrationClients from '../../../src/store/statements/migration-clients.ts';
 import * as migrationRules from '../../../src/store/statements/migration-rules.ts';
 import * as migrationTraffic from '../../../src/store/statements/migration-traffic.ts';
-import * as operators from '../../../src/store/statements/operators.ts';
-import * as signIn from '../../../src/store/statements/sign-in.ts';
-import * as tokens from '../../../src/store/statements/tokens.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf } from '../../support/opened-database.ts';
 import { genericPlan } from '../../support/statement-plans.ts';

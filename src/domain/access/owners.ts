@@ -1,8 +1,8 @@
-import { notFound } from '../base/problem.ts';
-import * as operatorSql from '../store/statements/operators.ts';
-import * as sql from '../store/statements/sign-in.ts';
-import type { Database } from '../store/transactions.ts';
-import * as accountSql from './accounts/accounts.sql.ts';
+import { notFound } from '../../base/problem.ts';
+import type { Database } from '../../store/transactions.ts';
+import * as accountSql from '../accounts/accounts.sql.ts';
+import * as operatorSql from './operators.sql.ts';
+import * as sql from './sign-in.sql.ts';
 
 /** Somebody who signs in to the console: an operator, or the holder of an account. */
 export interface Owner {

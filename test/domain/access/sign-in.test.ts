@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Problem } from '../../src/base/problem.ts';
-import type { Owner } from '../../src/domain/owners.ts';
-import { SESSIONS_MAX, type Session } from '../../src/domain/sessions.ts';
-import { createSignIn, LINK_MS, type SignedIn } from '../../src/domain/sign-in.ts';
-import { codeOf, fromBase32, STEP_MS, stepOf } from '../../src/domain/totp.ts';
-import { openActions } from '../support/actions.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { sql, TABLES } from '../support/opened-database.ts';
+import { Problem } from '../../../src/base/problem.ts';
+import type { Owner } from '../../../src/domain/access/owners.ts';
+import { SESSIONS_MAX, type Session } from '../../../src/domain/access/sessions.ts';
+import { createSignIn, LINK_MS, type SignedIn } from '../../../src/domain/access/sign-in.ts';
+import { codeOf, fromBase32, STEP_MS, stepOf } from '../../../src/domain/access/totp.ts';
+import { openActions } from '../../support/actions.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { sql, TABLES } from '../../support/opened-database.ts';
 
 const PASSWORD = 'correct horse battery';
 const HOME = { address: '192.0.2.7', agent: 'a browser' };

@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
-import { conflict } from '../base/problem.ts';
-import * as sql from '../store/statements/sign-in.ts';
-import type { Database } from '../store/transactions.ts';
+import { conflict } from '../../base/problem.ts';
+import type { Database } from '../../store/transactions.ts';
 import { type Owner, ownerColumns, ownerKey } from './owners.ts';
+import * as sql from './sign-in.sql.ts';
 import { newSecret, stepOfCode, toBase32 } from './totp.ts';
 
 /** A second factor: codes of an authenticator program. Recovery codes replace one that is lost. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createRateLimiter } from '../../../src/domain/admission/rate-limiter.ts';
+import { createRateLimiter } from '../../../src/domain/access/rate-limiter.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 
 /** How much somebody may do, and what becomes of what is remembered about it. Time is the test's own. */

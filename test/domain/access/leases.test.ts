@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RateLimiter } from '../../../src/domain/admission/rate-limiter.ts';
+import type { RateLimiter } from '../../../src/domain/access/rate-limiter.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 import { acme, countAdmitted, createWorld, globex, outcomeOf, settled } from '../../support/admission.ts';
 

@@ -1,4 +1,4 @@
-import { statement } from '../statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Links, sessions, second factors and wrong passwords of the console. */
 type Owned = { owner: string; operator: bigint | null; accountId: bigint | null };

@@ -1,4 +1,4 @@
-import { statement } from '../statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Operators: people who sign in to the console. */
 export interface OperatorRow {

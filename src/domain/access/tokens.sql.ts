@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Bearer tokens of the operator's side. */
 export interface TokenRow {

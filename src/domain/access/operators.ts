@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { conflict, notFound } from '../base/problem.ts';
-import * as sql from '../store/statements/operators.ts';
-import type { Database } from '../store/transactions.ts';
+import { conflict, notFound } from '../../base/problem.ts';
+import type { Database } from '../../store/transactions.ts';
+import * as sql from './operators.sql.ts';
 import type { Owner } from './owners.ts';
 import { endAccess } from './sessions.ts';
 

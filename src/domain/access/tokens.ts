@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
-import { notFound } from '../base/problem.ts';
-import * as sql from '../store/statements/tokens.ts';
-import type { Database } from '../store/transactions.ts';
+import { notFound } from '../../base/problem.ts';
+import type { Database } from '../../store/transactions.ts';
+import * as sql from './tokens.sql.ts';
 
 /** A bearer token. It is shown once and stored as SHA-256, which is enough for 256 random bits. */
 export interface Token {

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { codeOf, fromBase32, newSecret, otpauthUri, stepOf, stepOfCode, toBase32 } from '../../src/domain/totp.ts';
+import {
+  codeOf,
+  fromBase32,
+  newSecret,
+  otpauthUri,
+  stepOf,
+  stepOfCode,
+  toBase32,
+} from '../../../src/domain/access/totp.ts';
 
 /** RFC 6238, Appendix B: seconds, then the codes of 8 digits with SHA-1, SHA-256 and SHA-512. */
 const VECTORS = [

@@ -1,11 +1,10 @@
 import { hash, randomBytes } from 'node:crypto';
-import { networkList } from '../base/networks.ts';
-import { badField, conflict, Problem } from '../base/problem.ts';
-import * as operatorSql from '../store/statements/operators.ts';
-import * as sql from '../store/statements/sign-in.ts';
-import { type Database, joined } from '../store/transactions.ts';
-import { addAuditEntry } from './accounts/audit.ts';
-import { hashPassword, passwordMatches } from './accounts/credentials.ts';
+import { networkList } from '../../base/networks.ts';
+import { badField, conflict, Problem } from '../../base/problem.ts';
+import { type Database, joined } from '../../store/transactions.ts';
+import { addAuditEntry } from '../accounts/audit.ts';
+import { hashPassword, passwordMatches } from '../accounts/credentials.ts';
+import * as operatorSql from './operators.sql.ts';
 import { currentOwner, type FoundOwner, type Owner, ownerColumns, ownerKey, ownerNamed, ownerOf } from './owners.ts';
 import {
   beginFactor,
@@ -16,6 +15,7 @@ import {
   takeCode,
 } from './second-factor.ts';
 import { addSession, endSession, endSessions, type Origin, type Session, sessionOf, sessionsOf } from './sessions.ts';
+import * as sql from './sign-in.sql.ts';
 import {
   type Attempt,
   checkPause,

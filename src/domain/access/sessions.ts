@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
-import { networkList } from '../base/networks.ts';
-import * as sql from '../store/statements/sign-in.ts';
-import type { Database } from '../store/transactions.ts';
+import { networkList } from '../../base/networks.ts';
+import type { Database } from '../../store/transactions.ts';
 import { type Owner, ownerColumns, ownerKey } from './owners.ts';
+import * as sql from './sign-in.sql.ts';
 
 /** Sessions of the console: 256 random bits in a cookie, SHA-256 on disk. */
 export interface Session {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { customerNetwork } from '../base/networks.ts';
-import { Problem } from '../base/problem.ts';
-import * as sql from '../store/statements/sign-in.ts';
-import type { Database } from '../store/transactions.ts';
+import { customerNetwork } from '../../base/networks.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Database } from '../../store/transactions.ts';
+import * as sql from './sign-in.sql.ts';
 
 /**
  * Wrong passwords and codes, counted in the database and so for all processes. Nobody is locked out
