@@ -8,10 +8,10 @@ import { createInbox } from '../domain/messages/inbox.ts';
 import { createMessageBatches } from '../domain/messages/message-batches.ts';
 import { createMessageRecords } from '../domain/messages/message-records.ts';
 import { createOutbox } from '../domain/messages/outbox.ts';
-import { createPersons } from '../domain/persons.ts';
+import { createPersons } from '../domain/privacy/persons.ts';
+import { createRetention } from '../domain/privacy/retention.ts';
 import { createRouting } from '../domain/receiving/routing.ts';
 import { createUnrouted } from '../domain/receiving/unrouted.ts';
-import { createRetention } from '../domain/retention.ts';
 import type { Services } from './action.ts';
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { type CountedCall, createMigrationClients, OTHER_CLIENTS } from '../../src/domain/migration-clients.ts';
-import { createRetention } from '../../src/domain/retention.ts';
+import { createRetention } from '../../src/domain/privacy/retention.ts';
 import { clientsOfRecordings, createClientAddress, shownAgent } from '../../src/migration/client-inventory.ts';
 import { createMigrationProxy } from '../../src/migration/migration-proxy.ts';
 import { recordedOf } from '../../src/migration/recorder.ts';

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
-import { RETENTION_KINDS } from '../../domain/retention.ts';
+import { RETENTION_KINDS } from '../../domain/privacy/retention.ts';
 import { asking, field, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { reporting } from '../progress.ts';
 import { texts } from '../texts/retention.ts';

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { numberFault, numberKey } from '../../sms/numbers.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
-import { lock } from '../../store/statements/persons.ts';
 import { joined } from '../../store/transactions.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import { emitEvent } from '../accounts/events.ts';
@@ -10,6 +9,7 @@ import { createBlacklist } from '../contacts/blacklist.ts';
 import { createBlacklistRecords } from '../contacts/blacklist-records.ts';
 import * as inboxSql from '../messages/inbox.sql.ts';
 import * as messageSql from '../messages/message-records.sql.ts';
+import { lock } from '../privacy/persons.sql.ts';
 import { sendAnswer } from './answering.ts';
 import * as sql from './incoming.sql.ts';
 import { type FoundRoute, findRoute } from './routing.ts';

@@ -1,8 +1,8 @@
 import { notFound } from '../../base/problem.ts';
 import { FIRST_AT } from '../../store/cursor.ts';
 import type { Database, Writing } from '../../store/database.ts';
-import { lock } from '../../store/statements/persons.ts';
 import { accountNamed } from '../accounts/accounts.ts';
+import { lock } from '../privacy/persons.sql.ts';
 import * as sql from './incoming.sql.ts';
 import { concernedBy, inOrder, storeFor, type WholeMessage } from './incoming.ts';
 import { type FoundRoute, findRoute } from './routing.ts';

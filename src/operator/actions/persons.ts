@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { PersonCounts, PersonOfAccount } from '../../domain/persons.ts';
+import type { PersonCounts, PersonOfAccount } from '../../domain/privacy/persons.ts';
 import { type Action, action } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { credits, instant, line, queryFlag, rowId, username } from '../schemas.ts';

@@ -373,7 +373,7 @@ onEveryEngine('incoming messages', (engine) => {
     assert.equal((await bench.run('retention show')).older.unrouted, 0);
     const set = await bench.run('retention set', { body: { unrouted: 30 } });
     assert.deepEqual([set.days.unrouted, set.older.unrouted], [30, 1]);
-    const { createRetention } = await import('../../../src/domain/retention.ts');
+    const { createRetention } = await import('../../../src/domain/privacy/retention.ts');
     await createRetention(bench.database, bench.services.now).applyDue(
       async () => {},
       () => false,

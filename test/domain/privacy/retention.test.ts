@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { createApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config/settings.ts';
-import { createLedger } from '../../src/domain/accounts/ledger.ts';
-import { APPLY_EVERY_MS, createRetention, createRetentionRuns, LOOK_EVERY_MS } from '../../src/domain/retention.ts';
-import type { Database } from '../../src/store/database.ts';
-import { deleteSent } from '../../src/store/statements/retention.ts';
-import { openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { sql } from '../support/opened-database.ts';
-import { message, openSending } from '../support/sending.ts';
+import { createApp } from '../../../src/app.ts';
+import { readConfig } from '../../../src/config/settings.ts';
+import { createLedger } from '../../../src/domain/accounts/ledger.ts';
+import { deleteSent } from '../../../src/domain/privacy/retention.sql.ts';
+import {
+  APPLY_EVERY_MS,
+  createRetention,
+  createRetentionRuns,
+  LOOK_EVERY_MS,
+} from '../../../src/domain/privacy/retention.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { openActions } from '../../support/actions.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { sql } from '../../support/opened-database.ts';
+import { message, openSending } from '../../support/sending.ts';
 
 const DAY_MS = 86_400_000;
 const count = async (database: Database, table: string): Promise<number> =>

@@ -1,10 +1,10 @@
-import type { Database, Queries } from '../store/database.ts';
-import * as clientSql from '../store/statements/migration-clients.ts';
-import * as sql from '../store/statements/retention.ts';
-import { allAccounts } from './accounts/accounts.ts';
-import * as ledgerSql from './accounts/ledger.sql.ts';
-import { carryForward } from './accounts/ledger.ts';
-import * as incomingSql from './receiving/incoming.sql.ts';
+import type { Database, Queries } from '../../store/database.ts';
+import * as clientSql from '../../store/statements/migration-clients.ts';
+import { allAccounts } from '../accounts/accounts.ts';
+import * as ledgerSql from '../accounts/ledger.sql.ts';
+import { carryForward } from '../accounts/ledger.ts';
+import * as incomingSql from '../receiving/incoming.sql.ts';
+import * as sql from './retention.sql.ts';
 
 /**
  * Deletes data that is older than its retention, in small batches. Other calls are served in the

@@ -1,4 +1,4 @@
-import { type AccountKey, statement } from '../statement.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
 
 /**
  * Rows that are older than their retention. They are counted and deleted by account, in bounded
