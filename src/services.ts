@@ -1,7 +1,6 @@
 import type { Config } from './config/settings.ts';
 import { type AccountKey, createAccounts } from './domain/accounts/accounts.ts';
 import { createLedger } from './domain/accounts/ledger.ts';
-import { createArchive } from './domain/archive.ts';
 import { createBlacklist } from './domain/contacts/blacklist.ts';
 import { createContacts } from './domain/contacts/contacts.ts';
 import { createOrderedLists } from './domain/contacts/ordered-lists.ts';
@@ -17,6 +16,7 @@ import { createTotals, readStatus } from './domain/sending/totals.ts';
 import type { Log } from './server/telemetry/log.ts';
 import type { Database } from './store/database.ts';
 import { openSqlite } from './store/sqlite/database.ts';
+import { createArchive } from './transfer/archive.ts';
 
 /** What the services need from outside. Tests pass their own. */
 export interface ServiceDependencies {

@@ -1,11 +1,11 @@
 import { notFound, Problem } from '../base/problem.ts';
 import type { CopiedAccount } from '../domain/account-copy.ts';
-import type { AccountReading, Archive } from '../domain/archive.ts';
 import type { Contact } from '../domain/contacts/contacts.ts';
 import { receivedCounts, unmarkedCount } from '../domain/message-copy.ts';
 import type { ReceivedMessage } from '../domain/messages/inbox.ts';
 import type { ScheduledMessage, SentMessage } from '../domain/messages/outbox.ts';
 import { accountIdNamed, copyProgress, takenMessages } from '../domain/migrated-accounts.ts';
+import type { AccountReading, Archive } from '../transfer/archive.ts';
 import { type CopyDependencies, windowsOf } from './copy-account.ts';
 import type { ImportedUser } from './import.ts';
 import {

@@ -9,12 +9,12 @@ import {
   isUserIdHash,
   USER_ID_LENGTH_MAX,
 } from '../domain/accounts/credentials.ts';
-import type { AccountArchive, AccountReading } from '../domain/archive.ts';
 import { checkNumber } from '../domain/contacts/blacklist.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/contacts/templates.ts';
 import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
 import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/receiving/stop-words.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/sending/quiet-hours.ts';
+import type { AccountArchive, AccountReading } from './archive.ts';
 import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
 /** The format of import and export: one JSON object holds a whole account. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../base/problem.ts';
-import type { Archive } from '../domain/archive.ts';
 import { writeAccount } from './account-json.ts';
+import type { Archive } from './archive.ts';
 
 export interface ExportOptions {
   /** One account per line (NDJSON), instead of one JSON document. */

@@ -1,6 +1,6 @@
 import { Problem } from '../base/problem.ts';
-import type { Archive } from '../domain/archive.ts';
 import { readAccount } from './account-json.ts';
+import type { Archive } from './archive.ts';
 import { invalidUtf8, linesOf, readSource, sourceName } from './import-source.ts';
 import { jsonErrorAt, locationOf } from './json-error.ts';
 import { InvalidAccount, Mistakes, parseJson } from './json-fields.ts';

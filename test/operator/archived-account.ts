@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
-import { createArchive } from '../../src/domain/archive.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
+import { createArchive } from '../../src/transfer/archive.ts';
 import type { ActionBench } from '../support/actions.ts';
 
 /** Accounts with scheduled messages come from files: no action schedules one. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createArchive } from '../../src/domain/archive.ts';
 import * as inboxSql from '../../src/domain/messages/inbox.sql.ts';
 import { createInbox } from '../../src/domain/messages/inbox.ts';
 import * as outboxSql from '../../src/domain/messages/outbox.sql.ts';
@@ -10,6 +9,7 @@ import * as purgeSql from '../../src/domain/messages/purge.sql.ts';
 import { createPurge } from '../../src/domain/messages/purge.ts';
 import type { Database, Writing } from '../../src/store/database.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
+import { createArchive } from '../../src/transfer/archive.ts';
 import type { Engine } from './engines.ts';
 import { openStore, sql } from './opened-database.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createArchive } from '../../src/domain/archive.ts';
 import { readAccount, writeAccount } from '../../src/transfer/account-json.ts';
+import { createArchive } from '../../src/transfer/archive.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 

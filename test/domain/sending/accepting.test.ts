@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createArchive } from '../../../src/domain/archive.ts';
 import { createBlacklist } from '../../../src/domain/contacts/blacklist.ts';
 import { armSchedule } from '../../../src/domain/sending/arming.ts';
 import { decide } from '../../../src/domain/sending/deciding.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
+import { createArchive } from '../../../src/transfer/archive.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
 import { LEASE, MINUTE, message, openSending, START, UNSURE } from '../../support/sending.ts';

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Dialect } from '../../../src/contract/dialect.ts';
-import { type Archive, createArchive } from '../../../src/domain/archive.ts';
 import { storeReadEffects } from '../../../src/domain/migrated-accounts.ts';
 import { createMigrationFigures } from '../../../src/domain/migration-figures.ts';
 import { createMigrationStages } from '../../../src/domain/migration-stages.ts';
@@ -11,6 +10,7 @@ import { type ImportReport, importAccounts } from '../../../src/migration/import
 import { createOldServer } from '../../../src/migration/old-server.ts';
 import { createProxySync } from '../../../src/migration/proxy-sync.ts';
 import { TESTED } from '../../../src/migration/read-effects.ts';
+import { type Archive, createArchive } from '../../../src/transfer/archive.ts';
 import { columba, freshPath, launch, type Outcome } from '../../support/command.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { type OldData, runSchedule } from '../old-server/accounts.ts';

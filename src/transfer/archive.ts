@@ -1,6 +1,4 @@
-import { EVERYTHING, pages } from '../store/cursor.ts';
-import type { Database, Queries } from '../store/database.ts';
-import * as accountSql from './accounts/accounts.sql.ts';
+import * as accountSql from '../domain/accounts/accounts.sql.ts';
 import {
   accountNamed,
   addAccount,
@@ -8,8 +6,17 @@ import {
   effectiveRegion,
   toAccount,
   toCredential,
-} from './accounts/accounts.ts';
-import { openHeld } from './accounts/ledger.ts';
+} from '../domain/accounts/accounts.ts';
+import { openHeld } from '../domain/accounts/ledger.ts';
+import * as contactSql from '../domain/contacts/contacts.sql.ts';
+import { toContact, toGroup } from '../domain/contacts/contacts.ts';
+import { addTemplates } from '../domain/contacts/templates.ts';
+import * as inboxSql from '../domain/messages/inbox.sql.ts';
+import { type InboxMessage, toInboxMessage } from '../domain/messages/inbox.ts';
+import * as outboxSql from '../domain/messages/outbox.sql.ts';
+import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../domain/messages/outbox.ts';
+import { EVERYTHING, pages } from '../store/cursor.ts';
+import type { Database, Queries } from '../store/database.ts';
 import {
   type AccountArchive,
   archiveRows,
@@ -18,13 +25,6 @@ import {
   withAccount,
 } from './archive-rows.ts';
 import { addReceived, checkGroups, updateAccount } from './archive-update.ts';
-import * as contactSql from './contacts/contacts.sql.ts';
-import { toContact, toGroup } from './contacts/contacts.ts';
-import { addTemplates } from './contacts/templates.ts';
-import * as inboxSql from './messages/inbox.sql.ts';
-import { type InboxMessage, toInboxMessage } from './messages/inbox.ts';
-import * as outboxSql from './messages/outbox.sql.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from './messages/outbox.ts';
 
 /**
  * An account as it is exported. Its messages come in pages, because an inbox can be larger than

@@ -1,17 +1,17 @@
 import { Problem } from '../base/problem.ts';
+import * as accountSql from '../domain/accounts/accounts.sql.ts';
+import { addCredentials } from '../domain/accounts/accounts.ts';
+import { balancesOf, move, type NewMovement } from '../domain/accounts/ledger.ts';
+import { block } from '../domain/contacts/blacklist.sql.ts';
+import { endAllFor } from '../domain/contacts/blacklist.ts';
+import * as contactSql from '../domain/contacts/contacts.sql.ts';
+import { addTemplates } from '../domain/contacts/templates.ts';
+import * as inboxSql from '../domain/messages/inbox.sql.ts';
+import type { InboxMessage } from '../domain/messages/inbox.ts';
+import * as outboxSql from '../domain/messages/outbox.sql.ts';
 import { sameNumber } from '../sms/numbers.ts';
 import type { Writing } from '../store/database.ts';
-import * as accountSql from './accounts/accounts.sql.ts';
-import { addCredentials } from './accounts/accounts.ts';
-import { balancesOf, move, type NewMovement } from './accounts/ledger.ts';
 import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
-import { block } from './contacts/blacklist.sql.ts';
-import { endAllFor } from './contacts/blacklist.ts';
-import * as contactSql from './contacts/contacts.sql.ts';
-import { addTemplates } from './contacts/templates.ts';
-import * as inboxSql from './messages/inbox.sql.ts';
-import type { InboxMessage } from './messages/inbox.ts';
-import * as outboxSql from './messages/outbox.sql.ts';
 
 /**
  * Adds an archive to an existing account. Rows with the same id are changed. No row is removed.

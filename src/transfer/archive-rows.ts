@@ -1,11 +1,11 @@
+import type { Account, Credential } from '../domain/accounts/accounts.ts';
+import { reserveIds } from '../domain/accounts/ids.ts';
+import type { Contact, ContactGroup } from '../domain/contacts/contacts.ts';
+import type { InboxMessage } from '../domain/messages/inbox.ts';
+import type { ScheduledMessage, SentMessage } from '../domain/messages/outbox.ts';
 import { writtenKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import type { Queries } from '../store/database.ts';
-import type { Account, Credential } from './accounts/accounts.ts';
-import { reserveIds } from './accounts/ids.ts';
-import type { Contact, ContactGroup } from './contacts/contacts.ts';
-import type { InboxMessage } from './messages/inbox.ts';
-import type { ScheduledMessage, SentMessage } from './messages/outbox.ts';
 
 /** A whole account, for moving it to another installation. */
 export interface AccountArchive {
