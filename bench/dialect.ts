@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { contract } from '../src/asmx/contract/contract.ts';
+import type { Contract, ResultType } from '../src/asmx/contract/types.ts';
+import { type Dialect, NO_DIALECT } from '../src/asmx/dialect/dialect.ts';
 import { compact } from '../src/asmx/results/elements.ts';
 import { resultForm } from '../src/asmx/results/result-form.ts';
 import { resultWriter } from '../src/asmx/results/result-writer.ts';
-import { contract } from '../src/contract/contract.ts';
-import { type Dialect, NO_DIALECT } from '../src/contract/dialect.ts';
-import type { Contract, ResultType } from '../src/contract/types.ts';
 import { heading, printTable } from './report.ts';
 import { comparison, rounds } from './rounds.ts';
 

@@ -1,11 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import {
+  AccountDetail,
+  Contact,
+  contract,
+  DeliveryStatus,
+  Group,
+  ReceivedMessage,
+} from '../src/asmx/contract/contract.ts';
+import { describeBoolean, describeParameter, describeResult, fieldsOf } from '../src/asmx/contract/descriptions.ts';
+import { refusedArguments } from '../src/asmx/contract/errors.ts';
+import type { Fields, Operation, ParameterType, RecordType, ResultType } from '../src/asmx/contract/types.ts';
 import { SOAP11, SOAP12 } from '../src/asmx/protocols/soap-version.ts';
 import { rootName } from '../src/asmx/results/result-writer.ts';
 import { flagOf, settings } from '../src/config/settings.ts';
-import { AccountDetail, Contact, contract, DeliveryStatus, Group, ReceivedMessage } from '../src/contract/contract.ts';
-import { describeBoolean, describeParameter, describeResult, fieldsOf } from '../src/contract/descriptions.ts';
-import { refusedArguments } from '../src/contract/errors.ts';
-import type { Fields, Operation, ParameterType, RecordType, ResultType } from '../src/contract/types.ts';
 
 /** Writes what the documents say about the contract and the settings, from the tables themselves. */
 
@@ -16,7 +23,7 @@ const GROUPS: [string, Readonly<Record<string, Operation>>][] = Object.entries(c
 export function apiReference(): string {
   return `${[
     '# API',
-    'Made from `src/contract/contract.ts` by `node bin/node.cjs docs/api.ts`. Do not edit it by hand.',
+    'Made from `src/asmx/contract/contract.ts` by `node bin/node.cjs docs/api.ts`. Do not edit it by hand.',
     [
       'Names are case-sensitive; only those of parameters in GET and POST are not. `{base_url}` is where your Columba answers,',
       'such as `http://127.0.0.1:8080`. `{namespace}` is the setting `COLUMBA_NAMESPACE`. What the operations mean in every corner is in',

@@ -1,19 +1,19 @@
 import cluster from 'node:cluster';
+import { contract } from './asmx/contract/contract.ts';
+import { type Dialect, NO_DIALECT } from './asmx/dialect/dialect.ts';
+import { listRules } from './asmx/dialect/list-orders.ts';
 import { createEndpoint, type EndpointSettings } from './asmx/endpoint.ts';
+import { createOperations } from './asmx/operations/handlers.ts';
 import type { PageSettings } from './asmx/pages/pages.ts';
 import { ResponseCache } from './asmx/response-cache.ts';
 import type { Handler, Request } from './base/exchange.ts';
 import type { Config } from './config/settings.ts';
-import { contract } from './contract/contract.ts';
-import { type Dialect, NO_DIALECT } from './contract/dialect.ts';
-import { listRules } from './contract/list-orders.ts';
 import { createAdmission } from './domain/access/admission.ts';
 import { createRateLimiter, type RateLimiter } from './domain/access/rate-limiter.ts';
 import type { Caller } from './domain/accounts/accounts.ts';
 import { createUserIdUse } from './domain/accounts/user-id-use.ts';
 import { ANSWER_TIMEOUT_MS, createEventDeliverer } from './gateway/event-deliverer.ts';
 import { createEventSender } from './gateway/event-sender.ts';
-import { createOperations } from './operations/handlers.ts';
 import { type HttpServer, listen } from './server/http/server.ts';
 import { createHealth, type Health } from './server/process/health.ts';
 import { type HealthThread, startHealthThread, startHeartbeat, tellPrimary } from './server/process/health-thread.ts';
@@ -123,7 +123,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
 /** Throws Problem where the file cannot be used. Without a file, zod is not loaded: 50 ms. */
 async function readDialect({ dialect, timeZone }: Config): Promise<Dialect> {
   if (dialect === '') return NO_DIALECT;
-  return (await import('./migration/dialect-file.ts')).readDialectFile(dialect, timeZone);
+  return (await import('./asmx/dialect/dialect-file.ts')).readDialectFile(dialect, timeZone);
 }
 
 const createAppTelemetry = async (

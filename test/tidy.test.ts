@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize, relative } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { contract } from '../src/contract/contract.ts';
+import { contract } from '../src/asmx/contract/contract.ts';
 
 /** Rules of the code that a reader would otherwise have to watch over. */
 

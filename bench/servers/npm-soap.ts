@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { listen } from 'soap';
+import { AccountDetail, contract } from '../../src/asmx/contract/contract.ts';
 import { wsdl } from '../../src/asmx/pages/wsdl.ts';
-import { AccountDetail, contract } from '../../src/contract/contract.ts';
 import { ACCOUNTS, accountOf, MESSAGES, messageOf, userIdOf } from '../data.ts';
 
 /**

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { type Handler, isWhole, type Reply, type Request } from '../base/exchange.ts';
 import { type Problem, type ProblemKind, toProblem } from '../base/problem.ts';
 import { utf8Bytes } from '../base/utf8.ts';
-import type { DateContext } from '../contract/dates.ts';
-import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
-import type { Contract } from '../contract/types.ts';
+import type { DateContext } from './contract/dates.ts';
+import type { Contract } from './contract/types.ts';
+import { type Dialect, NO_DIALECT } from './dialect/dialect.ts';
 import { createPages, type PageSettings, type Pages } from './pages/pages.ts';
 import {
   type Call,

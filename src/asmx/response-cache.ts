@@ -1,6 +1,6 @@
 import { detached } from '../base/detached.ts';
 import type { Reply, Request } from '../base/exchange.ts';
-import type { Contract, Group } from '../contract/types.ts';
+import type { Contract, Group } from './contract/types.ts';
 import type { ProtocolName } from './protocols/protocol.ts';
 import { hashOf, isKeyOf, keyOf, lengthOf, ownBytes, type RequestKey } from './request-key.ts';
 

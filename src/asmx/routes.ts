@@ -1,6 +1,6 @@
 import type { Request } from '../base/exchange.ts';
 import { methodNotAllowed } from '../base/problem.ts';
-import type { Contract, Group } from '../contract/types.ts';
+import type { Contract, Group } from './contract/types.ts';
 import { createGetPost } from './protocols/get-post.ts';
 import type { Protocol, ProtocolName, ProtocolSettings } from './protocols/protocol.ts';
 import { createSoap } from './protocols/soap.ts';

@@ -53,7 +53,7 @@ interface ProbeOptions extends OldOptions {
 
 async function runProbe(url: string, options: ProbeOptions, command: Command): Promise<number> {
   const { probe } = await import('../migration/probe.ts');
-  const { parseDialect } = await import('../migration/dialect-file.ts');
+  const { parseDialect } = await import('../asmx/dialect/dialect-file.ts');
   const { config } = configOf(command);
   const userId = await readSecret('user_id');
   const settings = {

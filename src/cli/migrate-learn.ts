@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
+import type { Dialect } from '../asmx/dialect/dialect.ts';
 import { Problem } from '../base/problem.ts';
-import type { Dialect } from '../contract/dialect.ts';
 import type { LearnedDialect } from '../migration/learn.ts';
 import type { Doubt } from '../migration/learned.ts';
 import { requireFile } from './input-file.ts';
@@ -39,7 +39,7 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
   if (out !== undefined) refuseExisting(out, options.force === true); // before minutes of reading
   const { learnDialect } = await import('../migration/learn.ts');
   const { readRecording } = await import('../migration/recording.ts');
-  const { completed, parseDialect } = await import('../migration/dialect-file.ts');
+  const { completed, parseDialect } = await import('../asmx/dialect/dialect-file.ts');
   async function* recordings() {
     for (const file of files) yield* readRecording(file);
   }

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parseSchemaDate } from '../asmx/contract/dates.ts';
+import type { Dialect } from '../asmx/dialect/dialect.ts';
 import { Problem } from '../base/problem.ts';
 import type { Config } from '../config/settings.ts';
-import { parseSchemaDate } from '../contract/dates.ts';
-import type { Dialect } from '../contract/dialect.ts';
 import { USER_ID_LENGTH_MAX } from '../domain/accounts/credentials.ts';
 import { type ReadEffects, readEffects, storeReadEffects } from '../domain/migrated-accounts.ts';
 import type { CopyDependencies } from '../migration/copy-account.ts';

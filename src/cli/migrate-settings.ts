@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Dialect, NO_DIALECT } from '../asmx/dialect/dialect.ts';
 import type { Config } from '../config/settings.ts';
-import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import { createAccountName, migrationKey } from '../migration/account-names.ts';
 import type { CompareSettings } from '../migration/compare-values.ts';
 import { isMaskName, MASKS, type MaskName } from '../migration/masks.ts';
@@ -48,7 +48,7 @@ export const readCount =
 
 export async function dialectOf({ dialect, timeZone }: Config): Promise<Dialect> {
   if (dialect === '') return NO_DIALECT;
-  return (await import('../migration/dialect-file.ts')).readDialectFile(dialect, timeZone);
+  return (await import('../asmx/dialect/dialect-file.ts')).readDialectFile(dialect, timeZone);
 }
 
 /** The key, the names of accounts, and how answers are compared. */

@@ -1,6 +1,6 @@
+import type { Fields } from '../asmx/contract/types.ts';
+import type { DialectColumn } from '../asmx/dialect/dialect.ts';
 import { attribute, type XmlElement } from '../asmx/xml/reader.ts';
-import type { DialectColumn } from '../contract/dialect.ts';
-import type { Fields } from '../contract/types.ts';
 import { type AnswerValues, type RawRecord, rawRecord, Unreadable, type ValueRecord } from './answer-values.ts';
 
 /** A DataSet as on the wire. */

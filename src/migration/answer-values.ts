@@ -1,4 +1,5 @@
-import type { XmlElement } from '../asmx/xml/reader.ts';
+import { scalarText } from '../asmx/contract/scalars.ts';
+import type { Fields, Scalar, ScalarValue } from '../asmx/contract/types.ts';
 import {
   booleanOfWord,
   type DateForm,
@@ -6,9 +7,8 @@ import {
   GROUP_FIELD,
   STATUS_FIELD,
   statusOfWord,
-} from '../contract/dialect.ts';
-import { scalarText } from '../contract/scalars.ts';
-import type { Fields, Scalar, ScalarValue } from '../contract/types.ts';
+} from '../asmx/dialect/dialect.ts';
+import type { XmlElement } from '../asmx/xml/reader.ts';
 import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
 
 /** Names and texts of the wire. */

@@ -1,12 +1,12 @@
+import { contract } from '../asmx/contract/contract.ts';
+import type { Contract, Operation, ResultType } from '../asmx/contract/types.ts';
+import type { Dialect } from '../asmx/dialect/dialect.ts';
 import { decodeXml } from '../asmx/protocols/encoding.ts';
 import { parseMediaType } from '../asmx/protocols/media-type.ts';
 import type { ProtocolName } from '../asmx/protocols/protocol.ts';
 import type { XmlLimits } from '../asmx/xml/limits.ts';
 import { attribute, readXml, type XmlElement } from '../asmx/xml/reader.ts';
 import { Problem } from '../base/problem.ts';
-import { contract } from '../contract/contract.ts';
-import type { Dialect } from '../contract/dialect.ts';
-import type { Contract, Operation, ResultType } from '../contract/types.ts';
 import { type RawDataSet, readDataSet } from './answer-dataset.ts';
 import { AnswerValues, type RawRecord, Unreadable } from './answer-values.ts';
 

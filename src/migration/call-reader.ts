@@ -1,4 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import { contract } from '../asmx/contract/contract.ts';
 import { decodeXml, latin1 } from '../asmx/protocols/encoding.ts';
 import { parseMediaType } from '../asmx/protocols/media-type.ts';
 import { percentDecode, queryDecoder } from '../asmx/protocols/percent-encoding.ts';
@@ -6,7 +7,6 @@ import type { ProtocolName } from '../asmx/protocols/protocol.ts';
 import { SOAP11, SOAP12 } from '../asmx/protocols/soap-version.ts';
 import type { XmlLimits } from '../asmx/xml/limits.ts';
 import { readXml } from '../asmx/xml/reader.ts';
-import { contract } from '../contract/contract.ts';
 import { operationOf } from './answer.ts';
 
 /**

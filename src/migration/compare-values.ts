@@ -1,6 +1,6 @@
-import { type Dialect, STATUS_FIELD, statusOfWord } from '../contract/dialect.ts';
-import { scalarText } from '../contract/scalars.ts';
-import type { Fields, ResultType, Scalar } from '../contract/types.ts';
+import { scalarText } from '../asmx/contract/scalars.ts';
+import type { Fields, ResultType, Scalar } from '../asmx/contract/types.ts';
+import { type Dialect, STATUS_FIELD, statusOfWord } from '../asmx/dialect/dialect.ts';
 import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
 import type { RawValue, ReadAnswer } from './answer.ts';
 import type { RawDataSet } from './answer-dataset.ts';

@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Dialect } from '../contract/dialect.ts';
+import type { Dialect } from '../asmx/dialect/dialect.ts';
 import { createAccountName } from './account-names.ts';
 import { type ComparedCall, type Comparison, compareAnswers } from './compare.ts';
 import type { CompareSettings } from './compare-values.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../contract/dialect.ts';
+import type { Dialect } from '../asmx/dialect/dialect.ts';
 import {
   type CopyContext,
   copiedReceived,

@@ -1,4 +1,4 @@
-import { booleanOfWord, type Dialect, NO_DIALECT } from '../contract/dialect.ts';
+import { booleanOfWord, type Dialect, NO_DIALECT } from '../asmx/dialect/dialect.ts';
 import { operationOf } from './answer.ts';
 import type { RawDataSet } from './answer-dataset.ts';
 import { Counts, type Learned, type Observation } from './learned.ts';

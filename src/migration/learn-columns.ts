@@ -1,9 +1,9 @@
-import { COLUMN_TYPES, type ColumnType, type DataSetNames, type DialectColumn } from '../contract/dialect.ts';
-import type { Fields } from '../contract/types.ts';
+import type { Fields } from '../asmx/contract/types.ts';
+import { COLUMN_TYPES, type ColumnType, type DataSetNames, type DialectColumn } from '../asmx/dialect/dialect.ts';
+import { columnsOfOperation } from '../asmx/dialect/dialect-check.ts';
 import type { RawValue } from './answer.ts';
 import type { RawColumn, RawDataSet } from './answer-dataset.ts';
 import type { RawRecord } from './answer-values.ts';
-import { columnsOfOperation } from './dialect-check.ts';
 import { assignColumns } from './learn-names.ts';
 import { Counts, type Doubt, type Finding, type Learned, type Observation, recordsOf, shapeOf } from './learned.ts';
 

@@ -1,6 +1,6 @@
-import { formatOffset } from '../contract/date-form.ts';
-import { offsetAt } from '../contract/dates.ts';
-import type { DateForm } from '../contract/dialect.ts';
+import { offsetAt } from '../asmx/contract/dates.ts';
+import { formatOffset } from '../asmx/dialect/date-form.ts';
+import type { DateForm } from '../asmx/dialect/dialect.ts';
 import { Counts, type Doubt, type Finding } from './learned.ts';
 
 /** Learns the form of dates: its zone, its digits, and the time zone behind its offsets. */

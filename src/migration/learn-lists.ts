@@ -1,4 +1,4 @@
-import { LIST_ORDERS, type ListOperation } from '../contract/list-orders.ts';
+import { LIST_ORDERS, type ListOperation } from '../asmx/dialect/list-orders.ts';
 import { Counts, type Doubt, type Finding, type Learned, type Observation } from './learned.ts';
 
 /** Learns the orders and caps of lists from values, which are of our names already. */

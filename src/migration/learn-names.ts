@@ -1,5 +1,5 @@
-import { type ColumnType, SHOWN_AS } from '../contract/dialect.ts';
-import type { Fields, Scalar } from '../contract/types.ts';
+import type { Fields, Scalar } from '../asmx/contract/types.ts';
+import { type ColumnType, SHOWN_AS } from '../asmx/dialect/dialect.ts';
 
 /** Which of our columns a column of an old server shows, by its name and by values seen. */
 

@@ -1,4 +1,4 @@
-import { parseSchemaDate } from '../contract/dates.ts';
+import { parseSchemaDate } from '../asmx/contract/dates.ts';
 import { eitherWay, type Learned, type Observation, onlyDoubt } from './learned.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { type Dialect, GROUP_FIELD } from '../contract/dialect.ts';
-import type { Fields } from '../contract/types.ts';
+import type { Fields } from '../asmx/contract/types.ts';
+import { type Dialect, GROUP_FIELD } from '../asmx/dialect/dialect.ts';
 import { operationOf } from './answer.ts';
 import type { RawDataSet } from './answer-dataset.ts';
 import { DatesLearner } from './learn-dates.ts';

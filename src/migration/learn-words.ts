@@ -1,4 +1,4 @@
-import { STATUS_FIELD } from '../contract/dialect.ts';
+import { STATUS_FIELD } from '../asmx/dialect/dialect.ts';
 import { DELIVERY_STATUSES } from '../domain/messages/outbox.ts';
 import { Counts, type Doubt, type Finding, type Learned, type Observation } from './learned.ts';
 

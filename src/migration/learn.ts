@@ -1,8 +1,8 @@
-import type { DialectColumn } from '../contract/dialect.ts';
-import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
+import type { DialectColumn } from '../asmx/dialect/dialect.ts';
+import { type Dialect, NO_DIALECT } from '../asmx/dialect/dialect.ts';
+import { withTimeZone } from '../asmx/dialect/dialect-file.ts';
 import { readAnswer } from './answer.ts';
 import { readCall } from './call-reader.ts';
-import { withTimeZone } from './dialect-file.ts';
 import { BooleansLearner } from './learn-booleans.ts';
 import { ColumnsLearner } from './learn-columns.ts';
 import { CapsLearner, OrdersLearner } from './learn-lists.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../contract/dialect.ts';
+import type { Dialect } from '../asmx/dialect/dialect.ts';
 import type { RawValue, ReadAnswer } from './answer.ts';
 import type { RawRecord } from './answer-values.ts';
 

@@ -1,4 +1,4 @@
-import type { Dialect } from '../contract/dialect.ts';
+import type { Dialect } from '../asmx/dialect/dialect.ts';
 import { createMigrationClients } from '../domain/migration-clients.ts';
 import { createMigrationFigures } from '../domain/migration-figures.ts';
 import { createMigrationStages } from '../domain/migration-stages.ts';

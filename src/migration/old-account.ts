@@ -1,4 +1,4 @@
-import type { Dialect } from '../contract/dialect.ts';
+import type { Dialect } from '../asmx/dialect/dialect.ts';
 import type { ReceivedMessage } from '../domain/messages/inbox.ts';
 import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../domain/messages/outbox.ts';
 import type { ReadEffects } from '../domain/migrated-accounts.ts';

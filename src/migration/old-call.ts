@@ -1,10 +1,10 @@
+import { formatDate } from '../asmx/contract/dates.ts';
+import { scalarText } from '../asmx/contract/scalars.ts';
+import type { ParameterType } from '../asmx/contract/types.ts';
+import type { Dialect } from '../asmx/dialect/dialect.ts';
 import type { ProtocolName } from '../asmx/protocols/protocol.ts';
 import { SOAP11, SOAP12 } from '../asmx/protocols/soap-version.ts';
 import { escapeAttribute, escapeText } from '../asmx/xml/escape.ts';
-import { formatDate } from '../contract/dates.ts';
-import type { Dialect } from '../contract/dialect.ts';
-import { scalarText } from '../contract/scalars.ts';
-import type { ParameterType } from '../contract/types.ts';
 import { operationOf } from './answer.ts';
 
 /** A call as the clients of the old server encode it. */

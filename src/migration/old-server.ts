@@ -1,5 +1,5 @@
+import { type Dialect, NO_DIALECT } from '../asmx/dialect/dialect.ts';
 import type { ProtocolName } from '../asmx/protocols/protocol.ts';
-import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import { operationOf, type ReadAnswer, readAnswer } from './answer.ts';
 import { type EncodedCall, encodeCall } from './old-call.ts';
 import { fieldOf } from './recording.ts';

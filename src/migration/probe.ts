@@ -1,12 +1,12 @@
+import { contract } from '../asmx/contract/contract.ts';
+import { type Dialect, NO_DIALECT } from '../asmx/dialect/dialect.ts';
+import { withTimeZone } from '../asmx/dialect/dialect-file.ts';
 import type { ProtocolName } from '../asmx/protocols/protocol.ts';
 import { attribute, type XmlElement } from '../asmx/xml/reader.ts';
 import { Problem } from '../base/problem.ts';
-import { contract } from '../contract/contract.ts';
-import { type Dialect, NO_DIALECT } from '../contract/dialect.ts';
 import type { ReadEffects } from '../domain/migrated-accounts.ts';
 import { parseAnswerXml } from './answer.ts';
 import type { ValueRecord } from './answer-values.ts';
-import { withTimeZone } from './dialect-file.ts';
 import { type LearnedDialect, learnDialect } from './learn.ts';
 import type { Doubt } from './learned.ts';
 import { CopyProblem, type OldAccount, read, readCounts, readRows } from './old-account.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { contract } from '../asmx/contract/contract.ts';
 import { type Html, html } from '../base/html.ts';
-import { contract } from '../contract/contract.ts';
 import { createMigrationFigures, DAY_MS } from '../domain/migration-figures.ts';
 import { createMigrationStages, type Stage } from '../domain/migration-stages.ts';
 import { type OperationFigures, type Verdict, type VerdictSettings, verdictOf } from '../domain/migration-verdict.ts';

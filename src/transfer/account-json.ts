@@ -1,5 +1,5 @@
+import { formatDate } from '../asmx/contract/dates.ts';
 import { readSomeNetworks } from '../base/networks.ts';
-import { formatDate } from '../contract/dates.ts';
 import { unsurePolicies } from '../domain/accounts/account-records.ts';
 import { checkUsername, isRegion } from '../domain/accounts/accounts.ts';
 import {

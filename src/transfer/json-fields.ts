@@ -1,6 +1,6 @@
+import { parseSchemaDate } from '../asmx/contract/dates.ts';
+import { parseInt32, parseLong } from '../asmx/contract/scalars.ts';
 import { Problem } from '../base/problem.ts';
-import { parseSchemaDate } from '../contract/dates.ts';
-import { parseInt32, parseLong } from '../contract/scalars.ts';
 
 // Two screens of mistakes. A file of a million accounts can have a million mistakes.
 const MISTAKES_MAX = 100;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { contract } from '../../src/contract/contract.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
 import { type Exchange, exchanges, type HttpMessage } from '../support/cases.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { type Service, startService } from '../support/service.ts';

@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { contract } from '../../src/asmx/contract/contract.ts';
 import { type CachedResponse, ResponseCache } from '../../src/asmx/response-cache.ts';
 import type { Request } from '../../src/base/exchange.ts';
-import { contract } from '../../src/contract/contract.ts';
 
 /** How much memory the cache takes, and which entries it evicts. */
 const requestOf = (name: number | string, length = 200): Request => ({

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Operation } from '../../src/asmx/contract/types.ts';
 import { Problem, type ProblemKind } from '../../src/base/problem.ts';
-import { contract } from '../../src/contract/contract.ts';
-import type { Operation } from '../../src/contract/types.ts';
 import { type CachedEndpoint, createCachedEndpoint, lookup, type Sent } from '../support/cached-endpoint.ts';
 import { type Arguments, NAMESPACE, PROTOCOLS, requestOf } from '../support/protocols.ts';
 import type { Answer } from '../support/service.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { contract } from '../../src/asmx/contract/contract.ts';
 import type { Request } from '../../src/base/exchange.ts';
-import { contract } from '../../src/contract/contract.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { type Service, startService } from '../support/service.ts';
 

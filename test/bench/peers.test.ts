@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Operation } from '../../src/asmx/contract/types.ts';
 import { readXml } from '../../src/asmx/xml/reader.ts';
-import { contract } from '../../src/contract/contract.ts';
-import type { Operation } from '../../src/contract/types.ts';
 import { adopt, readResult } from '../support/contract-client.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { LIMITS } from '../support/limits.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { XmlDocument, XmlElement } from 'libxml2-wasm';
-import { contract } from '../../src/contract/contract.ts';
-import type { DataSetType, Fields, Operation, Scalar } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { DataSetType, Fields, Operation, Scalar } from '../../src/asmx/contract/types.ts';
 import { NAMESPACE, parse } from '../support/schema-validator.ts';
 import type { Neutral } from './expectations.ts';
 

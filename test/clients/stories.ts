@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { contract } from '../../src/contract/contract.ts';
-import type { Scalar } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Scalar } from '../../src/asmx/contract/types.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { type Peer, testWith } from '../support/peers.ts';
 import { ENVELOPES } from '../support/protocols.ts';

@@ -1,5 +1,5 @@
-import { contract } from '../../src/contract/contract.ts';
-import type { Operation } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Operation } from '../../src/asmx/contract/types.ts';
 import { type Arguments, type Phrased, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import type { Random } from './random.ts';
 import { changes } from './service.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Operation } from '../../src/asmx/contract/types.ts';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
-import { contract } from '../../src/contract/contract.ts';
-import type { Operation } from '../../src/contract/types.ts';
 import type { Database } from '../../src/store/database.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { adopt, readResult } from '../support/contract-client.ts';

@@ -1,4 +1,4 @@
-import type { Operation } from '../../src/contract/types.ts';
+import type { Operation } from '../../src/asmx/contract/types.ts';
 import type { Random } from '../durability/random.ts';
 import { ENVELOPES, NAMESPACE } from '../support/protocols.ts';
 import { length, mutated } from './mutation.ts';

@@ -1,4 +1,4 @@
-import type { Operation } from '../../src/contract/types.ts';
+import type { Operation } from '../../src/asmx/contract/types.ts';
 import type { Random } from '../durability/random.ts';
 import { mutated, NUMBERS } from './mutation.ts';
 import { formSeeds, popular } from './seeds.ts';

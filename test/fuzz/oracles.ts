@@ -1,7 +1,7 @@
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Operation } from '../../src/asmx/contract/types.ts';
 import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import { Problem } from '../../src/base/problem.ts';
-import { contract } from '../../src/contract/contract.ts';
-import type { Operation } from '../../src/contract/types.ts';
 import { LIMITS } from '../support/limits.ts';
 import { ENVELOPES } from '../support/protocols.ts';
 import { parse, validateResult } from '../support/schema-validator.ts';

@@ -1,5 +1,5 @@
-import { contract } from '../../src/contract/contract.ts';
-import type { Operation, ParameterType } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Operation, ParameterType } from '../../src/asmx/contract/types.ts';
 import type { Random } from '../durability/random.ts';
 import { ACME, GLOBEX } from '../support/service.ts';
 import { length, NUMBERS } from './mutation.ts';

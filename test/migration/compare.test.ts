@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import type { Dialect } from '../../src/contract/dialect.ts';
+import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
 import { type ComparedCall, type Comparison, compareAnswers } from '../../src/migration/compare.ts';
 import type { CompareSettings } from '../../src/migration/compare-values.ts';
 import { MASKS, type MaskName } from '../../src/migration/masks.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
+import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
 import { estimateOf } from '../../src/cli/migrate-import.ts';
-import type { Dialect } from '../../src/contract/dialect.ts';
 import { checkAccounts } from '../../src/migration/check.ts';
 import {
   CALLS_OF_AN_ACCOUNT,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import type { Dialect } from '../../src/contract/dialect.ts';
+import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
 import { copyAccount } from '../../src/domain/account-copy.ts';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { takeIds } from '../../src/domain/accounts/ids.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { dateFormat } from '../../src/contract/date-form.ts';
-import type { DateForm } from '../../src/contract/dialect.ts';
+import { dateFormat } from '../../src/asmx/dialect/date-form.ts';
+import type { DateForm } from '../../src/asmx/dialect/dialect.ts';
 import { DatesLearner } from '../../src/migration/learn-dates.ts';
 
 const DAY_MS = 86_400_000;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import type { Dialect } from '../../src/contract/dialect.ts';
+import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
 import { learnDialect } from '../../src/migration/learn.ts';
 import { CapsLearner, OrdersLearner } from '../../src/migration/learn-lists.ts';
 import type { Observation } from '../../src/migration/learned.ts';

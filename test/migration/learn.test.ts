@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { parseDialect, readDialectFile } from '../../src/migration/dialect-file.ts';
+import { parseDialect, readDialectFile } from '../../src/asmx/dialect/dialect-file.ts';
 import { learnDialect } from '../../src/migration/learn.ts';
 import { formatExchange, type RecordedExchange } from '../../src/migration/recording.ts';
 import { columba, freshPath } from '../support/command.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { contract } from '../../src/contract/contract.ts';
-import { NO_DIALECT } from '../../src/contract/dialect.ts';
-import type { Contract } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Contract } from '../../src/asmx/contract/types.ts';
+import { NO_DIALECT } from '../../src/asmx/dialect/dialect.ts';
 import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
 import { isReading } from '../../src/migration/old-server.ts';
 import { migrationReport } from '../../src/operator/migration-report.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Dialect } from '../../src/contract/dialect.ts';
+import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
 import { readEffects } from '../../src/domain/migrated-accounts.ts';
 import { createMigrationStages, type Stage } from '../../src/domain/migration-stages.ts';
 import { checkAccounts } from '../../src/migration/check.ts';

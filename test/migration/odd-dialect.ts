@@ -1,4 +1,4 @@
-import type { Dialect } from '../../src/contract/dialect.ts';
+import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
 import { ODD_WAYS, WORDS } from './old-server/ways.ts';
 
 /** What the odd ways of the old server are in a dialect. */

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { contract } from '../../src/contract/contract.ts';
-import type { Dialect } from '../../src/contract/dialect.ts';
-import type { Contract } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Contract } from '../../src/asmx/contract/types.ts';
+import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
 import {
   baseOf,
   createOldServer,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { contract } from '../../src/contract/contract.ts';
-import type { Dialect } from '../../src/contract/dialect.ts';
-import type { Contract } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Contract } from '../../src/asmx/contract/types.ts';
+import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
 import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
 import { createMigrationStages } from '../../src/domain/migration-stages.ts';
 import { verdictOf } from '../../src/domain/migration-verdict.ts';

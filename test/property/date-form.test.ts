@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { dateFormat } from '../../src/contract/date-form.ts';
-import { formatDate, parseSchemaDate } from '../../src/contract/dates.ts';
+import { formatDate, parseSchemaDate } from '../../src/asmx/contract/dates.ts';
+import { dateFormat } from '../../src/asmx/dialect/date-form.ts';
 import { runs } from './arbitraries.ts';
 
 const ZONES = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type DateContext, formatDate, parseGeneralDate, parseSchemaDate } from '../../src/contract/dates.ts';
+import { type DateContext, formatDate, parseGeneralDate, parseSchemaDate } from '../../src/asmx/contract/dates.ts';
 import { instant, runs } from './arbitraries.ts';
 
 const UTC: DateContext = { now: 0, zone: 'UTC' };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { contract } from '../../src/asmx/contract/contract.ts';
 import { createEndpoint } from '../../src/asmx/endpoint.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
-import { contract } from '../../src/contract/contract.ts';
 import { LIMITS } from '../support/limits.ts';
 import { parse } from '../support/schema-validator.ts';
 import { anyText, runs, xmlText } from './arbitraries.ts';

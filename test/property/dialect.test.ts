@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { contract } from '../../src/contract/contract.ts';
-import { COLUMN_TYPES, type Dialect, SHOWN_AS, statusOfWord, statusWord } from '../../src/contract/dialect.ts';
-import type { Contract, Fields, ScalarName } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Contract, Fields, ScalarName } from '../../src/asmx/contract/types.ts';
+import { COLUMN_TYPES, type Dialect, SHOWN_AS, statusOfWord, statusWord } from '../../src/asmx/dialect/dialect.ts';
+import { parseDialect } from '../../src/asmx/dialect/dialect-file.ts';
 import { DELIVERY_STATUSES } from '../../src/domain/messages/outbox.ts';
 import { readAnswer } from '../../src/migration/answer.ts';
-import { parseDialect } from '../../src/migration/dialect-file.ts';
 import { createTestEndpoint } from '../support/endpoint.ts';
 import { PROTOCOLS, requestOf } from '../support/protocols.ts';
 import { carried, runs, xmlText } from './arbitraries.ts';

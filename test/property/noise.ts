@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { contract } from '../../src/contract/contract.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
 import { ENVELOPES, envelope, NAMESPACE, operationElement } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
 import { anyText, xmlText } from './arbitraries.ts';

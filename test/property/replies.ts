@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type XmlElement, XmlXPath } from 'libxml2-wasm';
-import { contract } from '../../src/contract/contract.ts';
-import type { Fields, Operation, ResultType, Scalar } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Fields, Operation, ResultType, Scalar } from '../../src/asmx/contract/types.ts';
 import { type Arguments, ENVELOPES, NAMESPACE, type Protocol } from '../support/protocols.ts';
 import { parse } from '../support/schema-validator.ts';
 import type { Service } from '../support/service.ts';

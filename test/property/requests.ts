@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { contract } from '../../src/contract/contract.ts';
-import type { Operation, ParameterType } from '../../src/contract/types.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Operation, ParameterType } from '../../src/asmx/contract/types.ts';
 import { type Arguments, PROTOCOLS, requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX } from '../support/service.ts';
 import { instant, int, long, xmlText } from './arbitraries.ts';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
-import type { DateContext } from '../../src/contract/dates.ts';
-import { parseInt32, parseLong, scalarText } from '../../src/contract/scalars.ts';
-import type { ScalarName } from '../../src/contract/types.ts';
+import type { DateContext } from '../../src/asmx/contract/dates.ts';
+import { parseInt32, parseLong, scalarText } from '../../src/asmx/contract/scalars.ts';
+import type { ScalarName } from '../../src/asmx/contract/types.ts';
 import { anyText, FIRST, INT_MAX, INT_MIN, instant, int, LAST, LONG_MAX, LONG_MIN, long, runs } from './arbitraries.ts';
 
 const UTC: DateContext = { now: Date.UTC(2026, 10, 15, 12), zone: 'UTC' };
@@ -107,7 +107,7 @@ describe('text of scalars', () => {
       parentPort.postMessage('done');
     `;
     const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`), {
-      workerData: new URL('../../src/contract/scalars.ts', import.meta.url).href,
+      workerData: new URL('../../src/asmx/contract/scalars.ts', import.meta.url).href,
     });
     const finished = await new Promise((resolve, reject) => {
       const deadline = setTimeout(() => resolve('still at it after 60 s'), 60_000);

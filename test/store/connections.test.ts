@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync, type SQLInputValue, StatementSync } from 'node:sqlite';
 import { afterEach, describe, test } from 'node:test';
-import { contract } from '../../src/contract/contract.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
 import { exportOf } from '../support/contract-client.ts';
 import { engines } from '../support/engines.ts';
 import { openStore, pathOf, sql } from '../support/opened-database.ts';

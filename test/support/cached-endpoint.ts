@@ -1,8 +1,8 @@
+import { contract } from '../../src/asmx/contract/contract.ts';
 import { createEndpoint, type Exchange } from '../../src/asmx/endpoint.ts';
 import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import { ResponseCache } from '../../src/asmx/response-cache.ts';
 import type { Reply, Request } from '../../src/base/exchange.ts';
-import { contract } from '../../src/contract/contract.ts';
 import { LIMITS } from './limits.ts';
 import { NAMESPACE, type Phrased, requestOf } from './protocols.ts';
 import { type Answer, textOf } from './service.ts';

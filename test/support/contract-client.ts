@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { App } from '../../src/app.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type {
+  DataSetType,
+  ListType,
+  Operation,
+  RecordType,
+  ResultType,
+  Scalar,
+} from '../../src/asmx/contract/types.ts';
 import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import type { Config } from '../../src/config/settings.ts';
-import { contract } from '../../src/contract/contract.ts';
-import type { DataSetType, ListType, Operation, RecordType, ResultType, Scalar } from '../../src/contract/types.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { exportAccounts } from '../../src/transfer/export.ts';
 import { type Engine, engines } from './engines.ts';

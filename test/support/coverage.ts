@@ -1,6 +1,6 @@
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { contract } from '../../src/contract/contract.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
 
 /** Which operation was called with success in which form, over all test files: each is a process of its own. */
 const folder = process.env.TEST_COVERAGE;

@@ -1,8 +1,8 @@
+import { contract } from '../../src/asmx/contract/contract.ts';
+import { type Dialect, NO_DIALECT } from '../../src/asmx/dialect/dialect.ts';
 import { createEndpoint } from '../../src/asmx/endpoint.ts';
 import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import type { Request } from '../../src/base/exchange.ts';
-import { contract } from '../../src/contract/contract.ts';
-import { type Dialect, NO_DIALECT } from '../../src/contract/dialect.ts';
 import { LIMITS } from './limits.ts';
 import { NAMESPACE } from './protocols.ts';
 import { type Answer, textOf } from './service.ts';

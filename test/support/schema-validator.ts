@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { XmlBufferInputProvider, XmlDocument, XsdValidator, xmlRegisterInputProvider } from 'libxml2-wasm';
+import { contract } from '../../src/asmx/contract/contract.ts';
 import { wsdl } from '../../src/asmx/pages/wsdl.ts';
-import { contract } from '../../src/contract/contract.ts';
 
 /** Holds replies against the schema in our own WSDL, and DataSets against the schema that they carry. */
 

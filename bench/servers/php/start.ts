@@ -3,8 +3,8 @@ import { copyFileSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
+import { contract } from '../../../src/asmx/contract/contract.ts';
 import { wsdl } from '../../../src/asmx/pages/wsdl.ts';
-import { contract } from '../../../src/contract/contract.ts';
 import { ACCOUNTS, accountOf, MESSAGES, messageOf } from '../../data.ts';
 
 export const APACHE = '/usr/sbin/apache2';

@@ -1,5 +1,5 @@
-import type { ColumnType } from '../../contract/dialect.ts';
-import type { Fields, Operation, ParameterType, ResultType } from '../../contract/types.ts';
+import type { Fields, Operation, ParameterType, ResultType } from '../contract/types.ts';
+import type { ColumnType } from '../dialect/dialect.ts';
 import { columnsOf } from '../results/columns.ts';
 import type { ResultForm } from '../results/result-form.ts';
 

@@ -1,6 +1,6 @@
-import { type FieldDescription, resultFields } from '../../contract/descriptions.ts';
-import { type DateForm, type Dialect, GROUP_FIELD, STATUS_FIELD, statusWord } from '../../contract/dialect.ts';
-import type { Contract, Group, Operation, ResultType } from '../../contract/types.ts';
+import { type FieldDescription, resultFields } from '../contract/descriptions.ts';
+import type { Contract, Group, Operation, ResultType } from '../contract/types.ts';
+import { type DateForm, type Dialect, GROUP_FIELD, STATUS_FIELD, statusWord } from '../dialect/dialect.ts';
 
 /** What pages say about an operation, in the words of the dialect. */
 

@@ -1,9 +1,9 @@
 import type { Reply } from '../../base/exchange.ts';
 import { type Html, html } from '../../base/html.ts';
-import { describeBoolean, describeParameter, describeResult } from '../../contract/descriptions.ts';
-import { type Dialect, dataSetNames } from '../../contract/dialect.ts';
-import { type ErrorDescription, errorsOf } from '../../contract/errors.ts';
-import type { Operation, ParameterType, ResultType } from '../../contract/types.ts';
+import { describeBoolean, describeParameter, describeResult } from '../contract/descriptions.ts';
+import { type ErrorDescription, errorsOf } from '../contract/errors.ts';
+import type { Operation, ParameterType, ResultType } from '../contract/types.ts';
+import { type Dialect, dataSetNames } from '../dialect/dialect.ts';
 import { STATUS, statusesOf } from '../protocols/protocol.ts';
 import { faultCode, isFault } from '../protocols/soap-fault.ts';
 import { SOAP11, SOAP12 } from '../protocols/soap-version.ts';

@@ -2,8 +2,8 @@ import { header, isWhole, type Reply, type Request, replyHeader } from '../../ba
 import { readFields } from '../../base/form-fields.ts';
 import { type Html, html } from '../../base/html.ts';
 import { methodNotAllowed, Problem } from '../../base/problem.ts';
-import type { Dialect } from '../../contract/dialect.ts';
-import type { Contract, Group } from '../../contract/types.ts';
+import type { Contract, Group } from '../contract/types.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 import { xmlReply } from '../protocols/protocol.ts';
 import { describedContract } from './dialect-descriptions.ts';
 import { operationPage } from './operation-page.ts';

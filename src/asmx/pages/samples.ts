@@ -1,6 +1,6 @@
-import { describeParameter } from '../../contract/descriptions.ts';
-import type { Dialect } from '../../contract/dialect.ts';
-import { type Fields, type Operation, type ResultType, type ScalarName, string } from '../../contract/types.ts';
+import { describeParameter } from '../contract/descriptions.ts';
+import { type Fields, type Operation, type ResultType, type ScalarName, string } from '../contract/types.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 import { envelopeTag, SOAP11, SOAP12, type SoapVersion } from '../protocols/soap-version.ts';
 import { below, container, indented, lead, scalarWriter, XML_DECLARATION } from '../results/elements.ts';
 import { type ResultForm, resultForm } from '../results/result-form.ts';

@@ -1,4 +1,4 @@
-import type { Operation, ParameterType } from '../../contract/types.ts';
+import type { Operation, ParameterType } from '../contract/types.ts';
 import { PLAIN_FORM, type ResultForm } from '../results/result-form.ts';
 import { csharpProxy, type Given } from './csharp.ts';
 import { type CallTarget, exampleOf, examplePairs } from './samples.ts';

@@ -1,4 +1,4 @@
-import type { Fields, Group, Operation, ParameterType, RecordType, ResultType } from '../../contract/types.ts';
+import type { Fields, Group, Operation, ParameterType, RecordType, ResultType } from '../contract/types.ts';
 import { below, container, indented, XML_DECLARATION } from '../results/elements.ts';
 import { arrayName, rootName } from '../results/result-writer.ts';
 import { escapeAttribute } from '../xml/escape.ts';

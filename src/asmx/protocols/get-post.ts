@@ -1,7 +1,7 @@
 import { header, type Request } from '../../base/exchange.ts';
 import { badArgument, Problem } from '../../base/problem.ts';
-import type { DateContext } from '../../contract/dates.ts';
-import type { ParameterType, ResultType } from '../../contract/types.ts';
+import type { DateContext } from '../contract/dates.ts';
+import type { ParameterType, ResultType } from '../contract/types.ts';
 import { indented, XML_DECLARATION } from '../results/elements.ts';
 import { type ResultForm, resultForm } from '../results/result-form.ts';
 import {

@@ -1,9 +1,9 @@
 import type { Reply, Request } from '../../base/exchange.ts';
 import { badArgument, type Problem, type ProblemKind } from '../../base/problem.ts';
-import type { DateContext } from '../../contract/dates.ts';
-import type { Dialect } from '../../contract/dialect.ts';
-import { scalarText } from '../../contract/scalars.ts';
-import type { Group, Scalar } from '../../contract/types.ts';
+import type { DateContext } from '../contract/dates.ts';
+import { scalarText } from '../contract/scalars.ts';
+import type { Group, Scalar } from '../contract/types.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 import type { XmlLimits } from '../xml/limits.ts';
 
 export type ProtocolName = 'soap11' | 'soap12' | 'get' | 'post';

@@ -1,6 +1,6 @@
 import { badArgument, Problem } from '../../base/problem.ts';
-import type { DateContext } from '../../contract/dates.ts';
-import type { ParameterType, Scalar } from '../../contract/types.ts';
+import type { DateContext } from '../contract/dates.ts';
+import type { ParameterType, Scalar } from '../contract/types.ts';
 import { attribute, type XmlElement } from '../xml/reader.ts';
 import { readArgument } from './protocol.ts';
 

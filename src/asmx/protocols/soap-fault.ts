@@ -1,6 +1,6 @@
 import type { Reply } from '../../base/exchange.ts';
 import { Problem, type ProblemKind } from '../../base/problem.ts';
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../dialect/dialect.ts';
 import { escapeAttribute, escapeText } from '../xml/escape.ts';
 import { XML_URI } from '../xml/scope.ts';
 import { envelopeStart, SOAP11, SOAP12, type SoapVersion } from './soap-version.ts';

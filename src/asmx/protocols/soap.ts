@@ -1,6 +1,6 @@
 import { header, type Reply } from '../../base/exchange.ts';
 import { Problem } from '../../base/problem.ts';
-import type { Operation, ParameterType } from '../../contract/types.ts';
+import type { Operation, ParameterType } from '../contract/types.ts';
 import { below, compact, container } from '../results/elements.ts';
 import { type ResultForm, resultForm } from '../results/result-form.ts';
 import { type DocumentWriter, resultWriter, streamable } from '../results/result-writer.ts';

@@ -1,5 +1,5 @@
-import type { ColumnType, DialectColumn } from '../../contract/dialect.ts';
-import type { Fields, Scalar } from '../../contract/types.ts';
+import type { Fields, Scalar } from '../contract/types.ts';
+import type { ColumnType, DialectColumn } from '../dialect/dialect.ts';
 import { converted, type Layout, stringWriter, textWriter, type Writer } from './elements.ts';
 import type { ResultForm, ValueForm } from './result-form.ts';
 

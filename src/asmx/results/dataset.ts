@@ -1,4 +1,4 @@
-import type { Fields } from '../../contract/types.ts';
+import type { Fields } from '../contract/types.ts';
 import { columnsOf } from './columns.ts';
 import { container, fieldsWriter, type Layout, lead, type Writer } from './elements.ts';
 import type { ResultForm } from './result-form.ts';

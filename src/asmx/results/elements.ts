@@ -1,4 +1,4 @@
-import type { Fields, Scalar } from '../../contract/types.ts';
+import type { Fields, Scalar } from '../contract/types.ts';
 import { escapeText } from '../xml/escape.ts';
 import { type ConvertString, PLAIN_FORM, type ValueForm } from './result-form.ts';
 

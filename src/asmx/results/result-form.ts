@@ -1,4 +1,6 @@
-import { dateFormat } from '../../contract/date-form.ts';
+import { scalarText } from '../contract/scalars.ts';
+import type { ScalarName } from '../contract/types.ts';
+import { dateFormat } from '../dialect/date-form.ts';
 import {
   booleanWord,
   type DataSetNames,
@@ -10,9 +12,7 @@ import {
   NO_DIALECT,
   STATUS_FIELD,
   statusWord,
-} from '../../contract/dialect.ts';
-import { scalarText } from '../../contract/scalars.ts';
-import type { ScalarName } from '../../contract/types.ts';
+} from '../dialect/dialect.ts';
 import { escapeText } from '../xml/escape.ts';
 
 /** How an operation writes its result. Compiled from the dialect at start. */

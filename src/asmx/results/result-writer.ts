@@ -1,5 +1,5 @@
 import type { Reply } from '../../base/exchange.ts';
-import type { Fields, RecordType, ResultType, Scalar } from '../../contract/types.ts';
+import type { Fields, RecordType, ResultType, Scalar } from '../contract/types.ts';
 import { dataSetWriter, rowWriter } from './dataset.ts';
 import { container, fieldsWriter, type Layout, recordFields, scalarWriter, type Writer } from './elements.ts';
 import { PLAIN_FORM, type ResultForm, type ValueForm } from './result-form.ts';

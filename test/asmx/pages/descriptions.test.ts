@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { contract } from '../../../src/contract/contract.ts';
-import { describeBoolean, describeParameter, resultFields } from '../../../src/contract/descriptions.ts';
-import { errorsOf, refusedArguments } from '../../../src/contract/errors.ts';
-import type { Operation } from '../../../src/contract/types.ts';
+import { contract } from '../../../src/asmx/contract/contract.ts';
+import { describeBoolean, describeParameter, resultFields } from '../../../src/asmx/contract/descriptions.ts';
+import { errorsOf, refusedArguments } from '../../../src/asmx/contract/errors.ts';
+import type { Operation } from '../../../src/asmx/contract/types.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { rows, section } from '../../support/markup.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
-import { contract } from '../../../src/contract/contract.ts';
+import { contract } from '../../../src/asmx/contract/contract.ts';
 import { inBrowser } from '../../support/browser.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { ACME } from '../../support/service.ts';

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Config } from '../../../src/config/settings.ts';
-import { contract } from '../../../src/contract/contract.ts';
+import { contract } from '../../../src/asmx/contract/contract.ts';
 import {
   describeBoolean,
   describeParameter,
   describeResult,
   resultFields,
-} from '../../../src/contract/descriptions.ts';
-import { errorsOf } from '../../../src/contract/errors.ts';
-import type { Operation, ParameterType } from '../../../src/contract/types.ts';
+} from '../../../src/asmx/contract/descriptions.ts';
+import { errorsOf } from '../../../src/asmx/contract/errors.ts';
+import type { Operation, ParameterType } from '../../../src/asmx/contract/types.ts';
+import type { Config } from '../../../src/config/settings.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { codeBlocks, message, rows, section, textOf } from '../../support/markup.ts';
 import { ENVELOPES, NAMESPACE } from '../../support/protocols.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { contract } from '../../../src/contract/contract.ts';
+import { contract } from '../../../src/asmx/contract/contract.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { addresses, decoded, rows, section, textOf } from '../../support/markup.ts';
 import { type Service, startService } from '../../support/service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { contract } from '../../../src/asmx/contract/contract.ts';
 import type { Config } from '../../../src/config/settings.ts';
-import { contract } from '../../../src/contract/contract.ts';
 import { caseFile, type Exchange, exchanges } from '../../support/cases.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';

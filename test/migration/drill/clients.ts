@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../src/asmx/dialect/dialect.ts';
 import { createOldServer, type OldServer } from '../../../src/migration/old-server.ts';
 import { asClient, type Toolkit } from './toolkits.ts';
 

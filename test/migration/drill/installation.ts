@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { Dialect } from '../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../src/asmx/dialect/dialect.ts';
 import { storeReadEffects } from '../../../src/domain/migrated-accounts.ts';
 import { createMigrationFigures } from '../../../src/domain/migration-figures.ts';
 import { createMigrationStages } from '../../../src/domain/migration-stages.ts';

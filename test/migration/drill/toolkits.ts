@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import soap from 'soap';
-import { contract } from '../../../src/contract/contract.ts';
-import type { Contract } from '../../../src/contract/types.ts';
+import { contract } from '../../../src/asmx/contract/contract.ts';
+import type { Contract } from '../../../src/asmx/contract/types.ts';
 import type { OldServer } from '../../../src/migration/old-server.ts';
 import { node, type Peer, php, python } from '../../support/peers.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { contract } from '../../../src/contract/contract.ts';
+import { contract } from '../../../src/asmx/contract/contract.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { exportAccounts } from '../../../src/transfer/export.ts';
 import { clientOf, exportOf } from '../../support/contract-client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import pg from 'pg';
-import { contract } from '../../../src/contract/contract.ts';
+import { contract } from '../../../src/asmx/contract/contract.ts';
 import { postgresDialect } from '../../../src/store/postgres/connection.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { type Migratable, type Migration, migrate, migrations } from '../../../src/store/schema/migrations.ts';

@@ -1,0 +1,64 @@
+import type { InboxMessage, ReceivedMessage } from '../../domain/messages/inbox.ts';
+import { cap, idOf } from './arguments.ts';
+import { paged } from './paging.ts';
+import type { Handlers, OperationServices } from './services.ts';
+
+export function inboxHandlers({ inbox, orderedLists, lists, listLimit }: OperationServices): Handlers<'inbox'> {
+  const { orders, caps, readReturnsReadOnly, dateUnitMs } = lists;
+  const { receivedNewest, readOldest, readNewest, inboxOldest, inboxById, inboxByIdDown, unreadNewest } = orderedLists;
+  const wanted = (max_count: number, most: number = listLimit) => cap('max_count', max_count, most);
+  const between = readReturnsReadOnly
+    ? { timestamp: readOldest, '-timestamp': readNewest }[orders['inbox.Read']]
+    : { timestamp: inbox.between, '-timestamp': receivedNewest }[orders['inbox.Read']];
+  const unread = { timestamp: inbox.unread, '-timestamp': unreadNewest }[orders['inbox.Unread']];
+  const rows = { '-timestamp': inbox.newest, timestamp: inboxOldest, id: inboxById, '-id': inboxByIdDown };
+  const inboxRows = rows[orders['inbox.InboxDS']];
+  // Dates are cut to the digits that are written: a message shown with the time `to` is among them.
+  const lastShownAs = (to: number) => Math.floor(to / dateUnitMs) * dateUnitMs + dateUnitMs - 1;
+  return {
+    Read: (account, { from, to, max_count }) =>
+      paged(
+        wanted(max_count, caps['inbox.Read']),
+        (limit, after) => between(account, { from, to: lastShownAs(to) }, limit, after),
+        toReceivedMessage,
+      ),
+    Unread: (account, { max_count }) =>
+      paged(
+        wanted(max_count, caps['inbox.Unread']),
+        (limit, after) => unread(account, limit, after),
+        toReceivedMessage,
+      ),
+    InboxDS: (account, { max_count }) =>
+      paged(
+        wanted(max_count, caps['inbox.InboxDS']),
+        (limit, after?: InboxMessage) => inboxRows(account, limit, after),
+        toInboxRow,
+      ),
+    CountRead: (account) => inbox.countRead(account),
+    CountUnread: (account) => inbox.countUnread(account),
+
+    MarkMessageAsRead(account, { message_id }) {
+      const id = idOf(message_id);
+      return id !== null && inbox.markRead(account, id);
+    },
+    DeleteMessage(account, { message_id }) {
+      const id = idOf(message_id);
+      return id !== null && inbox.delete(account, id);
+    },
+    async DeleteAllMessages(account) {
+      await inbox.deleteAll(account);
+      return true;
+    },
+  };
+}
+
+const toReceivedMessage = ({ id, sender, text, shortCode, receivedAt }: ReceivedMessage) => ({
+  id,
+  sender,
+  message: text,
+  short_code: shortCode,
+  timestamp: receivedAt,
+});
+
+/** A row of the DataSet. */
+const toInboxRow = (message: InboxMessage) => ({ ...toReceivedMessage(message), read: message.read });
