@@ -1,10 +1,10 @@
+import { createCarrierEvents } from '../carriers/carrier-events.ts';
 import { addOperator, ownerOfOperator } from '../domain/access/operators.ts';
 import { issueLink } from '../domain/access/sign-in.ts';
 import { addToken } from '../domain/access/tokens.ts';
 import { accountId } from '../domain/accounts/account-records.ts';
 import { createMigrationFigures, latencyStep } from '../domain/migration-figures.ts';
 import { createRouting } from '../domain/receiving/routing.ts';
-import { createCarrierEvents } from '../gateway/carrier-events.ts';
 import type { Actor, Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import type { RawInput } from '../operator/input.ts';

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import type { App } from '../app.ts';
+import { createCarrierEvents } from '../carriers/carrier-events.ts';
+import { readConnectorFile } from '../carriers/connector-file.ts';
+import { createGateway, type Gateway } from '../carriers/gateway.ts';
+import { createPace, type PaceParts } from '../carriers/pace.ts';
 import type { Config } from '../config/settings.ts';
 import { heldReceiptsFor } from '../domain/sending/receipts.ts';
-import { createCarrierEvents } from '../gateway/carrier-events.ts';
-import { readConnectorFile } from '../gateway/connector-file.ts';
-import { createGateway, type Gateway } from '../gateway/gateway.ts';
-import { createPace, type PaceParts } from '../gateway/pace.ts';
 import { describeError } from '../server/telemetry/error-redaction.ts';
 import type { Log } from '../server/telemetry/log.ts';
 

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { Command } from 'commander';
-import { readConnectorFile } from '../gateway/connector-file.ts';
+import { readConnectorFile } from '../carriers/connector-file.ts';
 import type { Actor, Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { accountCommands, findCommand } from './account.ts';

@@ -1,12 +1,12 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { App } from '../app.ts';
 import type { Problem } from '../base/problem.ts';
+import { createCarrierCallbacks } from '../carriers/callbacks.ts';
+import { createCarrierEvents } from '../carriers/carrier-events.ts';
+import { readConnectorFile } from '../carriers/connector-file.ts';
+import type { Gateway } from '../carriers/gateway.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
 import { createConsole } from '../console/app.ts';
-import { createCarrierCallbacks } from '../gateway/callbacks.ts';
-import { createCarrierEvents } from '../gateway/carrier-events.ts';
-import { readConnectorFile } from '../gateway/connector-file.ts';
-import type { Gateway } from '../gateway/gateway.ts';
 import { createApi } from '../operator/api.ts';
 import { createAddresses } from '../server/http/client-address.ts';
 import type { RequestHead } from '../server/http/request-head.ts';

@@ -1,4 +1,4 @@
-import type { SubmitResult } from '../../src/gateway/connector.ts';
+import type { SubmitResult } from '../../src/carriers/connector.ts';
 import type { Random } from '../durability/random.ts';
 import { type Event, FINAL } from './history.ts';
 import type { SubmittedPart } from './protocol.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { SubmitResult } from '../../src/gateway/connector.ts';
+import type { SubmitResult } from '../../src/carriers/connector.ts';
 import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from './protocol.ts';
 
 const FILE = fileURLToPath(new URL('node.ts', import.meta.url));

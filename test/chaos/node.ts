@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { conflict, Problem } from '../../src/base/problem.ts';
+import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
+import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../../src/carriers/connector.ts';
+import { createGateway } from '../../src/carriers/gateway.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { accountNamed } from '../../src/domain/accounts/accounts.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { createAccepting } from '../../src/domain/sending/accepting.ts';
 import { createExpiry } from '../../src/domain/sending/expiring.ts';
 import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
-import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
-import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../../src/gateway/connector.ts';
-import { createGateway } from '../../src/gateway/gateway.ts';
 import { createServices } from '../../src/services.ts';
 import { sql } from '../support/opened-database.ts';
 import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from './protocol.ts';

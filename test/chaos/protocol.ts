@@ -1,4 +1,4 @@
-import type { SubmitResult } from '../../src/gateway/connector.ts';
+import type { SubmitResult } from '../../src/carriers/connector.ts';
 
 /** What a chaos run and its nodes tell each other, over the IPC channel of child processes. */
 export interface NodeSettings {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
+import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { operatorNamed, ownerOfOperator } from '../../src/domain/access/operators.ts';
 import { factorState } from '../../src/domain/access/second-factor.ts';
 import { codeOf, fromBase32, stepOf } from '../../src/domain/access/totp.ts';
 import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { claimDeliveries } from '../../src/domain/webhooks/webhooks.ts';
-import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
-import { newAttemptId } from '../../src/gateway/submissions.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';

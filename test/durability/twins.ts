@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import type { Request } from '../../src/base/exchange.ts';
+import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { accountId } from '../../src/domain/accounts/account-records.ts';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
@@ -9,7 +10,6 @@ import { createMessageRecords } from '../../src/domain/messages/message-records.
 import { createAccepting } from '../../src/domain/sending/accepting.ts';
 import { createClaiming } from '../../src/domain/sending/claiming.ts';
 import { createSettling } from '../../src/domain/sending/settling.ts';
-import { newAttemptId } from '../../src/gateway/submissions.ts';
 import type { Database } from '../../src/store/database.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { columba } from '../support/command.ts';

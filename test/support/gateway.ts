@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
+import type { Connector, IncomingMessage, Submission, SubmitResult } from '../../src/carriers/connector.ts';
+import { createGateway, type GatewayParts } from '../../src/carriers/gateway.ts';
 import { accountId, addRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { createAccepting } from '../../src/domain/sending/accepting.ts';
 import { createConnectors, type NewConnector } from '../../src/domain/sending/connectors.ts';
 import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
-import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
-import type { Connector, IncomingMessage, Submission, SubmitResult } from '../../src/gateway/connector.ts';
-import { createGateway, type GatewayParts } from '../../src/gateway/gateway.ts';
 import type { Engine } from './engines.ts';
 import { openStore } from './opened-database.ts';
 import { message } from './sending.ts';

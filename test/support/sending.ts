@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { addRecord, changeRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
@@ -7,7 +8,6 @@ import { createOutbox } from '../../src/domain/messages/outbox.ts';
 import { createAccepting, type NewMessages } from '../../src/domain/sending/accepting.ts';
 import { type ClaimedMessage, createClaiming } from '../../src/domain/sending/claiming.ts';
 import { createSettling, type OnGatewayIds, type Outcome } from '../../src/domain/sending/settling.ts';
-import { newAttemptId } from '../../src/gateway/submissions.ts';
 import type { Engine } from './engines.ts';
 import { openStore, sql } from './opened-database.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { signedFields } from '../../src/gateway/standard-webhooks.ts';
+import { signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';
 import { callAt, startOperatorApi } from '../operator/operator-api.ts';
 import { columba, type Server, serving } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { signedFields } from '../../src/gateway/standard-webhooks.ts';
+import { signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { stranger } from '../support/http-client.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { ConnectorKind } from '../../carriers/connector.ts';
+import { checkConfig, kindNames, kinds, shownConfig } from '../../carriers/kinds.ts';
 import { connectorTotals, NO_TOTALS } from '../../domain/sending/connector-totals.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/sending/connectors.ts';
-import type { ConnectorKind } from '../../gateway/connector.ts';
-import { checkConfig, kindNames, kinds, shownConfig } from '../../gateway/kinds.ts';
 import { type Action, action } from '../action.ts';
 import { instant, integer } from '../schemas.ts';
 

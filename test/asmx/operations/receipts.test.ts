@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
+import { createCarrierEvents } from '../../../src/carriers/carrier-events.ts';
+import type { ReceivedReceipt } from '../../../src/carriers/connector.ts';
+import { newAttemptId } from '../../../src/carriers/submissions.ts';
 import { createAccepting } from '../../../src/domain/sending/accepting.ts';
 import { createClaiming } from '../../../src/domain/sending/claiming.ts';
 import { heldReceiptsFor } from '../../../src/domain/sending/receipts.ts';
 import { createSettling } from '../../../src/domain/sending/settling.ts';
-import { createCarrierEvents } from '../../../src/gateway/carrier-events.ts';
-import type { ReceivedReceipt } from '../../../src/gateway/connector.ts';
-import { newAttemptId } from '../../../src/gateway/submissions.ts';
 import { type Client, inEveryProtocol } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';

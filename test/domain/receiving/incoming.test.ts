@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { readText } from '../../../src/carriers/kannel/incoming.ts';
 import { accountId } from '../../../src/domain/accounts/account-records.ts';
 import {
   type ArrivedMessage,
@@ -10,7 +11,6 @@ import {
 } from '../../../src/domain/receiving/incoming.ts';
 import { ROUTES_MAX } from '../../../src/domain/receiving/routing.ts';
 import { createUnrouted } from '../../../src/domain/receiving/unrouted.ts';
-import { readText } from '../../../src/gateway/kannel/incoming.ts';
 import type { Database, Writing } from '../../../src/store/database.ts';
 import { type ActionBench, openActions } from '../../support/actions.ts';
 import { onEveryEngine } from '../../support/engines.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
-import { createPace } from '../../../src/gateway/pace.ts';
+import { createPace } from '../../../src/carriers/pace.ts';
 import {
   createFollowedLoad,
   createLoadMeter,

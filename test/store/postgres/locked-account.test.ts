@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
+import { createSettler } from '../../../src/carriers/settler.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import { createSettling } from '../../../src/domain/sending/settling.ts';
-import { createSettler } from '../../../src/gateway/settler.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { message, openSending } from '../../support/sending.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
+import { createSettler } from '../../src/carriers/settler.ts';
 import { removeRecord, setDisabledAt } from '../../src/domain/accounts/account-records.sql.ts';
-import { createSettler } from '../../src/gateway/settler.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openGateway, scripted, until } from '../support/gateway.ts';
 import { sql } from '../support/opened-database.ts';

@@ -5,7 +5,7 @@ import {
   refusalOfSignature,
   signedFields,
   TOLERANCE_SECONDS,
-} from '../../src/gateway/standard-webhooks.ts';
+} from '../../../src/domain/webhooks/standard-webhooks.ts';
 
 /** Vectors of the published reference libraries. */
 const VECTORS = [

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { retryAfterMs } from '../../src/gateway/event-deliverer.ts';
-import { createEventSender } from '../../src/gateway/event-sender.ts';
-import { isPublicAddress } from '../../src/gateway/public-address.ts';
-import { startReceiver } from './webhook-receiver.ts';
+import { isPublicAddress } from '../../../src/base/public-address.ts';
+import { retryAfterMs } from '../../../src/domain/webhooks/deliverer.ts';
+import { createEventSender } from '../../../src/domain/webhooks/sender.ts';
+import { startReceiver } from '../../carriers/webhook-receiver.ts';
 
 const NEVER = new AbortController().signal;
 const LOOPBACK = ['127.0.0.0/8', '::1'];

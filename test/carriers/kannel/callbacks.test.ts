@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { Connector } from '../../../src/gateway/connector.ts';
-import { kannelSendsmsConfig } from '../../../src/gateway/kannel/config.ts';
-import { createKannelSendsms } from '../../../src/gateway/kannel/sendsms.ts';
+import type { Connector } from '../../../src/carriers/connector.ts';
+import { kannelSendsmsConfig } from '../../../src/carriers/kannel/config.ts';
+import { createKannelSendsms } from '../../../src/carriers/kannel/sendsms.ts';
 import { namesIn, readRequest, sectionsOf } from './captures.ts';
 import { type Recording, record } from './recording.ts';
 

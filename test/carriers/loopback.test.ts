@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ReceivedReceipt, Submission } from '../../src/gateway/connector.ts';
-import { createLoopback } from '../../src/gateway/loopback.ts';
+import type { ReceivedReceipt, Submission } from '../../src/carriers/connector.ts';
+import { createLoopback } from '../../src/carriers/loopback.ts';
 
 const part = (text: string): Submission => ({
   attemptId: 'a'.repeat(32),

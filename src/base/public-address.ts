@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { networkList } from '../base/networks.ts';
+import { networkList } from './networks.ts';
 
 /**
  * Whether an address is one of the public internet. A request that others have asked for must not

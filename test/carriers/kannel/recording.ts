@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { CarrierEvents, IncomingMessage, ReceivedReceipt, Submission } from '../../../src/gateway/connector.ts';
-import type { KannelDependencies } from '../../../src/gateway/kannel/config.ts';
+import type { CarrierEvents, IncomingMessage, ReceivedReceipt, Submission } from '../../../src/carriers/connector.ts';
+import type { KannelDependencies } from '../../../src/carriers/kannel/config.ts';
 
 /** What a connector tells, and what it logs. */
 export interface Recording {

@@ -2,8 +2,8 @@ import { type LookupAddress, lookup as lookupName } from 'node:dns';
 import { type ClientRequest, type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { networkList } from '../base/networks.ts';
-import { isPublicAddress } from './public-address.ts';
+import { networkList } from '../../base/networks.ts';
+import { isPublicAddress } from '../../base/public-address.ts';
 
 /**
  * One POST to an address that somebody else has chosen. The address is checked after its name was

@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
+import { createWebhook, type WebhookConfig, webhookConfig } from '../../src/carriers/callback.ts';
 import type {
   CarrierEvents,
   IncomingMessage as Incoming,
   ReceivedReceipt,
   Submission,
-} from '../../src/gateway/connector.ts';
-import { refusalOfSignature, signedFields } from '../../src/gateway/standard-webhooks.ts';
-import { createWebhook, type WebhookConfig, webhookConfig } from '../../src/gateway/webhook.ts';
+} from '../../src/carriers/connector.ts';
+import { refusalOfSignature, signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const OTHER = `whsec_${Buffer.alloc(24, 8).toString('base64')}`;

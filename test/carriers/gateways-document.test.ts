@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { kannelBoxConfig, kannelSendsmsConfig } from '../../src/gateway/kannel/config.ts';
-import { kindNames, kinds } from '../../src/gateway/kinds.ts';
-import { FATES } from '../../src/gateway/loopback.ts';
+import { kannelBoxConfig, kannelSendsmsConfig } from '../../src/carriers/kannel/config.ts';
+import { kindNames, kinds } from '../../src/carriers/kinds.ts';
+import { FATES } from '../../src/carriers/loopback.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const document = read('docs/GATEWAYS.md');

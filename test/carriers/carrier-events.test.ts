@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createCarrierEvents } from '../../src/gateway/carrier-events.ts';
+import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { openSending } from '../support/sending.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FATES } from '../../src/carriers/loopback.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
-import { FATES } from '../../src/gateway/loopback.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, scripted, until } from '../support/gateway.ts';
 import { sql } from '../support/opened-database.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
-import type { Connector } from '../../../src/gateway/connector.ts';
-import { createKannelBox } from '../../../src/gateway/kannel/box.ts';
+import type { Connector } from '../../../src/carriers/connector.ts';
+import { createKannelBox } from '../../../src/carriers/kannel/box.ts';
 import {
   ACK,
   type BoxFrame,
@@ -13,8 +13,8 @@ import {
   SMS_TYPE,
   smsFrame,
   textOf,
-} from '../../../src/gateway/kannel/box-protocol.ts';
-import { kannelBoxConfig } from '../../../src/gateway/kannel/config.ts';
+} from '../../../src/carriers/kannel/box-protocol.ts';
+import { kannelBoxConfig } from '../../../src/carriers/kannel/config.ts';
 import { until } from '../../durability/program.ts';
 import { readCapture } from './captures.ts';
 import { NEVER, type Recording, record, submissionOf } from './recording.ts';

@@ -2,10 +2,10 @@ import { Problem } from '../base/problem.ts';
 import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
 import { newWebhookSecret } from '../domain/webhooks/webhooks.ts';
 import type { Database } from '../store/transactions.ts';
+import { createWebhook } from './callback.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import type { Gateway } from './gateway.ts';
 import { createConnector } from './kinds.ts';
-import { createWebhook } from './webhook.ts';
 
 /**
  * Answers carriers that call the web listener. Where the dispatchers run in this process, their

@@ -1,13 +1,7 @@
-import {
-  claimDeliveries,
-  type Delivery,
-  type DeliveryResult,
-  removeOldEvents,
-  settleDelivery,
-} from '../domain/webhooks/webhooks.ts';
-import type { Database } from '../store/transactions.ts';
-import type { SendEvent, SentEvent } from './event-sender.ts';
+import type { Database } from '../../store/transactions.ts';
+import type { SendEvent, SentEvent } from './sender.ts';
 import { signedFields } from './standard-webhooks.ts';
+import { claimDeliveries, type Delivery, type DeliveryResult, removeOldEvents, settleDelivery } from './webhooks.ts';
 
 /**
  * Delivers events to webhooks. Each serving process has one; they share the work through the

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { emitEvent } from '../../src/domain/accounts/events.ts';
-import { ROTATION_MS } from '../../src/domain/webhooks/webhooks.ts';
-import { createEventDeliverer, RETRY_AFTER_MS } from '../../src/gateway/event-deliverer.ts';
-import { createEventSender } from '../../src/gateway/event-sender.ts';
-import { refusalOfSignature } from '../../src/gateway/standard-webhooks.ts';
-import { openActions } from '../support/actions.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { sql } from '../support/opened-database.ts';
-import { type Received, startReceiver } from './webhook-receiver.ts';
+import { emitEvent } from '../../../src/domain/accounts/events.ts';
+import { createEventDeliverer, RETRY_AFTER_MS } from '../../../src/domain/webhooks/deliverer.ts';
+import { createEventSender } from '../../../src/domain/webhooks/sender.ts';
+import { refusalOfSignature } from '../../../src/domain/webhooks/standard-webhooks.ts';
+import { ROTATION_MS } from '../../../src/domain/webhooks/webhooks.ts';
+import { type Received, startReceiver } from '../../carriers/webhook-receiver.ts';
+import { openActions } from '../../support/actions.ts';
+import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { sql } from '../../support/opened-database.ts';
 
 const deliveries = sql<Record<string, never>, { total: bigint }>('select count(*) as total from webhook_delivery');
 

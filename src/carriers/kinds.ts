@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { badField, Problem } from '../base/problem.ts';
+import { createWebhook, webhookConfig } from './callback.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
 import { createKannelBox } from './kannel/box.ts';
 import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';
 import { createKannelSendsms } from './kannel/sendsms.ts';
 import { createLoopback } from './loopback.ts';
-import { createWebhook, webhookConfig } from './webhook.ts';
 
 /** What every connector gets. */
 export interface ConnectorDependencies {

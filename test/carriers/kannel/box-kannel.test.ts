@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe } from 'node:test';
-import type { Connector, Submission } from '../../../src/gateway/connector.ts';
-import { createKannelBox } from '../../../src/gateway/kannel/box.ts';
-import { kannelBoxConfig } from '../../../src/gateway/kannel/config.ts';
+import type { Connector, Submission } from '../../../src/carriers/connector.ts';
+import { createKannelBox } from '../../../src/carriers/kannel/box.ts';
+import { kannelBoxConfig } from '../../../src/carriers/kannel/config.ts';
 import { until } from '../../durability/program.ts';
 import { createKannel, type Kannel, kannel, PASSWORDS } from '../../support/kannel.ts';
 import { testWith } from '../../support/peers.ts';

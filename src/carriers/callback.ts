@@ -1,9 +1,14 @@
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
+import {
+  isWebhookSecret,
+  refusalOfFields,
+  refusalOfSignature,
+  signedFields,
+} from '../domain/webhooks/standard-webhooks.ts';
+import { readCallback } from './callback-incoming.ts';
+import { createPoster, type Posted } from './callback-request.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from './connector.ts';
-import { isWebhookSecret, refusalOfFields, refusalOfSignature, signedFields } from './standard-webhooks.ts';
-import { readCallback } from './webhook-callback.ts';
-import { createPoster, type Posted } from './webhook-request.ts';
 import { createWindow, submitWithin } from './window.ts';
 
 /**

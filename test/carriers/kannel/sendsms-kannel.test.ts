@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { after, before, beforeEach, describe } from 'node:test';
 import { getRequestListener } from '@hono/node-server';
 import { Problem } from '../../../src/base/problem.ts';
-import type { Connector } from '../../../src/gateway/connector.ts';
-import { kannelSendsmsConfig } from '../../../src/gateway/kannel/config.ts';
-import { createKannelSendsms } from '../../../src/gateway/kannel/sendsms.ts';
+import type { Connector } from '../../../src/carriers/connector.ts';
+import { kannelSendsmsConfig } from '../../../src/carriers/kannel/config.ts';
+import { createKannelSendsms } from '../../../src/carriers/kannel/sendsms.ts';
 import { until } from '../../durability/program.ts';
 import { createKannel, type Kannel, kannel, PASSWORDS } from '../../support/kannel.ts';
 import { testWith } from '../../support/peers.ts';
@@ -46,7 +46,7 @@ describe('sendsms of a real smsbox, with callbacks', () => {
         try {
           return (await connector.handle?.(request)) ?? new Response('', { status: 404 });
         } catch (thrown) {
-          // As the service answers whoever proves nothing: src/gateway/callbacks.ts.
+          // As the service answers whoever proves nothing: src/carriers/callbacks.ts.
           if (thrown instanceof Problem && thrown.kind === 'denied') return new Response('', { status: 401 });
           throw thrown;
         }

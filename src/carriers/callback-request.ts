@@ -3,7 +3,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { isPublicAddress } from './public-address.ts';
+import { isPublicAddress } from '../base/public-address.ts';
 
 /**
  * One POST, and how far it came. What decides is whether anything was sent: then the carrier may

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createPace } from '../../src/gateway/pace.ts';
+import { createPace } from '../../src/carriers/pace.ts';
 
 /** An event loop whose times the test sets. `callsInRest` is the share of a rest that calls take. */
 function opened(callsInRest = 0) {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Submission, SubmitResult } from '../../src/carriers/connector.ts';
+import { createDispatcher, type DispatcherParts } from '../../src/carriers/dispatcher.ts';
+import { NO_PACE, type Pace } from '../../src/carriers/pace.ts';
+import { createSettler } from '../../src/carriers/settler.ts';
 import { createConnectors, type NewConnector } from '../../src/domain/sending/connectors.ts';
-import type { Submission, SubmitResult } from '../../src/gateway/connector.ts';
-import { createDispatcher, type DispatcherParts } from '../../src/gateway/dispatcher.ts';
-import { NO_PACE, type Pace } from '../../src/gateway/pace.ts';
-import { createSettler } from '../../src/gateway/settler.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, SETTINGS, scripted, until } from '../support/gateway.ts';
 import { sql } from '../support/opened-database.ts';

@@ -11,7 +11,7 @@ import {
   octetsOf,
   smsFrame,
   textOf,
-} from '../../../src/gateway/kannel/box-protocol.ts';
+} from '../../../src/carriers/kannel/box-protocol.ts';
 import { readCapture } from './captures.ts';
 
 const frames = readCapture('box-session').map(({ name, text }) => {
