@@ -14,7 +14,7 @@ import type { Caller } from './domain/accounts/accounts.ts';
 import { createUserIdUse } from './domain/accounts/user-id-use.ts';
 import { ANSWER_TIMEOUT_MS, createEventDeliverer } from './domain/webhooks/deliverer.ts';
 import { createEventSender } from './domain/webhooks/sender.ts';
-import { type HttpServer, listen } from './server/http/server.ts';
+import { type HttpServer, listen } from './http/server.ts';
 import { createHealth, type Health } from './server/process/health.ts';
 import { type HealthThread, startHealthThread, startHeartbeat, tellPrimary } from './server/process/health-thread.ts';
 import { createRouter, redirectTo, WEB_PREFIXES } from './server/router.ts';

@@ -2,9 +2,9 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { Problem } from '../base/problem.ts';
 import type { Console } from '../console/app.ts';
+import { createUnsent, type Unsent } from '../http/unsent-bytes.ts';
 import type { Api } from '../operator/api.ts';
 import { createReference } from '../operator/reference.ts';
-import { createUnsent, type Unsent } from '../server/http/unsent-bytes.ts';
 import { firstPage, page, protection } from './page.ts';
 import { createReceiving, type Receiving } from './receiving.ts';
 

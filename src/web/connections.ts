@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { nextTurn } from '../base/event-loop.ts';
-import type { Addresses } from '../server/http/client-address.ts';
-import { createSlots, type Evictable, type Eviction, type SlotSettings } from '../server/http/connection-slots.ts';
-import { tooManyConnections } from '../server/http/error-response.ts';
-import { createTimeouts, type TimeoutSettings, type Timeouts } from '../server/http/timeouts.ts';
+import type { Addresses } from '../http/client-address.ts';
+import { createSlots, type Evictable, type Eviction, type SlotSettings } from '../http/connection-slots.ts';
+import { tooManyConnections } from '../http/error-response.ts';
+import { createTimeouts, type TimeoutSettings, type Timeouts } from '../http/timeouts.ts';
 
 /**
  * Connections of the second listener: how many there are, which one makes room for a new one, and

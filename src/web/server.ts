@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
-import type { Addresses } from '../server/http/client-address.ts';
-import type { SlotSettings } from '../server/http/connection-slots.ts';
+import type { Addresses } from '../http/client-address.ts';
+import type { SlotSettings } from '../http/connection-slots.ts';
 import type { createWebApp } from './app.ts';
 import { createWebConnections } from './connections.ts';
 

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { readConfig } from '../../src/config/settings.ts';
-import { type HttpServer, listen } from '../../src/server/http/server.ts';
+import { type HttpServer, listen } from '../../src/http/server.ts';
 import type { Database } from '../../src/store/database.ts';
 import { until } from '../durability/program.ts';
 import { type Serving, serve } from '../durability/service.ts';

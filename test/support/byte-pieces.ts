@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { Reply, Request } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { type HttpServer, listen } from '../../src/server/http/server.ts';
+import { type HttpServer, listen } from '../../src/http/server.ts';
 import { within } from '../durability/program.ts';
 import { openReceiver } from './received-bytes.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { accountByName } from '../../../src/domain/accounts/accounts.sql.ts';
-import { traceparentOf } from '../../../src/server/http/request-id.ts';
+import { traceparentOf } from '../../../src/http/request-id.ts';
 import { until } from '../../durability/program.ts';
 import { CALLS } from '../../durability/service.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';

@@ -1,0 +1,160 @@
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Handler, Traffic } from '../base/exchange.ts';
+import { type BodyLimits, createBodyReceiver } from './body-receiver.ts';
+import { type Addresses, type AddressRules, createAddresses } from './client-address.ts';
+import { Connection, type ConnectionContext } from './connection.ts';
+import { createSlots, type SlotSettings, type Slots } from './connection-slots.ts';
+import { tooManyConnections } from './error-response.ts';
+import { createLoadShedder, type Load, type LoadSheddingSettings, RETRY_AFTER_MS } from './load-shedding.ts';
+import { createOpenBodies } from './open-bodies.ts';
+import { createPollBatches } from './poll-batch.ts';
+import { createRequests, type RequestLimits } from './request.ts';
+import { createResponseCollector } from './response-collector.ts';
+import { createConnectionFields } from './response-writer.ts';
+import { createTimeouts, type TimeoutSettings } from './timeouts.ts';
+import { createUnsent, type Unsent } from './unsent-bytes.ts';
+
+/** HTTP/1.1 on sockets, with all its limits. It knows nothing of what the handler answers. */
+export interface HttpSettings
+  extends AddressRules,
+    BodyLimits,
+    LoadSheddingSettings,
+    RequestLimits,
+    SlotSettings,
+    TimeoutSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly headerBytesMax: number;
+  readonly unsentBytesMax: number;
+  readonly drainTimeoutMs: number;
+  /** 0 for any number. */
+  readonly requestsPerConnectionMax: number;
+}
+
+export interface HttpServer {
+  /** The URL it listens at, e.g. http://127.0.0.1:8080. */
+  readonly address: string;
+  readonly traffic: Traffic;
+  /** Delays a response. Meanwhile load shedding does not count its request. */
+  holdBack(wait: () => Promise<void>): Promise<void>;
+  /** For work that comes after all requests. */
+  readonly load: Load;
+  /** Throws Problem `too-many` where there is no room for another answer in pieces. */
+  admitPieces(owner: bigint | undefined): void;
+  /**
+   * Accepts no more connections. Answers every request that still arrives on open ones, with
+   * `Connection: close`. Idle connections are closed after the drain time-out. Resolves when no
+   * handler's body reads any more.
+   */
+  close(): Promise<void>;
+}
+
+export async function listen(settings: HttpSettings, handle: Handler): Promise<HttpServer> {
+  const state: ServerState = { isStopping: false, isDrained: false, bytesSent: 0 };
+  const unsent = createUnsent(settings.unsentBytesMax);
+  const context = createContext(settings, handle, unsent, state);
+  const { loadShedder, openBodies, timeouts } = context;
+  const slots = createSlots<Connection>(settings);
+
+  function closeIdle(): void {
+    for (const connection of slots.all) connection.closeIfIdle();
+  }
+
+  // A client that ends its side still waits for its responses.
+  const accept = (socket: Socket): void => acceptConnection(socket, context, slots);
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(settings.port, settings.host, resolve);
+  });
+  timeouts.start(() => {
+    if (state.isDrained) closeIdle();
+    for (const connection of slots.all) connection.onTick();
+  });
+  return {
+    address: addressOf(server),
+    get traffic() {
+      const { bytes: unsentBytes, refused: unsentRefused } = unsent;
+      const { bytesSent } = state;
+      return { connectionsOpen: slots.size, bytesSent, refused: loadShedder.rejected, unsentBytes, unsentRefused };
+    },
+    get load() {
+      return loadShedder.load;
+    },
+    admitPieces: unsent.admit,
+    async holdBack(wait) {
+      loadShedder.end();
+      await wait().finally(loadShedder.begin);
+    },
+    close: () =>
+      new Promise((resolve) => {
+        state.isStopping = true;
+        const timer = setTimeout(() => {
+          state.isDrained = true; // from now on no connection may stay idle
+          closeIdle();
+        }, settings.drainTimeoutMs);
+        server.close(() => {
+          clearTimeout(timer);
+          timeouts.stop();
+          openBodies.ended().then(resolve);
+        });
+      }),
+  };
+}
+
+interface ServerState {
+  isStopping: boolean;
+  isDrained: boolean;
+  bytesSent: number;
+}
+
+interface ServerContext extends ConnectionContext {
+  readonly addresses: Addresses;
+}
+
+function createContext(settings: HttpSettings, handle: Handler, unsent: Unsent, state: ServerState): ServerContext {
+  const loadShedder = createLoadShedder(settings);
+  const addresses = createAddresses(settings);
+  const bodies = createBodyReceiver(settings);
+  return {
+    handle,
+    addresses,
+    requests: createRequests(settings, addresses, bodies, () => loadShedder.decide() === 'reject'),
+    bodies,
+    loadShedder,
+    pollBatches: createPollBatches(),
+    openBodies: createOpenBodies(),
+    timeouts: createTimeouts(settings, RETRY_AFTER_MS),
+    headerBytesMax: settings.headerBytesMax,
+    requestsPerConnectionMax: settings.requestsPerConnectionMax,
+    isStopping: () => state.isStopping,
+    collector: createResponseCollector(unsent),
+    connectionFields: createConnectionFields(settings.idleTimeoutMs),
+    onBytesSent: (bytes) => {
+      state.bytesSent += bytes;
+    },
+  };
+}
+
+function acceptConnection(socket: Socket, context: ServerContext, slots: Slots<Connection>): void {
+  const { addresses, loadShedder, pollBatches } = context;
+  pollBatches.opened();
+  socket.once('close', pollBatches.closed);
+  const peer = addresses.peer(socket);
+  const client = addresses.countedAs(peer);
+  loadShedder.accepted();
+  if (!slots.makeRoom(client)) {
+    socket.on('error', () => {}); // the client may have closed already
+    socket.write(tooManyConnections());
+    socket.destroySoon();
+    return;
+  }
+  const connection = new Connection(peer, context);
+  slots.add(client, connection);
+  socket.once('close', () => slots.remove(client, connection));
+}
+
+function addressOf(server: Server): string {
+  const { address, family, port } = server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
