@@ -1,9 +1,9 @@
 import { type Command, CommanderError } from 'commander';
 import { isUnavailable, NO_DATABASE_EXIT_CODE, operatorSentence, Problem } from './base/problem.ts';
 import { withoutPassword } from './base/url-password.ts';
+import { version } from './base/version.ts';
 import { endAtClosedPipe } from './cli/output.ts';
 import { createProgram } from './cli/program.ts';
-import { version } from './version.ts';
 
 /**
  * Runs the command of argv. Exit codes: 0 done, 1 refused or failed, 2 not understood, 3 the

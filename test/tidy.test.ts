@@ -62,7 +62,7 @@ describe('imports', () => {
   );
   /** `store/sqlite` for src/store/sqlite/database.ts; empty for files at the top of src. */
   const folderOf = (path: string): string => path.split('/').slice(1, -1).slice(0, 2).join('/');
-  const TOP = ['src/app.ts', 'src/services.ts', 'src/main.ts', 'src/version.ts'];
+  const TOP = ['src/serve/app.ts', 'src/serve/services.ts', 'src/main.ts', 'src/base/version.ts'];
 
   test('every folder of src is in the table, and at the top there are only the files that bring layers together', () => {
     const folders = new Set(source.map(folderOf).filter((folder) => folder !== ''));

@@ -123,7 +123,7 @@ export function findCommand(
         if (logKey === '') {
           throw new Problem('bad-argument', 'COLUMBA_LOG_KEY: set the key with which the service wrote the log');
         }
-        const { createAccountLabel } = await import('../server/telemetry/access-log.ts');
+        const { createAccountLabel } = await import('../serve/telemetry/access-log.ts');
         const labelOf = createAccountLabel(logKey);
         let found = 0;
         for await (const { username } of list((id) => labelOf(id) === name.toLowerCase())) {

@@ -8,7 +8,7 @@ import { readConnectorFile } from '../carriers/connector-file.ts';
 import { type Config, configLines } from '../config/settings.ts';
 import type { Discrepancy } from '../domain/accounts/ledger.ts';
 import { readUnconnected, unconnectedFault } from '../domain/sending/connector-totals.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../serve/services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
 import { formatBytes, isDevice, isOpenToOthers, print, refuseDatabase, remark, writeWhole } from './output.ts';

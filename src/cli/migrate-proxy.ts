@@ -2,8 +2,8 @@ import { hostname } from 'node:os';
 import { Command, Option } from 'commander';
 import { STAGES, type Stage } from '../domain/migration-stages.ts';
 import type { MigrationProxy } from '../migration/migration-proxy.ts';
-import { describeError } from '../server/telemetry/error-redaction.ts';
-import { createLog, type Log } from '../server/telemetry/log.ts';
+import { describeError } from '../serve/telemetry/error-redaction.ts';
+import { createLog, type Log } from '../serve/telemetry/log.ts';
 import {
   folderOption,
   jsonOption,

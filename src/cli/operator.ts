@@ -3,11 +3,11 @@ import { Command } from 'commander';
 import { readConnectorFile } from '../carriers/connector-file.ts';
 import type { Actor, Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
+import { servicesOf } from '../serve/operator-services.ts';
 import { accountCommands, findCommand } from './account.ts';
 import { actionCommand, type CommandDependencies } from './action-command.ts';
 import { completionCommand } from './completion.ts';
 import { migrateCommands } from './migrate.ts';
-import { servicesOf } from './operator-services.ts';
 import { print } from './output.ts';
 import { configOf, databaseOption, settingOption, withSession } from './session.ts';
 

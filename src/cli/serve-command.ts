@@ -1,9 +1,9 @@
 import cluster from 'node:cluster';
 import type { Command } from 'commander';
-import { createLog } from '../server/telemetry/log.ts';
-import { createLogStream } from '../server/telemetry/log-stream.ts';
+import { serve } from '../serve/serve.ts';
+import { createLog } from '../serve/telemetry/log.ts';
+import { createLogStream } from '../serve/telemetry/log-stream.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
-import { serve } from './serve.ts';
 import { appDependencies, configOf, sqlitePath } from './session.ts';
 
 /** `columba serve`; the exit code. */

@@ -3,14 +3,14 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
-import type { AppDependencies } from '../app.ts';
 import { Problem } from '../base/problem.ts';
 import { withoutPassword } from '../base/url-password.ts';
+import { version } from '../base/version.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
-import { createLog } from '../server/telemetry/log.ts';
-import type { Services } from '../services.ts';
-import { version } from '../version.ts';
+import type { AppDependencies } from '../serve/app.ts';
+import type { Services } from '../serve/services.ts';
+import { createLog } from '../serve/telemetry/log.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 
 /** What a command works with: the settings, and the service on its database. */
@@ -107,7 +107,7 @@ export async function withSession<T>(
         `or make this one with: ${beginningOf(command)}`,
     );
   }
-  const { createServices } = await import('../services.ts');
+  const { createServices } = await import('../serve/services.ts');
   const services = await createServices(config, appDependencies(config));
   try {
     return await work({ services, config });

@@ -10,7 +10,7 @@ import { createMessageRecords } from '../../src/domain/messages/message-records.
 import { createAccepting } from '../../src/domain/sending/accepting.ts';
 import { createExpiry } from '../../src/domain/sending/expiring.ts';
 import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
-import { createServices } from '../../src/services.ts';
+import { createServices } from '../../src/serve/services.ts';
 import { sql } from '../support/opened-database.ts';
 import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from './protocol.ts';
 

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { findConfigFile } from '../../src/config/config-file.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { createExchangeRecorder } from '../../src/server/telemetry/exchange-recorder.ts';
+import { createExchangeRecorder } from '../../src/serve/telemetry/exchange-recorder.ts';
 import { columba, folder, freshPath } from '../support/command.ts';
 
 /** Commands and settings that would have harmed the operator without a word. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseConfigFile } from '../../src/config/config-file.ts';
 import { configLines, readConfig, settings, shownValue } from '../../src/config/settings.ts';
-import { describeError } from '../../src/server/telemetry/error-redaction.ts';
+import { describeError } from '../../src/serve/telemetry/error-redaction.ts';
 
 test('a namespace has one fragment at most: with two it would be no URI in the WSDL', () => {
   const namespaceOf = (value: string) => readConfig({ COLUMBA_NAMESPACE: value }).namespace;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createCredentialFailures } from '../../src/server/telemetry/credential-failures.ts';
+import { createCredentialFailures } from '../../src/serve/telemetry/credential-failures.ts';
 import { createConsoleClient } from '../console/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from './operator-api.ts';

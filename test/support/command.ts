@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import type { App } from '../../src/app.ts';
 import { commandActor, operatorCommands } from '../../src/cli/operator.ts';
-import { servicesOf } from '../../src/cli/operator-services.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import type { Services } from '../../src/operator/action.ts';
+import type { App } from '../../src/serve/app.ts';
+import { servicesOf } from '../../src/serve/operator-services.ts';
 
 /** The command as people run it: in a process of its own, with an environment of its own. */
 export interface Outcome {

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { pino } from 'pino';
-import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/settings.ts';
+import { createApp } from '../../src/serve/app.ts';
 import { importFile } from '../../src/transfer/import.ts';
 
 /**

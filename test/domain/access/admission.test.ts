@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { createRateLimiter, type RateLimiter } from '../../../src/domain/access/rate-limiter.ts';
-import { createAskPrimary } from '../../../src/server/process/worker-channel.ts';
+import { createAskPrimary } from '../../../src/serve/worker-channel.ts';
 import { acme, createWorld, outcomeOf } from '../../support/admission.ts';
 
 describe('admission with a rate limiter in its own process', () => {

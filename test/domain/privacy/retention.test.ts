@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { createApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/settings.ts';
 import { createLedger } from '../../../src/domain/accounts/ledger.ts';
 import { deleteSent } from '../../../src/domain/privacy/retention.sql.ts';
@@ -11,6 +10,7 @@ import {
   createRetentionRuns,
   LOOK_EVERY_MS,
 } from '../../../src/domain/privacy/retention.ts';
+import { createApp } from '../../../src/serve/app.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { openActions } from '../../support/actions.ts';
 import { onEveryEngine } from '../../support/engines.ts';

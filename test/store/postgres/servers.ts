@@ -2,8 +2,8 @@ import { appendFileSync, chmodSync, chownSync, readdirSync, readFileSync, statSy
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pino } from 'pino';
-import { createApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/settings.ts';
+import { createApp } from '../../../src/serve/app.ts';
 import { importFile } from '../../../src/transfer/import.ts';
 import { type Engine, SAMPLE } from '../../support/engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';

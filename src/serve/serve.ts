@@ -8,21 +8,21 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
-import { type App, type AppDependencies, createApp } from '../app.ts';
 import { Problem } from '../base/problem.ts';
 import type { Gateway } from '../carriers/gateway.ts';
+import { databaseName } from '../cli/session.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
 import { createRateLimiter, type Lease, type RateLimiter } from '../domain/access/rate-limiter.ts';
-import { createCluster } from '../server/process/cluster.ts';
-import { serveHealthOfWorkers } from '../server/process/health-thread.ts';
-import { createAskPrimary } from '../server/process/worker-channel.ts';
-import { createLoadMeter, createWorkersLoad, onLoad, REPORT_MS, tellLoad } from '../server/process/worker-load.ts';
-import type { FailureReason } from '../server/telemetry/credential-failures.ts';
-import { serveAggregatedMetrics } from '../server/telemetry/telemetry.ts';
 import { importFile } from '../transfer/import.ts';
 import type { WebServer } from '../web/server.ts';
-import { databaseName } from './session.ts';
+import { type App, type AppDependencies, createApp } from './app.ts';
+import { createCluster } from './cluster.ts';
+import { serveHealthOfWorkers } from './health-thread.ts';
+import type { FailureReason } from './telemetry/credential-failures.ts';
+import { serveAggregatedMetrics } from './telemetry/telemetry.ts';
 import { isWebProcess, serveWebProcess, startWebProcess, type WebProcess } from './web-process.ts';
+import { createAskPrimary } from './worker-channel.ts';
+import { createLoadMeter, createWorkersLoad, onLoad, REPORT_MS, tellLoad } from './worker-load.ts';
 
 export interface ServeOptions {
   /** With sample data, in a database that is gone afterwards. */
@@ -92,7 +92,7 @@ async function serveHere(
     const address = await app.start(trace).catch(takenPort(config));
     if (cluster.isWorker) reportLoad(app);
     else {
-      const { startGateway } = await import('./gateway.ts');
+      const { startGateway } = await import('./sending.ts');
       gateway = await startGateway(app, config, deps);
     }
     if (!cluster.isWorker && webPortOf(config) !== null) {
@@ -207,7 +207,7 @@ const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.u
 
 async function serveDemo(given: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
   // Loaded late: every other start does without the operator's actions here.
-  const { prepareDemo, SAMPLE_USER_ID, welcome } = await import('./demo.ts');
+  const { prepareDemo, SAMPLE_USER_ID, welcome } = await import('../cli/demo.ts');
   const { servicesOf } = await import('./operator-services.ts');
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
   const webPort = await freePort(given);

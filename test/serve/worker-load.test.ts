@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
-import { createPace } from '../../../src/carriers/pace.ts';
+import { createPace } from '../../src/carriers/pace.ts';
 import {
   createFollowedLoad,
   createLoadMeter,
@@ -9,7 +9,7 @@ import {
   onLoad,
   tellLoad,
   type WorkerLoad,
-} from '../../../src/server/process/worker-load.ts';
+} from '../../src/serve/worker-load.ts';
 
 /** A channel that delivers at once. */
 function channel() {

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NO_DATABASE_EXIT_CODE, Problem } from '../../base/problem.ts';
-import type { Log } from '../telemetry/log.ts';
+import { NO_DATABASE_EXIT_CODE, Problem } from '../base/problem.ts';
+import type { Log } from './telemetry/log.ts';
 import { answerQuestions } from './worker-channel.ts';
 
 /**

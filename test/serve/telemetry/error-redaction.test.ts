@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import pg from 'pg';
 import { Problem } from '../../../src/base/problem.ts';
-import { describeError, textsOf } from '../../../src/server/telemetry/error-redaction.ts';
-import { createLog } from '../../../src/server/telemetry/log.ts';
+import { describeError, textsOf } from '../../../src/serve/telemetry/error-redaction.ts';
+import { createLog } from '../../../src/serve/telemetry/log.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 
 const SECRET = 'marzipan';

@@ -2,13 +2,13 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import type { App, AppDependencies } from '../app.ts';
 import type { Gateway } from '../carriers/gateway.ts';
 import type { Config } from '../config/settings.ts';
-import { endedEarly } from '../server/process/cluster.ts';
-import { createFollowedLoad, onLoad, tellLoad, type WorkerLoad } from '../server/process/worker-load.ts';
-import type { FailureReason } from '../server/telemetry/credential-failures.ts';
-import type { Log } from '../server/telemetry/log.ts';
+import type { App, AppDependencies } from './app.ts';
+import { endedEarly } from './cluster.ts';
+import type { FailureReason } from './telemetry/credential-failures.ts';
+import type { Log } from './telemetry/log.ts';
+import { createFollowedLoad, onLoad, tellLoad, type WorkerLoad } from './worker-load.ts';
 
 /**
  * With workers the operator's side has its own process, so that a long list there delays no call.
@@ -176,7 +176,7 @@ export async function serveWebProcess(
   const asked = Promise.race([once(process, 'SIGTERM'), once(process, 'disconnect')]);
   const calls = callsOfWorkers(); // in any case: Node keeps messages that nobody listens to
   const { startWeb } = await import('./web.ts');
-  const { startGateway } = await import('./gateway.ts');
+  const { startGateway } = await import('./sending.ts');
   let gateway: Gateway | undefined;
   const app = await create(config, deps);
   try {

@@ -1,5 +1,4 @@
 import type { HttpBindings } from '@hono/node-server';
-import type { App } from '../app.ts';
 import type { Problem } from '../base/problem.ts';
 import { createCarrierCallbacks } from '../carriers/callbacks.ts';
 import { createCarrierEvents } from '../carriers/carrier-events.ts';
@@ -11,11 +10,12 @@ import { createAddresses } from '../http/client-address.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import { createApi } from '../operator/api.ts';
-import { describeError } from '../server/telemetry/error-redaction.ts';
-import type { Log } from '../server/telemetry/log.ts';
 import { createWebApp } from '../web/app.ts';
 import { listenWeb, type WebServer } from '../web/server.ts';
+import type { App } from './app.ts';
 import { servicesOf } from './operator-services.ts';
+import { describeError } from './telemetry/error-redaction.ts';
+import type { Log } from './telemetry/log.ts';
 
 /**
  * Serves the operator's side on its own port. Undefined if it is switched off. Also undefined if

@@ -1,30 +1,30 @@
 import cluster from 'node:cluster';
-import { contract } from './asmx/contract/contract.ts';
-import { type Dialect, NO_DIALECT } from './asmx/dialect/dialect.ts';
-import { listRules } from './asmx/dialect/list-orders.ts';
-import { createEndpoint, type EndpointSettings } from './asmx/endpoint.ts';
-import { createOperations } from './asmx/operations/handlers.ts';
-import type { PageSettings } from './asmx/pages/pages.ts';
-import { ResponseCache } from './asmx/response-cache.ts';
-import type { Handler, Request } from './base/exchange.ts';
-import type { Config } from './config/settings.ts';
-import { createAdmission } from './domain/access/admission.ts';
-import { createRateLimiter, type RateLimiter } from './domain/access/rate-limiter.ts';
-import type { Caller } from './domain/accounts/accounts.ts';
-import { createUserIdUse } from './domain/accounts/user-id-use.ts';
-import { ANSWER_TIMEOUT_MS, createEventDeliverer } from './domain/webhooks/deliverer.ts';
-import { createEventSender } from './domain/webhooks/sender.ts';
-import { type HttpServer, listen } from './http/server.ts';
-import { createHealth, type Health } from './server/process/health.ts';
-import { type HealthThread, startHealthThread, startHeartbeat, tellPrimary } from './server/process/health-thread.ts';
-import { createRouter, redirectTo, WEB_PREFIXES } from './server/router.ts';
-import { createCredentialFailures } from './server/telemetry/credential-failures.ts';
-import { describeError, textsOf } from './server/telemetry/error-redaction.ts';
-import { createExchangeRecorder, type ExchangeRecorder } from './server/telemetry/exchange-recorder.ts';
-import { createTelemetry, type Telemetry, type TelemetryParts } from './server/telemetry/telemetry.ts';
+import { contract } from '../asmx/contract/contract.ts';
+import { type Dialect, NO_DIALECT } from '../asmx/dialect/dialect.ts';
+import { listRules } from '../asmx/dialect/list-orders.ts';
+import { createEndpoint, type EndpointSettings } from '../asmx/endpoint.ts';
+import { createOperations } from '../asmx/operations/handlers.ts';
+import type { PageSettings } from '../asmx/pages/pages.ts';
+import { ResponseCache } from '../asmx/response-cache.ts';
+import type { Handler, Request } from '../base/exchange.ts';
+import type { Config } from '../config/settings.ts';
+import { createAdmission } from '../domain/access/admission.ts';
+import { createRateLimiter, type RateLimiter } from '../domain/access/rate-limiter.ts';
+import type { Caller } from '../domain/accounts/accounts.ts';
+import { createUserIdUse } from '../domain/accounts/user-id-use.ts';
+import { ANSWER_TIMEOUT_MS, createEventDeliverer } from '../domain/webhooks/deliverer.ts';
+import { createEventSender } from '../domain/webhooks/sender.ts';
+import { type HttpServer, listen } from '../http/server.ts';
+import { accountIdOf } from '../store/caller.ts';
+import { createObserved } from '../store/observed.ts';
+import { createHealth, type Health } from './health.ts';
+import { type HealthThread, startHealthThread, startHeartbeat, tellPrimary } from './health-thread.ts';
+import { createRouter, redirectTo, WEB_PREFIXES } from './router.ts';
 import { createServices, type ServiceDependencies, type Services } from './services.ts';
-import { accountIdOf } from './store/caller.ts';
-import { createObserved } from './store/observed.ts';
+import { createCredentialFailures } from './telemetry/credential-failures.ts';
+import { describeError, textsOf } from './telemetry/error-redaction.ts';
+import { createExchangeRecorder, type ExchangeRecorder } from './telemetry/exchange-recorder.ts';
+import { createTelemetry, type Telemetry, type TelemetryParts } from './telemetry/telemetry.ts';
 
 type Observe = NonNullable<EndpointSettings['observe']>;
 
@@ -123,7 +123,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
 /** Throws Problem where the file cannot be used. Without a file, zod is not loaded: 50 ms. */
 async function readDialect({ dialect, timeZone }: Config): Promise<Dialect> {
   if (dialect === '') return NO_DIALECT;
-  return (await import('./asmx/dialect/dialect-file.ts')).readDialectFile(dialect, timeZone);
+  return (await import('../asmx/dialect/dialect-file.ts')).readDialectFile(dialect, timeZone);
 }
 
 const createAppTelemetry = async (

@@ -3,10 +3,10 @@ import { createHmac } from 'node:crypto';
 import { openSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { readConfig } from '../../../src/config/settings.ts';
-import { createAccountLabel } from '../../../src/server/telemetry/access-log.ts';
-import { createLog } from '../../../src/server/telemetry/log.ts';
-import { createLogStream } from '../../../src/server/telemetry/log-stream.ts';
-import { createTelemetry, tracesAreWanted } from '../../../src/server/telemetry/telemetry.ts';
+import { createAccountLabel } from '../../../src/serve/telemetry/access-log.ts';
+import { createLog } from '../../../src/serve/telemetry/log.ts';
+import { createLogStream } from '../../../src/serve/telemetry/log-stream.ts';
+import { createTelemetry, tracesAreWanted } from '../../../src/serve/telemetry/telemetry.ts';
 import { columba, freshDatabase, freshPath } from '../../support/command.ts';
 
 describe('the variables of OpenTelemetry', () => {

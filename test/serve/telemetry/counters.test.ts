@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Counter as PromCounter, Histogram as PromHistogram, Registry } from 'prom-client';
-import { Counter, counterMetric, Histogram, histogramMetric } from '../../../src/server/telemetry/counters.ts';
-import { addTotals } from '../../../src/server/telemetry/metrics.ts';
+import { Counter, counterMetric, Histogram, histogramMetric } from '../../../src/serve/telemetry/counters.ts';
+import { addTotals } from '../../../src/serve/telemetry/metrics.ts';
 import { parseMetrics } from '../../support/telemetry-output.ts';
 
 const ONE = { name: 'one', help: 'One.' };

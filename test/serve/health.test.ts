@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Reply, Request } from '../../../src/base/exchange.ts';
-import { createHealth, type Health } from '../../../src/server/process/health.ts';
-import type { Database } from '../../../src/store/database.ts';
-import { unavailable } from '../../../src/store/unavailable.ts';
-import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/service.ts';
-import { onEveryEngine } from '../../support/engines.ts';
-import { requestOf } from '../../support/protocols.ts';
-import { ACME } from '../../support/service.ts';
+import type { Reply, Request } from '../../src/base/exchange.ts';
+import { createHealth, type Health } from '../../src/serve/health.ts';
+import type { Database } from '../../src/store/database.ts';
+import { unavailable } from '../../src/store/unavailable.ts';
+import { until } from '../durability/program.ts';
+import { serve } from '../durability/service.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { requestOf } from '../support/protocols.ts';
+import { ACME } from '../support/service.ts';
 
 /** Probes of load balancers and supervisors: a flood of them must take nothing from calls. */
 const PROBES = 40;

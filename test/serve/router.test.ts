@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Handler, Request } from '../../src/base/exchange.ts';
 import { Problem } from '../../src/base/problem.ts';
-import { createRouter, redirectTo } from '../../src/server/router.ts';
+import { createRouter, redirectTo } from '../../src/serve/router.ts';
 
 const named =
   (name: string): Handler =>

@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { createLogStream } from '../../../src/server/telemetry/log-stream.ts';
+import { createLogStream } from '../../../src/serve/telemetry/log-stream.ts';
 import { createCaller, isAlive, until, within } from '../../durability/program.ts';
 import { freshPath } from '../../support/command.ts';
 import { engines, onEveryEngine } from '../../support/engines.ts';

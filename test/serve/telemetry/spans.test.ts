@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { createLogStream } from '../../../src/server/telemetry/log-stream.ts';
+import { createLogStream } from '../../../src/serve/telemetry/log-stream.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { until } from '../../durability/program.ts';
 import { serve } from '../../durability/service.ts';

@@ -1,4 +1,4 @@
-import type { Handler, Reply } from '../../base/exchange.ts';
+import type { Handler, Reply } from '../base/exchange.ts';
 import type { State } from './health-port.ts';
 
 /** Health checks of load balancers and supervisors. */
