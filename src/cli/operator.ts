@@ -1,13 +1,13 @@
 import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { readConnectorFile } from '../carriers/connector-file.ts';
+import { migrateCommands } from '../migration/commands/migrate.ts';
 import type { Actor, Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { servicesOf } from '../serve/operator-services.ts';
 import { accountCommands, findCommand } from './account.ts';
 import { actionCommand, type CommandDependencies } from './action-command.ts';
 import { completionCommand } from './completion.ts';
-import { migrateCommands } from './migrate.ts';
 import { print } from './output.ts';
 import { configOf, databaseOption, settingOption, withSession } from './session.ts';
 

@@ -1,6 +1,6 @@
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
-import { createMigrationClients } from '../../src/domain/migration-clients.ts';
-import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
+import { createMigrationClients } from '../../src/migration/stages/clients.ts';
+import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
 import type { OperatorApi } from '../operator/operator-api.ts';
 import { ACME } from '../support/service.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
+import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { act, type ConsoleClient, signedIn } from './console-client.ts';

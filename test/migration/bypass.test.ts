@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accountIdNamed } from '../../src/domain/migrated-accounts.ts';
-import { createMigrationBypass } from '../../src/domain/migration-bypass.ts';
-import { CLAIM_MS, createMigrationWrites } from '../../src/domain/migration-writes.ts';
-import { readCall } from '../../src/migration/call-reader.ts';
-import { createOldServer } from '../../src/migration/old-server.ts';
-import { sealWrite } from '../../src/migration/sealed-write.ts';
-import { createSeal } from '../../src/migration/write-seal.ts';
+import { readCall } from '../../src/migration/old-server/call-reader.ts';
+import { createOldServer } from '../../src/migration/old-server/old-server.ts';
+import { sealWrite } from '../../src/migration/proxy/sealed-write.ts';
+import { createSeal } from '../../src/migration/proxy/write-seal.ts';
+import { createMigrationBypass } from '../../src/migration/stages/bypass.ts';
+import { accountIdNamed } from '../../src/migration/stages/migrated-accounts.ts';
+import { CLAIM_MS, createMigrationWrites } from '../../src/migration/stages/writes.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ALPHA, DIALECT, type Move, startMove } from './moving.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { KnownRule } from '../../src/domain/migration-client-rules.ts';
-import { compileClientRules } from '../../src/migration/client-rules.ts';
-import { createMigrationProxy } from '../../src/migration/migration-proxy.ts';
+import { compileClientRules } from '../../src/migration/proxy/client-rules.ts';
+import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
+import type { KnownRule } from '../../src/migration/stages/client-rules.ts';
 import { act } from '../console/console-client.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';

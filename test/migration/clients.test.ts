@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
-import { type CountedCall, createMigrationClients, OTHER_CLIENTS } from '../../src/domain/migration-clients.ts';
 import { createRetention } from '../../src/domain/privacy/retention.ts';
-import { clientsOfRecordings, createClientAddress, shownAgent } from '../../src/migration/client-inventory.ts';
-import { createMigrationProxy } from '../../src/migration/migration-proxy.ts';
-import { recordedOf } from '../../src/migration/recorder.ts';
+import { recordedOf } from '../../src/migration/compare/recorder.ts';
+import { clientsOfRecordings, createClientAddress, shownAgent } from '../../src/migration/proxy/client-inventory.ts';
+import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
+import { type CountedCall, createMigrationClients, OTHER_CLIENTS } from '../../src/migration/stages/clients.ts';
 import { act } from '../console/console-client.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -262,7 +262,7 @@ test('the address of a client comes from X-Forwarded-For only where a trusted pr
 });
 
 test('a recording with pseudonyms has no address of a client', async () => {
-  const { createInlineWork } = await import('../../src/migration/comparing.ts');
+  const { createInlineWork } = await import('../../src/migration/compare/comparing.ts');
   const key = Buffer.from('a key for tests');
   const settings = { dialect: {}, zone: 'UTC', disabled: [], key, listLimit: 100 };
   const request = { method: 'GET', target: '/api/inbox.asmx?WSDL', rawHeaders: [], body: new Uint8Array() };

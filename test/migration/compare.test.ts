@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
-import { type ComparedCall, type Comparison, compareAnswers } from '../../src/migration/compare.ts';
-import type { CompareSettings } from '../../src/migration/compare-values.ts';
-import { MASKS, type MaskName } from '../../src/migration/masks.ts';
-import { createPseudonyms } from '../../src/migration/pseudonyms.ts';
-import type { RawAnswer } from '../../src/migration/redaction.ts';
+import { type ComparedCall, type Comparison, compareAnswers } from '../../src/migration/compare/compare.ts';
+import type { CompareSettings } from '../../src/migration/compare/compare-values.ts';
+import { MASKS, type MaskName } from '../../src/migration/compare/masks.ts';
+import { createPseudonyms } from '../../src/migration/compare/pseudonyms.ts';
+import type { RawAnswer } from '../../src/migration/compare/redaction.ts';
 
 const settingsOf = (dialect: Dialect = {}, disabled: readonly MaskName[] = []): CompareSettings => ({
   dialect,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createComparing } from '../../src/migration/comparing.ts';
-import type { RawAnswer } from '../../src/migration/redaction.ts';
+import { createComparing } from '../../src/migration/compare/comparing.ts';
+import type { RawAnswer } from '../../src/migration/compare/redaction.ts';
 
 const SETTINGS = {
   dialect: {},

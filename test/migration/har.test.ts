@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createAccountName } from '../../src/migration/account-names.ts';
-import { parseHar, readHar } from '../../src/migration/har.ts';
-import { recordedOf } from '../../src/migration/recorder.ts';
-import { formatExchange } from '../../src/migration/recording.ts';
+import { createAccountName } from '../../src/migration/compare/account-names.ts';
+import { parseHar, readHar } from '../../src/migration/compare/har.ts';
+import { recordedOf } from '../../src/migration/compare/recorder.ts';
+import { formatExchange } from '../../src/migration/compare/recording.ts';
 
 /** Samples written by hand, in the form of each tool. */
 const sample = (name: string): string => fileURLToPath(new URL(`har/${name}.har`, import.meta.url));

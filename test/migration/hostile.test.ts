@@ -3,10 +3,10 @@ import { createServer, request as requestHttp, type ServerResponse } from 'node:
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
-import { accountIdNamed } from '../../src/domain/migrated-accounts.ts';
-import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
-import { importAccounts } from '../../src/migration/import.ts';
-import { createOldServer } from '../../src/migration/old-server.ts';
+import { importAccounts } from '../../src/migration/copy/import.ts';
+import { createOldServer } from '../../src/migration/old-server/old-server.ts';
+import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
+import { accountIdNamed } from '../../src/migration/stages/migrated-accounts.ts';
 import { engines } from '../support/engines.ts';
 import { requestOf } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
-import { estimateOf } from '../../src/cli/migrate-import.ts';
-import { checkAccounts } from '../../src/migration/check.ts';
+import { estimateOf } from '../../src/migration/commands/import.ts';
+import { checkAccounts } from '../../src/migration/copy/check.ts';
 import {
   CALLS_OF_AN_ACCOUNT,
   type ImportOptions,
   type ImportProgress,
   importAccounts,
-} from '../../src/migration/import.ts';
-import { createOldServer } from '../../src/migration/old-server.ts';
-import { TESTED } from '../../src/migration/read-effects.ts';
+} from '../../src/migration/copy/import.ts';
+import { createOldServer } from '../../src/migration/old-server/old-server.ts';
+import { TESTED } from '../../src/migration/old-server/read-effects.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { type Service, startService } from '../support/service.ts';
 import { ODD_DIALECT } from './odd-dialect.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SeenCall } from '../../src/migration/call-reader.ts';
-import { createLead, type LeadSettings } from '../../src/migration/lead.ts';
-import type { RawAnswer, RawRequest } from '../../src/migration/redaction.ts';
-import { createSeal } from '../../src/migration/write-seal.ts';
+import type { RawAnswer, RawRequest } from '../../src/migration/compare/redaction.ts';
+import type { SeenCall } from '../../src/migration/old-server/call-reader.ts';
+import { createLead, type LeadSettings } from '../../src/migration/proxy/lead.ts';
+import { createSeal } from '../../src/migration/proxy/write-seal.ts';
 
 /** The old server gets the writes of an account in the order of their ids, and Columba too. */
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { dateFormat } from '../../src/asmx/dialect/date-form.ts';
 import type { DateForm } from '../../src/asmx/dialect/dialect.ts';
-import { DatesLearner } from '../../src/migration/learn-dates.ts';
+import { DatesLearner } from '../../src/migration/learn/learn-dates.ts';
 
 const DAY_MS = 86_400_000;
 const YEAR = Array.from({ length: 365 }, (_, day) => Date.UTC(2026, 0, 1, 9, 30, 15, 120) + day * DAY_MS);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createMigrationClients } from '../../src/domain/migration-clients.ts';
-import { createMigrationFigures, DAY_MS } from '../../src/domain/migration-figures.ts';
-import { daysIn, timeline } from '../../src/domain/migration-progress.ts';
-import { OPERATIONS } from '../../src/operator/migration-report.ts';
-import { begin, setCompleted } from '../../src/store/statements/migrated-accounts.ts';
+import { createMigrationClients } from '../../src/migration/stages/clients.ts';
+import { createMigrationFigures, DAY_MS } from '../../src/migration/stages/figures.ts';
+import { begin, setCompleted } from '../../src/migration/stages/migrated-accounts.sql.ts';
+import { daysIn, timeline } from '../../src/migration/stages/progress.ts';
+import { OPERATIONS } from '../../src/migration/stages/report.ts';
 import { act } from '../console/console-client.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';

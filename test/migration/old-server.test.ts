@@ -13,8 +13,8 @@ import {
   OldServerBusy,
   OldServerUnreachable,
   retryAfter,
-} from '../../src/migration/old-server.ts';
-import type { OldServerTls } from '../../src/migration/server-tls.ts';
+} from '../../src/migration/old-server/old-server.ts';
+import type { OldServerTls } from '../../src/migration/old-server/server-tls.ts';
 import { ODD_DIALECT } from './odd-dialect.ts';
 import { sampleData, USER_IDS } from './old-server/sample.ts';
 import { type OldServerProcess, startOldServer } from './old-server/server.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { readCounts, readRows } from '../../src/migration/old-account.ts';
-import { createOldServer } from '../../src/migration/old-server.ts';
-import { probe } from '../../src/migration/probe.ts';
+import { probe } from '../../src/migration/learn/probe.ts';
+import { readCounts, readRows } from '../../src/migration/old-server/old-account.ts';
+import { createOldServer } from '../../src/migration/old-server/old-server.ts';
 import { ODD_DIALECT } from './odd-dialect.ts';
 import { sampleData, USER_IDS } from './old-server/sample.ts';
 import { type OldServerProcess, startOldServer } from './old-server/server.ts';

@@ -3,14 +3,14 @@ import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createMigrationStages, type MigrationStages, type Stage } from '../../src/domain/migration-stages.ts';
+import { listRecordings } from '../../src/migration/compare/recorder.ts';
+import { type RecordedExchange, readRecording } from '../../src/migration/compare/recording.ts';
 import {
   createMigrationProxy,
   type MigrationProxy,
   type MigrationProxySettings,
-} from '../../src/migration/migration-proxy.ts';
-import { listRecordings } from '../../src/migration/recorder.ts';
-import { type RecordedExchange, readRecording } from '../../src/migration/recording.ts';
+} from '../../src/migration/proxy/migration-proxy.ts';
+import { createMigrationStages, type MigrationStages, type Stage } from '../../src/migration/stages/stages.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { type Arguments, NAMESPACE, type Protocol, requestOf } from '../support/protocols.ts';
 import { type Service, startService } from '../support/service.ts';

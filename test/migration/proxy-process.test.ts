@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { test } from 'node:test';
-import { listRecordings } from '../../src/migration/recorder.ts';
+import { listRecordings } from '../../src/migration/compare/recorder.ts';
 import { until } from '../durability/program.ts';
 import { columba, freshPath, launch, type Outcome, serving } from '../support/command.ts';
 import { engines, SAMPLE } from '../support/engines.ts';

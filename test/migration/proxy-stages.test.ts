@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountNamed } from '../../src/domain/accounts/accounts.ts';
-import { copySent } from '../../src/domain/message-copy.ts';
 import type { SentMessage } from '../../src/domain/messages/outbox.ts';
-import { createMigrationFigures } from '../../src/domain/migration-figures.ts';
-import { createMigrationProxy } from '../../src/migration/migration-proxy.ts';
+import { copySent } from '../../src/migration/copy/message-copy.ts';
+import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
+import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
 import { ACME, type Service } from '../support/service.ts';

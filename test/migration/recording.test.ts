@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { createAccountName, migrationKey } from '../../src/migration/account-names.ts';
-import { readCall } from '../../src/migration/call-reader.ts';
-import { createPseudonyms, pseudonymize } from '../../src/migration/pseudonyms.ts';
+import { createAccountName, migrationKey } from '../../src/migration/compare/account-names.ts';
+import { createPseudonyms, pseudonymize } from '../../src/migration/compare/pseudonyms.ts';
 import {
   createRecorder,
   listRecordings,
@@ -14,9 +13,15 @@ import {
   pruneRecordings,
   RECORDER_LIMITS,
   recordedOf,
-} from '../../src/migration/recorder.ts';
-import { formatExchange, parseExchange, type RecordedExchange, readRecording } from '../../src/migration/recording.ts';
-import { fieldsOf } from '../../src/migration/redaction.ts';
+} from '../../src/migration/compare/recorder.ts';
+import {
+  formatExchange,
+  parseExchange,
+  type RecordedExchange,
+  readRecording,
+} from '../../src/migration/compare/recording.ts';
+import { fieldsOf } from '../../src/migration/compare/redaction.ts';
+import { readCall } from '../../src/migration/old-server/call-reader.ts';
 import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 
 const KEY = Buffer.from('a key for tests');

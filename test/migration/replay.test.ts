@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { accountNamed } from '../../src/domain/accounts/accounts.ts';
-import { copyReceived } from '../../src/domain/message-copy.ts';
-import { migrationKey } from '../../src/migration/account-names.ts';
-import { listRecordings } from '../../src/migration/recorder.ts';
+import { migrationKey } from '../../src/migration/compare/account-names.ts';
+import { listRecordings } from '../../src/migration/compare/recorder.ts';
+import { copyReceived } from '../../src/migration/copy/message-copy.ts';
 import { columba } from '../support/command.ts';
 import { engines } from '../support/engines.ts';
 

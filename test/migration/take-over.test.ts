@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import { accountIdNamed, noteTaken, readEffects } from '../../src/domain/migrated-accounts.ts';
-import { createMigrationStages } from '../../src/domain/migration-stages.ts';
-import { importAccounts } from '../../src/migration/import.ts';
-import { createOldServer } from '../../src/migration/old-server.ts';
-import { syncAccount } from '../../src/migration/sync.ts';
-import { takeOverSchedule } from '../../src/migration/take-over.ts';
+import { importAccounts } from '../../src/migration/copy/import.ts';
+import { syncAccount } from '../../src/migration/copy/sync.ts';
+import { takeOverSchedule } from '../../src/migration/copy/take-over.ts';
+import { createOldServer } from '../../src/migration/old-server/old-server.ts';
+import { accountIdNamed, noteTaken, readEffects } from '../../src/migration/stages/migrated-accounts.ts';
+import { createMigrationStages } from '../../src/migration/stages/stages.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { type Service, startService } from '../support/service.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Counted, EXAMPLES_MAX, type Example } from '../../src/domain/migration-figures.ts';
-import { createLanes } from '../../src/migration/lanes.ts';
-import { createTally } from '../../src/migration/tally.ts';
+import { createLanes } from '../../src/migration/proxy/lanes.ts';
+import { createTally } from '../../src/migration/proxy/tally.ts';
+import { type Counted, EXAMPLES_MAX, type Example } from '../../src/migration/stages/figures.ts';
 
 const KEY = { operation: 'inbox.Unread', protocol: 'get' };
 

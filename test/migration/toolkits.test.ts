@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { createMigrationStages, STAGES } from '../../src/domain/migration-stages.ts';
-import { importAccounts } from '../../src/migration/import.ts';
-import { createMigrationProxy } from '../../src/migration/migration-proxy.ts';
-import { createOldServer } from '../../src/migration/old-server.ts';
-import { TESTED } from '../../src/migration/read-effects.ts';
+import { importAccounts } from '../../src/migration/copy/import.ts';
+import { createOldServer } from '../../src/migration/old-server/old-server.ts';
+import { TESTED } from '../../src/migration/old-server/read-effects.ts';
+import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
+import { createMigrationStages, STAGES } from '../../src/migration/stages/stages.ts';
 import { freshPath } from '../support/command.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { testWith } from '../support/peers.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { migrationReport, reportDocument } from '../../src/operator/migration-report.ts';
+import { migrationReport, reportDocument } from '../../src/migration/stages/report.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 import { startProxied } from './proxied.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { createMigrationFigures, DAY_MS, latencyOfStep, latencyStep } from '../../src/domain/migration-figures.ts';
-import { type VerdictInput, verdictOf } from '../../src/domain/migration-verdict.ts';
-import { migrationReport, OPERATIONS, reportDocument } from '../../src/operator/migration-report.ts';
-import { begin } from '../../src/store/statements/migrated-accounts.ts';
+import { createMigrationFigures, DAY_MS, latencyOfStep, latencyStep } from '../../src/migration/stages/figures.ts';
+import { begin } from '../../src/migration/stages/migrated-accounts.sql.ts';
+import { migrationReport, OPERATIONS, reportDocument } from '../../src/migration/stages/report.ts';
+import { type VerdictInput, verdictOf } from '../../src/migration/stages/verdict.ts';
 import { openActions } from '../support/actions.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSeal } from '../../src/migration/write-seal.ts';
+import { createSeal } from '../../src/migration/proxy/write-seal.ts';
 
 const KEY = Buffer.from('a key for tests');
 

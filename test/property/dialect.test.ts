@@ -6,7 +6,7 @@ import type { Contract, Fields, ScalarName } from '../../src/asmx/contract/types
 import { COLUMN_TYPES, type Dialect, SHOWN_AS, statusOfWord, statusWord } from '../../src/asmx/dialect/dialect.ts';
 import { parseDialect } from '../../src/asmx/dialect/dialect-file.ts';
 import { DELIVERY_STATUSES } from '../../src/domain/messages/outbox.ts';
-import { readAnswer } from '../../src/migration/answer.ts';
+import { readAnswer } from '../../src/migration/old-server/answer.ts';
 import { createTestEndpoint } from '../support/endpoint.ts';
 import { PROTOCOLS, requestOf } from '../support/protocols.ts';
 import { carried, runs, xmlText } from './arbitraries.ts';

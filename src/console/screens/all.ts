@@ -1,4 +1,6 @@
 import { html } from '../../base/html.ts';
+import { migrationClientRoutes } from '../../migration/screens/clients.ts';
+import { migrationRoutes } from '../../migration/screens/migration.ts';
 import type { Route } from '../visit.ts';
 import { accessPage, ownAccessRoutes } from './access.ts';
 import { accountRoutes } from './account.ts';
@@ -15,8 +17,6 @@ import { importRoutes } from './import.ts';
 import { inboxRoutes } from './inbox.ts';
 import { holderAccessRoutes } from './keys.ts';
 import { messageRoutes } from './message.ts';
-import { migrationRoutes } from './migration.ts';
-import { migrationClientRoutes } from './migration-clients.ts';
 import { operatorOverviewRoutes } from './operator-overview.ts';
 import { operatorListRoutes } from './operators.ts';
 import { overviewRoutes } from './overview.ts';

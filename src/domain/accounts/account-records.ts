@@ -1,8 +1,8 @@
 import { conflict, notFound, Problem } from '../../base/problem.ts';
+import { forgetClientsOf } from '../../migration/stages/clients.ts';
 import { FIRST_AT } from '../../store/cursor.ts';
 import type { Database } from '../../store/transactions.ts';
 import { endAccess } from '../access/sessions.ts';
-import { forgetClientsOf } from '../migration-clients.ts';
 import * as sql from './account-records.sql.ts';
 import * as accountSql from './accounts.sql.ts';
 import { type Account, addAccount, toAccount } from './accounts.ts';

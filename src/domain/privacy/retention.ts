@@ -1,5 +1,5 @@
+import * as clientSql from '../../migration/stages/clients.sql.ts';
 import type { Database, Queries } from '../../store/database.ts';
-import * as clientSql from '../../store/statements/migration-clients.ts';
 import { allAccounts } from '../accounts/accounts.ts';
 import * as ledgerSql from '../accounts/ledger.sql.ts';
 import { carryForward } from '../accounts/ledger.ts';

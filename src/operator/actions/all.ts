@@ -1,3 +1,6 @@
+import { migrationClientActions } from '../../migration/actions/clients.ts';
+import { migrationActions } from '../../migration/actions/migration.ts';
+import { migrationPlanActions } from '../../migration/actions/plan.ts';
 import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
 import { batchActions } from './batches.ts';
@@ -9,9 +12,6 @@ import { fileActions } from './files.ts';
 import { groupActions } from './groups.ts';
 import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
-import { migrationActions } from './migration.ts';
-import { migrationClientActions } from './migration-clients.ts';
-import { migrationPlanActions } from './migration-plan.ts';
 import { operatorActions } from './operators.ts';
 import { personActions } from './persons.ts';
 import { queueActions } from './queue.ts';

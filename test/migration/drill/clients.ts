@@ -1,5 +1,5 @@
 import type { Dialect } from '../../../src/asmx/dialect/dialect.ts';
-import { createOldServer, type OldServer } from '../../../src/migration/old-server.ts';
+import { createOldServer, type OldServer } from '../../../src/migration/old-server/old-server.ts';
 import { asClient, type Toolkit } from './toolkits.ts';
 
 /**

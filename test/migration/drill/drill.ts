@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createOldServer } from '../../../src/migration/old-server.ts';
+import { createOldServer } from '../../../src/migration/old-server/old-server.ts';
 import { ODD_DIALECT } from '../odd-dialect.ts';
 import type { OldAccount, OldData } from '../old-server/accounts.ts';
 import { sampleData, USER_IDS } from '../old-server/sample.ts';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import soap from 'soap';
 import { contract } from '../../../src/asmx/contract/contract.ts';
 import type { Contract } from '../../../src/asmx/contract/types.ts';
-import type { OldServer } from '../../../src/migration/old-server.ts';
+import type { OldServer } from '../../../src/migration/old-server/old-server.ts';
 import { node, type Peer, php, python } from '../../support/peers.ts';
 
 /** Real SOAP toolkits, made from the WSDL at an address. Each takes calls one after the other. */

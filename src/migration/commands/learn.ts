@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { Command, Option } from 'commander';
+import type { Dialect } from '../../asmx/dialect/dialect.ts';
+import { Problem } from '../../base/problem.ts';
+import { requireFile } from '../../cli/input-file.ts';
+import { harmless, print, refuseExisting } from '../../cli/output.ts';
+import { configOf } from '../../cli/session.ts';
+import type { LearnedDialect } from '../learn/learn.ts';
+import type { Doubt } from '../learn/learned.ts';
+import { jsonOption, writeText } from './settings.ts';
+
+/** `columba migrate learn FILE…` */
+export const learnCommand = (): Command =>
+  new Command('learn')
+    .description('build a dialect from recordings: names, columns, words, dates, orders, caps')
+    .argument('<FILE...>', 'recordings of the proxy, compressed or not')
+    .option('--out <FILE>', 'write the dialect to a file, for COLUMBA_DIALECT')
+    .option('--force', 'replace the file if it exists')
+    .addOption(
+      new Option('--update <FILE>', 'add what was learned to a dialect: an entry that it has stays').conflicts('out'),
+    )
+    .addOption(jsonOption())
+    .option('--strict', 'exit code 1 where something is uncertain')
+    .action(async (files: string[], options: LearnOptions, command: Command) => {
+      process.exitCode = await runLearn(files, options, configOf(command).config.timeZone);
+    });
+
+interface LearnOptions {
+  readonly out?: string;
+  readonly update?: string;
+  readonly force?: true;
+  readonly json?: true;
+  readonly strict?: true;
+}
+
+async function runLearn(files: readonly string[], options: LearnOptions, timeZone: string): Promise<number> {
+  const { out, update } = options;
+  if (update !== undefined) requireFile(update);
+  if (out !== undefined) refuseExisting(out, options.force === true); // before minutes of reading
+  const { learnDialect } = await import('../learn/learn.ts');
+  const { readRecording } = await import('../compare/recording.ts');
+  const { completed, parseDialect } = await import('../../asmx/dialect/dialect-file.ts');
+  async function* recordings() {
+    for (const file of files) yield* readRecording(file);
+  }
+  for (const file of files) requireFile(file);
+  const seen = await learnDialect(recordings, timeZone);
+  const written = update === undefined ? {} : parseDialect(JSON.parse(readFileSync(update, 'utf8')));
+  const { dialect, disputed } = completed(written, seen.dialect);
+  const learned = { ...seen, dialect, uncertain: [...stillOpen(seen.uncertain, written), ...disputed.map(dispute)] };
+  if (learned.answers === 0) {
+    throw new Problem('bad-argument', 'No answer of the old server is in these recordings. Record some calls first.');
+  }
+  parseDialect(learned.dialect); // or serve would refuse what was learned
+  if (out !== undefined) {
+    await writeText(out, options.force === true, `${JSON.stringify(learned.dialect, null, 2)}\n`);
+  }
+  if (update !== undefined) await writeText(update, true, `${JSON.stringify(dialect, null, 2)}\n`);
+  if (options.json) print(JSON.stringify(learned, null, 2));
+  else for (const line of report(learned, out ?? update)) print(harmless(line));
+  return options.strict && learned.uncertain.length > 0 ? 1 : 0;
+}
+
+/** What a person has answered in the file is not uncertain any more. */
+const stillOpen = (doubts: readonly Doubt[], written: Dialect): Doubt[] =>
+  doubts.filter(({ entry }) => entry.includes('.') || !Object.hasOwn(written, entry));
+
+const dispute = (entry: string): Doubt => ({
+  entry,
+  reason: 'the recordings show something else than the file says; the file stays',
+});
+
+function report(learned: LearnedDialect, out: string | undefined): string[] {
+  const { exchanges, answers, faults, unreadable, findings, uncertain, dialect } = learned;
+  const number = (value: number) => value.toLocaleString('en');
+  return [
+    `Exchanges: ${number(exchanges)}. Answers: ${number(answers)}, of them faults: ${number(faults)}, not readable: ${number(unreadable.count)}.`,
+    ...unreadable.reasons.map((reason) => `  ${reason}`),
+    '',
+    'Seen (how often, entry, what):',
+    ...findings.map(({ entry, count, text }) => `  ${number(count).padStart(9)}  ${entry}: ${text}`),
+    '',
+    uncertain.length === 0 ? 'Nothing is uncertain.' : 'Uncertain:',
+    ...uncertain.map(({ entry, reason }) => `  ${entry}: ${reason}`),
+    '',
+    ...(out === undefined
+      ? JSON.stringify(dialect, null, 2).split('\n')
+      : [
+          `Wrote ${out}. Start Columba and the proxy again with COLUMBA_DIALECT=${out}, and run import and check with it.`,
+        ]),
+  ];
+}

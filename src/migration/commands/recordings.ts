@@ -1,0 +1,214 @@
+import { resolve } from 'node:path';
+import { Command, Option } from 'commander';
+import { Problem } from '../../base/problem.ts';
+import { requireFile } from '../../cli/input-file.ts';
+import { formatBytes, print } from '../../cli/output.ts';
+import { configOf } from '../../cli/session.ts';
+import type { Config } from '../../config/settings.ts';
+import type { RecordingFile } from '../compare/recorder.ts';
+import type { ReplayReport } from '../compare/replay.ts';
+import { folderOption, jsonOption, maskOption, migrationSettings, readCount, readText, readUrl } from './settings.ts';
+
+/** `columba migrate har`, `recordings` and `replay`. They need no database. */
+
+export const harCommand = (): Command =>
+  new Command('har')
+    .description('make a recording of a HAR file of Fiddler, mitmproxy or a browser')
+    .argument('<FILE>')
+    .addOption(folderOption())
+    .option('--pseudonyms', 'replace numbers and texts')
+    .option('--dry-run', 'read the file, and write nothing')
+    .addOption(jsonOption())
+    .action(async (file: string, _options, command: Command) => runHar(file, configOf(command).config, command));
+
+async function runHar(file: string, config: Config, command: Command): Promise<void> {
+  const { pseudonyms, dryRun, json } = command.opts();
+  const { readHar } = await import('../compare/har.ts');
+  const { createRecorder, RECORDER_LIMITS } = await import('../compare/recorder.ts');
+  requireFile(file);
+  const { exchanges, entries, skipped } = readHar(file);
+  let lost = 0;
+  if (!dryRun && exchanges.length > 0) {
+    const { createInlineWork } = await import('../compare/comparing.ts');
+    const { folder, key, dialect, compare } = await migrationSettings(config, command);
+    const { zone, listLimit } = compare;
+    const { line } = createInlineWork({ dialect, zone, disabled: [], key, listLimit, pseudonyms: pseudonyms === true });
+    let failure: unknown;
+    const failed = (thrown: unknown) => {
+      failure = thrown;
+    };
+    const recorder = createRecorder({ ...RECORDER_LIMITS, folder, line, now: Date.now, failed });
+    for (const exchange of exchanges) recorder.record(exchange);
+    await recorder.close();
+    lost = recorder.counts.lost;
+    if (failure !== undefined) throw failure;
+  }
+  const result = { entries, recorded: dryRun ? 0 : exchanges.length - lost, calls: exchanges.length, skipped };
+  if (json) print(JSON.stringify(result));
+  else {
+    print(`${result.calls} of ${entries} entries are of the contract, ${skipped} are not.`);
+    print(dryRun ? 'A dry run: nothing is written.' : `Recorded ${result.recorded}.`);
+  }
+}
+
+export const recordingsCommand = (): Command =>
+  new Command('recordings')
+    .description('list recordings, or remove old ones')
+    .addOption(folderOption())
+    .option('--clients', 'show which clients are in them: program, address, account, operation, protocol')
+    .option('--prune', 'remove what is too old, and the oldest beyond the size')
+    .addOption(new Option('--days <N>', 'for --prune: keep so many days').argParser(readCount(0, 3_650)).default(30))
+    .addOption(
+      new Option('--megabytes <N>', 'for --prune: keep so many').argParser(readCount(0, 1_000_000)).default(2_048),
+    )
+    .option('--dry-run', 'for --prune: show what would go')
+    .addOption(jsonOption())
+    .action(async (_options, command: Command) => {
+      const { folder, clients, prune, days, megabytes, dryRun, json } = command.opts();
+      if (clients) return showClients(resolve(folder), json === true);
+      const { listRecordings, pruneRecordings, recordingsToPrune } = await import('../compare/recorder.ts');
+      const limits = { folder: resolve(folder), daysMax: days, folderBytesMax: megabytes * 1_048_576 };
+      const files = listRecordings(limits.folder);
+      const gone = !prune
+        ? []
+        : dryRun
+          ? recordingsToPrune(files, limits, Date.now())
+          : pruneRecordings(limits, Date.now());
+      const kept = files.filter((file) => !gone.some(({ path }) => path === file.path));
+      const shown = ({ name, bytes, changedAt }: RecordingFile) => ({
+        name,
+        bytes,
+        changedAt: new Date(changedAt).toISOString(),
+      });
+      if (json) {
+        print(JSON.stringify({ files: kept.map(shown), removed: gone.map(shown), isDryRun: dryRun === true }));
+        return;
+      }
+      for (const file of kept) print(`${shown(file).changedAt}\t${formatBytes(file.bytes)}\t${file.name}`);
+      for (const { name } of gone) print(`${dryRun ? 'would be removed' : 'removed'}\t${name}`);
+      if (files.length === 0) print('There are none.');
+    });
+
+/** All recordings of the folder, oldest first. */
+async function showClients(folder: string, json: boolean): Promise<void> {
+  const { listRecordings } = await import('../compare/recorder.ts');
+  const { readRecording } = await import('../compare/recording.ts');
+  const { clientsOfRecordings } = await import('../proxy/client-inventory.ts');
+  async function* exchanges() {
+    for (const { path } of listRecordings(folder)) yield* readRecording(path);
+  }
+  const found = await clientsOfRecordings(exchanges());
+  const shown = found.map(({ agent, address, accountName, operation, protocol, total, days, lastAt }) => ({
+    agent,
+    address,
+    account: accountName,
+    operation,
+    protocol,
+    callsPerDay: Math.ceil(total / days),
+    lastSeen: new Date(lastAt).toISOString(),
+  }));
+  if (json) return print(JSON.stringify({ clients: shown }));
+  for (const each of shown) print(Object.values(each).map(String).join('\t'));
+  if (shown.length === 0) print('There are none.');
+}
+
+export const replayCommand = (): Command =>
+  new Command('replay')
+    .description('send recorded calls again, and compare the answers; exit code 1 where one differs')
+    .argument('<FILE...>', 'recordings')
+    .addOption(new Option('--against <URL>', 'the server to ask').argParser(readUrl).makeOptionMandatory())
+    .requiredOption('--users <FILE>', 'user_ids, one a line: a recording has none')
+    .option('--reads-only', 'leave out the calls that change data')
+    .option('--copy', 'send them: the server has a copy of the data, which nobody uses')
+    .option('--dry-run', 'count the calls, and send nothing')
+    .addOption(folderOption())
+    .addOption(maskOption())
+    .addOption(jsonOption())
+    .action(async (files: string[], _options, command: Command) => {
+      process.exitCode = await runReplay(files, configOf(command).config, command);
+    });
+
+async function runReplay(files: readonly string[], config: Config, command: Command): Promise<number> {
+  const { against, users, readsOnly, copy, dryRun, json } = command.opts();
+  const { isReplayEqual, isWrite, newReport, rawOf, replayOne, userIdsOf } = await import('../compare/replay.ts');
+  const { readRecording } = await import('../compare/recording.ts');
+  const { createOldServer } = await import('../old-server/old-server.ts');
+  const { createArrivals } = await import('../copy/arrivals.ts');
+  const { createUpstream } = await import('../old-server/upstream.ts');
+  const { compare, accountName } = await migrationSettings(config, command);
+  const { RecordedChanges } = await import('../compare/replay-changes.ts');
+  const changes = new RecordedChanges();
+  const found = { calls: 0, writes: 0 };
+  for (const file of files) {
+    requireFile(file);
+    for await (const exchange of readRecording(file)) {
+      found.calls += 1;
+      if (isWrite(exchange)) found.writes += 1;
+      if (exchange.old && !exchange.old.withheld && !dryRun) changes.see(exchange, rawOf(exchange.old), compare);
+    }
+  }
+  if (dryRun) {
+    print(json ? JSON.stringify(found) : `${found.calls} exchanges, ${found.writes} of them change data.`);
+    return 0;
+  }
+  if (found.writes > 0 && !readsOnly && !copy) {
+    throw new Problem(
+      'bad-argument',
+      `${found.writes} calls change data. Leave them out with --reads-only, or use --copy where the server has a copy of the data.`,
+    );
+  }
+  const server = createUpstream({ name: 'the server', url: against, timeoutMs: 60_000 });
+  const ids = userIdsOf(readText(users, '--users'), accountName);
+  const calls = createOldServer({
+    url: against,
+    dialect: compare.dialect,
+    namespace: config.namespace,
+    zone: compare.zone,
+  });
+  const arrivedAt = createArrivals(calls, compare);
+  const settings = { server, compare, users: ids, readsOnly: readsOnly === true, changes, arrivedAt };
+  const report = newReport();
+  try {
+    for (const file of files) {
+      for await (const exchange of readRecording(file)) {
+        await replayOne(exchange, report, settings);
+        showProgress(report.sent, found.calls);
+      }
+    }
+  } finally {
+    server.close();
+    calls.close();
+  }
+  if (json) print(JSON.stringify(plain(report)));
+  else for (const line of linesOf(report)) print(line);
+  return isReplayEqual(report) ? 0 : 1;
+}
+
+function showProgress(sent: number, all: number): void {
+  if (process.stderr.isTTY && sent % 25 === 0) process.stderr.write(`\r${sent} of ${all}…\u001b[K\r`);
+}
+
+const plain = ({ sent, left, rows, masks, differences }: ReplayReport) => ({
+  sent,
+  leftOut: Object.fromEntries(left),
+  operations: [...rows.values()].map(({ operation, protocol, counts }) => ({
+    operation,
+    protocol,
+    ...Object.fromEntries(counts),
+  })),
+  masks: [...masks].map(([name, { total, example }]) => ({ name, total, example })),
+  differences,
+});
+
+function linesOf({ sent, left, rows, masks, differences }: ReplayReport): string[] {
+  const counted = (counts: ReadonlyMap<string, number>) =>
+    [...counts].map(([name, total]) => `${total} ${name}`).join(', ');
+  return [
+    `Sent ${sent}.${left.size > 0 ? ` Left out: ${counted(left)}.` : ''}`,
+    ...[...rows.values()].map(({ operation, protocol, counts }) => `${operation} ${protocol}: ${counted(counts)}`),
+    ...[...masks].map(([name, { total, example }]) => `mask ${name}: ${total}, such as ${example}`),
+    ...differences.map(
+      ({ operation, protocol, at, example }) => `different: ${operation} ${protocol} ${at}: ${example}`,
+    ),
+  ];
+}

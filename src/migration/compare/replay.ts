@@ -1,0 +1,170 @@
+import { operationOf } from '../old-server/answer.ts';
+import type { Upstream } from '../old-server/upstream.ts';
+import type { AccountName } from './account-names.ts';
+import { type ComparedCall, compareAnswers } from './compare.ts';
+import type { CompareSettings } from './compare-values.ts';
+import { bodyBytes, type RecordedAnswer, type RecordedExchange, type RecordedMessage } from './recording.ts';
+import type { RawAnswer } from './redaction.ts';
+import { areaOf, differsByData, type RecordedChanges } from './replay-changes.ts';
+
+/** Sends recorded calls again, and compares the answers with those of the old server. */
+export interface ReplaySettings {
+  readonly server: Pick<Upstream, 'exchange'>;
+  readonly compare: CompareSettings;
+  readonly users: UserIds;
+  /** Writes are left out. */
+  readonly readsOnly: boolean;
+  /** What the recordings show of later changes. */
+  readonly changes: RecordedChanges;
+  /** When something last arrived at the server in this part of an account; null for never. */
+  readonly arrivedAt: (userId: string, area: string) => Promise<number | null>;
+}
+
+export interface ReplayRow {
+  readonly operation: string;
+  readonly protocol: string;
+  readonly counts: Map<string, number>;
+}
+
+export interface ReplayReport {
+  sent: number;
+  /** By the reason why a call was left out. */
+  readonly left: Map<string, number>;
+  readonly rows: Map<string, ReplayRow>;
+  readonly masks: Map<string, { total: number; example: string }>;
+  /** At most 50. */
+  readonly differences: { operation: string; protocol: string; at: string; example: string }[];
+}
+
+const DIFFERENCES_MAX = 50;
+
+export const newReport = (): ReplayReport => ({
+  sent: 0,
+  left: new Map(),
+  rows: new Map(),
+  masks: new Map(),
+  differences: [],
+});
+
+/** Whether every answer that was compared is as it was. */
+export const isReplayEqual = ({ rows, sent }: ReplayReport): boolean =>
+  sent > 0 && [...rows.values()].every(({ counts }) => !counts.has('different') && !counts.has('failed'));
+
+/** The user_ids of accounts, by their names in recordings. */
+export type UserIds = ReadonlyMap<string, string>;
+
+export function userIdsOf(text: string, accountName: AccountName): UserIds {
+  const ids = text.split(/\r?\n/).flatMap((line) => {
+    const [id = ''] = line.split(/[,;\t]/, 1);
+    const trimmed = id.trim().replace(/^"(.*)"$/, '$1');
+    return trimmed === '' || trimmed.startsWith('#') ? [] : [trimmed];
+  });
+  return new Map(ids.map((id) => [accountName(id), id]));
+}
+
+const count = (counts: Map<string, number>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
+
+export async function replayOne(
+  exchange: RecordedExchange,
+  report: ReplayReport,
+  settings: ReplaySettings,
+): Promise<void> {
+  const why = leftOut(exchange, settings);
+  if (why !== undefined) {
+    count(report.left, why);
+    return;
+  }
+  const { group, operation, protocol, old } = exchange;
+  const call = { group: group as string, operation: operation as string, protocol: protocol as 'soap11' };
+  const name = `${group}.${operation}`;
+  const key = `${name} ${protocol}`;
+  const row = report.rows.get(key) ?? { operation: name, protocol: call.protocol, counts: new Map() };
+  report.rows.set(key, row);
+  report.sent += 1;
+  const differ = (example: string): void => {
+    if (report.differences.length >= DIFFERENCES_MAX) return;
+    report.differences.push({ operation: name, protocol: call.protocol, at: exchange.at, example });
+  };
+  const answer = await send(exchange, settings).catch((thrown: NodeJS.ErrnoException) => {
+    differ(`no answer (${thrown.code ?? thrown.message})`);
+    return undefined;
+  });
+  if (!answer) return count(row.counts, 'failed');
+  const recorded = withName(rawOf(old as RecordedAnswer), exchange, settings.users);
+  const { outcome, masks, differences } = compareAnswers(call, recorded, answer, settings.compare);
+  const isChanged = outcome === 'different' && (await isChangedSince(exchange, call, recorded, answer, settings));
+  count(row.counts, isChanged ? CHANGED : outcome);
+  if (isChanged) return;
+  for (const [mask, example] of masks) {
+    const found = report.masks.get(mask) ?? { total: 0, example };
+    found.total += 1;
+    report.masks.set(mask, found);
+  }
+  if (differences[0] !== undefined) differ(differences[0]);
+}
+
+/** Answers that cannot come back, because the data changed after they were recorded. */
+export const CHANGED = 'data changed since';
+
+/** The clock of the old server may be behind that of the recording. */
+const CLOCK_MARGIN_MS = 60_000;
+
+/**
+ * The last answer to each call is held against the data, and an earlier one only where the old
+ * server did not change its answer itself.
+ */
+async function isChangedSince(
+  exchange: RecordedExchange,
+  call: ComparedCall,
+  recorded: RawAnswer,
+  answer: RawAnswer,
+  { changes, users, compare, arrivedAt }: ReplaySettings,
+): Promise<boolean> {
+  const userId = users.get(exchange.account ?? '');
+  if (userId === undefined || isWrite(exchange)) return false;
+  if (!differsByData(call, recorded, answer, compare)) return false;
+  const area = areaOf(`${call.group}.${call.operation}`);
+  if (changes.isAnsweredOtherwise(exchange) || changes.isWritten(exchange, area)) return true;
+  const arrived = await arrivedAt(userId, area);
+  return arrived !== null && arrived + CLOCK_MARGIN_MS >= Date.parse(exchange.at);
+}
+
+export const isWrite = ({ group, operation }: RecordedExchange): boolean =>
+  group !== null && operation !== null && operationOf(group, operation)?.changes === true;
+
+function leftOut(exchange: RecordedExchange, { users, readsOnly }: ReplaySettings): string | undefined {
+  const { group, operation, protocol, account, request, old } = exchange;
+  if (group === null || operation === null || protocol === null) return 'no call';
+  if (readsOnly && isWrite(exchange)) return 'write';
+  if (!old || old.withheld || request.withheld) return 'not recorded as a whole';
+  return account !== null && !users.has(account) ? 'account without a user_id' : undefined;
+}
+
+export const rawOf = ({ status, headers, ms, ...message }: RecordedAnswer): RawAnswer => ({
+  status,
+  rawHeaders: headers.flat(),
+  ms,
+  body: bodyBytes({ headers, ...message }),
+});
+
+/** The recorded answer has the name of the account in the place of its user_id. */
+function withName(answer: RawAnswer, { account, old }: RecordedExchange, users: UserIds): RawAnswer {
+  const userId = account === null ? undefined : users.get(account);
+  if (userId === undefined || account === null || !old) return answer;
+  const text = old.body.replaceAll(account, () => xmlEscaped(userId));
+  return { ...answer, body: Buffer.from(text, old.encoding) };
+}
+
+function send({ request, account }: RecordedExchange, { server, users }: ReplaySettings): Promise<RawAnswer> {
+  const userId = account === null ? '' : (users.get(account) ?? '');
+  const inPlace = (text: string, escaped: (value: string) => string): string =>
+    account === null ? text : text.replaceAll(account, () => escaped(userId));
+  const target = inPlace(request.target, encodeURIComponent);
+  const body = inPlace(request.body, isXml(request) ? xmlEscaped : encodeURIComponent);
+  const rawHeaders = request.headers.flatMap(([name, value]) => [name, inPlace(value, encodeURIComponent)]);
+  return server.exchange({ method: request.method, target, rawHeaders }, Buffer.from(body, request.encoding));
+}
+
+const isXml = ({ body }: RecordedMessage): boolean => body.trimStart().startsWith('<');
+const xmlEscaped = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

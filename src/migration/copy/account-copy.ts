@@ -1,0 +1,208 @@
+import { conflict } from '../../base/problem.ts';
+import * as accountSql from '../../domain/accounts/accounts.sql.ts';
+import {
+  type Account,
+  addAccount,
+  addCredentials,
+  type Credential,
+  toAccount,
+} from '../../domain/accounts/accounts.ts';
+import { snapshotOf } from '../../domain/accounts/ids.ts';
+import { balancesOf, move, type NewMovement, type Side } from '../../domain/accounts/ledger.ts';
+import * as contactSql from '../../domain/contacts/contacts.sql.ts';
+import { toContact, toGroup } from '../../domain/contacts/contacts.ts';
+import { addTemplates } from '../../domain/contacts/templates.ts';
+import { EVERYTHING } from '../../store/cursor.ts';
+import type { Database, Queries, Writing } from '../../store/database.ts';
+import { type AccountArchive, archiveRows } from '../../transfer/archive-rows.ts';
+import * as sql from '../stages/migrated-accounts.sql.ts';
+import { copyProgress, type HighestIds, noteCopiedIds, reserveFirstIds } from '../stages/migrated-accounts.ts';
+
+/**
+ * An account of an old server, as it shows it. The account here is made equal: rows are added,
+ * changed and removed. Rows that were made here stay.
+ */
+export interface CopiedAccount extends Pick<AccountArchive, 'groups' | 'contacts' | 'templates'> {
+  readonly account: Account;
+  readonly credential: Credential;
+}
+
+export interface CopyTarget {
+  readonly account: bigint;
+  readonly isNew: boolean;
+}
+
+/** The number of the last write that Columba took for the old server too. */
+export const lastWriteOf = (queries: Queries, account: bigint): Promise<bigint> =>
+  snapshotOf(queries, account, 'write');
+
+/**
+ * Finds the account by its user_id, then by its username; else makes it. `lastWrite` is the last
+ * write of its clients before the old server was asked: see lastWriteOf. Throws where there is
+ * a later one, which the copy may lack.
+ */
+export async function copyAccount(
+  database: Database,
+  copied: CopiedAccount,
+  at: number,
+  lastWrite?: bigint,
+): Promise<CopyTarget> {
+  const { account: profile, credential } = copied;
+  const found = await targetOf(database, profile.username, credential.hash);
+  if (found === null) {
+    const account = await database.transaction(null, async (queries) => {
+      const id = await addAccount(queries, profile, [credential]);
+      await queries.run(sql.begin, { account: id, at });
+      await copyRows(queries, id, copied, { message: 0n, contact: 0n, group: 0n });
+      return id;
+    });
+    return { account, isNew: true };
+  }
+  await database.transaction(found, async (queries) => {
+    if (lastWrite !== undefined && (await lastWriteOf(queries, found)) !== lastWrite) {
+      throw conflict('Clients changed something meanwhile. Run it again.');
+    }
+    const { highest } = (await copyProgress(queries, found)) ?? {};
+    await addCredentials(queries, found, [credential]);
+    await setProfile(queries, found, profile);
+    await setCredits(queries, found, profile, at);
+    await copyRows(queries, found, copied, highest ?? { message: 0n, contact: 0n, group: 0n });
+  });
+  return { account: found, isNew: false };
+}
+
+async function targetOf(database: Database, username: string, hash: string): Promise<bigint | null> {
+  const owner = (await database.first(accountSql.credentialOwner, { hash }))?.account_id;
+  const named = (await database.first(accountSql.accountByName, { username }))?.account_id;
+  const found = owner ?? named;
+  if (found === undefined) return null;
+  if (owner !== undefined && named !== owner) {
+    throw conflict(`username: the user_id belongs to another account here than ${username}`);
+  }
+  if (!(await copyProgress(database, found))) {
+    throw conflict(`username: the account ${username} was made here, and not by an import from the old server`);
+  }
+  return found;
+}
+
+/** A write makes cached answers void, so nothing is written that is the same. */
+async function setProfile(queries: Writing, account: bigint, profile: Account): Promise<void> {
+  const row = await queries.first(accountSql.account, { account });
+  const [here, there] = [row && profileOf(toAccount(row)), profileOf(profile)];
+  const names = Object.keys(there) as (keyof typeof there)[];
+  if (!here || names.some((name) => here[name] !== there[name])) {
+    await queries.run(sql.setProfile, { account, ...there });
+  }
+  if (profile.passwordHash !== null && row?.password_hash === null) {
+    await queries.run(sql.setPassword, { account, passwordHash: profile.passwordHash });
+  }
+}
+
+const profileOf = (account: Account) => ({
+  contactName: account.contactName,
+  contactSurname: account.contactSurname,
+  company: account.company,
+  email: account.email,
+  tel: account.tel,
+  fax: account.fax,
+  mobile: account.mobile,
+  address: account.address,
+  priority: account.priority,
+  tag: account.tag,
+  createdAt: account.createdAt,
+  lastLoginAt: account.lastLoginAt,
+});
+
+const REASON = 'import';
+
+/** Both balances as the old server shows them, by movements. */
+async function setCredits(
+  queries: Writing,
+  account: bigint,
+  { credits, usedCredits }: Account,
+  at: number,
+): Promise<void> {
+  const found = await balancesOf(queries, account);
+  const movements = [...adjusting('free', credits - found.free), ...adjusting('used', usedCredits - found.used)];
+  if (movements.length > 0) await move(queries, account, at, movements, found);
+}
+
+/** A movement between the operator and a side; none for 0. */
+export function adjusting(side: Side, amount: bigint, messageId?: bigint): NewMovement[] {
+  if (amount === 0n) return [];
+  const words = messageId === undefined ? { reason: REASON } : { messageId, reason: REASON };
+  return amount > 0n
+    ? [{ kind: 'adjust', from: 'operator', to: side, amount, ...words }]
+    : [{ kind: 'adjust', from: side, to: 'operator', amount: -amount, ...words }];
+}
+
+const NO_MESSAGES = { blocked: [], received: [], sent: [], scheduled: [] };
+
+async function copyRows(queries: Writing, account: bigint, copied: CopiedAccount, highest: HighestIds): Promise<void> {
+  const { groups, contacts } = archiveRows({ ...copied, credentials: [], ...NO_MESSAGES });
+  const groupsHere = new Map(
+    (await queries.all(contactSql.groups, { account, ...EVERYTHING }))
+      .map(toGroup)
+      .map((each) => [BigInt(each.id), each]),
+  );
+  const contactsHere = new Map(
+    (await queries.all(contactSql.contacts, { account, ...EVERYTHING })).map(toContact).map((each) => [each.id, each]),
+  );
+  const newGroups = groups.filter(({ group, name }) => groupsHere.get(group)?.name !== name || !groupsHere.has(group));
+  await queries.runAll(
+    contactSql.putGroup,
+    newGroups.map((each) => ({ account, ...each })),
+  );
+  const changed = contacts.filter((each) => !isSameContact(each, contactsHere.get(each.id)));
+  await queries.runAll(
+    contactSql.putContact,
+    changed.map((each) => ({ account, ...each })),
+  );
+  const goneContacts = gone(
+    [...contactsHere.keys()],
+    contacts.map(({ id }) => id),
+    highest.contact,
+  );
+  if (goneContacts.length > 0)
+    await queries.run(contactSql.deleteContacts, { account, ids: `[${goneContacts.join()}]` });
+  const goneGroups = gone(
+    [...groupsHere.keys()],
+    groups.map(({ group }) => group),
+    highest.group,
+  );
+  // A group with contacts that were made here stays.
+  const inUse = new Set(
+    (await queries.all(contactSql.contacts, { account, ...EVERYTHING })).map((row) => row.group_id),
+  );
+  const emptied = goneGroups.filter((group) => !inUse.has(group));
+  if (emptied.length > 0) await queries.run(sql.deleteGroupsAmong, { account, ids: `[${emptied.join()}]` });
+  await copyTemplates(queries, account, copied.templates);
+  await reserveFirstIds(queries, account);
+  await noteCopiedIds(queries, account, {
+    contacts: changed.map(({ id }) => id),
+    groups: newGroups.map(({ group }) => group),
+  });
+}
+
+const isSameContact = (
+  one: { name: string | null; surname: string | null; mobile: string | null; group: bigint | null },
+  other: ReturnType<typeof toContact> | undefined,
+): boolean =>
+  other !== undefined &&
+  one.name === other.name &&
+  one.surname === other.surname &&
+  one.mobile === other.mobile &&
+  one.group === other.groupId;
+
+function gone(here: readonly bigint[], there: readonly bigint[], highest: bigint): bigint[] {
+  const kept = new Set(there);
+  return here.filter((id) => id <= highest && !kept.has(id));
+}
+
+/** The order is that of saving, so another order is another list. */
+async function copyTemplates(queries: Writing, account: bigint, texts: readonly string[]): Promise<void> {
+  const here = (await queries.all(contactSql.templates, { account, ...EVERYTHING })).map(({ text }) => text);
+  if (here.length === texts.length && here.every((text, index) => text === texts[index])) return;
+  await queries.run(sql.deleteTemplates, { account });
+  await addTemplates(queries, account, texts);
+}

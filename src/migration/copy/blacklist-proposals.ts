@@ -1,0 +1,123 @@
+import { checkNumber } from '../../domain/contacts/blacklist.ts';
+import { receivedTexts } from '../../domain/messages/inbox-texts.ts';
+import { isStop } from '../../domain/receiving/stop-words.ts';
+import { type CsvColumn, csvLine, readCsv } from '../../transfer/csv.ts';
+import { booleanResult } from '../compare/compare.ts';
+import type { CompareSettings } from '../compare/compare-values.ts';
+import { bodyBytes, type RecordedExchange } from '../compare/recording.ts';
+import { fieldsOf } from '../compare/redaction.ts';
+import { rawOf } from '../compare/replay.ts';
+import { readCall } from '../old-server/call-reader.ts';
+import type { MigrationDatabase } from './database.ts';
+
+/**
+ * No operation of the old server lists its blacklist. So it is proposed: from calls of
+ * BlackListNumber in recordings, and from received messages that are a STOP word. A person reads
+ * the file, changes it, and has it added.
+ */
+export interface Proposal {
+  readonly username: string;
+  readonly number: string;
+  /** user: a recorded call. STOP: a received message. */
+  readonly origin: 'user' | 'STOP' | 'import';
+  readonly at: string;
+  readonly evidence: string;
+}
+
+/** Calls that the old server has done. A number that was given twice is proposed once. */
+export class Proposals {
+  readonly #found = new Map<string, Proposal>();
+  /** Calls that cannot be used, by the reason. */
+  readonly left = new Map<string, number>();
+
+  add(proposal: Proposal): void {
+    const key = `${proposal.username}\n${proposal.number}`;
+    if (!this.#found.has(key) && this.#found.size < PROPOSALS_MAX) this.#found.set(key, proposal);
+  }
+  leave(reason: string): void {
+    this.left.set(reason, (this.left.get(reason) ?? 0) + 1);
+  }
+  get all(): readonly Proposal[] {
+    return [...this.#found.values()];
+  }
+}
+
+/** As many as a file of CSV has rows. */
+const PROPOSALS_MAX = 100_000;
+
+/** `usernames` has them by the name of the account in recordings. */
+export function proposeFromCall(
+  exchange: RecordedExchange,
+  usernames: ReadonlyMap<string, string>,
+  compare: CompareSettings,
+  proposals: Proposals,
+): void {
+  const { group, operation, protocol, account, request, old, at } = exchange;
+  if (group !== 'account' || operation !== 'BlackListNumber' || protocol === null) return;
+  const username = account === null ? undefined : usernames.get(account);
+  const headers = fieldsOf(request.headers.flat());
+  const call = readCall({ method: request.method, target: request.target, headers, body: bodyBytes(request) });
+  const number = call?.texts.mobile?.[0] ?? '';
+  if (exchange.pseudonyms) proposals.leave('numbers are pseudonyms');
+  else if (!old || old.withheld || request.withheld) proposals.leave('not recorded as a whole');
+  else if (username === undefined) proposals.leave('account without a user_id');
+  else if (booleanResult({ group, operation, protocol }, rawOf(old), compare) !== true)
+    proposals.leave('refused there');
+  else if (!isUsable(number)) proposals.leave('not a number');
+  else proposals.add({ username, number, origin: 'user', at, evidence: call?.texts.sample_message?.[0] ?? '' });
+}
+
+/** Received messages of one account that are nothing but one of the words. */
+export async function proposeFromTexts(
+  database: MigrationDatabase,
+  { account, username, words }: { readonly account: bigint; readonly username: string; readonly words: string },
+  proposals: Proposals,
+): Promise<void> {
+  for await (const { sender, text, receivedAt } of receivedTexts(database, account)) {
+    if (!isStop(text, null, words)) continue;
+    if (!isUsable(sender)) proposals.leave('not a number');
+    else {
+      const at = new Date(receivedAt).toISOString();
+      proposals.add({ username, number: sender, origin: 'STOP', at, evidence: text });
+    }
+  }
+}
+
+function isUsable(number: string): boolean {
+  try {
+    checkNumber(number);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const HEADER = ['username', 'number', 'origin', 'at', 'evidence'];
+
+export const proposalsCsv = (proposals: readonly Proposal[]): string =>
+  [HEADER, ...proposals.map((each) => [each.username, each.number, each.origin, each.at, each.evidence])]
+    .map(csvLine)
+    .join('');
+
+const COLUMNS: readonly CsvColumn[] = [
+  { name: 'username', required: true, aliases: ['account'] },
+  { name: 'number', required: true, aliases: ['mobile', 'msisdn', 'phone'] },
+  { name: 'origin', required: false, aliases: [] },
+  { name: 'at', required: false, aliases: [] },
+  { name: 'evidence', required: false, aliases: ['message'] },
+];
+
+/** Reads a file that proposalsCsv wrote, or another one with the columns username and number. */
+export async function* readProposals(bytes: Uint8Array): AsyncGenerator<Proposal & { readonly row: number }> {
+  for await (const { row, cells } of readCsv(bytes, COLUMNS, null)) {
+    const origin = cells.origin?.text;
+    yield {
+      row,
+      username: cells.username?.text ?? '',
+      number: cells.number?.text ?? '',
+      origin: origin === 'user' || origin === 'STOP' ? origin : 'import',
+      at: cells.at?.text ?? '',
+      evidence: cells.evidence?.text ?? '',
+    };
+  }
+}

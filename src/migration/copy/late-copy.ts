@@ -1,0 +1,69 @@
+import type { ReceivedMessage } from '../../domain/messages/inbox.ts';
+import { countUnread, type OldAccount, readCounts, readScheduled, readSent } from '../old-server/old-account.ts';
+import { CLOCK_MARGIN_MS, readUnread } from '../old-server/old-inbox.ts';
+import { copyProgress, deletedHere, takenMessages } from '../stages/migrated-accounts.ts';
+import { type CopyDependencies, windowsOf } from './copy-account.ts';
+import type { MigrationDatabase } from './database.ts';
+import { copyReceived, copySent, missingReceived, removeGoneScheduled, scheduledHere } from './message-copy.ts';
+
+/**
+ * Of an account that Columba answers alone, only what comes late to the old server is copied. That
+ * is received messages, and sent ones with their statuses. Scheduled messages that nobody took over
+ * are removed here when the old server has sent them. Balance, contacts, templates and marks are
+ * those of Columba.
+ */
+export interface LateTarget {
+  readonly account: bigint;
+  readonly username: string;
+  readonly askedAt: number;
+  /** Received messages from this time on. */
+  readonly start: number;
+  /** Since when the old server is not told of deletes. */
+  readonly aloneSince: number;
+}
+
+export async function copyLate(
+  { database, now }: CopyDependencies,
+  from: OldAccount,
+  { start, aloneSince, ...context }: LateTarget,
+): Promise<{ readonly received: number; readonly sent: number }> {
+  const deleted = await deletedHere(database, context.username, context.askedAt, aloneSince);
+  const taken = await takenMessages(database, context.account);
+  const cap = from.dialect.caps?.['inbox.Read'] ?? Number.POSITIVE_INFINITY;
+  const late: ReceivedMessage[] = [];
+  for await (const { messages } of windowsOf(from, start, now() + CLOCK_MARGIN_MS, cap, () => {})) {
+    const missing = await missingReceived(database, context.account, messages);
+    const wanted = missing.filter(({ id, receivedAt }) => {
+      return receivedAt >= start && !deleted.has('inbox', id) && receivedAt > deleted.inboxEmptiedAt;
+    });
+    late.push(...wanted);
+  }
+  // Asked last: one that arrives in between is unread, and is not taken for a read one.
+  const unread = await readUnread(from, (await readCounts(from)).unread);
+  const isListWhole = (await countUnread(from)) <= unread.ids.size;
+  const known = isListWhole ? late : late.filter(({ id }) => unread.ids.has(id));
+  const received = (await copyReceived(database, context, known, unread.ids)).length;
+  await removeSentSchedule(database, from, context);
+  const there = (await readSent(from)).messages;
+  const wanted = there.filter(({ id }) => !deleted.has('sent', id) && (taken.get(id) ?? 'gone') === 'gone');
+  return { received, sent: await copySent(database, context, wanted, false) };
+}
+
+/** Scheduled messages that nobody took over, and that the old server has sent by now. */
+async function removeSentSchedule(
+  database: MigrationDatabase,
+  from: OldAccount,
+  { account, askedAt }: Pick<LateTarget, 'account' | 'askedAt'>,
+): Promise<void> {
+  const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
+  const taken = await takenMessages(database, account);
+  const isOpen = (id: bigint) => id <= highest && (taken.get(id) ?? 'gone') === 'gone';
+  const held = [...(await scheduledHere(database, account))].flatMap(([id, { is_armed }]) =>
+    is_armed === 0n && isOpen(id) ? [id] : [],
+  );
+  if (held.length === 0) return;
+  const { messages, isCapped } = await readScheduled(from);
+  const there = new Set(messages.map(({ id }) => id));
+  const gone = isCapped ? [] : held.filter((id) => !there.has(id));
+  if (gone.length > 0) await removeGoneScheduled(database, account, gone, askedAt);
+}

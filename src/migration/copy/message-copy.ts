@@ -1,0 +1,334 @@
+import { move, type NewMovement } from '../../domain/accounts/ledger.ts';
+import * as inboxSql from '../../domain/messages/inbox.sql.ts';
+import { type ReceivedMessage, toInboxMessage } from '../../domain/messages/inbox.ts';
+import * as outboxSql from '../../domain/messages/outbox.sql.ts';
+import { type ScheduledMessage, type SentMessage, toSent } from '../../domain/messages/outbox.ts';
+import { writtenKey } from '../../sms/numbers.ts';
+import { partsOf } from '../../sms/parts.ts';
+import { cursorAfter, FIRST, pages } from '../../store/cursor.ts';
+import type { Database, Queries, Writing } from '../../store/database.ts';
+import { addReceived } from '../../transfer/archive-update.ts';
+import * as sql from '../stages/migrated-accounts.sql.ts';
+import {
+  copyProgress,
+  deletedHere,
+  noteCopiedIds,
+  noteTaken,
+  takenMessages,
+  writesWaiting,
+} from '../stages/migrated-accounts.ts';
+import { adjusting, lastWriteOf } from './account-copy.ts';
+
+/** Messages of an old server, copied into an account that copyAccount has made. */
+export interface CopyContext {
+  readonly account: bigint;
+  readonly username: string;
+  /** When the old server was asked: what a client deleted here does not come back. */
+  readonly askedAt: number;
+}
+
+// The largest number of rows in one transaction.
+const CHUNK = 1_000;
+
+function* chunksOf<T>(rows: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < rows.length; start += CHUNK) yield rows.slice(start, start + CHUNK);
+}
+const idsOf = (rows: readonly { readonly id: bigint }[]): string => `[${rows.map(({ id }) => id).join()}]`;
+
+/**
+ * Adds received messages. `unread` has those that are unread there. Null, in a first copy alone: it
+ * is not known yet, and copyUnread follows. Returns the ids of new ones.
+ */
+export async function copyReceived(
+  database: Database,
+  { account, username, askedAt }: CopyContext,
+  messages: readonly ReceivedMessage[],
+  unread: ReadonlySet<bigint> | null,
+): Promise<bigint[]> {
+  const added: bigint[] = [];
+  // Windows of time overlap, so a message may be there twice.
+  for (const chunk of chunksOf([...new Map(messages.map((each) => [each.id, each])).values()])) {
+    const ids = await database.transaction(account, async (queries) => {
+      const deleted = await deletedHere(queries, username, askedAt);
+      if (deleted.hasAll('inbox')) return [];
+      const here = await receivedHere(queries, account, chunk);
+      const isNew = ({ id }: ReceivedMessage) => !here.has(id) && !deleted.has('inbox', id);
+      const put = chunk
+        .filter((each) => isNew(each) || isChanged(each, here.get(each.id)))
+        .map((each) => ({ ...each, read: here.get(each.id)?.read ?? unread?.has(each.id) !== true }));
+      if (put.length === 0) return [];
+      // Rows of an emptied inbox are in the way until the purge.
+      await queries.run(inboxSql.deleteReceivedAmong, { account, ids: idsOf(put) });
+      const generation = Number((await queries.first(inboxSql.currentGeneration, { account }))?.generation ?? 0n);
+      await addReceived(
+        queries,
+        account,
+        generation,
+        put,
+        put.filter(({ read }) => !read),
+      );
+      await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
+      return put.filter(({ id }) => !here.has(id)).map(({ id }) => id);
+    });
+    added.push(...ids);
+  }
+  return added;
+}
+
+async function receivedHere(queries: Queries, account: bigint, messages: readonly ReceivedMessage[]) {
+  const rows = await queries.all(inboxSql.receivedAmong, { account, ids: idsOf(messages) });
+  return new Map(rows.map(toInboxMessage).map((each) => [each.id, each]));
+}
+
+/** Those of the messages that are not here, or are here with other contents. */
+export async function missingReceived(
+  database: Database,
+  account: bigint,
+  messages: readonly ReceivedMessage[],
+): Promise<ReceivedMessage[]> {
+  const missing: ReceivedMessage[] = [];
+  for (const chunk of chunksOf(messages)) {
+    const here = await receivedHere(database, account, chunk);
+    missing.push(...chunk.filter((each) => !here.has(each.id) || isChanged(each, here.get(each.id))));
+  }
+  return missing;
+}
+
+const isChanged = (one: ReceivedMessage, other: ReceivedMessage | undefined): boolean =>
+  other !== undefined &&
+  (one.sender !== other.sender ||
+    one.text !== other.text ||
+    one.shortCode !== other.shortCode ||
+    one.receivedAt !== other.receivedAt);
+
+/** What is known about the marks of an account before the old server is asked for its own. */
+export interface MarksHere {
+  /** Copied messages that are unread here before the old server is asked. */
+  readonly unread: ReadonlySet<bigint>;
+  /** The number of the last write of a client; null while a write waits for one of both servers. */
+  readonly lastWrite: bigint | null;
+}
+
+export async function marksHere(database: Database, account: bigint): Promise<MarksHere> {
+  const lastWrite = await lastWriteOf(database, account);
+  const isSettled = (await writesWaiting(database, account)) === 0;
+  const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
+  const unread = new Set<bigint>();
+  for (let cursor = FIRST; ; ) {
+    const rows = await database.all(inboxSql.unread, { account, ...cursor, limit: CHUNK });
+    for (const { message_id: id } of rows) if (id <= highest) unread.add(id);
+    const last = rows.at(-1);
+    if (rows.length < CHUNK || !last) break;
+    cursor = cursorAfter(Number(last.received_at), last.message_id);
+  }
+  return { unread, lastWrite: isSettled ? lastWrite : null };
+}
+
+/** Marks what is read there. */
+export async function copyMarks(database: Database, account: bigint, ids: readonly bigint[]): Promise<void> {
+  for (const chunk of chunksOf(ids)) {
+    await database.transaction(account, async (queries) => {
+      for (const id of chunk) await queries.run(inboxSql.markRead, { account, id });
+    });
+  }
+}
+
+/**
+ * Makes unread what is unread there and read here. Call it only while the old server answers the
+ * account's clients: then it knows every mark. While a write waits, or where one came since the old
+ * server was asked, nothing is changed and the next copy does it.
+ */
+export async function copyUnread(
+  database: Database,
+  account: bigint,
+  unread: ReadonlySet<bigint>,
+  { lastWrite }: MarksHere,
+): Promise<void> {
+  if (lastWrite === null) return;
+  for (const chunk of chunksOf([...unread].map((id) => ({ id })))) {
+    const isRead = (row: { is_unread: unknown }) => row.is_unread === null;
+    const ids = idsOf(chunk);
+    // Nothing is written where nothing differs: a write makes cached answers void.
+    if (!(await database.all(inboxSql.receivedAmong, { account, ids })).some(isRead)) continue;
+    await database.transaction(account, async (queries) => {
+      if ((await lastWriteOf(queries, account)) !== lastWrite) return;
+      const rows = await queries.all(inboxSql.receivedAmong, { account, ids });
+      const generation = Number((await queries.first(inboxSql.currentGeneration, { account }))?.generation ?? 0n);
+      await queries.runAll(
+        inboxSql.addUnread,
+        rows
+          .filter(isRead)
+          .map((row) => ({ account, id: row.message_id, receivedAt: Number(row.received_at), generation })),
+      );
+    });
+  }
+}
+
+export async function receivedCounts(database: Database, account: bigint): Promise<{ read: number; unread: number }> {
+  const row = await database.first(inboxSql.counts, { account });
+  return { read: Number(row?.read ?? 0n), unread: Number(row?.unread ?? 0n) };
+}
+export const unmarkedCount = async (database: Database, account: bigint): Promise<number> =>
+  Number((await database.first(outboxSql.countUnmarked, { account }))?.total ?? 0n);
+
+/** The ids of received messages that were copied. */
+export async function copiedReceived(database: Database, account: bigint): Promise<Set<bigint>> {
+  const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
+  const ids = new Set<bigint>();
+  const page = (from: bigint) => database.all(inboxSql.receivedFrom, { account, from, limit: CHUNK });
+  for await (const rows of pages(CHUNK, page, ({ message_id }) => message_id)) {
+    for (const { message_id: id } of rows) if (id <= highest) ids.add(id);
+  }
+  return ids;
+}
+
+export async function removeReceived(database: Database, account: bigint, ids: readonly bigint[]): Promise<void> {
+  for (const chunk of chunksOf(ids)) {
+    await database.run(inboxSql.deleteReceivedAmong, { account, ids: `[${chunk.join()}]` });
+  }
+}
+
+/**
+ * Adds and changes sent messages. `isComplete` removes those that are not in the list, as far as
+ * the list goes back. Returns how many were new.
+ */
+export async function copySent(
+  database: Database,
+  { account, username, askedAt }: CopyContext,
+  messages: readonly SentMessage[],
+  isComplete: boolean,
+): Promise<number> {
+  let added = 0;
+  for (const chunk of chunksOf(messages)) {
+    added += await database.transaction(account, async (queries) => {
+      const deleted = await deletedHere(queries, username, askedAt);
+      const rows = await queries.all(sql.sentAmong, { account, ids: idsOf(chunk) });
+      const here = new Map(rows.map(toSent).map((each) => [each.id, each]));
+      const put = chunk.filter((each) => !deleted.has('sent', each.id) && !isSameSent(each, here.get(each.id)));
+      if (put.length === 0) return 0;
+      const values = put.map(({ marked, ...each }) => ({ account, ...each, isMarked: marked ? 1 : 0 }));
+      await queries.runAll(outboxSql.putSent, values);
+      await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
+      return put.filter(({ id }) => !here.has(id)).length;
+    });
+  }
+  if (isComplete) await removeGoneSent(database, account, messages, askedAt);
+  return added;
+}
+
+/** A mark that was set here stays while the status is the same: see putSent. */
+const isSameSent = (one: SentMessage, other: SentMessage | undefined): boolean =>
+  other !== undefined &&
+  one.reference === other.reference &&
+  one.recipient === other.recipient &&
+  one.text === other.text &&
+  one.status === other.status &&
+  one.sentAt === other.sentAt &&
+  one.updatedAt === other.updatedAt &&
+  (other.marked || !one.marked);
+
+async function removeGoneSent(
+  database: Database,
+  account: bigint,
+  messages: readonly SentMessage[],
+  askedAt: number,
+): Promise<void> {
+  const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
+  const there = new Set(messages.map(({ id }) => id));
+  const oldest = messages.reduce((least, { sentAt }) => Math.min(least, sentAt), askedAt);
+  const gone: bigint[] = [];
+  const page = (from: bigint) => database.all(outboxSql.sentFrom, { account, from, limit: CHUNK });
+  for await (const rows of pages(CHUNK, page, ({ message_id }) => message_id)) {
+    for (const { message_id: id, sent_at: sentAt } of rows) {
+      if (id <= highest && !there.has(id) && Number(sentAt) >= oldest) gone.push(id);
+    }
+  }
+  for (const chunk of chunksOf(gone)) await database.run(sql.deleteSentAmong, { account, ids: `[${chunk.join()}]` });
+}
+
+/**
+ * Makes the schedule equal; where the list is complete, what is not in it goes. It is held: nothing
+ * of it is armed. What is armed here, or is being taken over, stays as it is. The credits that it
+ * holds come from the operator: the old server has taken them from the balance already. Returns how
+ * many were new.
+ */
+export function copyScheduled(
+  database: Database,
+  { account, username, askedAt }: CopyContext,
+  messages: readonly ScheduledMessage[],
+  isComplete: boolean,
+): Promise<number> {
+  return database.transaction(account, async (queries) => {
+    const deleted = await deletedHere(queries, username, askedAt);
+    if (deleted.hasAll('compose')) return 0;
+    const highest = (await copyProgress(queries, account))?.highest.message ?? 0n;
+    const taken = await takenMessages(queries, account);
+    const here = await scheduledHere(queries, account);
+    const there = new Set(messages.map(({ id }) => id));
+    const isOurs = (id: bigint) => taken.has(id) || here.get(id)?.is_armed === 1n || deleted.has('compose', id);
+    const put = messages.filter((each) => !isOurs(each.id) && !isSameScheduled(each, here.get(each.id)));
+    const isGone = (id: bigint) => isComplete && id <= highest && !there.has(id) && !isOurs(id);
+    const gone = [...here.keys()].filter(isGone);
+    await replaceScheduled(queries, account, askedAt, put, gone);
+    return put.filter(({ id }) => !here.has(id)).length;
+  });
+}
+
+/**
+ * Removes scheduled messages that the old server has sent or deleted, and gives back the credits
+ * that they hold. What is armed here stays. Call it for messages that are not being taken over.
+ */
+export function removeGoneScheduled(
+  database: Database,
+  account: bigint,
+  ids: readonly bigint[],
+  at: number,
+): Promise<void> {
+  return database.transaction(account, async (queries) => {
+    const here = await scheduledHere(queries, account);
+    const gone = ids.filter((id) => here.get(id)?.is_armed === 0n);
+    await replaceScheduled(queries, account, at, [], gone);
+    for (const id of ids) await noteTaken(queries, account, id, 'gone', at);
+  });
+}
+
+type ScheduledHere = NonNullable<(typeof sql.scheduledFrom)['row']>;
+
+export async function scheduledHere(queries: Queries, account: bigint): Promise<Map<bigint, ScheduledHere>> {
+  const here = new Map<bigint, ScheduledHere>();
+  const page = (from: bigint) => queries.all(sql.scheduledFrom, { account, from, limit: CHUNK });
+  for await (const rows of pages(CHUNK, page, ({ message_id }) => message_id)) {
+    for (const row of rows) here.set(row.message_id, row);
+  }
+  return here;
+}
+
+const isSameScheduled = (one: ScheduledMessage, other: ScheduledHere | undefined): boolean =>
+  other !== undefined &&
+  one.reference === other.reference &&
+  one.recipient === other.recipient &&
+  one.text === other.text &&
+  one.scheduledAt === Number(other.scheduled_at) &&
+  one.createdAt === Number(other.created_at);
+
+async function replaceScheduled(
+  queries: Writing,
+  account: bigint,
+  at: number,
+  put: readonly ScheduledMessage[],
+  gone: readonly bigint[],
+): Promise<void> {
+  const movements: NewMovement[] = [];
+  for (const chunk of chunksOf([...gone, ...put.map(({ id }) => id)])) {
+    const removed = await queries.all(outboxSql.deleteScheduledOf, { account, ids: `[${chunk.join()}]` });
+    for (const { message_id, held_parts } of removed) movements.push(...adjusting('held', -held_parts, message_id));
+  }
+  const rows = put.map((each) => {
+    const key = each.recipient === null ? null : writtenKey(each.recipient);
+    return { account, ...each, key, heldParts: partsOf(each.text ?? '') };
+  });
+  await queries.runAll(outboxSql.addScheduled, rows);
+  for (const { id, heldParts } of rows) movements.push(...adjusting('held', BigInt(heldParts), id));
+  if (movements.length > 0) await move(queries, account, at, movements);
+  await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
+}

@@ -1,0 +1,112 @@
+import { conflict, Problem } from '../../base/problem.ts';
+import { type OldAccount, read, readScheduled, readSent } from '../old-server/old-account.ts';
+import { readProfile } from '../old-server/old-profile.ts';
+import { cautiousEffects } from '../old-server/read-effects.ts';
+import { copyProgress, setCopySynced } from '../stages/migrated-accounts.ts';
+import { createMigrationStages } from '../stages/stages.ts';
+import { copyAccount, lastWriteOf } from './account-copy.ts';
+import { type CopyDependencies, copyInbox } from './copy-account.ts';
+import { testedEffects } from './import.ts';
+import { copyScheduled, copySent, unmarkedCount } from './message-copy.ts';
+
+/**
+ * Brings over what arrived at the old server since the last time. It never marks nor deletes there.
+ * Do not call it while writes of the account still wait for the old server. Its lists would be
+ * older than the account here.
+ */
+export interface SyncedAccount {
+  readonly account: bigint;
+  readonly username: string;
+  readonly userId: string;
+}
+export interface SyncOptions {
+  /** Profile, contacts, groups and templates, and all sent messages too. */
+  readonly everything?: boolean;
+}
+export interface SyncReport {
+  /** New received, sent and scheduled messages. */
+  readonly received: number;
+  readonly sent: number;
+  readonly scheduled: number;
+  /** Calls to the old server. */
+  readonly calls: number;
+  /** Whether both counts of the inbox and the unmarked statuses are the same on both sides. */
+  readonly fits: boolean;
+}
+
+// Two clocks differ, and a message may show up later than its own time says.
+const OVERLAP_MS = 10 * 60_000;
+const NEWEST_SENT = 200;
+const SCHEDULED_MAX = 10_000;
+
+/** Throws OldServerBusy or OldServerUnreachable; the next round does it again. */
+export async function syncAccount(
+  dependencies: CopyDependencies,
+  { account, username, userId }: SyncedAccount,
+  { everything = false }: SyncOptions = {},
+): Promise<SyncReport> {
+  const { database, old, dialect, now } = dependencies;
+  const callsBefore = old.requests;
+  const progress = await copyProgress(database, account);
+  if (progress?.completedAt == null)
+    throw conflict(`The account ${username} is not copied yet. Run: columba migrate import`);
+  const known = { old, userId, dialect, effects: await testedEffects(dependencies, userId) };
+  const from: OldAccount = { ...known, effects: await cautiousEffects(known) };
+  const { stage } = await createMigrationStages(database, now).of(username);
+  const askedAt = now();
+  const context = { account, username, askedAt };
+  if (everything) await copyCurrent(dependencies, from, account);
+  const inbox = await copyInbox(dependencies, from, context, {
+    start: (progress.syncedAt ?? progress.completedAt) - OVERLAP_MS,
+    passesMax: 2, // the second one reads the whole inbox, where the counts do not fit
+    isComplete: true,
+    isLed: stage === 'lead' || stage === 'alone',
+  });
+  const schedule = await readScheduled(from, SCHEDULED_MAX);
+  const scheduled = await copyScheduled(database, context, schedule.messages, !schedule.isCapped);
+  const { added: sent, fits } = await syncSent(dependencies, from, context, everything);
+  if (inbox.fits) await setCopySynced(database, account, askedAt);
+  return {
+    received: inbox.added,
+    sent,
+    scheduled,
+    calls: old.requests - callsBefore,
+    fits: inbox.fits && fits,
+  };
+}
+
+/** The newest ones; all of them where the number of unmarked statuses is another one. */
+async function syncSent(
+  { database }: CopyDependencies,
+  from: OldAccount,
+  context: { account: bigint; username: string; askedAt: number },
+  everything: boolean,
+): Promise<{ added: number; fits: boolean }> {
+  const isEqual = async () =>
+    Number((await read(from, 'sent.CountUnMarkedDeliveryStatus')).value) ===
+    (await unmarkedCount(database, context.account));
+  let added = 0;
+  if (!everything) {
+    added = await copySent(database, context, (await readSent(from, NEWEST_SENT)).messages, false);
+    if (await isEqual()) return { added, fits: true };
+  }
+  const all = await readSent(from);
+  added += await copySent(database, context, all.messages, !all.isCapped);
+  return { added, fits: all.isCapped || (await isEqual()) };
+}
+
+// Clients write at any time. A copy that lacks a write of theirs is not taken.
+const TRIES = 3;
+
+/** Profile, contacts, groups and templates, as they are after the last write of a client. */
+async function copyCurrent({ database, now }: CopyDependencies, from: OldAccount, account: bigint): Promise<void> {
+  for (let tried = 1; ; tried++) {
+    const lastWrite = await lastWriteOf(database, account);
+    const { copied } = await readProfile(from, now());
+    try {
+      return void (await copyAccount(database, copied, now(), lastWrite));
+    } catch (thrown) {
+      if (!(thrown instanceof Problem) || thrown.kind !== 'conflict' || tried === TRIES) throw thrown;
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import { BoundedMap } from '../../base/bounded-map.ts';
+import type { Lanes } from '../proxy/lanes.ts';
+import type { SyncOptions } from './sync.ts';
+
+/** Brings over what is at the old server, for the account of a user_id. */
+export type Sync = (userId: string, options?: SyncOptions) => Promise<void>;
+
+/**
+ * When accounts are brought up to date with the old server. Each sync has its turn in the lane of
+ * its account. So it never runs beside a write.
+ */
+export interface Syncs {
+  /** A call of an account that is compared: it is synced every 15 s while it has calls. */
+  touch(userId: string): void;
+  /** Before a polling answer: waits for a sync where the last one is too old. */
+  freshen(userId: string): Promise<void>;
+  /** Waits for a sync that begins now. Rejects where the old server does not answer. */
+  readonly whole: Sync;
+  /** Syncs now, for somebody who has the lane already. */
+  readonly now: Sync;
+  start(): void;
+  stop(): void;
+}
+
+export interface SyncSettings {
+  /** Brings over what arrived. Never marks nor deletes at the old server. */
+  readonly sync: Sync;
+  readonly lanes: Pick<Lanes, 'run'>;
+  readonly now: () => number;
+  readonly failed: (thrown: unknown) => void;
+}
+
+export const SYNC_EVERY_MS = 15_000;
+export const FRESH_MS = 5_000;
+/** An old server that is slow or down delays an answer by no more than this. */
+const WAIT_MS_MAX = 2_000;
+const ACTIVE_MS = 600_000;
+const ACCOUNTS_MAX = 10_000;
+
+export function createSyncs({ sync, lanes, now, failed }: SyncSettings): Syncs {
+  const syncedAt = new BoundedMap<string, number>(ACCOUNTS_MAX);
+  const touchedAt = new BoundedMap<string, number>(ACCOUNTS_MAX);
+  const running = new Map<string, Promise<void>>();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function syncNow(userId: string, options?: SyncOptions): Promise<void> {
+    const begunAt = now();
+    await sync(userId, options);
+    syncedAt.set(userId, begunAt);
+  }
+  function inLane(userId: string): Promise<void> {
+    const found = running.get(userId);
+    if (found) return found;
+    const started = lanes
+      .run(userId, () => syncNow(userId))
+      .catch(failed)
+      .finally(() => void running.delete(userId));
+    running.set(userId, started);
+    return started;
+  }
+  const isOlder = (userId: string, ms: number): boolean =>
+    now() - (syncedAt.get(userId) ?? Number.NEGATIVE_INFINITY) > ms;
+
+  function tick(): void {
+    for (const [userId, at] of touchedAt) {
+      if (now() - at > ACTIVE_MS) touchedAt.delete(userId);
+      else if (isOlder(userId, SYNC_EVERY_MS - 1)) inLane(userId);
+    }
+  }
+
+  return {
+    touch: (userId) => void touchedAt.set(userId, now()),
+    async freshen(userId) {
+      if (isOlder(userId, FRESH_MS)) await Promise.race([inLane(userId), waited(WAIT_MS_MAX)]);
+    },
+    whole: (userId, options) => lanes.run(userId, () => syncNow(userId, options)),
+    now: syncNow,
+    start() {
+      timer ??= setInterval(tick, 1_000).unref();
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+const waited = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());

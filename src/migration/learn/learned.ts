@@ -1,0 +1,113 @@
+import type { Dialect } from '../../asmx/dialect/dialect.ts';
+import type { RawValue, ReadAnswer } from '../old-server/answer.ts';
+import type { RawRecord } from '../old-server/answer-values.ts';
+
+/** What was learned from recordings: entries of a dialect, how often they were seen, and doubts. */
+export interface Learned {
+  readonly dialect: Dialect;
+  readonly findings: readonly Finding[];
+  readonly uncertain: readonly Doubt[];
+}
+
+export interface Finding {
+  /** The entry of the dialect: columns.sent.FetchSentDS */
+  readonly entry: string;
+  /** How many answers, rows or values show it. */
+  readonly count: number;
+  /** What was seen, with an example. It never has a number or a text of a message. */
+  readonly text: string;
+}
+
+export interface Doubt {
+  readonly entry: string;
+  /** What is not known, and what to do. */
+  readonly reason: string;
+}
+
+export const NOTHING: Learned = { dialect: {}, findings: [], uncertain: [] };
+
+export const onlyDoubt = (entry: string, reason: string): Learned => ({ ...NOTHING, uncertain: [{ entry, reason }] });
+
+/** Learns one thing, or a few that are seen in the same places. */
+export interface Learner {
+  /** `value` is what the answer says; undefined while no dialect is known to read it by. */
+  see(seen: Observation, value: unknown): void;
+  learned(): Learned;
+}
+
+/** Only the entry dataSet has parts of two learners. */
+export function merged(parts: readonly Learned[]): Learned {
+  const dialects = parts.map(({ dialect }) => dialect);
+  const dataSet = Object.assign({}, ...dialects.map((each) => each.dataSet ?? {})) as NonNullable<Dialect['dataSet']>;
+  const whole = Object.assign({}, ...dialects) as Dialect;
+  return {
+    dialect: Object.keys(dataSet).length > 0 ? { ...whole, dataSet } : whole,
+    findings: parts.flatMap(({ findings }) => findings),
+    uncertain: parts.flatMap(({ uncertain }) => uncertain),
+  };
+}
+
+/** What was seen so often in one way and so often in the other. Both together are a doubt. */
+export function eitherWay(entry: string, [one, other]: readonly [number, number], found: EitherWay): Learned {
+  if (one + other === 0) return onlyDoubt(entry, found.none);
+  const uncertain = one > 0 && other > 0 ? [{ entry, reason: found.both }] : [];
+  return { dialect: found.dialect, findings: [{ entry, count: one + other, text: found.text }], uncertain };
+}
+type EitherWay = Pick<Learned, 'dialect'> & Readonly<Record<'text' | 'none' | 'both', string>>;
+
+/** An answered call of a recording. */
+export interface Observation {
+  readonly at: number;
+  readonly account: string | null;
+  /** sent.FetchSentDS */
+  readonly name: string;
+  readonly group: string;
+  readonly operation: string;
+  readonly isSoap: boolean;
+  readonly status: number;
+  /** Every text of the call by its name. */
+  readonly texts: Readonly<Record<string, readonly string[]>>;
+  readonly answer: ReadAnswer;
+}
+
+/** The records of an answer: of a list, or the only one. */
+export function recordsOf(raw: RawValue): RawRecord[] {
+  if (raw === null || typeof raw === 'string') return [];
+  if (Array.isArray(raw)) return raw.filter((each) => typeof each === 'object' && each !== null) as RawRecord[];
+  return 'rows' in raw && Array.isArray(raw.rows) ? [] : [raw as RawRecord];
+}
+
+const SHOWN_LENGTH_MAX = 30;
+
+/** The form of a value without its content: a number or a text of a person is never shown. */
+export const shapeOf = (text: string): string =>
+  [...text.slice(0, SHOWN_LENGTH_MAX)]
+    .map((each) => (/\p{N}/u.test(each) ? '9' : /\p{Lu}/u.test(each) ? 'X' : /\p{L}/u.test(each) ? 'x' : each))
+    .join('') + (text.length > SHOWN_LENGTH_MAX ? '…' : '');
+
+// Beyond it, what is counted is no small set of words or names.
+const DISTINCT_MAX = 200;
+
+/** Counts values. Stops to take new ones where there are too many. */
+export class Counts {
+  readonly #counts = new Map<string, number>();
+
+  add(value: string, times = 1): void {
+    const before = this.#counts.get(value);
+    if (before === undefined && this.#counts.size >= DISTINCT_MAX) return;
+    this.#counts.set(value, (before ?? 0) + times);
+  }
+
+  of(value: string): number {
+    return this.#counts.get(value) ?? 0;
+  }
+
+  get total(): number {
+    return [...this.#counts.values()].reduce((sum, each) => sum + each, 0);
+  }
+
+  /** The most frequent first. */
+  get ranked(): [value: string, count: number][] {
+    return [...this.#counts].sort(([, one], [, other]) => other - one);
+  }
+}

@@ -1,0 +1,209 @@
+import type { Dialect } from '../../asmx/dialect/dialect.ts';
+import type { ReceivedMessage } from '../../domain/messages/inbox.ts';
+import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../../domain/messages/outbox.ts';
+import type { ReadEffects } from '../stages/migrated-accounts.ts';
+import { operationOf } from './answer.ts';
+import type { RawDataSet } from './answer-dataset.ts';
+import type { ValueRecord } from './answer-values.ts';
+import type { OldServer } from './old-server.ts';
+
+/** One account of the old server, read by its own operations. Nothing here writes. */
+export interface OldAccount {
+  readonly old: OldServer;
+  readonly userId: string;
+  readonly dialect: Dialect;
+  /** Which reads mark what they return: those are never called. */
+  readonly effects: ReadEffects;
+}
+
+/** The account cannot be copied, or only in part. The message is for the operator. */
+export class CopyProblem extends Error {}
+
+/** The old server answered a read with a fault. */
+export class OldFault extends CopyProblem {}
+
+/** A fault before anything of an account was read: most often its user_id is wrong. */
+export const refusedInWords = (thrown: Error, username: string | null): string =>
+  thrown instanceof OldFault && username === null
+    ? `The old server refused the user_id, so nothing was read. ${thrown.message}`
+    : thrown.message;
+
+/** Status words that mean nothing here yet, each with its count. */
+export class UnknownWords extends CopyProblem {
+  readonly words: ReadonlyMap<string, number>;
+
+  constructor(words: ReadonlyMap<string, number>) {
+    const told = [...words].map(([word, count]) => `${JSON.stringify(word)} (${count})`).join(', ');
+    super(`Status words that the dialect does not have: ${told}. Add them to statusWords.`);
+    this.words = words;
+  }
+}
+
+/** Calls a reading operation. A fault or an answer that cannot be read ends the copy. */
+export async function read(
+  { old, userId, dialect, effects }: OldAccount,
+  name: string,
+  args: Readonly<Record<string, unknown>> = {},
+): Promise<{ value: unknown; raw: unknown }> {
+  const [group = '', operation = ''] = name.split('.');
+  if (dialect.missing?.includes(name)) return lackingResult(name);
+  if (effects[name] === 'marks') throw new CopyProblem(`${name} marks what it returns, so it is not called.`);
+  const { result } = await old.call(group, operation, { user_id: userId, ...args });
+  if (result.kind === 'value') return result;
+  if (result.kind === 'fault') throw new OldFault(`${name} ended with a fault: ${result.code}. ${result.text}`);
+  throw new CopyProblem(`The answer of ${name} cannot be read: ${result.reason}`);
+}
+
+/** What the old server has no operation for cannot be there: a list of it is empty. */
+function lackingResult(name: string): { value: unknown; raw: unknown } {
+  const [group = '', operation = ''] = name.split('.');
+  const kind = operationOf(group, operation)?.result.kind;
+  if (kind === 'list' || kind === 'dataSet') return { value: [], raw: [] };
+  throw new CopyProblem(`The old server lacks ${name}, as the dialect says, and this needs it.`);
+}
+
+export const readRows = async (
+  from: OldAccount,
+  name: string,
+  args: Readonly<Record<string, unknown>> = {},
+): Promise<readonly ValueRecord[]> => (await read(from, name, args)).value as readonly ValueRecord[];
+
+export interface InboxCounts {
+  readonly read: number;
+  readonly unread: number;
+}
+export async function readCounts(from: OldAccount): Promise<InboxCounts> {
+  const unread = await countUnread(from);
+  return { read: Number((await read(from, 'inbox.CountRead')).value), unread };
+}
+
+export const countUnread = async (from: OldAccount): Promise<number> =>
+  Number((await read(from, 'inbox.CountUnread')).value);
+
+/** Throws CopyProblem where a field that the copy needs is not there. */
+function needed<T>(row: ValueRecord, name: string, operation: string): T {
+  const value = row[name];
+  if (value === null || value === undefined) {
+    throw new CopyProblem(`${operation} shows no ${name}. Map its column in the dialect, or it cannot be copied.`);
+  }
+  return value as T;
+}
+const text = (row: ValueRecord, name: string): string | null => (row[name] as string | null | undefined) ?? null;
+
+export const toReceived = (row: ValueRecord, operation: string): ReceivedMessage => ({
+  id: needed<bigint>(row, 'id', operation),
+  sender: text(row, 'sender'),
+  text: text(row, 'message'),
+  shortCode: text(row, 'short_code'),
+  receivedAt: needed<number>(row, 'timestamp', operation),
+});
+
+/** Every list of this server grows until the number stops: no count tells how many there are. */
+export interface GrownList {
+  readonly rows: readonly ValueRecord[];
+  /** Whether the server gave as many as it ever gives, so that more may be there. */
+  readonly isCapped: boolean;
+}
+
+const FIRST_MAX = 1_000;
+const LAST_MAX = 1_000_000;
+
+/** `expected`: so many there are, as a count says. */
+export async function readGrowing(
+  from: OldAccount,
+  name: string,
+  argument: 'max' | 'max_count',
+  expected = Number.POSITIVE_INFINITY,
+): Promise<GrownList> {
+  const cap = from.dialect.caps?.[name];
+  for (let max = FIRST_MAX; ; max = LAST_MAX) {
+    const rows = await readRows(from, name, { [argument]: max });
+    if (rows.length >= expected) return { rows, isCapped: false };
+    if (cap !== undefined && rows.length >= cap) return { rows, isCapped: true };
+    // A server that gives fewer than it was asked for gives no more to a larger number.
+    if (rows.length < max) return { rows, isCapped: false };
+    if (max === LAST_MAX) return { rows, isCapped: true };
+  }
+}
+
+async function readOnce(
+  from: OldAccount,
+  name: string,
+  argument: 'max' | 'max_count',
+  max: number,
+): Promise<GrownList> {
+  const rows = await readRows(from, name, { [argument]: max });
+  return { rows, isCapped: rows.length >= Math.min(max, from.dialect.caps?.[name] ?? max) };
+}
+
+export interface SentList {
+  readonly messages: readonly SentMessage[];
+  readonly isCapped: boolean;
+}
+
+/** `max`: only so many of the newest. */
+export async function readSent(from: OldAccount, max?: number): Promise<SentList> {
+  const name = 'sent.FetchSentDS';
+  const { rows, isCapped } =
+    max === undefined ? await readGrowing(from, name, 'max') : await readOnce(from, name, 'max', max);
+  const words = new Map<string, number>();
+  for (const row of rows) {
+    const word = needed<string>(row, 'delivery_status', name);
+    if (!(DELIVERY_STATUSES as readonly string[]).includes(word)) words.set(word, (words.get(word) ?? 0) + 1);
+  }
+  if (words.size > 0) throw new UnknownWords(words);
+  const hasMarks = rows.every((row) => row.marked !== null);
+  const unmarked = hasMarks ? null : await unmarkedReferences(from);
+  const messages = rows.map((row): SentMessage => {
+    const sentAt = needed<number>(row, 'timestamp_sent', name);
+    const reference = text(row, 'user_message_id');
+    return {
+      id: needed<bigint>(row, 'id', name),
+      reference,
+      recipient: text(row, 'recipient'),
+      text: text(row, 'message'),
+      status: needed<string>(row, 'delivery_status', name),
+      sentAt,
+      updatedAt: (row.timestamp_updated as number | null) ?? sentAt,
+      marked: unmarked ? reference === null || !unmarked.has(reference) : (row.marked as boolean),
+    };
+  });
+  return { messages, isCapped };
+}
+
+/** Where FetchSentDS has no marks, the unmarked statuses tell, by the reference of the sender. */
+async function unmarkedReferences(from: OldAccount): Promise<ReadonlySet<string>> {
+  const { rows } = await readGrowing(from, 'sent.FetchUnmarkedDeliveryStatus', 'max');
+  return new Set(rows.flatMap((row) => (typeof row.user_message_id === 'string' ? [row.user_message_id] : [])));
+}
+
+export interface ScheduledList {
+  readonly messages: readonly ScheduledMessage[];
+  readonly isCapped: boolean;
+}
+
+/** `max`: in one call, at most so many. */
+export async function readScheduled(from: OldAccount, max?: number): Promise<ScheduledList> {
+  const name = 'compose.FetchScheduledDS';
+  const { rows, isCapped } =
+    max === undefined ? await readGrowing(from, name, 'max') : await readOnce(from, name, 'max', max);
+  const messages = rows.map((row) => {
+    const scheduledAt = needed<number>(row, 'timestamp_scheduled', name);
+    return {
+      id: needed<bigint>(row, 'id', name),
+      reference: text(row, 'user_message_id'),
+      recipient: text(row, 'recipient'),
+      text: text(row, 'message'),
+      scheduledAt,
+      createdAt: (row.timestamp_created as number | null) ?? scheduledAt,
+    };
+  });
+  return { messages, isCapped };
+}
+
+/** Whether the DataSet of an operation has a column that shows this field of ours. */
+export function showsColumn(dialect: Dialect, operation: string, field: string, raw?: RawDataSet): boolean {
+  const columns = dialect.columns?.[operation];
+  if (columns) return columns.some(({ from }) => from === field);
+  return raw === undefined || raw.columns.some(({ name }) => name === field);
+}

@@ -1,0 +1,122 @@
+import type { ReceivedMessage } from '../../domain/messages/inbox.ts';
+import type { RawDataSet } from './answer-dataset.ts';
+import type { ValueRecord } from './answer-values.ts';
+import { CopyProblem, type OldAccount, read, readGrowing, readRows, showsColumn, toReceived } from './old-account.ts';
+
+/**
+ * Received messages of an account of the old server. Read gives those of a time window, up to a
+ * cap. A window that comes back full is halved.
+ */
+export interface InboxWindow {
+  readonly messages: readonly ReceivedMessage[];
+  /** All windows up to this time have been read. */
+  readonly until: number;
+}
+
+// Before the first message of any such service.
+export const FIRST_INSTANT = Date.parse('1990-01-01T00:00:00Z');
+// The clock of the old server may be ahead, and its zone another one.
+export const CLOCK_MARGIN_MS = 2 * 86_400_000;
+const ASKED_MAX = 1_000;
+// Whether the ends belong to a window is not known, so halves overlap; below 2 s they share an end.
+const OVERLAP_MS = 1_000;
+const HALF_MIN_MS = 2_000;
+const WINDOW_MIN_MS = 4;
+const CALLS_MIN = 300;
+const CALLS_A_MESSAGE = 20;
+
+/** Windows in the order of time. `largest` is told the largest number that came back. */
+export async function* readWindows(
+  from: OldAccount,
+  start: number,
+  end: number,
+  cap: number,
+  largest: (count: number) => void = () => {},
+): AsyncGenerator<InboxWindow> {
+  const name = 'inbox.Read';
+  const pending: [number, number][] = [[start, end]];
+  let found = 0;
+  let calls = 0;
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    if (++calls > CALLS_MIN + CALLS_A_MESSAGE * found) throw tooManyCalls(calls - 1, found);
+    const [first, last] = next;
+    const asked = Math.min(ASKED_MAX, cap);
+    const rows = await readRows(from, name, { from: first, to: last, max_count: asked });
+    largest(rows.length);
+    if (rows.length >= asked && last - first > WINDOW_MIN_MS) {
+      pending.push(...halvesOf(rows, first, last));
+      continue;
+    }
+    found += rows.length;
+    yield { messages: rows.map((row) => toReceived(row, name)), until: last };
+  }
+}
+
+const tooManyCalls = (calls: number, found: number): CopyProblem =>
+  new CopyProblem(
+    `Read was called ${calls} times for ${found} messages, because its answers seem to end at a cap. ` +
+      'Name the cap of inbox.Read in the caps of the dialect.',
+  );
+
+/** The later half first. Half of what came back is on each side, so that one is not full. */
+function halvesOf(rows: readonly ValueRecord[], first: number, last: number): [number, number][] {
+  const times = rows.map((row) => Number(row.timestamp)).sort((one, other) => one - other);
+  const median = times[Math.floor(times.length / 2)] ?? Number.NaN;
+  if (last - first > 2 * HALF_MIN_MS) {
+    const middle = Math.min(Math.max(median, first + HALF_MIN_MS), last - HALF_MIN_MS);
+    return [
+      [middle - OVERLAP_MS, last],
+      [first, middle + OVERLAP_MS],
+    ];
+  }
+  const isInside = median - first > WINDOW_MIN_MS / 2 && last - median > WINDOW_MIN_MS / 2;
+  const middle = isInside ? median : Math.floor((first + last) / 2);
+  return [
+    [middle, last],
+    [first, middle],
+  ];
+}
+
+/** Which messages are unread, with the messages where Unread gave them. */
+export interface UnreadList {
+  readonly ids: ReadonlySet<bigint>;
+  readonly messages: readonly ReceivedMessage[];
+}
+
+/**
+ * Unread tells it, unless it marks what it returns or gives too few. Then InboxDS does, where it
+ * has a column for it.
+ */
+export async function readUnread(from: OldAccount, expected: number): Promise<UnreadList> {
+  if (expected === 0) return { ids: new Set(), messages: [] };
+  const name = 'inbox.Unread';
+  if (from.effects[name] !== 'marks') {
+    const { rows } = await readGrowing(from, name, 'max_count', expected);
+    const messages = rows.map((row) => toReceived(row, name));
+    if (messages.length >= expected) return { ids: new Set(messages.map(({ id }) => id)), messages };
+  }
+  return unreadOfDataSet(from, expected);
+}
+
+async function unreadOfDataSet(from: OldAccount, expected: number): Promise<UnreadList> {
+  const name = 'inbox.InboxDS';
+  if (from.effects[name] === 'marks' || !showsColumn(from.dialect, name, 'read')) throw cannotTell(expected);
+  const all = await readInboxDataSet(from);
+  const unread = all.filter(({ isRead }) => !isRead).map(({ message }) => message);
+  if (unread.length < expected) throw cannotTell(expected);
+  return { ids: new Set(unread.map(({ id }) => id)), messages: unread };
+}
+
+const cannotTell = (expected: number): CopyProblem =>
+  new CopyProblem(
+    `${expected} messages are unread, and which ones cannot be read without marking them: Unread marks or gives fewer, ` +
+      'and InboxDS shows no column that is mapped to "read".',
+  );
+
+export async function readInboxDataSet(from: OldAccount): Promise<{ message: ReceivedMessage; isRead: boolean }[]> {
+  const name = 'inbox.InboxDS';
+  const probe = (await read(from, name, { max_count: 1 })).raw as RawDataSet;
+  if (!showsColumn(from.dialect, name, 'read', probe)) throw new CopyProblem('InboxDS does not show which are read.');
+  const { rows } = await readGrowing(from, name, 'max_count');
+  return rows.map((row) => ({ message: toReceived(row, name), isRead: row.read === true }));
+}

@@ -1,0 +1,252 @@
+import { type Dialect, NO_DIALECT } from '../../asmx/dialect/dialect.ts';
+import type { ProtocolName } from '../../asmx/protocols/protocol.ts';
+import { fieldOf } from '../compare/recording.ts';
+import type { RawAnswer } from '../compare/redaction.ts';
+import { operationOf, type ReadAnswer, readAnswer } from './answer.ts';
+import { type EncodedCall, encodeCall } from './old-call.ts';
+import { isCertificate, type OldServerTls, refusedCertificate } from './server-tls.ts';
+import { createUpstream, isUnavailableStatus, pairsOf, UpstreamTimeout } from './upstream.ts';
+
+/**
+ * The client of the old server. It calls an operation of the contract in any protocol. It is
+ * gentle: it keeps to a rate, and stops where the server asks for a pause.
+ */
+export interface OldServer {
+  /**
+   * Resolves with what the server answered, a fault too. Rejects with OldServerBusy at 429 and 503,
+   * and with OldServerUnreachable where no whole answer came.
+   */
+  call(
+    group: string,
+    operation: string,
+    args: Readonly<Record<string, unknown>>,
+    options?: CallOptions,
+  ): Promise<OldAnswer>;
+  /** Any page below the base, such as `/api/account.asmx?WSDL`. */
+  page(path: string, signal?: AbortSignal): Promise<OldPage>;
+  /** How many requests were sent. */
+  readonly requests: number;
+  readonly url: string;
+  close(): void;
+}
+export interface CallOptions {
+  readonly protocol?: ProtocolName;
+  readonly signal?: AbortSignal;
+}
+export interface OldPage {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
+export interface OldAnswer extends OldPage {
+  readonly protocol: ProtocolName;
+  readonly durationMs: number;
+  readonly result: ReadAnswer;
+}
+
+export interface OldServerOptions {
+  /** The base: operations are at `<base>/api/<group>.asmx`. */
+  readonly url: string;
+  readonly dialect?: Dialect;
+  /** Where neither dialect nor call say it. */
+  readonly namespace?: string;
+  readonly protocol?: ProtocolName;
+  /** The zone of dates without one, where the dialect names none. */
+  readonly zone?: string;
+  /** The most calls in a second; 0 for no limit. */
+  readonly rate?: number;
+  readonly timeoutMs?: number;
+  readonly answerBytesMax?: number;
+  readonly tls?: OldServerTls;
+  /** How often a read is tried again after a pause that the server asked for, or no answer. */
+  readonly retriesMax?: number;
+  /** Every call that was answered, with what was sent. It has the user_id. */
+  readonly observed?: (call: ObservedCall) => void;
+  readonly now?: () => number;
+  readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+export interface ObservedCall {
+  readonly group: string;
+  readonly operation: string;
+  /** With the path of the base. */
+  readonly url: string;
+  readonly request: EncodedCall;
+  readonly answer: OldAnswer;
+}
+
+// A list of 100,000 messages has about 30 MB.
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+const TIMEOUT_MS = 60_000;
+// Longer pauses end the command: a person runs it again later.
+const PAUSE_MAX_MS = 120_000;
+const FIRST_PAUSE_MS = 1_000;
+const SOCKETS_MAX = 4;
+
+/** No whole answer came. Whether the call was done is not known. */
+export class OldServerUnreachable extends Error {
+  /** Whether the same call may succeed later. */
+  readonly isTemporary: boolean;
+
+  constructor(message: string, isTemporary: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.isTemporary = isTemporary;
+  }
+}
+
+/** The server asks for a pause, with 429 or 503. */
+export class OldServerBusy extends Error {
+  readonly status: number;
+  readonly retryAfterMs: number | null;
+
+  constructor(status: number, retryAfterMs: number | null) {
+    const wait = retryAfterMs === null ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1000)} seconds.`;
+    super(`The old server answered ${status}.${wait}`);
+    this.status = status;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export function createOldServer(options: OldServerOptions): OldServer {
+  const { dialect = NO_DIALECT, retriesMax = 0, zone = 'UTC', tls = {} } = options;
+  const { timeoutMs = TIMEOUT_MS, answerBytesMax = ANSWER_BYTES_MAX } = options;
+  const { now = Date.now, sleep = wait } = options;
+  const base = baseOf(options.url);
+  const namespace = dialect.namespace ?? options.namespace ?? DEFAULT_NAMESPACE;
+  const upstream = createUpstream({ name: 'the old server', url: base, tls, timeoutMs, socketsMax: SOCKETS_MAX });
+  const pace = createPace(options.rate ?? 0, now, sleep);
+  let requests = 0;
+
+  const once = async ({ method, target, headers, body }: EncodedCall, signal?: AbortSignal) => {
+    await pace(signal);
+    requests += 1;
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const limits = {
+      bytesMax: answerBytesMax,
+      isCut: true,
+      signal: AbortSignal.any([deadline, ...(signal ? [signal] : [])]),
+    };
+    const fields = { Host: new URL(base).host, Accept: '*/*', 'Accept-Encoding': 'identity', ...headers };
+    const request = { method, target, rawHeaders: Object.entries(fields).flat() };
+    const answer = await upstream.exchange(request, Buffer.from(body ?? ''), limits).catch(async (thrown: Error) => {
+      if (signal?.aborted) throw signal.reason;
+      const isLate = deadline.aborted || thrown instanceof UpstreamTimeout;
+      throw isLate
+        ? new OldServerUnreachable(`No answer in ${timeoutMs / 1_000} seconds.`, true)
+        : await unreachable(base, thrown);
+    });
+    return pageOf(answer, answerBytesMax, now());
+  };
+  /** Only reads are tried again: nobody knows whether a write without an answer was done. */
+  const patiently = async <T>(isRead: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> => {
+    for (let tried = 0; ; tried++) {
+      try {
+        return await work();
+      } catch (thrown) {
+        const pause = pauseAfter(thrown, tried);
+        if (!isRead || tried >= retriesMax || pause === null) throw thrown;
+        await sleep(pause, signal);
+      }
+    }
+  };
+  return {
+    url: base,
+    get requests() {
+      return requests;
+    },
+    async call(group, operation, args, { protocol = options.protocol ?? 'soap11', signal } = {}) {
+      const request = encodeCall({ namespace, dialect, zone }, group, operation, protocol, args);
+      return patiently(isReading(group, operation), signal, async () => {
+        const startedAt = performance.now();
+        const { status, contentType, body } = await once(request, signal);
+        const durationMs = performance.now() - startedAt;
+        const result = readAnswer(group, operation, protocol, { status, contentType, body }, dialect, zone);
+        const safe = withoutSecret(result, args.user_id);
+        const answer = { protocol, status, contentType, body, durationMs, result: safe };
+        options.observed?.({ group, operation, url: base + request.target, request, answer });
+        return answer;
+      });
+    },
+    page: (target, signal) =>
+      patiently(true, signal, () => once({ target, method: 'GET', headers: {}, body: null }, signal)),
+    close: () => upstream.close(),
+  };
+}
+
+/** The code of the system says what to look at; the message may have an address. */
+async function unreachable(base: string, thrown: NodeJS.ErrnoException): Promise<OldServerUnreachable> {
+  if (isCertificate(thrown)) return new OldServerUnreachable(await refusedCertificate(base, thrown), false, thrown);
+  return new OldServerUnreachable(`The old server does not answer (${thrown.code ?? thrown.name}).`, true, thrown);
+}
+
+/** Throws where a gateway answered, or the answer could not be taken as a whole. */
+function pageOf({ status, rawHeaders, body }: RawAnswer, bytesMax: number, now: number): OldPage {
+  const fields = pairsOf(rawHeaders);
+  const coding = fieldOf(fields, 'content-encoding') ?? 'identity';
+  if (coding !== 'identity')
+    throw new OldServerUnreachable(`The answer has the content coding ${coding}, which was not asked for.`, false);
+  if (!body) throw new OldServerUnreachable(`The answer has more than ${bytesMax} bytes.`, false);
+  if (status === 429 || status === 503)
+    throw new OldServerBusy(status, retryAfter(fieldOf(fields, 'retry-after'), now));
+  if (isUnavailableStatus(status)) throw new OldServerUnreachable(`A gateway answered ${status}.`, true);
+  return { status, contentType: fieldOf(fields, 'content-type') ?? '', body };
+}
+
+const DEFAULT_NAMESPACE = 'http://tempuri.org';
+
+/** A fault may repeat the user_id, and its text is shown and logged. */
+const withoutSecret = (result: ReadAnswer, userId: unknown): ReadAnswer =>
+  result.kind === 'fault' && typeof userId === 'string' && userId !== ''
+    ? { ...result, text: result.text.replaceAll(userId, '…') }
+    : result;
+
+export const isReading = (group: string, operation: string): boolean =>
+  operationOf(group, operation)?.changes === false;
+
+/** Without the path of a service: people copy the address of one. */
+export function baseOf(url: string): string {
+  const { protocol, origin, pathname } = new URL(url);
+  if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('expected an address with http or https');
+  return origin + pathname.replace(/\/api(\/[^/]*\.asmx)?\/?$/i, '').replace(/\/+$/, '');
+}
+
+function pauseAfter(thrown: unknown, tried: number): number | null {
+  const backoff = FIRST_PAUSE_MS * 2 ** tried;
+  if (thrown instanceof OldServerUnreachable) return thrown.isTemporary ? backoff : null;
+  if (!(thrown instanceof OldServerBusy)) return null;
+  const pause = thrown.retryAfterMs ?? backoff;
+  return pause > PAUSE_MAX_MS ? null : pause;
+}
+
+/** Seconds or a date (RFC 9110 §10.2.3). */
+export function retryAfter(field: string | undefined, now: number): number | null {
+  if (field === undefined) return null;
+  if (/^\d{1,9}$/.test(field.trim())) return Number(field) * 1_000;
+  const at = Date.parse(field);
+  return Number.isNaN(at) ? null : Math.max(0, at - now);
+}
+
+/** Calls leave one after the other, at most `rate` in a second. */
+function createPace(rate: number, now: () => number, sleep: (ms: number, signal?: AbortSignal) => Promise<void>) {
+  if (rate <= 0) return async () => {};
+  const intervalMs = 1_000 / rate;
+  let nextAt = 0;
+  return async (signal?: AbortSignal): Promise<void> => {
+    const at = Math.max(nextAt, now());
+    nextAt = at + intervalMs;
+    if (at > now()) await sleep(at - now(), signal);
+  };
+}
+
+const wait = (ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, ms);
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });

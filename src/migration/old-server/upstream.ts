@@ -1,0 +1,254 @@
+import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { Socket } from 'node:net';
+import type { RawAnswer } from '../compare/redaction.ts';
+import { hostOf, type OldServerTls, tlsOptions } from './server-tls.ts';
+
+/** The HTTP client of both servers. Head fields are sent in the case and order given. */
+export interface UpstreamSettings {
+  /** In words, for the log: the old server, or Columba. */
+  readonly name: string;
+  readonly url: string;
+  readonly tls?: OldServerTls;
+  /** Without a byte for so long, the answer is given up. */
+  readonly timeoutMs: number;
+  /** The most connections for whole exchanges. */
+  readonly socketsMax?: number;
+}
+
+export interface OutgoingRequest {
+  readonly method: string;
+  /** Path and query, as sent. */
+  readonly target: string;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+}
+
+export interface Upstream {
+  /** Begins a request. Whoever calls writes the body, and listens to `response` and `error`. */
+  begin(request: OutgoingRequest, agent: HttpAgent): ClientRequest;
+  /** Connections for one client, so that they live as long as those of the client. */
+  createAgent(): HttpAgent;
+  /** A whole exchange on connections that belong to no client. */
+  exchange(request: OutgoingRequest, body: Uint8Array, options?: ExchangeOptions): Promise<RawAnswer>;
+  close(): void;
+}
+export interface ExchangeOptions {
+  /** The most bytes of an answer; beyond, its body is undefined. */
+  readonly bytesMax?: number;
+  /** Does not read the rest of such an answer: its connection ends. */
+  readonly isCut?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+// As the stored copies of the proxy.
+export const ANSWER_BYTES_MAX = 4 * 1_048_576;
+const SOCKETS_MAX = 16;
+
+export function createUpstream(settings: UpstreamSettings): Upstream {
+  const { name, url, tls = {}, timeoutMs, socketsMax = SOCKETS_MAX } = settings;
+  const base = new URL(url);
+  const server = `${name} at ${base.host}`;
+  const isTls = base.protocol === 'https:';
+  const host = hostOf(base);
+  const prefix = base.pathname.replace(/\/+$/, '');
+  const secured = isTls ? tlsOptions(tls, host) : {};
+  const agentOf = (options: { maxSockets: number }): HttpAgent =>
+    isTls
+      ? new HttpsAgent({ keepAlive: true, ...options, ...secured })
+      : new HttpAgent({ keepAlive: true, ...options });
+  const own = agentOf({ maxSockets: socketsMax });
+
+  function begin(
+    { method, target, rawHeaders }: OutgoingRequest,
+    agent: HttpAgent,
+    signal?: AbortSignal,
+  ): ClientRequest {
+    const send = isTls ? requestHttps : requestHttp;
+    const sent = send({
+      host,
+      port: base.port || (isTls ? 443 : 80),
+      method,
+      path: prefix + target,
+      headers: endToEnd(rawHeaders) as string[],
+      setHost: false,
+      agent,
+      timeout: timeoutMs,
+      ...secured,
+      ...(signal ? { signal } : {}),
+    });
+    sent.on('timeout', () => sent.destroy(new UpstreamTimeout()));
+    // Before any other listener: whoever logs the error can say whose it is.
+    sent.on('error', (thrown) => Object.assign(thrown, { server }));
+    return sent;
+  }
+
+  return {
+    begin,
+    createAgent: () => agentOf({ maxSockets: 1 }),
+    exchange(request, body, { bytesMax = ANSWER_BYTES_MAX, isCut = false, signal } = {}) {
+      const startedAt = performance.now();
+      return new Promise((resolve, reject) => {
+        const sent = begin(withLength(request, body), own, signal);
+        sent.on('error', reject);
+        sent.on('response', (response) => {
+          collect(response, bytesMax, isCut)
+            .then((bytes) =>
+              resolve({
+                status: response.statusCode ?? 0,
+                rawHeaders: response.rawHeaders,
+                body: bytes,
+                ms: performance.now() - startedAt,
+              }),
+            )
+            .catch(reject);
+        });
+        sent.end(body);
+      });
+    },
+    close: () => own.destroy(),
+  };
+}
+
+export class UpstreamTimeout extends Error {
+  readonly code = 'ETIMEDOUT';
+
+  constructor() {
+    super('no answer in time');
+  }
+}
+
+export const cutOff = (): Error => Object.assign(new Error('the answer was cut off'), { code: 'ECONNRESET' });
+
+/** Whether no connection was made, so that nothing can have happened there. */
+export const isRefused = (thrown: unknown): boolean =>
+  ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'].includes(
+    (thrown as NodeJS.ErrnoException)?.code ?? '',
+  );
+
+/** Whether a server says that it cannot answer now, or somebody in front of it does. */
+export const isUnavailableStatus = (status: number): boolean => status === 502 || status === 503 || status === 504;
+/** Whether the same call may be answered later. */
+export const isTemporary = (status: number): boolean => status === 429 || isUnavailableStatus(status);
+
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect', // answered by the proxy
+]);
+const FRAMING = new Set(['transfer-encoding', 'content-length']);
+
+/** Without the fields of one connection (RFC 9110 §7.6.1). `Transfer-Encoding` frames the body. */
+export function endToEnd(rawHeaders: readonly string[]): string[] {
+  const pairs = pairsOf(rawHeaders);
+  const named = new Set<string>();
+  for (const [field, value] of pairs) {
+    if (field.toLowerCase() !== 'connection') continue;
+    for (const name of value.split(',')) named.add(name.trim().toLowerCase());
+  }
+  const isKept = (name: string): boolean => !HOP_BY_HOP.has(name) && (!named.has(name) || FRAMING.has(name));
+  return pairs.filter(([field]) => isKept(field.toLowerCase())).flat();
+}
+
+/** Whether the server ends the connection after this answer. */
+export const isClosing = (rawHeaders: readonly string[]): boolean =>
+  pairsOf(rawHeaders).some(([name, value]) => name.toLowerCase() === 'connection' && /\bclose\b/i.test(value));
+
+/** Names with their values. */
+export function pairsOf(raw: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
+  return pairs;
+}
+
+/** The body is whole, so it has a length. */
+function withLength(request: OutgoingRequest, body: Uint8Array): OutgoingRequest {
+  const kept = pairsOf(request.rawHeaders).filter(([name]) => !FRAMING.has(name.toLowerCase()));
+  const hasBody = body.length > 0 || request.method === 'POST';
+  return { ...request, rawHeaders: [...kept.flat(), ...(hasBody ? ['Content-Length', String(body.length)] : [])] };
+}
+
+/** The whole body; undefined where it is longer. */
+async function collect(response: IncomingMessage, bytesMax: number, isCut: boolean): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response) {
+    length += (chunk as Uint8Array).length;
+    if (length <= bytesMax) chunks.push(chunk as Uint8Array);
+    else if (isCut)
+      return undefined; // this destroys the response
+    else chunks.length = 0;
+  }
+  if (!response.complete) throw cutOff();
+  return length > bytesMax ? undefined : Buffer.concat(chunks);
+}
+
+export interface Beginning {
+  readonly bytes: Buffer;
+  readonly isWhole: boolean;
+}
+
+/** All of a body, or its beginning where it is longer. Then it is paused before its rest. */
+export function beginningOf(body: IncomingMessage, bytesMax: number, gone: () => Error): Promise<Beginning> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const done = (isWhole: boolean) => {
+      body.off('data', onData).off('end', onEnd).off('close', onClose).off('error', reject);
+      resolve({ bytes: Buffer.concat(chunks), isWhole });
+    };
+    const onData = (chunk: Buffer) => {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length <= bytesMax) return;
+      body.pause();
+      done(false);
+    };
+    const onEnd = () => done(true);
+    const onClose = () => reject(gone());
+    body.on('data', onData).on('end', onEnd).on('close', onClose).on('error', reject);
+  });
+}
+
+/** The connections to an upstream of one connection of a client. */
+export class ClientConnection {
+  readonly #agents = new Map<Upstream, HttpAgent>();
+  readonly #socket: Socket;
+  #requests = 0;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.once('close', () => {
+      for (const agent of this.#agents.values()) agent.destroy();
+    });
+  }
+
+  agentFor(upstream: Upstream): HttpAgent {
+    const found = this.#agents.get(upstream);
+    if (found) return found;
+    const agent = upstream.createAgent();
+    this.#agents.set(upstream, agent);
+    return agent;
+  }
+
+  began(): void {
+    this.#requests += 1;
+  }
+  ended(): void {
+    this.#requests -= 1;
+  }
+
+  /** The upstream ended an idle connection: the client sees the same. */
+  follow(upstreamSocket: Socket): void {
+    if (upstreamSocket.listenerCount('close', this.#onClose) > 0) return;
+    upstreamSocket.once('close', this.#onClose);
+  }
+
+  readonly #onClose = (): void => {
+    if (this.#requests === 0) this.#socket.end();
+  };
+}

@@ -1,0 +1,40 @@
+import { ANSWER_BYTES_MAX } from '../old-server/upstream.ts';
+
+/** What is stored of answers under way, of all clients. */
+const COPIES_BYTES_MAX = 128 * 1_048_576;
+
+/** The bytes of an answer under way, where there is room for them. */
+export class AnswerCopy {
+  readonly #all: { bytes: number };
+  #chunks: Buffer[] | undefined = [];
+  #length = 0;
+  endedAt = 0;
+
+  constructor(all: { bytes: number }) {
+    this.#all = all;
+  }
+
+  add(chunk: Buffer): void {
+    if (!this.#chunks) return;
+    this.#length += chunk.length;
+    this.#all.bytes += chunk.length;
+    this.#chunks.push(chunk);
+    if (this.#length > ANSWER_BYTES_MAX || this.#all.bytes > COPIES_BYTES_MAX) {
+      this.release();
+      this.#chunks = undefined;
+    }
+  }
+
+  end(): void {
+    this.endedAt = performance.now();
+  }
+
+  release(): void {
+    this.#all.bytes -= this.#length;
+    this.#length = 0;
+  }
+
+  get bytes(): Uint8Array | undefined {
+    return this.#chunks && Buffer.concat(this.#chunks);
+  }
+}

@@ -1,0 +1,222 @@
+import { booleanResult } from '../compare/compare.ts';
+import type { CompareSettings } from '../compare/compare-values.ts';
+import type { RawAnswer } from '../compare/redaction.ts';
+import type { Sync } from '../copy/syncs.ts';
+import type { Availability } from '../old-server/availability.ts';
+import { isTemporary, type Upstream } from '../old-server/upstream.ts';
+import { CLAIM_MS, type MigrationWrites, type WaitingWrite } from '../stages/writes.ts';
+import { bodyOfWrite, openWrite, type SealedWrite, writeOfAll } from './sealed-write.ts';
+import type { Tally } from './tally.ts';
+import type { Seal } from './write-seal.ts';
+
+/**
+ * Gives Columba the writes that the old server has done, in the order of the account, whether they
+ * were done while the account was compared or while Columba did not answer. A write leaves the
+ * database after Columba has answered it. Every write of the contract changes nothing more where it
+ * is done twice in a row, so one that is repeated after a kill has its effect once.
+ */
+export interface CatchingUp {
+  /** Accounts with writes that Columba is still to get. */
+  readonly behind: Set<bigint>;
+  /** False where Columba does not have everything that the old server has done for the account. */
+  catchUp(account: bigint): Promise<boolean>;
+  /** This process works on the write, so it needs no claim. */
+  hold(account: bigint, id: bigint): void;
+  /** Another process may take the write when its claim is over. */
+  release(account: bigint, id: bigint): void;
+  /**
+   * Gives Columba a write that this process holds, and what is before it, for somebody who has the
+   * lane of the account. Undefined where Columba did not take it, and null where it has it already.
+   */
+  applied(account: bigint, id: bigint, sync: Sync | undefined): Promise<RawAnswer | null | undefined>;
+}
+
+export interface CatchUpSettings {
+  readonly writes: MigrationWrites;
+  readonly seal: Seal;
+  readonly columba: Pick<Upstream, 'exchange'>;
+  readonly availability: Availability;
+  /** Waits for the lane of the account. Undefined: nobody brings anything over. */
+  readonly sync: Sync | undefined;
+  readonly compare: CompareSettings;
+  readonly tally: Tally;
+  readonly failed: (thrown: unknown) => void;
+}
+
+const EXTEND_EVERY_MS = CLAIM_MS / 3;
+
+/** While the work is done, no other process takes the write. */
+export async function whileHeld<T>(
+  { writes, failed }: Pick<CatchUpSettings, 'writes' | 'failed'>,
+  { account, id }: Pick<WaitingWrite, 'account' | 'id'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const timer = setInterval(() => writes.extend(account, id).catch(failed), EXTEND_EVERY_MS).unref();
+  return work().finally(() => clearInterval(timer));
+}
+
+const WRITES_AT_ONCE = 100;
+
+/** The operation that no list of the old server shows: no sync can bring it over. */
+const UNLISTED = 'account.BlackListNumber';
+
+/**
+ * done: Columba has everything. open: another process, or this one, still waits for an answer of
+ * the old server. later: Columba or another process is in the way. Else the write needs a sync.
+ */
+type Stop = 'done' | 'open' | 'later' | NeededSync;
+interface NeededSync {
+  readonly id: bigint;
+  readonly userId: string;
+  /** Contacts, groups and templates, too. */
+  readonly everything: boolean;
+}
+
+export function createCatchingUp(settings: CatchUpSettings): CatchingUp {
+  const { writes, failed } = settings;
+  const behind = new Set<bigint>();
+  const known: Known = { held: new Set(), awaited: new Map(), late: new Map() };
+  const { held, awaited, late } = known;
+  const apply = once((account: bigint) => applyInOrder(settings, account, known));
+
+  async function applyAll(account: bigint, sync: Sync | undefined): Promise<Exclude<Stop, NeededSync>> {
+    for (;;) {
+      const stop = await apply(account);
+      if (typeof stop === 'string') return stop;
+      await sync?.(stop.userId, { everything: stop.everything });
+      held.delete(keyOf(account, stop.id));
+      await writes.remove(account, stop.id);
+    }
+  }
+
+  async function catchUp(account: bigint): Promise<boolean> {
+    if ((await applyAll(account, settings.sync)) !== 'done') return false;
+    behind.delete(account);
+    // What arrived meanwhile was shown to clients.
+    const userId = late.get(account);
+    late.delete(account);
+    if (userId !== undefined) await settings.sync?.(userId).catch(failed);
+    return true;
+  }
+
+  return {
+    behind,
+    catchUp: once((account: bigint) =>
+      catchUp(account).catch((thrown) => {
+        failed(thrown);
+        return false;
+      }),
+    ),
+    hold: (account, id) => void held.add(keyOf(account, id)),
+    release: (account, id) => void held.delete(keyOf(account, id)),
+    async applied(account, id, sync) {
+      const key = keyOf(account, id);
+      awaited.set(key, undefined);
+      try {
+        for (;;) {
+          const stop = await applyAll(account, sync);
+          const ours = awaited.get(key);
+          if (ours) return ours;
+          if (stop === 'later') return undefined;
+          // A run that had begun before may not have seen it.
+          if (!held.has(key)) return null;
+        }
+      } finally {
+        awaited.delete(key);
+      }
+    },
+  };
+}
+
+const keyOf = (account: bigint, id: bigint): string => `${account}/${id}`;
+
+/** Whoever asks while the work of an account is under way gets the same promise. */
+function once<T>(work: (account: bigint) => Promise<T>): (account: bigint) => Promise<T> {
+  const running = new Map<bigint, Promise<T>>();
+  return (account) => {
+    const found = running.get(account);
+    if (found) return found;
+    const started = work(account).finally(() => running.delete(account));
+    running.set(account, started);
+    return started;
+  };
+}
+
+interface Known {
+  /** Writes that this process works on. */
+  readonly held: Set<string>;
+  /** Answers of Columba that somebody waits for. */
+  readonly awaited: Map<string, RawAnswer | undefined>;
+  /** By account, the user_id of a write that was applied with nobody waiting for its answer. */
+  readonly late: Map<bigint, string>;
+}
+
+async function applyInOrder(settings: CatchUpSettings, account: bigint, known: Known): Promise<Stop> {
+  const { writes, seal } = settings;
+  const { held } = known;
+  for (;;) {
+    let isOpen = false;
+    let done = 0;
+    for (const waiting of await writes.forColumba(account, WRITES_AT_ONCE)) {
+      const { id, state } = waiting;
+      const key = keyOf(account, id);
+      const isAsked = state === 'asked';
+      // Its client has no answer yet, so the order of later writes does not depend on it.
+      if (isAsked && (held.has(key) || !(await writes.claim(account, id)))) {
+        isOpen = true;
+        continue;
+      }
+      if (!isAsked && !held.has(key) && !(await writes.claim(account, id))) return 'later';
+      const sealed = openWrite(seal, waiting);
+      const rest = await applyOne(settings, waiting, sealed, known);
+      const { userId } = sealed;
+      if (rest === 'sync' && settings.sync && userId !== null) return { id, userId, everything: isAsked };
+      held.delete(key);
+      if (rest === undefined) {
+        await writes.postpone(account, id, 0); // whoever finds that Columba answers again may go on
+        return 'later';
+      }
+      await writes.remove(account, id);
+      done += 1;
+    }
+    if (done === 0) return isOpen ? 'open' : 'done';
+  }
+}
+
+/** What is left to do; undefined where Columba did not take the write. */
+async function applyOne(
+  settings: CatchUpSettings,
+  waiting: WaitingWrite,
+  sealed: SealedWrite,
+  { awaited, late }: Known,
+): Promise<'nothing' | 'sync' | undefined> {
+  const { account, id, operation, state } = waiting;
+  const key = keyOf(account, id);
+  const isAwaited = awaited.has(key);
+  // Nobody knows whether the old server did it. Its lists tell, except of the blacklist: there the
+  // wish of the client counts.
+  if (state === 'asked' && operation !== UNLISTED) return 'sync';
+  // By now more may have arrived. A sync removes what the old server has deleted.
+  if (writeOfAll(sealed) && !isAwaited && settings.sync) return 'sync';
+  let ours: RawAnswer;
+  try {
+    ours = await whileHeld(settings, waiting, () => settings.columba.exchange(sealed, bodyOfWrite(sealed)));
+  } catch {
+    settings.availability.noteFailure();
+    return undefined;
+  }
+  if (isTemporary(ours.status)) return undefined;
+  if (isAwaited) awaited.set(key, ours);
+  else {
+    countLate(settings, operation, sealed, ours);
+    if (sealed.userId !== null) late.set(account, sealed.userId);
+  }
+  return 'nothing';
+}
+
+function countLate({ tally, compare }: CatchUpSettings, operation: string, sealed: SealedWrite, ours: RawAnswer) {
+  const key = { operation, protocol: sealed.protocol };
+  tally.add(key, 'late write');
+  if (booleanResult(sealed, ours, compare) !== undefined) return;
+  tally.add(key, 'failed', `Columba answered ${ours.status} to a write that the old server has done`);
+}

@@ -1,0 +1,79 @@
+import { booleanResult } from '../compare/compare.ts';
+import type { RawAnswer, RawRequest } from '../compare/redaction.ts';
+import type { SeenCall } from '../old-server/call-reader.ts';
+import { isRefused } from '../old-server/upstream.ts';
+import { whileHeld } from './catch-up.ts';
+import type { Deliveries, DeliverySettings } from './deliveries.ts';
+import { sealWrite } from './sealed-write.ts';
+
+/**
+ * Writes of accounts that are compared. One is in the database before the old server is asked. What
+ * the old server did is noted there before its client gets the answer, and Columba gets it from
+ * there, though every process is killed in between.
+ */
+export interface ComparedWrites {
+  /**
+   * `ask` gives the request to the old server, and calls `before` with the whole answer before it
+   * gives it to the client. The id of the write is undefined where Columba is not to get it from
+   * the database.
+   */
+  write(account: bigint, call: SeenCall, request: RawRequest, ask: Asking): Promise<ComparedWrite>;
+}
+export type Asking = (before: (answer: RawAnswer) => Promise<void>) => Promise<RawAnswer | undefined>;
+export interface ComparedWrite {
+  /** Undefined where the client was gone. */
+  readonly answer: RawAnswer | undefined;
+  readonly id: bigint | undefined;
+}
+
+export type ComparedWritesSettings = Pick<DeliverySettings, 'writes' | 'seal' | 'compare' | 'failed'>;
+
+/** Clients of the old server do not wait longer for our database. */
+const STORE_MS_MAX = 2_000;
+
+export function createComparedWrites(
+  settings: ComparedWritesSettings,
+  deliveries: Pick<Deliveries, 'behind' | 'hold' | 'release'>,
+): ComparedWrites {
+  const { writes, compare, failed } = settings;
+
+  /** Undefined where the database does not take it in time. */
+  async function begin(account: bigint, call: SeenCall, request: RawRequest): Promise<bigint | undefined> {
+    const sealed = sealWrite(settings.seal, account, call, request, undefined);
+    const storing = writes.begin(account, `${call.group}.${call.operation}`, sealed, 'asked');
+    const id = await Promise.race([storing.catch(failed), waited(STORE_MS_MAX)]);
+    if (typeof id === 'bigint') return id;
+    failed(new Error('The database did not take a write in time. If the proxy is killed now, Columba may lack it.'));
+    storing.then((late) => writes.remove(account, late)).catch(failed);
+    return undefined;
+  }
+
+  return {
+    async write(account, call, request, ask) {
+      const id = await begin(account, call, request);
+      if (id === undefined) return { answer: await ask(async () => {}), id };
+      deliveries.hold(account, id);
+      let isDone = false;
+      const before = async (answer: RawAnswer): Promise<void> => {
+        isDone = booleanResult(call, answer, compare) === true;
+        if (isDone) deliveries.behind.add(account);
+        const noting = isDone ? writes.setBehind(account, id, true) : writes.remove(account, id);
+        // Where this fails, the write stays as one whose answer nobody knows.
+        await Promise.race([noting.catch(failed), waited(STORE_MS_MAX)]);
+      };
+      try {
+        const answer = await whileHeld(settings, { account, id }, () => ask(before));
+        if (answer && isDone) return { answer, id };
+        deliveries.release(account, id);
+        return { answer, id: undefined };
+      } catch (thrown) {
+        deliveries.release(account, id);
+        if (isRefused(thrown)) await writes.remove(account, id).catch(failed);
+        throw thrown;
+      }
+    },
+  };
+}
+
+const waited = (ms: number): Promise<undefined> =>
+  new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref());

@@ -1,0 +1,207 @@
+import { BoundedMap } from '../../base/bounded-map.ts';
+import { booleanResult } from '../compare/compare.ts';
+import type { RawAnswer, RawRequest } from '../compare/redaction.ts';
+import type { SeenCall } from '../old-server/call-reader.ts';
+import type { OldServer } from '../old-server/old-server.ts';
+import { isRefused, isUnavailableStatus } from '../old-server/upstream.ts';
+import type { Bypass } from './bypass.ts';
+import { whileHeld } from './catch-up.ts';
+import type { Deliveries, DeliverySettings } from './deliveries.ts';
+import { sealWrite, withoutClient, writeOfAll } from './sealed-write.ts';
+
+/**
+ * Accounts that Columba leads. A write is in the database before Columba is asked, and stays there
+ * until the old server has it too. Where Columba does not answer, the old server does: it has all
+ * writes. Then Columba gets what it missed before it answers the account again.
+ */
+export interface Lead {
+  /** Rejects with NotNow where neither server can answer, and where none does. */
+  write(account: bigint, call: SeenCall, request: RawRequest): Promise<LedAnswer>;
+  /** False where Columba does not answer, or is behind the old server. Null: no account. */
+  isReady(account: bigint | null, userId: string | null): Promise<boolean>;
+  /** A read got no answer of Columba. */
+  noteFailure(): void;
+  /** Whether the old server has everything that clients were told of. */
+  isOldComplete(account: bigint): Promise<boolean>;
+  /** Before the old server answers an account again: it gets what waits, if it takes it soon. */
+  drained(account: bigint): Promise<void>;
+}
+
+export interface LedAnswer extends RawAnswer {
+  readonly isOld: boolean;
+}
+
+export interface LeadSettings extends DeliverySettings {
+  readonly columbaCalls: Pick<OldServer, 'call'>;
+  readonly deliveries: Deliveries;
+  readonly bypass: Pick<Bypass, 'isCurrent'>;
+}
+
+/**
+ * Columba does not answer, and the old server lacks a write that was acknowledged. Or the database
+ * does not answer: then nobody knows, and a write could be lost.
+ */
+export class NotNow extends Error {}
+
+/** A client waits no longer: the old server answers it. */
+const CATCH_UP_MS_MAX = 2_000;
+const DRAIN_MS_MAX = 5_000;
+const DRAIN_LOOK_MS = 20;
+const STUCK_MS = 60_000;
+const STUCK_ACCOUNTS_MAX = 10_000;
+
+export function createLead(settings: LeadSettings): Lead {
+  const { writes, columba, availability, compare, deliveries, bypass } = settings;
+  const emptied = createEmptying(deliveries);
+  const inTurn = createTurns();
+  const writeThere = createOldWriting(settings, (account) => isOldComplete(account));
+
+  const isReady = async (account: bigint | null, userId: string | null): Promise<boolean> => {
+    if (availability.isDown || !(await bypass.isCurrent(account, userId))) return false;
+    if (account === null || !deliveries.behind.has(account)) return true;
+    return Promise.race([deliveries.catchUp(account), waited(CATCH_UP_MS_MAX)]);
+  };
+
+  async function writeOne(account: bigint, call: SeenCall, request: RawRequest): Promise<LedAnswer> {
+    if (!(await isReady(account, call.userId))) return writeThere(account, call, request);
+    let ids: string[] | undefined;
+    try {
+      ids = await idsOf(settings, call);
+    } catch {
+      availability.noteFailure();
+      return writeThere(account, call, request);
+    }
+    const id = await begin(settings, account, call, request, ids);
+    let answer: RawAnswer;
+    try {
+      const asking = () => columba.exchange(request, request.body ?? new Uint8Array());
+      answer = await whileHeld(settings, { account, id }, asking);
+    } catch (thrown) {
+      availability.noteFailure();
+      return writeThere(account, call, request, { id, isUntouched: isRefused(thrown) });
+    }
+    if (isUnavailableStatus(answer.status)) return writeThere(account, call, request, { id, isUntouched: false });
+    const isDone = booleanResult(call, answer, compare) === true;
+    await (isDone ? writes.arm(account, id) : writes.remove(account, id));
+    return { ...answer, isOld: false };
+  }
+
+  const isOldComplete = (account: bigint): Promise<boolean> =>
+    emptied(account, async () => (await writes.counts(account)).due).catch(notNow(settings));
+
+  return {
+    write: (account, call, request) => inTurn(account, () => writeOne(account, call, request)),
+    isReady,
+    noteFailure: () => availability.noteFailure(),
+    isOldComplete,
+    async drained(account) {
+      await emptied(account, async () => (await writes.counts(account)).waiting).catch(settings.failed);
+    },
+  };
+}
+
+/**
+ * Does the writes of an account one after the other. The old server gets them in the order of their
+ * ids: Columba has to do them in that order, too, or the last of two moves of a contact differs.
+ */
+function createTurns() {
+  const lasts = new Map<bigint, Promise<unknown>>();
+  return <T>(account: bigint, work: () => Promise<T>): Promise<T> => {
+    const done = (lasts.get(account) ?? Promise.resolve()).then(work, work);
+    lasts.set(account, done);
+    const forget = () => {
+      if (lasts.get(account) === done) lasts.delete(account);
+    };
+    done.then(forget, forget);
+    return done;
+  };
+}
+
+interface Begun {
+  readonly id: bigint;
+  readonly isUntouched: boolean;
+}
+
+/** Columba does not answer: the old server does the write. */
+function createOldWriting(settings: LeadSettings, isOldComplete: (account: bigint) => Promise<boolean>) {
+  const { writes, old, compare, deliveries } = settings;
+  /**
+   * Columba may have done it, and then does it again, which changes nothing more.
+   */
+  async function writeThere(account: bigint, call: SeenCall, request: RawRequest, begun?: Begun): Promise<LedAnswer> {
+    const isUntouched = begun?.isUntouched ?? true;
+    if (!(await isOldComplete(account))) {
+      if (begun?.isUntouched) await writes.remove(account, begun.id);
+      throw new NotNow();
+    }
+    const id = begun?.id ?? (await begin(settings, account, call, request));
+    let answer: RawAnswer;
+    try {
+      const asking = () => old.exchange(withoutClient(request), request.body ?? new Uint8Array());
+      answer = await whileHeld(settings, { account, id }, asking);
+    } catch (thrown) {
+      // Else one of them may have done it, and both are asked again soon.
+      if (isUntouched && isRefused(thrown)) await writes.remove(account, id);
+      throw thrown;
+    }
+    const isDone = booleanResult(call, answer, compare);
+    if (isDone === true) {
+      await writes.setBehind(account, id);
+      deliveries.behind.add(account);
+    } else if (isUntouched || isDone === false) await writes.remove(account, id);
+    return { ...answer, isOld: true };
+  }
+
+  return writeThere;
+}
+
+/** Gives out writes of an account until none of them waits. False where that takes too long. */
+function createEmptying(deliveries: Deliveries) {
+  /** Accounts whose writes the old server does not take. Their calls do not wait each time. */
+  const stuckUntil = new BoundedMap<bigint, number>(STUCK_ACCOUNTS_MAX);
+
+  return async function emptied(account: bigint, count: () => Promise<number>): Promise<boolean> {
+    const until = performance.now() + DRAIN_MS_MAX;
+    while ((await count()) > 0) {
+      if ((stuckUntil.get(account) ?? 0) > performance.now()) return false;
+      if (performance.now() > until) {
+        stuckUntil.set(account, performance.now() + STUCK_MS);
+        return false;
+      }
+      await deliveries.deliver();
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
+    }
+    return true;
+  };
+}
+
+/** Undefined: all of them at the old server, too. */
+async function idsOf({ columbaCalls, compare }: LeadSettings, call: SeenCall): Promise<string[] | undefined> {
+  const all = writeOfAll(call);
+  if (!all || call.userId === null) return undefined;
+  const args = { user_id: call.userId, [all.limit]: compare.listLimit };
+  const { result } = await columbaCalls.call(call.group, all.list, args);
+  if (result.kind !== 'value') return undefined;
+  const rows = result.value as readonly { readonly id: bigint }[];
+  return rows.length >= compare.listLimit ? undefined : rows.map(({ id }) => String(id));
+}
+
+function begin(
+  settings: LeadSettings,
+  account: bigint,
+  call: SeenCall,
+  request: RawRequest,
+  ids?: string[],
+): Promise<bigint> {
+  const sealed = sealWrite(settings.seal, account, call, request, ids);
+  return settings.writes.begin(account, `${call.group}.${call.operation}`, sealed).catch(notNow(settings));
+}
+
+const notNow =
+  ({ failed }: LeadSettings) =>
+  (thrown: unknown): never => {
+    failed(thrown);
+    throw new NotNow();
+  };
+
+const waited = (ms: number): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), ms).unref());

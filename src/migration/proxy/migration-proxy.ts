@@ -1,0 +1,211 @@
+import type { Dialect } from '../../asmx/dialect/dialect.ts';
+import type { Database } from '../../store/transactions.ts';
+import { createAccountName } from '../compare/account-names.ts';
+import { type Comparing, createComparing } from '../compare/comparing.ts';
+import type { MaskName } from '../compare/masks.ts';
+import { createRecorder, RECORDER_LIMITS, type Recorder } from '../compare/recorder.ts';
+import { createSyncs, type Sync } from '../copy/syncs.ts';
+import { createAvailability } from '../old-server/availability.ts';
+import { createOldServer } from '../old-server/old-server.ts';
+import type { OldServerTls } from '../old-server/server-tls.ts';
+import { createUpstream, type Upstream } from '../old-server/upstream.ts';
+import { createMigrationClients } from '../stages/clients.ts';
+import { createMigrationFigures } from '../stages/figures.ts';
+import { createMigrationStages } from '../stages/stages.ts';
+import { createMigrationWrites } from '../stages/writes.ts';
+import { createBypass } from './bypass.ts';
+import { type ClientInventory, createClientAddress, createClientInventory } from './client-inventory.ts';
+import { createComparedWrites } from './compared-writes.ts';
+import { createDeliveries } from './deliveries.ts';
+import { createLanes } from './lanes.ts';
+import { createLead } from './lead.ts';
+import { createProxy, type ReverseProxy } from './proxy.ts';
+import { createProxySync } from './proxy-sync.ts';
+import { createShadow, type Shadow } from './shadow.ts';
+import { createStageCache } from './stage-cache.ts';
+import { createTally, type Tally } from './tally.ts';
+import { createSeal } from './write-seal.ts';
+
+/** The proxy of a migration with all its parts. */
+export interface MigrationProxySettings {
+  /** Of this proxy among several, and the same after a restart. */
+  readonly name?: string;
+  readonly database: Database;
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly oldUrl: string;
+  readonly newUrl: string;
+  readonly oldTls: OldServerTls;
+  readonly oldTimeoutMs: number;
+  readonly newTimeoutMs: number;
+  readonly dialect: Dialect;
+  readonly namespace: string;
+  readonly zone: string;
+  readonly listLimit: number;
+  readonly key: Uint8Array;
+  /** Where recordings go; undefined for none. */
+  readonly folder: string | undefined;
+  readonly pseudonyms: boolean;
+  readonly disabledMasks: ReadonlySet<MaskName>;
+  /** Their X-Forwarded-For names the client. */
+  readonly trustedProxies?: readonly string[];
+  /** The operator says that reading marks nothing there. Else the tests of the import decide. */
+  readonly oldReadingIsSafe: boolean;
+  /**
+   * Brings over what arrived at the old server for one account. Without it, accounts that were
+   * imported are synced. Null: none is.
+   */
+  readonly sync?: Sync | null;
+  /** Never with a number, a text or a user_id. */
+  readonly failed: (thrown: unknown) => void;
+  readonly queueItemsMax?: number;
+}
+
+export interface MigrationProxy {
+  readonly proxy: ReverseProxy;
+  readonly tally: Tally;
+  readonly clients: ClientInventory;
+  readonly recorder: Recorder | undefined;
+  readonly shadow: Shadow;
+  /**
+   * Everything goes to the old server, and nothing else happens; or as the stages say. Resolves
+   * when the database knows, so that accounts are copied whole before Columba answers them again.
+   */
+  setPassThrough(isOn: boolean): Promise<void>;
+  /** Looks at stages, and begins the work in the background. */
+  start(): Promise<void>;
+  refreshStages(): Promise<void>;
+  deliver(): Promise<void>;
+  /** Whether each server answers, in words. */
+  probe(): Promise<Readonly<Record<'old' | 'new', string>>>;
+  /** When everything that was observed is compared. */
+  settled(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const QUEUE_ITEMS_MAX = 1_000;
+const QUEUE_BYTES_MAX = 64 * 1_048_576;
+const CONCURRENCY = 8;
+const FLUSH_EVERY_MS = 1_000;
+const CLIENTS_FLUSH_EVERY_MS = 10_000;
+const REMOVE_OLD_EVERY_MS = 3_600_000;
+
+export function createMigrationProxy(settings: MigrationProxySettings): MigrationProxy {
+  const { database, now, sleep, key, failed, dialect } = settings;
+  const servers = serversOf(settings);
+  const { old, columba, oldCalls, columbaCalls } = servers;
+  const comparing = comparingOf(settings);
+  const compare = comparing.settings;
+  const figures = createMigrationFigures(database, now);
+  const tally = createTally((counts, examples) => figures.add(counts, examples), now);
+  const limits = { itemsMax: settings.queueItemsMax ?? QUEUE_ITEMS_MAX, bytesMax: QUEUE_BYTES_MAX };
+  const lanes = createLanes({ ...limits, concurrency: CONCURRENCY }, failed);
+  const recorder = settings.folder === undefined ? undefined : recorderOf(settings, settings.folder, comparing);
+  const seal = createSeal(key);
+  const writes = createMigrationWrites(database, now, seal.keyName);
+  const stageTable = createMigrationStages(database, now);
+  const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
+  const syncOne = settings.sync === undefined ? own.sync : settings.sync;
+  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, failed });
+  const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
+  const availability = createAvailability(columba);
+  const both = { writes, seal, columba, old, oldCalls, availability, sync: syncs?.whole, compare, tally, failed };
+  const deliveries = createDeliveries(both);
+  const stages = createStageCache({ stages: stageTable, now, failed });
+  const bypass = createBypass(
+    { database, name: settings.name ?? 'proxy', stages, syncs, sleep, now, failed },
+    () => proxy,
+  );
+  const lead = createLead({ ...both, columbaCalls, deliveries, bypass });
+  const compared = createComparedWrites(both, deliveries);
+  const observing = { lanes, tally, recorder, columba, old, comparing, leavesMarks, deliveries, sleep, failed };
+  const shadow = createShadow({ ...observing, sync: syncs?.now });
+  const clients = clientsOf(settings);
+  const answering = { stages, shadow, lead, compared, compareSoon: bypass.compareSoon, syncs };
+  const proxy = createProxy({ old, columba, ...answering, tally, clients, now, failed });
+  const timers = createTimers(failed);
+
+  return {
+    proxy,
+    tally,
+    clients,
+    recorder,
+    shadow,
+    setPassThrough: bypass.setPassThrough,
+    async start() {
+      await bypass.recover();
+      await stages.refresh();
+      stages.start();
+      syncs?.start();
+      await deliveries.start();
+      timers.every(FLUSH_EVERY_MS, () => tally.flush());
+      timers.every(CLIENTS_FLUSH_EVERY_MS, () => clients.flush());
+      timers.every(REMOVE_OLD_EVERY_MS, () => figures.removeOld());
+    },
+    refreshStages: () => stages.refresh(),
+    deliver: () => deliveries.deliver(),
+    settled: () => lanes.idle(),
+    probe: async () => ({ old: await probed(old), new: await probed(columba) }),
+    /** Clients first; then what was observed is compared, counted and written. */
+    async stop() {
+      if (proxy.server.listening) await proxy.close();
+      stages.stop();
+      syncs?.stop();
+      availability.stop();
+      await deliveries.stop();
+      await lanes.idle();
+      shadow.stop();
+      timers.clear();
+      for (const each of [tally, clients]) await each.flush().catch(failed);
+      await recorder?.close();
+      await comparing.close();
+      for (const server of Object.values(servers)) server.close();
+    },
+  };
+}
+
+const clientsOf = ({ database, now, key, trustedProxies = [] }: MigrationProxySettings): ClientInventory =>
+  createClientInventory({
+    write: (counted) => createMigrationClients(database, now).add(counted),
+    accountName: createAccountName(key),
+    addressOf: createClientAddress(trustedProxies),
+    now,
+  });
+
+function createTimers(failed: (thrown: unknown) => void) {
+  const timers: NodeJS.Timeout[] = [];
+  return {
+    every(ms: number, work: () => Promise<void>): void {
+      timers.push(setInterval(() => work().catch(failed), ms).unref());
+    },
+    clear(): void {
+      for (const timer of timers) clearInterval(timer);
+    },
+  };
+}
+
+/** Each server twice: for bytes as they came, and for calls by the contract. */
+function serversOf(settings: MigrationProxySettings) {
+  const { oldUrl, newUrl, oldTls, dialect, zone, namespace, now } = settings;
+  const calls = { dialect, zone, namespace, now };
+  return {
+    old: createUpstream({ name: 'the old server', url: oldUrl, tls: oldTls, timeoutMs: settings.oldTimeoutMs }),
+    columba: createUpstream({ name: 'Columba', url: newUrl, timeoutMs: settings.newTimeoutMs }),
+    oldCalls: createOldServer({ ...calls, url: oldUrl, tls: oldTls }),
+    columbaCalls: createOldServer({ ...calls, url: newUrl }),
+  };
+}
+
+const PROBED = { method: 'GET', target: '/api/account.asmx?WSDL', rawHeaders: ['Host', 'localhost'] };
+
+const probed = (server: Upstream): Promise<string> =>
+  server.exchange(PROBED, new Uint8Array()).then(
+    ({ status }) => `answers ${status}`,
+    (thrown: NodeJS.ErrnoException) => `does not answer: ${thrown.code ?? thrown.message}`,
+  );
+
+const comparingOf = ({ dialect, zone, key, disabledMasks, listLimit, pseudonyms }: MigrationProxySettings): Comparing =>
+  createComparing({ dialect, zone, disabled: [...disabledMasks], key, listLimit, pseudonyms });
+
+const recorderOf = ({ now, failed }: MigrationProxySettings, folder: string, { line }: Comparing): Recorder =>
+  createRecorder({ ...RECORDER_LIMITS, folder, line, now, failed });

@@ -1,0 +1,248 @@
+import { booleanResult, type Comparison } from '../compare/compare.ts';
+import type { Comparing } from '../compare/comparing.ts';
+import type { Recorder } from '../compare/recorder.ts';
+import type { ExchangeOutcome } from '../compare/recording.ts';
+import type { RawAnswer, RawRequest } from '../compare/redaction.ts';
+import type { Sync } from '../copy/syncs.ts';
+import type { SeenCall } from '../old-server/call-reader.ts';
+import { isTemporary, type Upstream } from '../old-server/upstream.ts';
+import type { Stage } from '../stages/stages.ts';
+import type { Deliveries } from './deliveries.ts';
+import type { Lanes } from './lanes.ts';
+import type { Tally } from './tally.ts';
+
+/**
+ * What happens after the old server has answered its client: the exchange is recorded, and Columba
+ * is asked the same. Clients notice nothing of it, whatever goes wrong here.
+ */
+export interface Answered {
+  readonly at: number;
+  readonly stage: Stage;
+  readonly call: SeenCall | null;
+  /** The address of the client. */
+  readonly client?: string;
+  readonly request: RawRequest;
+  readonly old: RawAnswer;
+  /** A write that the old server has done, and that Columba gets from the database. */
+  readonly write?: { readonly account: bigint; readonly id: bigint } | undefined;
+}
+
+export interface ShadowSettings {
+  readonly lanes: Lanes;
+  readonly tally: Tally;
+  /** Undefined: nothing is recorded. */
+  readonly recorder: Recorder | undefined;
+  readonly columba: Pick<Upstream, 'exchange'>;
+  readonly old: Pick<Upstream, 'exchange'>;
+  readonly comparing: Pick<Comparing, 'compare' | 'settings'>;
+  readonly deliveries: Pick<Deliveries, 'applied' | 'release'>;
+  /** Brings over what arrived at the old server. Undefined: nobody does. */
+  readonly sync: Sync | undefined;
+  /** Whether an operation marks nothing at the old server, so that it may be asked again. */
+  readonly leavesMarks: (operation: string) => boolean;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly failed: (thrown: unknown) => void;
+}
+
+export interface Shadow {
+  /** Returns at once. */
+  observe(answered: Answered): void;
+  /**
+   * When writes of the account that were observed before are done here. False where that takes
+   * longer than a client waits.
+   */
+  applied(call: SeenCall): Promise<boolean>;
+  /** Calls whose difference is looked at again, and not decided yet. */
+  readonly undecided: number;
+  /** Decides them by what is known. */
+  stop(): void;
+}
+
+/** The times after a difference at which it is looked at again: three within a minute. */
+const AGAIN_AFTER_MS = [1_000, 10_000, 45_000];
+/** Differences that are looked at again at once; others are decided without. */
+const UNDECIDED_MAX = 1_000;
+/** A write that Columba did not take is tried again, so that the data stay equal. */
+const WRITE_AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
+
+const APPLIED_MS_MAX = 2_000;
+
+interface Decided {
+  readonly outcome: ExchangeOutcome;
+  readonly ours: RawAnswer | null;
+  readonly comparison?: Comparison;
+  readonly example?: string;
+}
+
+export function createShadow(settings: ShadowSettings): Shadow {
+  const { lanes, tally, comparing, sync, deliveries } = settings;
+  const decide = createDeciding(settings);
+  const undecided = createUndecided(settings, decide);
+
+  const drop = (call: SeenCall | null): void => {
+    const key = keyOf(call);
+    if (key) tally.add(key, 'dropped');
+  };
+
+  /** A read: both answers, side by side. */
+  async function compareRead(answered: Answered, call: SeenCall): Promise<void> {
+    // The old server, or somebody in front of it, could not answer: there is nothing to compare.
+    if (isTemporary(answered.old.status)) return decide(answered, { outcome: 'skipped', ours: null });
+    const ours = await askOurs(settings, answered.request).catch(settings.failed);
+    if (ours && ours.body === undefined) return drop(call);
+    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not answer' });
+    const comparison = await comparing.compare(call, answered.old, ours);
+    if (comparison.outcome !== 'different' || !sync || undecided.count() >= UNDECIDED_MAX) {
+      return decide(answered, { outcome: comparison.outcome, ours, comparison });
+    }
+    undecided.add(answered, call, { outcome: 'different', ours, comparison });
+  }
+
+  /** A write: what the old server has done is done here, and must have the same result. */
+  async function applyWrite(answered: Answered, call: SeenCall): Promise<void> {
+    const { old } = answered;
+    if (booleanResult(call, old, comparing.settings) !== true)
+      return decide(answered, { outcome: 'skipped', ours: null });
+    const ours = await applied(settings, answered);
+    // Another process was faster.
+    if (ours === null) return decide(answered, { outcome: 'skipped', ours });
+    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not take a write' });
+    const comparison = await comparing.compare(call, old, ours);
+    decide(answered, { outcome: comparison.outcome, ours, comparison });
+    // What arrived between the two deletes is deleted here only.
+    if (DELETES_ALL.test(call.operation) && call.userId !== null) await sync?.(call.userId);
+  }
+
+  return {
+    get undecided() {
+      return undecided.count();
+    },
+    stop: undecided.decideAll,
+    applied: (call) => Promise.race([lanes.run(laneOf(call), async () => true), waited(APPLIED_MS_MAX)]),
+    observe(answered) {
+      const { call, stage, request, old, write } = answered;
+      const bytes = (request.body?.length ?? 0) + (old.body?.length ?? 0);
+      const isCompared = stage === 'compare' && call !== null && request.body !== undefined;
+      const work = async (): Promise<void> => {
+        if (!isCompared) return decide(answered, { outcome: 'recorded', ours: null });
+        return call.changes ? applyWrite(answered, call) : compareRead(answered, call);
+      };
+      const isTooLong = stage === 'compare' && call !== null && [request.body, old.body].includes(undefined);
+      if (!isTooLong && lanes.offer(laneOf(call), bytes, work)) return;
+      drop(call);
+      if (write) deliveries.release(write.account, write.id);
+    },
+  };
+}
+
+type Decide = (answered: Answered, decided: Decided) => void;
+
+/** Counts what became of an exchange, and records it. */
+const createDeciding =
+  ({ tally, recorder }: ShadowSettings): Decide =>
+  (answered, { outcome, ours, comparison, example }) => {
+    const { call, client, request, old, at } = answered;
+    const key = keyOf(call);
+    if (key) {
+      tally.add(key, outcome, example ?? comparison?.differences[0]);
+      for (const [name, shown] of comparison?.masks ?? []) tally.add(key, `mask ${name}`, shown);
+      tally.addLatency(key, 'old', old.ms);
+      if (ours) tally.addLatency(key, 'our', ours.ms);
+    }
+    recorder?.record({
+      at,
+      userId: call?.userId ?? null,
+      ...(client === undefined ? {} : { client }),
+      group: call?.group ?? null,
+      operation: call?.operation ?? null,
+      protocol: call?.protocol ?? null,
+      request,
+      old,
+      ours,
+      outcome,
+      masks: [...(comparison?.masks.keys() ?? [])],
+    });
+  };
+
+/** Differences that are looked at again. They may be lag: what arrived there is not here yet. */
+function createUndecided(settings: ShadowSettings, decide: Decide) {
+  const { lanes, comparing, sync, sleep } = settings;
+  const undecided = new Map<Answered, Decided>();
+
+  async function lookAgain(answered: Answered, call: SeenCall): Promise<void> {
+    let waited = 0;
+    for (const after of AGAIN_AFTER_MS) {
+      await sleep(after - waited);
+      waited = after;
+      if (!undecided.has(answered)) return;
+      const found = await lanes.run(laneOf(call), () => compareAgain(answered, call)).catch(settings.failed);
+      if (!found || found.comparison.outcome === 'different' || found.comparison.outcome === 'failed') continue;
+      undecided.set(answered, { outcome: 'lag', ours: found.ours, comparison: found.comparison });
+      break;
+    }
+    decideNow(answered);
+  }
+
+  function decideNow(answered: Answered): void {
+    const decided = undecided.get(answered);
+    undecided.delete(answered);
+    if (decided) decide(answered, decided);
+  }
+
+  async function compareAgain(answered: Answered, call: SeenCall) {
+    if (call.userId !== null) await sync?.(call.userId);
+    const { request } = answered;
+    const ours = await askOurs(settings, request);
+    const comparison = await comparing.compare(call, answered.old, ours);
+    if (comparison.outcome !== 'different' || !mayAskOld(call)) return { ours, comparison };
+    // More may have arrived since: both are asked at one time.
+    const old = await settings.old.exchange(request, request.body ?? new Uint8Array());
+    const again = await askOurs(settings, request);
+    return { ours: again, comparison: await comparing.compare(call, old, again) };
+  }
+
+  /** Only lists of received messages and of statuses may be marked by reading. */
+  const mayAskOld = ({ group, operation }: SeenCall): boolean =>
+    group === 'account' ||
+    group === 'compose' ||
+    operation === 'FetchSentDS' ||
+    operation.startsWith('Count') ||
+    settings.leavesMarks(`${group}.${operation}`);
+
+  return {
+    count: (): number => undecided.size,
+    add(answered: Answered, call: SeenCall, decided: Decided): void {
+      undecided.set(answered, decided);
+      lookAgain(answered, call).catch(settings.failed);
+    },
+    decideAll(): void {
+      for (const answered of [...undecided.keys()]) decideNow(answered);
+    },
+  };
+}
+
+const askOurs = ({ columba }: ShadowSettings, request: RawRequest): Promise<RawAnswer> =>
+  columba.exchange(request, request.body ?? new Uint8Array());
+
+/** Undefined where Columba does not take it. What is in the database is given to it later. */
+async function applied(settings: ShadowSettings, { request, write }: Answered): Promise<RawAnswer | null | undefined> {
+  const { deliveries, sync, sleep, failed } = settings;
+  let ours: RawAnswer | null | undefined;
+  for (const pause of [0, ...WRITE_AGAIN_AFTER_MS]) {
+    if (pause > 0) await sleep(pause);
+    const asking = write ? deliveries.applied(write.account, write.id, sync) : askOurs(settings, request);
+    ours = (await asking.catch(failed)) as RawAnswer | null | undefined;
+    if (ours === null || (ours && !isTemporary(ours.status))) return ours;
+  }
+  return ours;
+}
+
+const waited = (ms: number): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), ms).unref());
+
+export const DELETES_ALL = /^DeleteAll/;
+
+const keyOf = (call: SeenCall | null) =>
+  call && { operation: `${call.group}.${call.operation}`, protocol: call.protocol };
+
+/** Calls of one account keep their order. */
+export const laneOf = (call: SeenCall | null): string => call?.userId ?? '';

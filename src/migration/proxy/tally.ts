@@ -1,0 +1,76 @@
+import { type Counted, EXAMPLES_MAX, type Example, latencyStep } from '../stages/figures.ts';
+
+/**
+ * Counts what happened until it is written to the database. It has one number for each operation,
+ * protocol and name, so memory does not grow with the calls.
+ */
+export interface TallyKey {
+  readonly operation: string;
+  readonly protocol: string;
+}
+
+/** The key of a call. */
+export const keyOf = (call: {
+  readonly group: string;
+  readonly operation: string;
+  readonly protocol: string;
+}): TallyKey => ({
+  operation: `${call.group}.${call.operation}`,
+  protocol: call.protocol,
+});
+
+export interface Tally {
+  add(key: TallyKey, name: string, example?: string): void;
+  /** Milliseconds of one side. */
+  addLatency(key: TallyKey, side: 'old' | 'our', ms: number): void;
+  /** Writes all counts since the last time. What could not be written stays for the next time. */
+  flush(): Promise<void>;
+  /** Of this process, since its start: by name. */
+  readonly totals: ReadonlyMap<string, number>;
+}
+
+/** 32 operations in 4 protocols, with outcomes, masks and latencies. */
+const KEYS_MAX = 20_000;
+
+export function createTally(
+  write: (counts: readonly Counted[], examples: readonly Example[]) => Promise<void>,
+  now: () => number,
+): Tally {
+  let counts = new Map<string, { -readonly [K in keyof Counted]: Counted[K] }>();
+  let examples = new Map<string, Example[]>();
+  const totals = new Map<string, number>();
+
+  function add({ operation, protocol }: TallyKey, name: string, total: number): string {
+    const key = `${operation}\n${protocol}\n${name}`;
+    const found = counts.get(key);
+    if (found) found.total += total;
+    else if (counts.size < KEYS_MAX) counts.set(key, { operation, protocol, name, total });
+    return key;
+  }
+
+  return {
+    totals,
+    add({ operation, protocol }, name, example) {
+      const key = add({ operation, protocol }, name, 1);
+      totals.set(name, (totals.get(name) ?? 0) + 1);
+      if (example === undefined) return;
+      const kept = examples.get(key) ?? [];
+      if (kept.length < EXAMPLES_MAX) examples.set(key, [...kept, { operation, protocol, name, example, at: now() }]);
+    },
+    addLatency(key, side, ms) {
+      add(key, `${side} ms ${latencyStep(ms)}`, 1);
+    },
+    async flush() {
+      if (counts.size === 0) return;
+      const [taken, shown] = [counts, examples];
+      counts = new Map();
+      examples = new Map();
+      try {
+        await write([...taken.values()], [...shown.values()].flat());
+      } catch (thrown) {
+        for (const { operation, protocol, name, total } of taken.values()) add({ operation, protocol }, name, total);
+        throw thrown;
+      }
+    },
+  };
+}

@@ -1,0 +1,156 @@
+import { type Html, html } from '../../base/html.ts';
+import type { Problem } from '../../base/problem.ts';
+import {
+  field,
+  filterField,
+  filters,
+  hidden,
+  isFilteredBy,
+  listOf,
+  noticeOf,
+  pageQuery,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  screen,
+} from '../../console/lists.ts';
+import { get, noticed, post, type View, type Visit } from '../../console/visit.ts';
+import { grouped, time } from '../../console/words.ts';
+import { texts } from './clients-texts.ts';
+
+/** The programs that call the old server, and which server answers their reads. */
+interface ClientOutput {
+  readonly account: string;
+  readonly isKnown: boolean;
+  readonly agent: string;
+  readonly address: string;
+  readonly lastSeen: string;
+  readonly silentDays: number;
+  readonly callsPerDay: number;
+  readonly calls: readonly { readonly operation: string; readonly protocol: string; readonly callsPerDay: number }[];
+}
+interface ClientPage {
+  readonly items: readonly ClientOutput[];
+  readonly next: string | null;
+}
+interface RulesOutput {
+  readonly rules: readonly Readonly<
+    Record<'name' | 'stage', string> & Record<'address' | 'header' | 'username', string | null>
+  >[];
+}
+
+const MIGRATION = '/console/migration';
+const HERE = `${MIGRATION}/clients`;
+const SILENT_DAYS = 7;
+const LABELS = {
+  name: texts.name,
+  address: texts.address,
+  header: texts.header,
+  username: texts.onlyAccount,
+  stage: texts.reads,
+};
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const isFiltered = isFilteredBy(visit, 'username', 'silent');
+  const { silent, ...query } = pageQuery(visit, 'username', 'silent');
+  const isDays = silent !== undefined && /^[1-9]\d{0,2}$/.test(silent);
+  const given = { query: { ...query, ...(isDays ? { silent } : {}) } };
+  const { items, next } = await visit.act.run<ClientPage>('migrate clients', given);
+  const filter = filters(visit, [
+    filterField(visit, 'username', texts.account),
+    filterField(visit, 'silent', texts.silentFilter, 'number'),
+  ]);
+  const list = listOf(
+    texts,
+    items.map((client, index) => ({ key: String(index), cells: cellsOf(visit, client) })),
+    isFiltered,
+  );
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p><p><a href="${MIGRATION}">${texts.back}</a></p>
+${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${filter}${list}${pagerOf(visit, next)}${await rules(visit)}`;
+  return screen(texts.title, 'migration', main, problem);
+};
+
+function cellsOf({ zone }: Visit, client: ClientOutput): Html[] {
+  const { agent, address, account, isKnown, calls, silentDays } = client;
+  const owner = isKnown
+    ? html`<a href="/console/accounts/${encodeURIComponent(account)}">${account}</a>`
+    : account === ''
+      ? html`<span class="quiet">${texts.noAccount}</span>`
+      : html`<code>${account}</code> <small class="bad">${texts.unknown}</small>`;
+  const silence = silentDays < SILENT_DAYS ? '' : html` <small class="bad">${texts.silent(silentDays)}</small>`;
+  return [
+    html`<bdi>${agent === '' ? texts.noAgent : agent}</bdi>`,
+    html`<code class="whole">${address}</code>`,
+    owner,
+    html`${grouped(client.callsPerDay)}`,
+    html`${time(client.lastSeen, zone)}${silence}`,
+    callList(calls),
+  ];
+}
+
+/** The first ones are enough to know the program. */
+const CALLS_SHOWN = 4;
+function callList(calls: ClientOutput['calls']): Html {
+  const lines = calls.map(({ operation, protocol, callsPerDay }) => texts.call(operation, protocol, callsPerDay));
+  const list = (some: readonly string[]) => html`<ul class="plain">${some.map((each) => html`<li>${each}</li>`)}</ul>`;
+  if (calls.length <= CALLS_SHOWN + 1) return list(lines);
+  return html`${list(lines.slice(0, CALLS_SHOWN))}<details><summary>${texts.more(calls.length - CALLS_SHOWN)}</summary>${list(lines.slice(CALLS_SHOWN))}</details>`;
+}
+
+async function rules({ act, form }: Visit): Promise<Html> {
+  const { rules: all } = await act.run<RulesOutput>('migrate client-rules');
+  const rows = all.map(({ name, stage, address, header, username }) => ({
+    key: name,
+    cells: [
+      html`${name}`,
+      html`<code>${[address, header].filter((each) => each !== null).join(', ')}</code>`,
+      html`${username ?? texts.everyAccount}`,
+      html`${texts.stages[stage] ?? stage}`,
+      html`<form method="post" action="${HERE}/remove">${hidden({ name })}<button aria-label="${texts.remove} ${name}">${texts.remove}</button></form>`,
+    ],
+  }));
+  const { rules: title, ruleColumns: columns, noRules: empty, noRulesHint: emptyHint } = texts;
+  const options = Object.entries(texts.stages).map(
+    ([stage, name]) =>
+      html`<option value="${stage}"${form.text('stage') === stage ? html` selected` : ''}>${name}</option>`,
+  );
+  return html`<h2>${title}</h2><p>${texts.rulesLead}</p>${listOf({ title, columns, empty, emptyHint }, rows)}
+<h3>${texts.addRule}</h3><form method="post" action="${HERE}" class="fields">
+${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 64, autocomplete: 'off' })}
+${field({ name: 'address', label: texts.address, value: form.text('address'), hint: texts.addressHint, lengthMax: 64, autocomplete: 'off' })}
+${field({ name: 'header', label: texts.header, value: form.text('header'), hint: texts.headerHint, lengthMax: 300, autocomplete: 'off' })}
+${field({ name: 'username', label: texts.onlyAccount, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}
+<p><label for="rule-stage">${texts.reads}</label><select id="rule-stage" name="stage">${options}</select></p><button>${texts.set}</button></form>`;
+}
+
+const setRule = async (visit: Visit): Promise<View> => {
+  const { act, form } = visit;
+  const given = ['address', 'header', 'username'].flatMap((name) => {
+    const value = form.text(name).trim();
+    return value === '' ? [] : [[name, value] as const];
+  });
+  try {
+    await act.run('migrate client-rule', {
+      params: { name: form.text('name').trim() },
+      body: { stage: form.text('stage'), ...Object.fromEntries(given) },
+    });
+    return noticed(HERE, 'set');
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown, 'not-found'));
+  }
+};
+
+const removeRule = async (visit: Visit): Promise<View> => {
+  try {
+    await visit.act.run('migrate remove-client-rule', { params: { name: visit.form.text('name') } });
+    return noticed(HERE, 'removed');
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown, 'not-found'));
+  }
+};
+
+export const migrationClientRoutes = [
+  get('/migration/clients', (visit) => show(visit)),
+  post('/migration/clients', setRule),
+  post('/migration/clients/remove', removeRule),
+];

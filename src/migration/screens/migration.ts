@@ -1,0 +1,307 @@
+import { type Html, html } from '../../base/html.ts';
+import type { Problem } from '../../base/problem.ts';
+import {
+  asking,
+  field,
+  filters,
+  hidden,
+  listOf,
+  noticeOf,
+  pageQuery,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  screen,
+} from '../../console/lists.ts';
+import { get, noticed, page, post, type View, type Visit } from '../../console/visit.ts';
+import { grouped, time } from '../../console/words.ts';
+import { decisionPart } from '../stages/decision.ts';
+import { migrationPlan } from '../stages/plan.ts';
+import { migrationReport, RULES, reportMain } from '../stages/report.ts';
+import { texts } from './migration-texts.ts';
+
+/** Moving from an old server: whether it is safe, what differs, and the stage of each account. */
+interface Figures {
+  readonly operation: string;
+  readonly protocol: string;
+  readonly [count: string]: number | string | null;
+}
+interface ReportOutput {
+  readonly isSafe: boolean;
+  readonly days: number;
+  readonly callsMin: number;
+  readonly defaultStage: string;
+  readonly waitingWrites: { readonly total: number; readonly oldestAt: string | null };
+  readonly rules: readonly { readonly name: keyof typeof RULES; readonly isMet: boolean; readonly detail: string }[];
+  readonly operations: readonly Figures[];
+  readonly masks: readonly { readonly name: string; readonly total: number; readonly example: string | null }[];
+  readonly examples: readonly Readonly<Record<'operation' | 'protocol' | 'name' | 'example' | 'at', string>>[];
+  readonly neverSeen: readonly string[];
+  readonly unknown: readonly { readonly operation: string; readonly calls: number; readonly isAccepted: boolean }[];
+  readonly acceptances: readonly Readonly<Record<'operation' | 'by' | 'at', string>>[];
+}
+interface DueOutput {
+  readonly title: string;
+  readonly isReady: boolean;
+  readonly blocks: readonly string[];
+  readonly commands: readonly string[];
+}
+interface NextOutput extends DueOutput {
+  readonly clients: Readonly<Record<'total' | 'silent' | 'unknownUserIds', number>>;
+}
+interface AccountOutput extends DueOutput {
+  readonly username: string;
+  readonly stage: string;
+  readonly isDefault: boolean;
+  readonly since: string | null;
+  readonly days: Readonly<Record<string, number>>;
+}
+interface AccountPage {
+  readonly items: readonly AccountOutput[];
+  readonly next: string | null;
+}
+
+const HERE = '/console/migration';
+const STAGES = Object.keys(texts.stageNames);
+const DAYS_MAX = 90;
+const CALLS_MAX = 1_000_000;
+/** The lists further down and the report to print have all of it. */
+const DETAIL_LENGTH_MAX = 120;
+
+/** The settings of the verdict in the address; what is no such number is left out. */
+function settingsOf({ query }: Visit): { days?: string; calls?: string } {
+  const given = (name: string, max: number) => {
+    const value = query.get(name) ?? '';
+    return /^[1-9]\d{0,6}$/.test(value) && Number(value) <= max ? { [name]: value } : {};
+  };
+  return { ...given('days', DAYS_MAX), ...given('calls', CALLS_MAX) };
+}
+
+const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
+  const { act, query } = visit;
+  const report = await act.run<ReportOutput>('migrate report', { query: settingsOf(visit) });
+  const counts = html`${verdict(visit, report)}${operations(report)}`;
+  if (query.get('part') === 'counts') return { kind: 'fragment', html: counts };
+  const address = `${HERE}?${new URLSearchParams({ ...settingsOf(visit), part: 'counts' })}`;
+  const filter = filters(visit, [
+    field({ isFilter: true, name: 'days', label: texts.days, type: 'number', value: String(report.days) }),
+    field({ isFilter: true, name: 'calls', label: texts.calls, type: 'number', value: String(report.callsMin) }),
+  ]);
+  const due = await act.run<NextOutput>('migrate next');
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { username: texts.username, stage: texts.stage })}
+${nextStep(due)}${filter}<div data-live="${address}" data-mode="whole">${counts}</div>
+<p><a href="${HERE}/report?${new URLSearchParams(settingsOf(visit)).toString()}">${texts.print}</a></p>
+${await stages(visit, report)}${differences(visit, report)}${masks(report)}${unseen(report)}${unknown(report)}${acceptances(visit, report)}`;
+  return screen(texts.title, 'migration', main, problem);
+};
+
+function verdict({ zone }: Visit, { isSafe, days, rules, waitingWrites: { total, oldestAt } }: ReportOutput): Html {
+  const rows = rules.map(({ name, isMet, detail }) => ({
+    key: name,
+    cells: [
+      html`${RULES[name]}`,
+      html`<span class="${isMet ? 'good' : 'bad'}">${isMet ? texts.met : texts.unmet}</span>`,
+      html`${detail.length > DETAIL_LENGTH_MAX ? `${detail.slice(0, DETAIL_LENGTH_MAX)} …` : detail}`,
+    ],
+  }));
+  const said = isSafe ? texts.safe(days) : texts.unsafe(days);
+  const waiting = html`<p>${texts.waiting(total)}${oldestAt === null ? '' : html`, ${texts.oldest} ${time(oldestAt, zone)}`}</p>`;
+  return html`<p class="note ${isSafe ? 'done' : 'problem'}"><strong>${said}</strong></p>${total === 0 ? '' : waiting}
+<h2>${texts.rules}</h2>${listOf({ ...texts, title: texts.rules, columns: texts.ruleColumns }, rows)}`;
+}
+
+/** What is due, what blocks it, and what to type. */
+const nextStep = ({
+  title,
+  isReady,
+  blocks,
+  commands,
+  clients,
+}: NextOutput): Html => html`<section class="note" aria-labelledby="next-step">
+<h2 id="next-step">${texts.next}</h2><p><strong>${title}</strong> <span class="${isReady ? 'good' : 'bad'}">${isReady ? texts.ready : texts.notYet}</span></p>
+${blocks.length === 0 ? '' : html`<ul>${blocks.map((block) => html`<li>${block}</li>`)}</ul>`}
+<pre class="commands"><code>${commands.join('\n')}</code></pre>
+<p><a href="${HERE}/clients">${texts.clients(clients.total, clients.silent)}</a>${clients.unknownUserIds === 0 ? '' : html` · <span class="bad">${texts.unknownUserIds(clients.unknownUserIds)}</span>`}</p></section>`;
+
+const COUNTS = ['recorded', 'calls', 'equal', 'order', 'lag', 'byDesign', 'different', 'failed', 'dropped'];
+const BAD = ['different', 'failed', 'dropped'];
+
+function operations({ operations: all }: ReportOutput): Html {
+  const rows = all.map((each) => ({
+    key: `${each.operation} ${each.protocol}`,
+    cells: [
+      html`<code>${each.operation}</code> <span class="quiet">${each.protocol}</span>`,
+      ...COUNTS.map((name) => {
+        const count = Number(each[name] ?? 0);
+        return html`<span class="${count > 0 && BAD.includes(name) ? 'bad' : ''}">${grouped(count)}</span>`;
+      }),
+      html`${texts.ms(each.oldP95Ms as number | null)}`,
+      html`${texts.ms(each.ourP95Ms as number | null)}`,
+    ],
+  }));
+  return html`<h2>${texts.operations}</h2>${listOf({ ...texts, title: texts.operations }, rows)}`;
+}
+
+const options = (chosen: string): Html[] =>
+  STAGES.map((stage) => html`<option value="${stage}"${stage === chosen ? html` selected` : ''}>${stage}</option>`);
+
+/** The form of one stage; of the default where no account is named. */
+const stageForm = (username: string | null, stage: string, name: string): Html =>
+  html`<form method="post" action="${HERE}/stage" class="buttons">${hidden(username === null ? { isDefault: 'yes' } : { username })}
+<label class="unseen" for="stage-${name}">${texts.stage} ${username ?? ''}</label><select id="stage-${name}" name="stage">${options(stage)}</select>
+<button aria-label="${texts.change} ${username ?? texts.defaultStage}">${texts.change}</button></form>`;
+
+async function stages(visit: Visit, { defaultStage }: ReportOutput): Promise<Html> {
+  const { items, next } = await visit.act.run<AccountPage>('migrate accounts', { query: pageQuery(visit) });
+  const rows = items.map(({ username, stage, isDefault, since, days, title, isReady, blocks }, index) => ({
+    key: username,
+    cells: [
+      html`<a href="/console/accounts/${encodeURIComponent(username)}">${username}</a>`,
+      html`${texts.stageNames[stage] ?? stage}${isDefault ? html` <span class="quiet">${texts.byDefault}</span>` : ''}`,
+      since === null ? html`–` : time(since, visit.zone),
+      html`${grouped(Math.floor(days[stage] ?? 0))}`,
+      html`${title} ${isReady ? html`<span class="good">${texts.ready}</span>` : html`<small class="quiet">${texts.blocked(blocks)}</small>`}`,
+      stageForm(username, stage, String(index)),
+    ],
+  }));
+  const list = listOf(
+    { title: texts.stages, columns: texts.stageColumns, empty: texts.noStages, emptyHint: texts.noStagesHint },
+    rows,
+  );
+  return html`<h2>${texts.stages}</h2><p>${texts.defaultStage}: ${texts.stageNames[defaultStage] ?? defaultStage}</p>${stageForm(null, defaultStage, 'default')}
+${list}${pagerOf(visit, next)}
+<h3>${texts.setStage}</h3><form method="post" action="${HERE}/stage" class="fields">${field({ name: 'username', label: texts.username, value: visit.form.text('username'), isRequired: true, lengthMax: 200, autocomplete: 'off' })}
+<p><label for="stage">${texts.stage}</label><select id="stage" name="stage">${options(visit.form.text('stage') || 'compare')}</select></p><button>${texts.change}</button></form>`;
+}
+
+function differences({ zone }: Visit, { examples }: ReportOutput): Html {
+  const rows = examples.map(({ operation, protocol, name, example, at }, index) => ({
+    key: String(index),
+    cells: [html`<code>${operation}</code>`, html`${protocol}`, time(at, zone), html`${name}: ${example}`],
+  }));
+  const { noDifferences: empty, noDifferencesHint: emptyHint, differences: title, differenceColumns: columns } = texts;
+  return html`<h2>${title}</h2>${listOf({ title, columns, empty, emptyHint }, rows)}`;
+}
+
+function masks({ masks: all }: ReportOutput): Html {
+  const rows = all.map(({ name, total, example }) => ({
+    key: name,
+    cells: [html`<code>${name}</code>`, html`${grouped(total)}`, html`${example ?? ''}`],
+  }));
+  const { noMasks: empty, noMasksHint: emptyHint, masks: title, maskColumns: columns } = texts;
+  return html`<h2>${title}</h2>${listOf({ title, columns, empty, emptyHint }, rows)}`;
+}
+
+const acceptForm = (title: string, lead: string, choices: readonly { operation: string; shown: Html }[]): Html =>
+  html`<h2>${title}</h2><p>${lead}</p><form method="post" action="${HERE}/accept">
+<fieldset class="columns"><legend>${title}</legend>${choices.map(
+    ({ operation, shown }) =>
+      html`<label class="choice"><input type="checkbox" name="operation" value="${operation}"> ${shown}</label>`,
+  )}</fieldset><button>${texts.accept}</button></form>`;
+
+function unseen({ neverSeen }: ReportOutput): Html {
+  if (neverSeen.length === 0) return html`<h2>${texts.unseen}</h2><p>${texts.unseenNone}</p>`;
+  const choices = neverSeen.map((operation) => ({ operation, shown: html`<code>${operation}</code>` }));
+  return acceptForm(texts.unseen, texts.unseenLead, choices);
+}
+
+function unknown({ unknown: all }: ReportOutput): Html {
+  const open = all.filter(({ isAccepted }) => !isAccepted);
+  if (open.length === 0) return html`<h2>${texts.unknown}</h2><p>${texts.unknownNone}</p>`;
+  const choices = open.map(({ operation, calls }) => ({
+    operation,
+    shown: html`<code>${operation}</code> <span class="quiet">${texts.unknownCalls(calls)}</span>`,
+  }));
+  return acceptForm(texts.unknown, texts.unknownLead, choices);
+}
+
+function acceptances({ zone }: Visit, { acceptances: all }: ReportOutput): Html {
+  const rows = all.map(({ operation, by, at }) => ({
+    key: operation,
+    cells: [
+      html`<code>${operation}</code>`,
+      html`<bdi>${by}</bdi>`,
+      time(at, zone),
+      html`<form method="post" action="${HERE}/withdraw">${hidden({ operation })}<button aria-label="${texts.withdraw} ${operation}">${texts.withdraw}</button></form>`,
+    ],
+  }));
+  const { noAcceptances: empty, noAcceptancesHint: emptyHint, acceptances: title, acceptanceColumns: columns } = texts;
+  return html`<h2>${title}</h2>${listOf({ title, columns, empty, emptyHint }, rows)}`;
+}
+
+/** Asks first: clients notice a stage. Back from alone the question says what is lost. */
+const setStage = async (visit: Visit): Promise<View> => {
+  const { act, form } = visit;
+  const [username, stage] = [form.text('username'), form.text('stage')];
+  const isDefault = form.text('isDefault') === 'yes';
+  const isForced = form.text('force') === 'yes';
+  const name = isDefault ? 'migrate default-stage' : 'migrate stage';
+  const given = (isDryRun: boolean, force: boolean) => ({
+    params: isDefault ? {} : { username },
+    query: { dry_run: String(isDryRun) },
+    body: { stage, force },
+  });
+  try {
+    if (form.text('confirmed') === 'yes') {
+      await act.run(name, given(false, isForced));
+      return noticed(HERE, 'staged');
+    }
+    const { before } = await act.run<{ before: string }>(name, given(true, stage !== 'alone'));
+    const isBack = before === 'alone' && stage !== 'alone';
+    const details = isBack ? texts.fromAlone : stage === 'alone' ? texts.toAlone : stage === 'lead' ? texts.toLead : '';
+    return asking('migration', {
+      question: texts.question(isDefault ? texts.everybody : username, before, stage),
+      details,
+      action: `${HERE}/stage`,
+      fields: hidden({ username, stage, isDefault: isDefault ? 'yes' : 'no', force: isBack ? 'yes' : 'no' }),
+      submit: texts.submit(stage),
+      back: HERE,
+    });
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown, 'not-found'));
+  }
+};
+
+const accept = async (visit: Visit): Promise<View> => {
+  const { act, form } = visit;
+  const chosen = [...new Set(form.all('operation'))].slice(0, 100);
+  if (chosen.length === 0) return noticed(HERE, 'nothing');
+  if (form.text('confirmed') !== 'yes') {
+    return asking('migration', {
+      question: texts.acceptQuestion(chosen.length),
+      details: html`<ul>${chosen.map((each) => html`<li><code>${each}</code></li>`)}</ul>`,
+      action: `${HERE}/accept`,
+      fields: chosen.flatMap((operation) => hidden({ operation })),
+      submit: texts.acceptSubmit(chosen.length),
+      back: HERE,
+    });
+  }
+  try {
+    for (const operation of chosen) await act.run('migrate accept', { params: { operation } });
+  } catch (thrown) {
+    return show(visit, refusalOf(thrown));
+  }
+  return noticed(HERE, 'accepted', chosen.length);
+};
+
+const withdraw = async ({ act, form }: Visit): Promise<View> => {
+  await act.run('migrate withdraw', { params: { operation: form.text('operation') } });
+  return noticed(HERE, 'withdrawn');
+};
+
+/** The same numbers as one page to print. */
+const printed = async (visit: Visit): Promise<View> => {
+  const { days = '7', calls = '100' } = settingsOf(visit);
+  const { database, now } = visit.services;
+  const report = await migrationReport(database, now, { days: Number(days), callsMin: Number(calls) });
+  const main = html`<div class="report" role="region" tabindex="0" aria-label="${texts.print}">${reportMain(report, decisionPart(await migrationPlan(database, now), report))}</div><p class="unprinted"><a href="${HERE}">${texts.title}</a></p>`;
+  return page(texts.print, main, { current: 'migration' });
+};
+
+export const migrationRoutes = [
+  get('/migration', (visit) => show(visit)),
+  get('/migration/report', printed),
+  post('/migration/stage', setStage),
+  post('/migration/accept', accept),
+  post('/migration/withdraw', withdraw),
+];

@@ -1,0 +1,136 @@
+import { type AccountDetails, DETAILS } from '../../domain/accounts/account-columns.sql.ts';
+import type { ScheduledRow, SentRow } from '../../domain/messages/outbox.sql.ts';
+import { columnOf } from '../../store/columns.ts';
+import { type AccountKey, statement } from '../../store/statement.ts';
+
+/** Copies of accounts of an old server: see schema/migrated-accounts.ts. */
+type One = { account: AccountKey };
+/** `ids` is a JSON array of numbers. */
+type Some = { account: AccountKey; ids: string };
+
+export const server = statement<{ url: string }, { reads_mark: string; tested_at: bigint }>(
+  'migrated.server',
+  'select reads_mark, tested_at from migrated_server where url = :url',
+);
+export const putServer = statement<{ url: string; readsMark: string; at: number }>(
+  'migrated.putServer',
+  `insert into migrated_server (url, reads_mark, tested_at) values (:url, :readsMark, :at)
+   on conflict (url) do update set reads_mark = excluded.reads_mark, tested_at = excluded.tested_at`,
+  { affects: 'none' },
+);
+
+export interface MigratedRow {
+  started_at: bigint;
+  completed_at: bigint | null;
+  synced_at: bigint | null;
+  inbox_until: bigint | null;
+  highest_message: bigint;
+  highest_contact: bigint;
+  highest_group: bigint;
+}
+export const progress = statement<One, MigratedRow>(
+  'migrated.progress',
+  `select started_at, completed_at, synced_at, inbox_until, highest_message, highest_contact, highest_group
+   from migrated_account where account_id = :account`,
+);
+export const begin = statement<One & { at: number }>(
+  'migrated.begin',
+  `insert into migrated_account (account_id, started_at) values (:account, :at) on conflict (account_id) do nothing`,
+  { affects: 'none' },
+);
+export const setInboxUntil = statement<One & { until: number | null }>(
+  'migrated.setInboxUntil',
+  'update migrated_account set inbox_until = :until where account_id = :account',
+  { affects: 'none' },
+);
+export const setCompleted = statement<One & { at: number }>(
+  'migrated.setCompleted',
+  'update migrated_account set completed_at = :at, synced_at = :at where account_id = :account',
+  { affects: 'none' },
+);
+export const setSynced = statement<One & { at: number }>(
+  'migrated.setSynced',
+  'update migrated_account set synced_at = :at where account_id = :account',
+  { affects: 'none' },
+);
+export const raiseHighest = statement<One & { message: bigint; contact: bigint; group: bigint }>(
+  'migrated.raiseHighest',
+  `update migrated_account set
+     highest_message = case when highest_message < :message then :message else highest_message end,
+     highest_contact = case when highest_contact < :contact then :contact else highest_contact end,
+     highest_group = case when highest_group < :group then :group else highest_group end
+   where account_id = :account`,
+  { affects: 'none' },
+);
+
+export const sentAmong = statement<Some, SentRow>(
+  'migrated.sentAmong',
+  `select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked from sent
+   where account_id = :account and message_id {among :ids}`,
+);
+export const deleteSentAmong = statement<Some>(
+  'migrated.deleteSentAmong',
+  'delete from sent where account_id = :account and message_id {among :ids}',
+);
+export const deleteTemplates = statement<One>(
+  'migrated.deleteTemplates',
+  'delete from template where account_id = :account',
+);
+export const deleteGroupsAmong = statement<Some>(
+  'migrated.deleteGroupsAmong',
+  'delete from contact_group where account_id = :account and group_id {among :ids}',
+);
+/** Scheduled messages, and whether one is armed here. */
+export const scheduledFrom = statement<
+  One & { from: bigint; limit: number },
+  ScheduledRow & { held_parts: bigint; is_armed: bigint }
+>(
+  'migrated.scheduledFrom',
+  `select message_id, reference, recipient, text, scheduled_at, created_at, held_parts,
+     (select count(*) from dispatch
+      where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id) as is_armed
+   from scheduled where account_id = :account and message_id >= :from order by message_id {limit :limit}`,
+);
+/** What Profile shows, absent values too. The region is ours, and stays. */
+const PROFILE = DETAILS.filter((field) => field !== 'region');
+export const setProfile = statement<
+  One &
+    Omit<AccountDetails, 'region'> & { priority: number; tag: number; createdAt: number; lastLoginAt: number | null }
+>(
+  'migrated.setProfile',
+  `update account set ${PROFILE.map((field) => `${columnOf(field)} = :${field}`).join(', ')},
+     priority = :priority, tag = :tag, created_at = :createdAt, last_login_at = :lastLoginAt
+   where account_id = :account`,
+);
+export const setPassword = statement<One & { passwordHash: string }>(
+  'migrated.setPassword',
+  'update account set password_hash = :passwordHash where account_id = :account and password_hash is null',
+);
+
+/** What clients deleted here since, newest first: see statements/audit.ts. */
+export const deletions = statement<
+  { name: string; since: number; limit: number },
+  { action: string; target: string; at: bigint }
+>(
+  'migrated.deletions',
+  `select action, target, at from audit where account = :name and at >= :since and actor_kind = 'contract'
+   order by at desc, audit_id desc {limit :limit}`,
+);
+
+export interface TakenRow {
+  message_id: bigint;
+  state: string;
+  at: bigint;
+}
+/** A page: ids from `from` on. */
+export const taken = statement<One & { from: bigint; limit: number }, TakenRow>(
+  'migrated.taken',
+  `select message_id, state, at from taken_message where account_id = :account and message_id >= :from
+   order by message_id {limit :limit}`,
+);
+export const putTaken = statement<One & { id: bigint; state: string; at: number }>(
+  'migrated.putTaken',
+  `insert into taken_message (account_id, message_id, state, at) values (:account, :id, :state, :at)
+   on conflict (account_id, message_id) do update set state = excluded.state, at = excluded.at`,
+  { affects: 'none' },
+);

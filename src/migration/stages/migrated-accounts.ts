@@ -1,0 +1,151 @@
+import { accountByName } from '../../domain/accounts/accounts.sql.ts';
+import { reserveIds } from '../../domain/accounts/ids.ts';
+import { pages } from '../../store/cursor.ts';
+import type { Database, Queries, Writing } from '../../store/database.ts';
+import * as sql from './migrated-accounts.sql.ts';
+import { countWritesOf } from './traffic.sql.ts';
+
+/** How far the copies of accounts are, and what was taken over from the schedule. */
+export interface CopyProgress {
+  readonly startedAt: number;
+  /** When all of it was here for the first time; null while the first copy is under way. */
+  readonly completedAt: number | null;
+  readonly syncedAt: number | null;
+  readonly inboxUntil: number | null;
+  /** The highest copied ids. Rows above them were made here. */
+  readonly highest: HighestIds;
+}
+export interface HighestIds {
+  readonly message: bigint;
+  readonly contact: bigint;
+  readonly group: bigint;
+}
+
+export async function copyProgress(queries: Queries, account: bigint): Promise<CopyProgress | null> {
+  const row = await queries.first(sql.progress, { account });
+  const instant = (at: bigint | null): number | null => (at === null ? null : Number(at));
+  return row
+    ? {
+        startedAt: Number(row.started_at),
+        completedAt: instant(row.completed_at),
+        syncedAt: instant(row.synced_at),
+        inboxUntil: instant(row.inbox_until),
+        highest: { message: row.highest_message, contact: row.highest_contact, group: row.highest_group },
+      }
+    : null;
+}
+
+export const accountIdNamed = async (queries: Queries, username: string): Promise<bigint | null> =>
+  (await queries.first(accountByName, { username }))?.account_id ?? null;
+
+/** Writes of clients that one of both servers does not have yet. */
+export const writesWaiting = async (queries: Queries, account: bigint): Promise<number> =>
+  Number((await queries.first(countWritesOf, { account }))?.total ?? 0n);
+
+export const setInboxUntil = async (database: Database, account: bigint, until: number | null): Promise<void> =>
+  void (await database.run(sql.setInboxUntil, { account, until }));
+export const setCopyCompleted = async (database: Database, account: bigint, at: number): Promise<void> =>
+  void (await database.run(sql.setCompleted, { account, at }));
+export const setCopySynced = async (database: Database, account: bigint, at: number): Promise<void> =>
+  void (await database.run(sql.setSynced, { account, at }));
+
+/** New ids of this installation start so far above the copied ones. Contacts have 32 bits. */
+const MESSAGE_ID_GAP = 1_000_000n;
+const CONTACT_ID_GAP = 10_000n;
+
+/** Also where the old server has nothing yet: what comes there later has the first ids. */
+export async function reserveFirstIds(queries: Writing, account: bigint): Promise<void> {
+  await reserveIds(queries, account, 'message', [MESSAGE_ID_GAP]);
+  await reserveIds(queries, account, 'contact', [CONTACT_ID_GAP]);
+  await reserveIds(queries, account, 'group', [CONTACT_ID_GAP]);
+}
+
+/** Call it in the transaction that adds the rows. */
+export async function noteCopiedIds(queries: Writing, account: bigint, ids: CopiedIds): Promise<void> {
+  const { messages = [], contacts = [], groups = [] } = ids;
+  if (messages.length + contacts.length + groups.length === 0) return;
+  const highest = (list: readonly bigint[]): bigint => list.reduce((most, id) => (id > most ? id : most), 0n);
+  const [message, contact, group] = [highest(messages), highest(contacts), highest(groups)];
+  await queries.run(sql.raiseHighest, { account, message, contact, group });
+  const withGap = (list: readonly bigint[], gap: bigint) => list.flatMap((id) => [id, id + gap]);
+  await reserveIds(queries, account, 'message', withGap(messages, MESSAGE_ID_GAP));
+  await reserveIds(queries, account, 'contact', withGap(contacts, CONTACT_ID_GAP));
+  await reserveIds(queries, account, 'group', withGap(groups, CONTACT_ID_GAP));
+}
+export interface CopiedIds {
+  readonly messages?: readonly bigint[];
+  readonly contacts?: readonly bigint[];
+  readonly groups?: readonly bigint[];
+}
+
+/** What an operation does to the messages that it returns. */
+export type ReadEffect = 'marks' | 'leaves' | 'untested';
+/** By operation: `inbox.Unread`. */
+export type ReadEffects = Readonly<Record<string, ReadEffect>>;
+
+export async function readEffects(database: Database, url: string): Promise<ReadEffects> {
+  const row = await database.first(sql.server, { url });
+  return row ? (JSON.parse(row.reads_mark) as ReadEffects) : {};
+}
+export const storeReadEffects = async (
+  database: Database,
+  url: string,
+  effects: ReadEffects,
+  at: number,
+): Promise<void> => void (await database.run(sql.putServer, { url, readsMark: JSON.stringify(effects), at }));
+
+/**
+ * asked: the old server was told to delete it, and no answer is recorded. deleted: it answered
+ * true. armed: it is sent from here. gone: it was not there any more. refused: it cannot be sent.
+ */
+const TAKE_OVER_STATES = ['asked', 'deleted', 'armed', 'gone', 'refused'] as const;
+export type TakeOverState = (typeof TAKE_OVER_STATES)[number];
+
+const PAGE = 1_000;
+
+export async function takenMessages(queries: Queries, account: bigint): Promise<Map<bigint, TakeOverState>> {
+  const found = new Map<bigint, TakeOverState>();
+  const page = (from: bigint) => queries.all(sql.taken, { account, from, limit: PAGE });
+  for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
+    for (const { message_id, state } of rows) found.set(message_id, state as TakeOverState);
+  }
+  return found;
+}
+export const noteTaken = async (
+  database: Queries,
+  account: bigint,
+  id: bigint,
+  state: TakeOverState,
+  at: number,
+): Promise<void> => void (await database.run(sql.putTaken, { account, id, state, at }));
+
+/** What clients deleted here: it must not come back with a list of the old server. */
+export interface DeletedHere {
+  has(kind: 'inbox' | 'sent' | 'compose', id: bigint): boolean;
+  /** Whether a whole list was emptied since the old server was asked. */
+  hasAll(kind: 'inbox' | 'compose'): boolean;
+  /** When the inbox was emptied for the last time; 0 where it was not. */
+  readonly inboxEmptiedAt: number;
+}
+
+// More deletes than this in an hour: the next copy tells.
+const DELETIONS_MAX = 10_000;
+// The old server is told of a delete within this time.
+const DELETED_FOR_MS = 3_600_000;
+
+export async function deletedHere(
+  queries: Queries,
+  username: string,
+  askedAt: number,
+  since = askedAt - DELETED_FOR_MS,
+): Promise<DeletedHere> {
+  const rows = await queries.all(sql.deletions, { name: username, since, limit: DELETIONS_MAX });
+  const groupOf = (action: string): string => action.split('.', 1)[0] as string;
+  const found = new Set(rows.map(({ action, target }) => `${groupOf(action)} ${target}`));
+  const emptied = rows.filter(({ target }) => target === 'all');
+  return {
+    has: (kind, id) => found.has(`${kind} ${id}`),
+    hasAll: (kind) => emptied.some(({ action, at }) => Number(at) >= askedAt && groupOf(action) === kind),
+    inboxEmptiedAt: Number(emptied.find(({ action }) => groupOf(action) === 'inbox')?.at ?? 0n),
+  };
+}
