@@ -2,8 +2,8 @@ import { type Command, CommanderError } from 'commander';
 import { isUnavailable, NO_DATABASE_EXIT_CODE, operatorSentence, Problem } from './base/problem.ts';
 import { withoutPassword } from './base/url-password.ts';
 import { version } from './base/version.ts';
-import { endAtClosedPipe } from './cli/output.ts';
-import { createProgram } from './cli/program.ts';
+import { endAtClosedPipe } from './commands/output.ts';
+import { createProgram } from './commands/program.ts';
 
 /**
  * Runs the command of argv. Exit codes: 0 done, 1 refused or failed, 2 not understood, 3 the
@@ -14,7 +14,7 @@ const args = withHelpLast(process.argv.slice(2));
 endAtClosedPipe();
 // The operator's commands take 0.1 s to load, which the others do without.
 if (!program.commands.some((command) => command.name() === args[0]) && !['-V', '--version'].includes(args[0] ?? '')) {
-  (await import('./cli/operator.ts')).addOperatorCommands(program);
+  (await import('./commands/operator.ts')).addOperatorCommands(program);
 }
 
 try {

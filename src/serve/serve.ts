@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Problem } from '../base/problem.ts';
 import type { Gateway } from '../carriers/gateway.ts';
-import { databaseName } from '../cli/session.ts';
+import { databaseName } from '../commands/session.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
 import { createRateLimiter, type Lease, type RateLimiter } from '../domain/access/rate-limiter.ts';
 import { importFile } from '../transfer/import.ts';
@@ -207,7 +207,7 @@ const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.u
 
 async function serveDemo(given: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
   // Loaded late: every other start does without the operator's actions here.
-  const { prepareDemo, SAMPLE_USER_ID, welcome } = await import('../cli/demo.ts');
+  const { prepareDemo, SAMPLE_USER_ID, welcome } = await import('../commands/demo.ts');
   const { servicesOf } = await import('./operator-services.ts');
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
   const webPort = await freePort(given);

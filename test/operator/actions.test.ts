@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { addOperatorCommands } from '../../src/cli/operator.ts';
-import { createProgram } from '../../src/cli/program.ts';
+import { addOperatorCommands } from '../../src/commands/operator.ts';
+import { createProgram } from '../../src/commands/program.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { readInput } from '../../src/operator/input.ts';
 import { createOpenapi, operationId } from '../../src/operator/openapi.ts';

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { commandActor } from '../../src/cli/operator.ts';
+import { commandActor } from '../../src/commands/operator.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { type Action, type Services, scopes } from '../../src/operator/action.ts';
 import { actions } from '../../src/operator/actions/all.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
-import { commandActor } from '../../src/cli/operator.ts';
+import { commandActor } from '../../src/commands/operator.ts';
 import { actorOf } from '../../src/console/acting.ts';
 import { type Action, type Actor, accountScopes, type Example, type Scope, scopes } from '../../src/operator/action.ts';
 import { actions } from '../../src/operator/actions/all.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { commandActor, operatorCommands } from '../../src/cli/operator.ts';
+import { commandActor, operatorCommands } from '../../src/commands/operator.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import type { Services } from '../../src/operator/action.ts';
 import type { App } from '../../src/serve/app.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { Problem } from '../../base/problem.ts';
-import { requireFile } from '../../cli/input-file.ts';
-import { harmless, print, refuseExisting, remark } from '../../cli/output.ts';
-import { type Session, withSession } from '../../cli/session.ts';
+import { requireFile } from '../../commands/input-file.ts';
+import { harmless, print, refuseExisting, remark } from '../../commands/output.ts';
+import { type Session, withSession } from '../../commands/session.ts';
 import { listValue } from '../../operator/command-line.ts';
 import { readUsers } from './options.ts';
 import { folderOption, jsonOption, migrationSettings, writeText } from './settings.ts';

@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander';
 import { Problem } from '../../base/problem.ts';
-import { harmless, print, remark } from '../../cli/output.ts';
-import { type Session, withSession } from '../../cli/session.ts';
+import { harmless, print, remark } from '../../commands/output.ts';
+import { type Session, withSession } from '../../commands/session.ts';
 import type { AccountDifference, CheckedAccount } from '../copy/check.ts';
 import type { TakeOverReport } from '../copy/take-over.ts';
 import { laterInWords, told } from './import.ts';

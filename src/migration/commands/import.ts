@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import { Problem } from '../../base/problem.ts';
-import { harmless, print, remark } from '../../cli/output.ts';
-import { readSecret } from '../../cli/secret-input.ts';
-import { configOf, type Session, sqlitePath, withSession } from '../../cli/session.ts';
+import { harmless, print, remark } from '../../commands/output.ts';
+import { readSecret } from '../../commands/secret-input.ts';
+import { configOf, type Session, sqlitePath, withSession } from '../../commands/session.ts';
 import { webUrlOf } from '../../config/settings.ts';
 import type { AccountReport, ImportProgress, ImportReport } from '../copy/import.ts';
 import {

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { Command, Option } from 'commander';
-import { print, remark } from '../../cli/output.ts';
-import { type Session, withSession } from '../../cli/session.ts';
+import { print, remark } from '../../commands/output.ts';
+import { type Session, withSession } from '../../commands/session.ts';
 import { describeError } from '../../serve/telemetry/error-redaction.ts';
 import { createLog, type Log } from '../../serve/telemetry/log.ts';
 import type { MigrationProxy } from '../proxy/migration-proxy.ts';

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { Problem } from '../../base/problem.ts';
-import { requireFile } from '../../cli/input-file.ts';
-import { formatBytes, print } from '../../cli/output.ts';
-import { configOf } from '../../cli/session.ts';
+import { requireFile } from '../../commands/input-file.ts';
+import { formatBytes, print } from '../../commands/output.ts';
+import { configOf } from '../../commands/session.ts';
 import type { Config } from '../../config/settings.ts';
 import type { RecordingFile } from '../compare/recorder.ts';
 import type { ReplayReport } from '../compare/replay.ts';

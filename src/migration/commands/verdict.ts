@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
-import { print, writeWhole } from '../../cli/output.ts';
-import { type Session, withSession } from '../../cli/session.ts';
+import { print, writeWhole } from '../../commands/output.ts';
+import { type Session, withSession } from '../../commands/session.ts';
 import type { MigrationReport } from '../stages/report.ts';
 import { VERDICT_DEFAULTS } from '../stages/verdict.ts';
 import { jsonOption, readCount } from './settings.ts';

@@ -109,7 +109,7 @@ describe('commands and their files', () => {
     const place = freshFolder();
     const path = join(place, 'good.json');
     writeFileSync(path, 'precious');
-    const module = fileURLToPath(new URL('../../src/cli/output.ts', import.meta.url));
+    const module = fileURLToPath(new URL('../../src/commands/output.ts', import.meta.url));
     const script = `
       const { writeWhole } = await import(process.argv[1]);
       await writeWhole(process.argv[2], { force: true }, async (temporary) => {
