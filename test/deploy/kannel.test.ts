@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { readKannel } from './formats.ts';
 
 /**
- * What can be said of examples/kannel without Kannel. test/gateway/kannel starts real Kannel with these files, where only
+ * What can be said of examples/kannel without Kannel. test/carriers/kannel starts real Kannel with these files, where only
  * ports, places and passwords are filled in.
  */
 

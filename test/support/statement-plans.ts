@@ -6,18 +6,18 @@ import { postgresDialect } from '../../src/store/postgres/connection.ts';
 import { manyOf } from '../../src/store/postgres/many-statement.ts';
 import { render, type Statement } from '../../src/store/statement.ts';
 
-/** Plans of PostgreSQL for the statements of src/store/statements. */
+/** Plans of PostgreSQL for the statements of the rooms. */
 
-const STATEMENTS = fileURLToPath(new URL('../../src/store/statements/', import.meta.url));
+const SOURCE = fileURLToPath(new URL('../../src/', import.meta.url));
 
 const isStatement = (value: unknown): value is Statement<never> =>
   typeof value === 'object' && value !== null && 'text' in value && 'parameters' in value;
 
-/** Of all files of the folder: a new statement is among them. */
+/** Of all `.sql.ts` files: a new statement is among them. */
 export async function allStatements(): Promise<Statement<never>[]> {
-  const files = globSync(`${STATEMENTS}*.ts`).sort();
+  const files = globSync('**/*.sql.ts', { cwd: SOURCE }).sort();
   const modules = await Promise.all(
-    files.map((file) => import(pathToFileURL(file).href) as Promise<Record<string, unknown>>),
+    files.map((file) => import(pathToFileURL(`${SOURCE}${file}`).href) as Promise<Record<string, unknown>>),
   );
   return modules.flatMap((module) => Object.values(module).filter(isStatement));
 }

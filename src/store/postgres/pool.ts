@@ -121,7 +121,7 @@ function createPool(connectionString: string, settings: PoolSettings): pg.Pool {
  * Each statement has an index made for it, and is planned once per connection, since planning a
  * list takes longer than reading it. A plan that was made while a table was small stays when the
  * table has grown, and PostgreSQL likes to read small tables whole. So the ways that do are
- * switched off. What they would do is in test/store/statements/all-plans.test.ts:
+ * switched off. What they would do is in test/domain/statements/all-plans.test.ts:
  *
  * - seqscan: with 2 accounts, `accounts.account` is `Seq Scan on account, Filter: account_id =
  *   $1`.
