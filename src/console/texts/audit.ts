@@ -14,6 +14,7 @@ export const texts = {
     'console operator': 'operator',
     'console account': 'holder',
     contract: 'client of the contract',
+    message: 'received message',
   } as Readonly<Record<string, string>>,
   empty: 'Nothing was changed yet.',
   noMatch: 'Nothing matches.',

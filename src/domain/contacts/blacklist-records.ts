@@ -23,10 +23,14 @@ export function createBlacklistRecords(database: Database, region: (account: Acc
     },
 
     /**
-     * Removes the number in any notation, or only its entries of one origin. Returns the number of
-     * removed entries.
+     * Removes the entries of the number, in any notation, for which `isWanted` holds. Returns how
+     * many those were.
      */
-    async remove(account: AccountKey, number: string, origin?: BlacklistOrigin): Promise<number> {
+    async remove(
+      account: AccountKey,
+      number: string,
+      isWanted: (entry: Pick<BlacklistEntry, 'origin' | 'evidence'>) => boolean = () => true,
+    ): Promise<number> {
       const seenFrom = await region(account);
       return database.transaction(account, async (queries) => {
         const entries = await entriesOf(queries, account, sameNumber(number, seenFrom));
@@ -34,9 +38,8 @@ export function createBlacklistRecords(database: Database, region: (account: Acc
         const all = erased ? [...entries, erased.number] : entries;
         let removed = 0;
         for (const entry of all) {
-          if (origin !== undefined && (await queries.first(sql.entry, { account, number: entry }))?.origin !== origin)
-            continue;
-          removed += await queries.run(sql.unblock, { account, number: entry });
+          const row = await queries.first(sql.entry, { account, number: entry });
+          if (row && isWanted(toEntry(row))) removed += await queries.run(sql.unblock, { account, number: entry });
         }
         return removed;
       });

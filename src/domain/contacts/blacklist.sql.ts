@@ -44,6 +44,16 @@ export const block = statement<Number & { key: string; sample: string | null; bl
   `insert into blocked_number (account_id, number, number_key, sample, blocked_at, origin)
    values (:account, :number, :key, :sample, :blockedAt, :origin) on conflict (account_id, number) do nothing`,
 );
+/**
+ * A call of the account makes an entry of a STOP its own, which a START does not remove. The
+ * evidence stays.
+ */
+export const adopt = statement<One & { numbers: string; sample: string | null }>(
+  'blacklist.adopt',
+  `update blocked_number set origin = 'user', sample = coalesce(sample, :sample)
+   where account_id = :account and origin = 'STOP'
+     and number in (select number from {records :numbers number text} as wanted)`,
+);
 export const unblock = statement<Number>(
   'blacklist.unblock',
   'delete from blocked_number where account_id = :account and number = :number',

@@ -18,7 +18,7 @@ import { receiver } from '../receiving/incoming.sql.ts';
 import { endWaiting, endWaitingFor, OPTED_OUT } from '../sending/cancelling.ts';
 import { type DispatchRow, of, texts } from '../sending/sending.sql.ts';
 import type { OnWaiting } from '../sending/settling.ts';
-import { block, byEnds } from './blacklist.sql.ts';
+import { adopt, block, byEnds } from './blacklist.sql.ts';
 import * as sql from './contacts.sql.ts';
 import { BEFORE_ERASED, findErasedEntry, findErasedNumbers } from './erased-number.ts';
 
@@ -38,18 +38,22 @@ export function createBlacklist(
     /**
      * Adds the number, and ends all messages that wait for it, scheduled or due: their credits are
      * free again. A claimed message is withheld if its connector has not sent it yet. `isNew` is
-     * false if the number was on the blacklist.
+     * false if the number was on the blacklist. An entry that a STOP made becomes the account's own
+     * when the account adds the number itself, so that a START of the person does not remove it.
      */
     async add(account: AccountKey, number: string, sample: string | null, origin: BlacklistOrigin = 'user') {
       checkNumber(number);
       const region = await regionOfAccount(account);
       const same = sameNumber(number, region);
       return database.transaction(account, async (queries) => {
-        const isNew =
-          (await entriesOf(queries, account, same)).length === 0 &&
-          !(await findErasedEntry(queries, account, number, region));
+        const erased = await findErasedEntry(queries, account, number, region);
+        const entries = [...(await entriesOf(queries, account, same)), ...(erased ? [erased.number] : [])];
+        const isNew = entries.length === 0;
         const key = writtenKey(number);
         if (isNew) await queries.run(block, { account, number, key, sample, blockedAt: now(), origin });
+        else if (origin === 'user') {
+          await queries.run(adopt, { account, numbers: recordsOf(entries.map((each) => [each])), sample });
+        }
         return { isNew, cancelled: await endAllFor(queries, account, now(), same) };
       });
     },

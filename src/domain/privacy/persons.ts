@@ -306,7 +306,7 @@ async function eraseFrom(queries: Writing, found: Found, number: string, at: num
 
 /**
  * Replaces the entries by one without number and evidence. It has the earliest time and the origin
- * of that entry.
+ * of that entry, except that it is the account's own where one of them is: START never removes it.
  */
 async function eraseEntries(
   queries: Queries,
@@ -325,7 +325,8 @@ async function eraseEntries(
   rows.sort((a, b) => Number(a.blocked_at - b.blocked_at));
   const [first] = rows;
   const entry = await newErasedEntry(queries, account, number, region);
-  const when = { blockedAt: Number(first?.blocked_at ?? 0n), origin: first?.origin ?? 'import' };
+  const origin = rows.some((row) => row.origin === 'user') ? 'user' : (first?.origin ?? 'import');
+  const when = { blockedAt: Number(first?.blocked_at ?? 0n), origin };
   await queries.run(blacklistSql.block, {
     account,
     number: entry,

@@ -129,6 +129,7 @@ export const deleteUnroutedBefore = statement<{ before: number; limit: number }>
 export const receiver = statement<
   { account: AccountKey },
   {
+    username: string;
     region: string | null;
     mobile: string | null;
     tel: string | null;
@@ -144,6 +145,6 @@ export const receiver = statement<
   }
 >(
   'incoming.receiver',
-  `select region, mobile, tel, stop_words, start_words, help_words, word_languages, stop_answer, help_answer, time_zone,
-     quiet_hours, disabled_at from account where account_id = :account`,
+  `select username, region, mobile, tel, stop_words, start_words, help_words, word_languages, stop_answer, help_answer,
+     time_zone, quiet_hours, disabled_at from account where account_id = :account`,
 );

@@ -3,17 +3,18 @@ import { numberFault, numberKey } from '../../sms/numbers.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
+import { addAuditEntry } from '../accounts/audit.ts';
 import { emitEvent } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';
 import { createBlacklist } from '../contacts/blacklist.ts';
-import { createBlacklistRecords } from '../contacts/blacklist-records.ts';
+import { type BlacklistEntry, createBlacklistRecords } from '../contacts/blacklist-records.ts';
 import * as inboxSql from '../messages/inbox.sql.ts';
 import * as messageSql from '../messages/message-records.sql.ts';
 import { lock } from '../privacy/persons.sql.ts';
 import { sendAnswer } from './answering.ts';
 import * as sql from './incoming.sql.ts';
 import { type FoundRoute, findRoute } from './routing.ts';
-import { replyWordOf } from './stop-words.ts';
+import { type ReplyWord, replyWordOf } from './stop-words.ts';
 
 /** A message as a carrier brings it. */
 export interface ArrivedMessage {
@@ -215,8 +216,10 @@ async function keepUnrouted(queries: Writing, message: WholeMessage): Promise<vo
 
 /**
  * Puts a message into the inbox of an account, unread, and returns its id. A STOP word puts its
- * sender on the blacklist of `optOutAccounts`, START takes it off, and STOP and HELP may be
- * answered. The transaction has locked these accounts.
+ * sender on the blacklist of `optOutAccounts`, and START takes back what the sender asked for
+ * themselves: the entries of a STOP, and imported ones whose evidence is a STOP word. What an
+ * account decided stays until the account takes it off. STOP and HELP may be answered. The
+ * transaction has locked these accounts.
  */
 export async function storeFor(
   { database, now, defaultRegion }: Storing,
@@ -245,12 +248,17 @@ export async function storeFor(
   await queries.run(inboxSql.addUnread, { account, id, receivedAt, generation });
   await emitEvent(queries, { type: 'message.received', account, at: now(), messageId: id });
   const word = isNumber(sender) ? replyWordOf(text, keyword, receiver) : null;
-  const within = joined(database, queries);
-  for (const each of optOutAccounts) {
-    if (word === 'stop') await createBlacklist(within, now, async () => region).add(each, sender, text, 'STOP');
-    // The sender takes back their own STOP everywhere. What another account decided stays.
-    const origin = each === account ? undefined : 'STOP';
-    if (word === 'start') await createBlacklistRecords(within, async () => region).remove(each, sender, origin);
+  const isOwnStop = ({ origin, evidence }: Pick<BlacklistEntry, 'origin' | 'evidence'>) =>
+    origin === 'STOP' ||
+    (origin === 'import' && evidence !== null && replyWordOf(evidence, keyword, receiver) === 'stop');
+  for (const each of word === 'stop' || word === 'start' ? optOutAccounts : []) {
+    const within = joined(database, queries);
+    const isChanged =
+      word === 'stop'
+        ? (await createBlacklist(within, now, async () => region).add(each, sender, text, 'STOP')).isNew
+        : (await createBlacklistRecords(within, async () => region).remove(each, sender, isOwnStop)) > 0;
+    const target = each === account ? `message ${id}` : `a message to ${destination}`;
+    if (isChanged) await noteWord(within, each, message.connector, word, target, now());
   }
   const answers = { stop: receiver.stop_answer, start: null, help: receiver.help_answer };
   const answer = word === null || receiver.disabled_at !== null ? null : answers[word];
@@ -259,6 +267,29 @@ export async function storeFor(
     await sendAnswer(database, queries, account, settings, { word, sender, destination, text: answer }, now());
   }
   return id;
+}
+
+/** Into the audit: the entry of a START is gone, so nothing else says who removed it and when. */
+async function noteWord(
+  database: Database,
+  account: bigint,
+  connector: string,
+  word: ReplyWord | null,
+  target: string,
+  at: number,
+): Promise<void> {
+  const username = (await database.first(sql.receiver, { account }))?.username ?? '';
+  await addAuditEntry(database, {
+    at,
+    actorKind: 'message',
+    actorName: connector,
+    tokenId: null,
+    address: null,
+    action: word === 'stop' ? 'blacklist add by STOP' : 'blacklist remove by START',
+    account: username,
+    target,
+    fields: [],
+  });
 }
 
 /** Names, such as those of banks, have letters. */

@@ -28,10 +28,14 @@ const audit = listAction({
     at: instant,
     actorKind: z
       .string()
-      .describe('`command`; `operator` or `account` for a token; `console operator` or `console account`; `contract`.'),
+      .describe(
+        '`command`; `operator` or `account` for a token; `console operator` or `console account`; `contract`; `message` for a STOP or START that a connector brought.',
+      ),
     actorName: z
       .string()
-      .describe('The name of the token, of the user who ran the command, or of the account that called.'),
+      .describe(
+        'The name of the token, of the user who ran the command, of the account that called, or of the connector.',
+      ),
     tokenId: id.nullable(),
     address: z.string().nullable().describe('The network address; null for a command.'),
     action: z.string(),

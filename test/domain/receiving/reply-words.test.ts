@@ -103,10 +103,10 @@ onEveryEngine('words that senders reply with', (engine) => {
 
   test('START takes off an entry in another notation, and the entry of an erased person', async (t) => {
     const { bench } = await opened(t, { region: 'ZA' });
-    await bench.of('acme', 'blacklist add', { body: { number: '082 555 0201' } });
+    await bench.of('acme', 'blacklist add', { body: { number: '082 555 0201', origin: 'STOP' } });
     await says(bench, 'START');
     assert.deepEqual(await numbers(bench, 'acme'), []);
-    await bench.of('acme', 'blacklist add', { body: { number: SENDER } });
+    await says(bench, 'STOP');
     await bench.run('person erase', { params: { number: SENDER } });
     assert.deepEqual(await numbers(bench, 'acme'), [null]);
     await says(bench, 'START');
@@ -208,7 +208,7 @@ onEveryEngine('words that senders reply with', (engine) => {
     await checkLedger(bench);
   });
 
-  test('START by a shared number leaves the entries that another account made by itself', async (t) => {
+  test('START by a shared number leaves the entries that an account made by itself', async (t) => {
     const { bench } = await opened(t);
     const route = (name: string, body: object) => bench.run('route put', { params: { name }, body });
     await route('code', { username: 'acme', destination: '31234', sharedOptOut: true });
@@ -222,11 +222,70 @@ onEveryEngine('words that senders reply with', (engine) => {
     const all = () => Promise.all(['acme', 'globex', 'initech'].map((username) => numbers(bench, username)));
     assert.deepEqual(await all(), [[SENDER], ['082 555 0201'], [SENDER]]);
     await says(bench, 'START');
-    assert.deepEqual(await all(), [[], ['082 555 0201'], []]);
+    assert.deepEqual(await all(), [[SENDER], ['082 555 0201'], []]);
     await says(bench, 'STOP');
     await bench.run('person erase', { params: { number: SENDER } });
     await says(bench, 'START');
-    assert.deepEqual(await all(), [[], [null], []]);
+    assert.deepEqual(await all(), [[null], [null], []]);
+  });
+
+  test('a number that an account blacklists after a STOP stays there after a START, until the account removes it', async (t) => {
+    const { bench } = await opened(t, { region: 'ZA' });
+    await bench.run('route put', {
+      params: { name: 'code' },
+      body: { username: 'acme', destination: '31234', sharedOptOut: true },
+    });
+    await bench.account('globex', { region: 'ZA' });
+    await bench.run('route put', {
+      params: { name: 'globex' },
+      body: { username: 'globex', destination: '31234', keyword: 'globex' },
+    });
+    await says(bench, 'STOP');
+    for (const username of ['acme', 'globex']) {
+      const { cancelled } = await bench.of(username, 'blacklist add', {
+        body: { number: '082 555 0201', evidence: 'called us' },
+      });
+      assert.equal(cancelled, 0);
+    }
+    await says(bench, 'STOP');
+    await says(bench, 'START');
+    for (const username of ['acme', 'globex']) {
+      const [entry, ...more] = (await bench.of(username, 'blacklist list')).items;
+      assert.deepEqual([entry.number, entry.origin, entry.evidence, more], [SENDER, 'user', 'STOP', []], username);
+      const refused = await bench.of(username, 'message send', { body: { recipients: [SENDER], text: 'x' } });
+      assert.equal(refused.parts, 0, username);
+      await bench.of(username, 'blacklist remove', { params: { number: SENDER } });
+      assert.deepEqual(await numbers(bench, username), [], username);
+    }
+  });
+
+  test('START removes an imported entry whose evidence is a STOP word, and leaves other imported entries', async (t) => {
+    const { bench } = await opened(t, { region: 'ZA' });
+    for (const [evidence, left] of [
+      ['stop.', []],
+      ['complained by mail', [SENDER]],
+      [null, [SENDER]],
+    ] as const) {
+      await bench.of('acme', 'blacklist add', { body: { number: SENDER, origin: 'import', evidence } });
+      await says(bench, 'START');
+      assert.deepEqual(await numbers(bench, 'acme'), left, String(evidence));
+      if (left.length > 0) await bench.of('acme', 'blacklist remove', { params: { number: SENDER } });
+    }
+  });
+
+  test('a STOP and a START that change the blacklist are in the audit, without number and text', async (t) => {
+    const { bench } = await opened(t);
+    for (const text of ['STOP', 'STOP', 'START', 'START', 'hello']) await says(bench, text);
+    const { items } = await bench.run('audit list', { query: { account: 'acme', actor: 'loopback' } });
+    assert.deepEqual(
+      items.map(({ actorKind, action, account }: Record<string, unknown>) => [actorKind, action, account]),
+      [
+        ['message', 'blacklist remove by START', 'acme'],
+        ['message', 'blacklist add by STOP', 'acme'],
+      ],
+    );
+    for (const { target } of items) assert.match(target, /^message \d+$/);
+    assert.ok(!JSON.stringify(items).includes(SENDER.slice(-6)));
   });
 
   test('the words and answers of an account are shown, changed and refused where they are wrong', async (t) => {

@@ -8,10 +8,10 @@ import { Caller } from '../../../src/store/caller.ts';
 import { lockManyQuery, lockQuery } from '../../../src/store/postgres/caller-statement.ts';
 import { VERSIONS } from '../../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
+import { onPostgres } from '../../store/postgres/servers.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { allStatements, costOf, genericPlan, type StatementText, textsOf } from '../../support/statement-plans.ts';
-import { onPostgres } from '../../store/postgres/servers.ts';
 
 /**
  * PostgreSQL up to 17 adds 1e10 for a way of reading that a session has switched off and that the statement cannot avoid.
