@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { contract } from '../contract/contract.ts';
-import { createMigrationFigures, DAY_MS } from '../domain/migration-figures.ts';
+import { type Acceptance, createMigrationFigures, DAY_MS } from '../domain/migration-figures.ts';
 import { createMigrationStages, type Stage } from '../domain/migration-stages.ts';
 import { type OperationFigures, type Verdict, type VerdictSettings, verdictOf } from '../domain/migration-verdict.ts';
 import type { Database } from '../domain/transactions.ts';
@@ -13,7 +13,7 @@ export interface MigrationReport extends Verdict {
   readonly callsMin: number;
   readonly defaultStage: Stage;
   readonly waitingWrites: { readonly total: number; readonly oldestAt: number | null };
-  readonly acceptances: readonly { readonly operation: string; readonly by: string; readonly at: number }[];
+  readonly acceptances: readonly Acceptance[];
 }
 
 /** Every operation of the contract, with its group. */
