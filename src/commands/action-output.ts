@@ -106,10 +106,12 @@ function jsonWriter(print: Print): ListWriter {
 
 /** On a terminal in columns with a head; elsewhere with tabs, for other programs. */
 function tableWriter(action: Action, print: Print): ListWriter {
-  const { columns, row } = action.command;
+  const { columns, row, rows: several } = action.command;
   const itemSchema = (action.output as unknown as { shape: { items: { element: z.ZodType } } }).shape.items.element;
-  const cellsOf = (item: Json, names: readonly string[]): string[] =>
-    row ? row(decoded(itemSchema, item) as never).map(harmless) : names.map((name) => cell(item[name]));
+  const linesOf = (item: Json, names: readonly string[]): string[][] => {
+    if (several) return several(decoded(itemSchema, item) as never).map((cells) => cells.map(harmless));
+    return [row ? row(decoded(itemSchema, item) as never).map(harmless) : names.map((name) => cell(item[name]))];
+  };
   const isTerminal = process.stdout.isTTY === true;
   let headed = false;
   return {
@@ -117,7 +119,7 @@ function tableWriter(action: Action, print: Print): ListWriter {
       const [first] = items;
       if (!first) return;
       const names = columns ?? Object.keys(first);
-      const rows = items.map((item) => cellsOf(item, names));
+      const rows = items.flatMap((item) => linesOf(item, names));
       if (!isTerminal) {
         for (const cells of rows) print(cells.join('\t').trimEnd());
         return;

@@ -69,7 +69,8 @@ async function fillOperatorScreens(services: Services): Promise<void> {
   const recipients = ['+27825559005', '+27825559006'];
   await act('message send', { params, body: { recipients, text: 'Your parcel has arrived.' } });
   await act('migrate stage', { params, body: { stage: 'compare' } });
-  await act('migrate accept', { params: { operation: 'account.FetchGroups' } });
+  const body = { reason: 'No program of theirs has groups.' };
+  await act('migrate accept', { params: { operation: 'account.FetchGroups' }, body });
   const examples = MIGRATION_EXAMPLES.map((each) => ({ ...each, at: now() }));
   await createMigrationFigures(database, now).add(MIGRATION_COUNTS, examples);
 }

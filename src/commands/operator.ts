@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { readConnectorFile } from '../carriers/connector-file.ts';
 import { migrateCommands } from '../migration/commands/migrate.ts';
-import type { Actor, Services } from '../operator/action.ts';
+import type { Action, Actor, Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import { servicesOf } from '../serve/operator-services.ts';
 import { accountCommands, findCommand } from './account.ts';
@@ -72,15 +72,19 @@ export function operatorCommands(dependencies: CommandDependencies, find?: Comma
     const [first] = own;
     if (own.length === 1 && first && !first.name.includes(' ')) return actionCommand(first, dependencies);
     const group = new Command(noun).description(meaningOf(noun)).helpCommand(false);
-    const commands =
-      noun === 'account'
-        ? [...accountCommands(dependencies), ...(find ? [find] : [])]
-        : own.map((action) => actionCommand(action, dependencies));
-    for (const command of noun === 'migrate' ? [...migrateCommands(), ...commands] : commands) {
-      group.addCommand(command);
-    }
+    for (const command of commandsOf(noun, own, dependencies, find)) group.addCommand(command);
     return group;
   });
+}
+
+function commandsOf(noun: string, own: readonly Action[], dependencies: CommandDependencies, find?: Command) {
+  if (noun === 'account') return [...accountCommands(dependencies), ...(find ? [find] : [])];
+  const written = noun === 'migrate' ? migrateCommands(dependencies) : [];
+  const isWritten = (action: Action) => written.some((command) => `${noun} ${command.name()}` === action.name);
+  return [
+    ...written,
+    ...own.filter((action) => !isWritten(action)).map((action) => actionCommand(action, dependencies)),
+  ];
 }
 
 /** For actions that read nothing: whoever asks it for anything has a bug. */

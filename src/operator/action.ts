@@ -118,6 +118,8 @@ export interface CommandView<Input, Output> {
   /** Fields of a list's items that are columns of its table; the default is every field. */
   readonly columns?: readonly string[];
   readonly row?: (item: never) => readonly string[];
+  /** Several lines of the table for one item. */
+  readonly rows?: (item: never) => readonly (readonly string[])[];
   /** Makes a database that is not there. */
   readonly creates?: boolean;
   /** It reads nothing that is stored, so it works without a database. */

@@ -87,10 +87,12 @@ onEveryEngine('the screen of a migration', (engine) => {
       (await client.post(`${HERE}/accept`, { operation })).text,
       /Accept that 2 operations were not compared/,
     );
-    const done = await client.post(`${HERE}/accept`, { operation, confirmed: 'yes' });
+    const why = 'They send <no> groups.';
+    const done = await client.post(`${HERE}/accept`, { operation, confirmed: 'yes', reason: why });
     assert.equal(done.location, `${HERE}?notice=accepted&count=2`);
     const { text } = await client.get(HERE);
     assert.match(text, /account\.FetchGroups<\/code><\/td><td data-label="By"><bdi>ann/);
+    assert.match(text, /data-label="Reason">They send &#60;no&#62; groups\./);
     assert.doesNotMatch(text, /name="operation" value="account\.FetchGroups"> <code>/);
     await client.post(`${HERE}/withdraw`, { operation: 'account.FetchGroups' });
     assert.match((await client.get(HERE)).text, /name="operation" value="account\.FetchGroups"> <code>/);
@@ -151,7 +153,8 @@ onEveryEngine('the screen of a migration', (engine) => {
     const { api } = await opened(t);
     await addClients(api);
     await act(api, 'migrate stage', { params: { username: 'acme' }, body: { stage: 'compare' } });
-    await act(api, 'migrate accept', { params: { operation: 'account.FetchGroups' } });
+    const why = { reason: 'No program of ours has groups.' };
+    await act(api, 'migrate accept', { params: { operation: 'account.FetchGroups' }, body: why });
     api.clock.now += 3 * 86_400_000;
     const client = await signedIn(api, { operator: 'bob' });
     const { text } = await client.get(`${HERE}/report`);
@@ -161,7 +164,10 @@ onEveryEngine('the screen of a migration', (engine) => {
       /<th scope="row">acme<\/th><td class="whole">compare<\/td><td class="whole">2026-11-15<\/td><td>compare 3<\/td>/,
     );
     assert.match(text, /In this stage for 3 of 7 days/);
-    assert.match(text, /Accepted by a person.*2026-11-15: <code>account\.FetchGroups<\/code>/s);
+    assert.match(
+      text,
+      /Accepted by a person.*2026-11-15, because: No program of ours has groups\.: <code>account\.FetchGroups<\/code>/s,
+    );
     assert.match(text, /acme to compare by /);
     assert.match(text, /<h2 class="details">Rules/);
   });

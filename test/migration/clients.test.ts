@@ -8,6 +8,7 @@ import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.
 import { type CountedCall, createMigrationClients, OTHER_CLIENTS } from '../../src/migration/stages/clients.ts';
 import { act } from '../console/console-client.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { columba, freshDatabase } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore } from '../support/opened-database.ts';
 import { ACME } from '../support/service.ts';
@@ -245,6 +246,31 @@ onEveryEngine('erasing clients of the old server', (engine) => {
       ['new'],
     );
   });
+});
+
+test('columba migrate clients has a line of bounded length for each operation of a client', async (t) => {
+  const url = freshDatabase();
+  const env = { COLUMBA_DATABASE: url };
+  await columba(['account', 'add', 'acme'], { env });
+  const database = await openStore(url);
+  t.after(() => database.close());
+  const operations = ['compose.SendMessage', 'inbox.CountUnread', 'inbox.Unread'];
+  const rows = operations.map((operation) => callOf({ operation, agent: 'Long '.repeat(30), lastAt: DAY_MS }));
+  await createMigrationClients(database, () => DAY_MS).add(rows);
+  const { stdout } = await columba(['migrate', 'clients'], { env });
+  const lines = stdout.trimEnd().split('\n');
+  assert.deepEqual(
+    lines.map((line) => line.split('\t').slice(1, 7)),
+    operations.map((operation) => [
+      '10.0.0.17',
+      'account-0000000000000001',
+      operation,
+      'soap11',
+      '1',
+      '1970-01-02 00:00',
+    ]),
+  );
+  assert.ok(lines.every((line) => line.length <= 190 && /^Long .*…\t/.test(line)));
 });
 
 test('a User-Agent is shown without user_ids, phone numbers and control characters, and not longer than 160 characters', () => {

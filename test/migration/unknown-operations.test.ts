@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { clientsOfRecordings } from '../../src/migration/proxy/client-inventory.ts';
+import { createMigrationClients } from '../../src/migration/stages/clients.ts';
 import { migrationReport, reportDocument } from '../../src/migration/stages/report.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
@@ -39,6 +41,7 @@ onEveryEngine('operations that Columba lacks', (engine) => {
       // A document is no call.
       await fetch(`${address}/api/compose.asmx?WSDL`).then((r) => r.text());
       await migration.tally.flush();
+      await migration.clients.flush();
       const report = await migrationReport(service.app.database, () => service.clock.now, { days: 7, callsMin: 1 });
       assert.deepEqual(report.unknown, [
         { operation: 'billing.Invoices', calls: 1, isAccepted: false },
@@ -48,6 +51,37 @@ onEveryEngine('operations that Columba lacks', (engine) => {
       const rule = report.rules.find(({ name }) => name === 'unknown');
       assert.deepEqual([rule?.isMet, report.isSafe], [false, false]);
       assert.match(reportDocument(report), /compose\.SendMessage<\/code>: 2 calls, not accepted/);
+    });
+
+    test(`${stage}: the clients of operations that Columba lacks are listed with the names of those, and made-up names are not`, async (t) => {
+      const { address, migration, service, ...proxied } = await startProxied(t, engine, { oldUrl: await startOld(t) });
+      await proxied.stage(stage);
+      await fetch(`${address}/api/compose.asmx/SendMessage?user_id=${ACME}&text=Hi`).then((r) => r.text());
+      await fetch(`${address}/api/compose.asmx`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'text/xml', SOAPAction: '"http://sms.example/api/ScheduleMessage"' },
+        body: soap('ScheduleMessage'),
+      }).then((r) => r.text());
+      for (let made = 0; made < 5; made++) await fetch(`${address}/api/compose.asmx/Made${made}`).then((r) => r.text());
+      await migration.clients.flush();
+      const clients = createMigrationClients(service.app.database, () => service.clock.now);
+      const found = await clients.list({ name: '', agent: '', address: '' }, 10, {});
+      assert.deepEqual(
+        found.map(({ username, calls }) => [
+          username,
+          calls.map(({ operation, protocol }) => `${operation} ${protocol}`),
+        ]),
+        [
+          [null, ['other ']],
+          ['acme', ['compose.ScheduleMessage soap11', 'compose.SendMessage get']],
+        ],
+      );
+      const exchanges = await proxied.recorded();
+      async function* each() {
+        yield* exchanges;
+      }
+      const recorded = (await clientsOfRecordings(each())).map(({ operation }) => operation);
+      assert.deepEqual(recorded.sort(), ['compose.ScheduleMessage', 'compose.SendMessage', 'other']);
     });
   }
 });

@@ -18,7 +18,7 @@ const SAFE: VerdictInput = {
   counts: [counted('equal', 1_000), counted('old ms 20', 1_000), counted('our ms 20', 1_000)],
   examples: [],
   unknown: [],
-  acceptances: OTHERS.map((operation) => ({ operation, by: 'ann', at: NOW })),
+  acceptances: OTHERS.map((operation) => ({ operation, by: 'ann', at: NOW, reason: '' })),
   check: { isEqual: true, at: NOW },
   operations: OPERATIONS,
   since: NOW - 7 * DAY_MS,
@@ -71,7 +71,7 @@ describe('verdict', () => {
 
   test('an operation that Columba lacks is safe where a person accepted it by name', () => {
     const unknown = [counted('unknown', 3, 'compose.SendMessage')];
-    const acceptances = [...SAFE.acceptances, { operation: 'compose.SendMessage', by: 'ann', at: NOW }];
+    const acceptances = [...SAFE.acceptances, { operation: 'compose.SendMessage', by: 'ann', at: NOW, reason: '' }];
     assert.deepEqual(unmet({ unknown, acceptances }), []);
     assert.deepEqual(verdictOf({ ...SAFE, unknown, acceptances }, SETTINGS).unknown, [
       { operation: 'compose.SendMessage', calls: 3, isAccepted: true },
@@ -182,12 +182,14 @@ onEveryEngine('actions of a migration', (engine) => {
   test('the report has the default stage, the rules and what was accepted by name', async (t) => {
     const { run, refusal, database, clock } = await openActions(engine, t);
     await run('migrate default-stage', { body: { stage: 'compare' } });
-    await run('migrate accept', { params: { operation: 'account.FetchGroups' } });
+    const why = { reason: 'No program of ours has groups.' };
+    await run('migrate accept', { params: { operation: 'account.FetchGroups' }, body: why });
     const report = await run('migrate report');
     assert.deepEqual([report.isSafe, report.defaultStage, report.days], [false, 'compare', 7]);
-    assert.equal(report.acceptances[0].operation, 'account.FetchGroups');
+    const { operation, reason } = report.acceptances[0];
+    assert.deepEqual([operation, reason], ['account.FetchGroups', why.reason]);
     assert.equal(report.neverSeen.length, 31);
-    const lacking = { params: { operation: 'compose.SendMessage' } };
+    const lacking = { params: { operation: 'compose.SendMessage' }, body: {} };
     assert.equal((await refusal('migrate accept', lacking)).kind, 'not-found');
     await createMigrationFigures(database, () => clock.now).add([counted('unknown', 2, 'compose.SendMessage')], []);
     await run('migrate accept', lacking);
@@ -225,6 +227,30 @@ onEveryEngine('actions of a migration', (engine) => {
     assert.match(page, /header-date/);
     assert.match(page, /@media print/);
   });
+});
+
+test('columba migrate report is a text for people who decide, writes the page to print, and is JSON as the API answers', async () => {
+  const env = { COLUMBA_DATABASE: `sqlite:${freshPath('db')}` };
+  await columba(['account', 'add', 'acme'], { env });
+  await columba(['migrate', 'stage', 'acme', 'compare'], { env });
+  const why = 'No program of ours has groups.';
+  await columba(['migrate', 'accept', 'account.FetchGroups', '--reason', why], { env });
+  const page = freshPath('html');
+  const { code, stdout } = await columba(['migrate', 'report', '--html', page], { env });
+  assert.equal(code, 0);
+  assert.doesNotMatch(stdout, /[{}]/);
+  assert.match(
+    stdout,
+    /^Wrote .*\n\nMigration report, .* UTC\. Not safe yet, by the last 7 days\.\n\nWhat is next: Stage /,
+  );
+  assert.match(stdout, /Accounts: 0 in record, 1 in compare, 0 in lead, 0 in alone\. .*\n {2}acme: compare since 20/);
+  assert.match(stdout, /NO {3}Enough calls of every operation and protocol in use: nothing was compared/);
+  assert.match(stdout, /, 20[\d-]+, because: No program of ours has groups\.: account\.FetchGroups\n/);
+  assert.match(stdout, /Who set which stage:\n {2}20.* UTC: acme to compare by /);
+  assert.ok(stdout.split('\n').every((line) => line.length <= 160));
+  assert.match(readFileSync(page, 'utf8'), /because: No program of ours has groups\.: <code>account\.FetchGroups/);
+  const json = await columba(['migrate', 'report', '--json'], { env });
+  assert.equal(JSON.parse(json.stdout).acceptances[0].reason, why);
 });
 
 test('columba migrate verdict ends with 1 while it is not safe, and writes the page', async () => {

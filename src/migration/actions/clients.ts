@@ -40,8 +40,23 @@ const toOutput = ({ accountName, username: name, firstAt, lastAt, calls, ...clie
   calls: calls.map(({ lastAt: lastSeen, ...call }) => ({ ...call, lastSeen })),
 });
 
-const shownCalls = ({ calls }: ClientOutput): string =>
-  calls.map(({ operation, protocol, callsPerDay }) => `${operation} ${protocol} ${callsPerDay}`.trim()).join(', ');
+/** With the other columns a line has at most some 190 characters. */
+const CELL_LENGTH_MAX = 40;
+const bounded = (text: string): string =>
+  text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…` : text;
+
+/** A line for each operation and protocol of the client. */
+const clientLines = ({ agent, address, account, silentDays, calls }: ClientOutput): string[][] =>
+  calls.map(({ operation, protocol, callsPerDay, lastSeen }) => [
+    bounded(agent),
+    address,
+    bounded(account),
+    bounded(operation),
+    protocol,
+    String(callsPerDay),
+    new Date(lastSeen).toISOString().slice(0, 16).replace('T', ' '),
+    silentDays >= SILENT_DAYS ? `not seen for ${silentDays} days` : '',
+  ]);
 
 const clients = listAction({
   name: 'migrate clients',
@@ -83,16 +98,8 @@ const clients = listAction({
     },
   },
   command: {
-    columns: ['agent', 'address', 'account', 'callsPerDay', 'lastSeen', 'silentDays', 'calls'],
-    row: (item) => [
-      item.agent,
-      item.address,
-      item.account,
-      String(item.callsPerDay),
-      new Date(item.lastSeen).toISOString().slice(0, 16).replace('T', ' '),
-      item.silentDays >= SILENT_DAYS ? `not seen for ${item.silentDays} days` : '',
-      shownCalls(item),
-    ],
+    columns: ['program', 'address', 'account', 'operation', 'protocol', 'calls a day', 'last seen', 'silent'],
+    rows: clientLines,
   },
   run: async ({ database, now }, { query, page: { after, limit } }) => {
     const position = after ?? { name: '', agent: '', address: '' };

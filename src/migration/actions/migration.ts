@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notFound } from '../../base/problem.ts';
 import { type Action, action, listAction, pageOf } from '../../operator/action.ts';
-import { instant, queryFlag, queryInteger, username } from '../../operator/schemas.ts';
+import { instant, line, queryFlag, queryInteger, username } from '../../operator/schemas.ts';
 import { createMigrationBypass } from '../stages/bypass.ts';
 import { createMigrationFigures } from '../stages/figures.ts';
 import { migrationReport, OPERATIONS } from '../stages/report.ts';
@@ -171,7 +171,12 @@ const figures = z.strictObject({
   oldP95Ms: ms,
   ourP95Ms: ms,
 });
-const acceptance = z.strictObject({ operation: z.string(), by: z.string(), at: instant });
+const acceptance = z.strictObject({
+  operation: z.string(),
+  by: z.string(),
+  at: instant,
+  reason: z.string().describe('Empty where none was given.'),
+});
 const reportOutput = z.strictObject({
   isSafe: z.boolean().describe('Whether every rule is met.'),
   at: instant,
@@ -202,7 +207,7 @@ const reportOutput = z.strictObject({
   acceptances: z.array(acceptance),
 });
 
-const report = action({
+export const report = action({
   name: 'migrate report',
   scope: 'accounts',
   method: 'GET',
@@ -255,21 +260,30 @@ const accept = action({
   path: '/migration/acceptances/{operation}',
   summary: 'Accept that an operation was not called, or not often enough, to be compared, or that Columba lacks it.',
   params: operationParams,
+  body: z.strictObject({
+    reason: line(200).default('').describe('Why, for the people who decide: the report shows it.'),
+  }),
   output: acceptance,
   example: {
     params: { operation: 'account.FetchGroups' },
-    output: { operation: 'account.FetchGroups', by: 'ann', at: '2026-11-15T12:00:00.000Z' },
+    body: { reason: 'No program of ours has groups.' },
+    output: {
+      operation: 'account.FetchGroups',
+      by: 'ann',
+      at: '2026-11-15T12:00:00.000Z',
+      reason: 'No program of ours has groups.',
+    },
   },
   problems: ['not-found'],
   command: { say: ({ operation }) => `Accepted ${operation}.` },
-  run: async ({ database, now }, { params: { operation } }, actor) => {
+  run: async ({ database, now }, { params: { operation }, body: { reason } }, actor) => {
     const figures = createMigrationFigures(database, now);
     const isKnown = OPERATIONS.includes(operation);
     if (!isKnown && !(await figures.unknown()).some((each) => each.operation === operation)) {
       throw notFound('such operation, neither here nor in a call of a client');
     }
-    await figures.accept(operation, actor.name);
-    return { operation, by: actor.name, at: now() };
+    await figures.accept(operation, actor.name, reason);
+    return { operation, by: actor.name, at: now(), reason };
   },
 });
 

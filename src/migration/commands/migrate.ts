@@ -1,17 +1,18 @@
 import type { Command } from 'commander';
+import type { CommandDependencies } from '../../commands/action-command.ts';
 import { blacklistCommand } from './blacklist.ts';
 import { checkCommand, scheduleCommand } from './check.ts';
 import { importCommand, probeCommand } from './import.ts';
 import { learnCommand } from './learn.ts';
 import { proxyCommand } from './proxy.ts';
 import { harCommand, recordingsCommand, replayCommand } from './recordings.ts';
-import { verdictCommand } from './verdict.ts';
+import { reportCommand, verdictCommand } from './verdict.ts';
 
 /**
- * Commands of `columba migrate` that are no actions of the operator. Each is declared in a file of
- * its own and loads what it does when it is run.
+ * Commands of `columba migrate` that are no actions of the operator, and `report`, which shows more
+ * than its action. Each is declared in a file of its own and loads what it does when it is run.
  */
-export const migrateCommands = (): Command[] => [
+export const migrateCommands = (dependencies: CommandDependencies): Command[] => [
   probeCommand(),
   importCommand(),
   checkCommand(),
@@ -23,4 +24,5 @@ export const migrateCommands = (): Command[] => [
   learnCommand(),
   replayCommand(),
   verdictCommand(),
+  reportCommand(dependencies),
 ];

@@ -1,10 +1,11 @@
-import { writeFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
-import { print, writeWhole } from '../../commands/output.ts';
+import { type CommandDependencies, performForPeople } from '../../commands/action-command.ts';
+import { harmless, print } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
+import { report as reportAction } from '../actions/migration.ts';
 import type { MigrationReport } from '../stages/report.ts';
-import { VERDICT_DEFAULTS } from '../stages/verdict.ts';
-import { jsonOption, readCount } from './settings.ts';
+import { VERDICT_DEFAULTS, type VerdictSettings } from '../stages/verdict.ts';
+import { jsonOption, readCount, writeText } from './settings.ts';
 
 /** `columba migrate verdict`: the exit code is 0 only where it is safe. */
 interface VerdictOptions {
@@ -15,9 +16,8 @@ interface VerdictOptions {
   readonly json?: true;
 }
 
-export const verdictCommand = (): Command =>
-  new Command('verdict')
-    .description('tell whether it is safe to leave the old server; exit code 0 only where it is')
+const withOptions = (command: Command): Command =>
+  command
     .addOption(
       new Option('--days <N>', 'by the calls of the last days')
         .argParser(readCount(1, 90))
@@ -28,12 +28,46 @@ export const verdictCommand = (): Command =>
         .argParser(readCount(1, 1_000_000))
         .default(VERDICT_DEFAULTS.callsMin),
     )
-    .option(
-      '--html <FILE>',
-      'write the report as a page too: where each account is, what blocks, who accepted what, and the details',
-    )
+    .option('--html <FILE>', 'write the report as a page to print: the first page is for people who decide')
     .option('--force', 'replace the file if it exists')
-    .addOption(jsonOption())
+    .addOption(jsonOption());
+
+/** `columba migrate report`: for people who decide, as text, as a page to print, or as JSON. */
+export const reportCommand = ({ withServices, actor }: CommandDependencies): Command =>
+  withOptions(new Command('report'))
+    .description('show where each account is, what blocks, what differs, and who accepted what and why')
+    .addHelpText('after', '\nExample:\n  columba migrate report --html report.html')
+    .action(async (_options, command: Command) => {
+      const { days, calls, html, force, json } = command.opts() as VerdictOptions;
+      await withServices(command, { creates: false }, async (services) => {
+        if (html !== undefined) {
+          await writePage(services.database, { days, callsMin: calls }, html, force === true);
+          if (!json) print(`Wrote ${html}. Print it from a browser.\n`);
+        }
+        if (json) {
+          const raw = { params: {}, query: { days: String(days), calls: String(calls) }, body: undefined };
+          const { output } = await performForPeople(
+            services,
+            reportAction,
+            { ...raw, upload: new Uint8Array() },
+            actor,
+          );
+          return print(JSON.stringify(output, null, 2));
+        }
+        for (const line of await textOf(services.database, { days, callsMin: calls })) print(harmless(line));
+      });
+    });
+
+async function textOf(database: Session['services']['database'], settings: VerdictSettings): Promise<string[]> {
+  const { migrationReport } = await import('../stages/report.ts');
+  const { migrationPlan } = await import('../stages/plan.ts');
+  const { decisionLines } = await import('../stages/decision.ts');
+  return decisionLines(await migrationPlan(database, Date.now), await migrationReport(database, Date.now, settings));
+}
+
+export const verdictCommand = (): Command =>
+  withOptions(new Command('verdict'))
+    .description('tell whether it is safe to leave the old server; exit code 0 only where it is')
     .action(async (_options, command: Command) => {
       process.exitCode = await withSession(command, { creates: false }, (session) =>
         runVerdict(session, command.opts() as VerdictOptions),
@@ -41,19 +75,27 @@ export const verdictCommand = (): Command =>
     });
 
 async function runVerdict({ services }: Session, { days, calls, html, force, json }: VerdictOptions): Promise<number> {
-  const { migrationReport, reportDocument } = await import('../stages/report.ts');
-  const report = await migrationReport(services.database, Date.now, { days, callsMin: calls });
-  if (html !== undefined) {
-    const { migrationPlan } = await import('../stages/plan.ts');
-    const { decisionPart } = await import('../stages/decision.ts');
-    const page = reportDocument(report, decisionPart(await migrationPlan(services.database, Date.now), report));
-    await writeWhole(html, { force: force === true }, async (temporary) =>
-      writeFileSync(temporary, page, { mode: 0o600, flag: 'wx' }),
-    );
-  }
+  const { migrationReport } = await import('../stages/report.ts');
+  const settings = { days, callsMin: calls };
+  const report = await migrationReport(services.database, Date.now, settings);
+  if (html !== undefined) await writePage(services.database, settings, html, force === true);
   if (json) print(JSON.stringify(report));
   else for (const line of linesOf(report)) print(line);
   return report.isSafe ? 0 : 1;
+}
+
+async function writePage(
+  database: Session['services']['database'],
+  settings: VerdictSettings,
+  file: string,
+  force: boolean,
+): Promise<void> {
+  const { migrationReport, reportDocument } = await import('../stages/report.ts');
+  const { migrationPlan } = await import('../stages/plan.ts');
+  const { decisionPart } = await import('../stages/decision.ts');
+  const report = await migrationReport(database, Date.now, settings);
+  const page = reportDocument(report, decisionPart(await migrationPlan(database, Date.now), report));
+  await writeText(file, force, page);
 }
 
 function linesOf({ isSafe, rules, operations, unknown, examples, masks, days }: MigrationReport): string[] {

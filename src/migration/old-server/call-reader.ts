@@ -83,18 +83,31 @@ const ANY_SERVICE = /\/([a-z]\w{0,63})\.asmx(?:\/(\w{1,64}))?$/i;
  * The name of a call that the contract does not have: an operation or a whole service of the old
  * server. Null for calls of the contract, documents, and what has no name that can be read.
  */
-export function unknownCall(request: SeenRequest): { operation: string; protocol: ProtocolName } | null {
+export function unknownCall(request: SeenRequest): Omit<SeenCall, 'changes' | 'texts'> | null {
   const { method, target, headers } = request;
   const [, service = '', named] = ANY_SERVICE.exec(splitTarget(target)[0]) ?? [];
   if (service === '' || (method !== 'POST' && (method !== 'GET' || named === undefined))) return null;
   const isSoap12 = /^application\/soap\+xml/i.test(String(headers['content-type'] ?? ''));
   const soap = isSoap12 ? 'soap12' : 'soap11';
   const protocol = named === undefined ? soap : method === 'GET' ? 'get' : 'post';
-  const operation = named ?? FIRST_IN_BODY.exec(beginningText(request))?.[1]?.slice(0, 64);
+  const operation = named ?? FIRST_IN_BODY.exec(beginningText(request))?.[1]?.slice(0, 64) ?? actionOf(headers);
   const group = service.toLowerCase();
-  return operation === undefined || operationOf(group, operation)
-    ? null
-    : { operation: `${group}.${operation}`, protocol };
+  if (operation === undefined || operationOf(group, operation)) return null;
+  return { group, operation, protocol, userId: userIdOf(request, protocol) };
+}
+
+/** A recording has no body of such a call; SOAP 1.1 names the operation in a header field too. */
+const actionOf = (headers: SeenRequest['headers']): string | undefined =>
+  /[/#:](\w{1,64})"?\s*$/.exec(String(headers.soapaction ?? ''))?.[1];
+
+function userIdOf(request: SeenRequest, protocol: ProtocolName): string | null {
+  try {
+    if (protocol === 'get') return readPairs(splitTarget(request.target)[1]).user_id?.[0] ?? null;
+    if (protocol === 'post') return readPairs(latin1(plainBody(request))).user_id?.[0] ?? null;
+    return readEnvelope(request)?.texts.user_id?.[0] ?? null;
+  } catch {
+    return null;
+  }
 }
 
 function beginningText(request: SeenRequest): string {
@@ -122,6 +135,10 @@ function named(
   return { group, operation, protocol, changes: row.changes, userId, texts };
 }
 
+interface Texts {
+  readonly texts: Record<string, string[]>;
+}
+
 /** Names in lower case, as ASMX compares them. */
 function readPairs(text: string): Record<string, string[]> {
   const texts: Record<string, string[]> = Object.create(null);
@@ -137,6 +154,11 @@ function readPairs(text: string): Record<string, string[]> {
 }
 
 function readSoap(group: string, request: SeenRequest): SeenCall | null {
+  const found = readEnvelope(request);
+  return found && named(group, found.operation, found.protocol, found.texts);
+}
+
+function readEnvelope(request: SeenRequest): (Pick<SeenCall, 'operation' | 'protocol'> & Texts) | null {
   const field = request.headers['content-type'];
   const { charset } = parseMediaType(Array.isArray(field) ? field[0] : field).parameters;
   const root = readXml(decodeXml(plainBody(request), charset), LIMITS);
@@ -148,7 +170,7 @@ function readSoap(group: string, request: SeenRequest): SeenCall | null {
     texts[local] ??= [];
     texts[local].push(...(children.length > 0 ? children.map((item) => item.text) : [text]));
   }
-  return named(group, element.local, version.protocol, texts);
+  return { operation: element.local, protocol: version.protocol, texts };
 }
 
 /** The body without its Content-Encoding. Throws where that is unknown, wrong, or too large. */

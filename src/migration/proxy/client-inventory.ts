@@ -4,7 +4,8 @@ import { forwardedClient, networkList } from '../../base/networks.ts';
 import { hashUserId, USER_ID_LENGTH_MAX } from '../../domain/accounts/credentials.ts';
 import type { AccountName } from '../compare/account-names.ts';
 import { fieldOf, type RecordedExchange } from '../compare/recording.ts';
-import type { SeenCall } from '../old-server/call-reader.ts';
+import { fieldsOf } from '../compare/redaction.ts';
+import { type SeenCall, unknownCall } from '../old-server/call-reader.ts';
 import { type CountedCall, clientKey, merged, OTHER_CALL, withoutClient } from '../stages/clients.ts';
 
 /**
@@ -13,8 +14,11 @@ import { type CountedCall, clientKey, merged, OTHER_CALL, withoutClient } from '
  */
 export interface ClientInventory {
   readonly addressOf: ClientAddress;
-  /** `call` is null for what is no call of the contract. */
-  note(request: IncomingMessage, call: SeenCall | null): void;
+  /**
+   * `call` is null for what is no call. An operation that the contract lacks is noted by its name
+   * where the old server has it.
+   */
+  note(request: IncomingMessage, call: Omit<SeenCall, 'changes' | 'texts'> | null): void;
   /** Writes all since the last time. What could not be written stays for the next time. */
   flush(): Promise<void>;
 }
@@ -126,11 +130,18 @@ export interface RecordedClient extends CountedCall {
   readonly days: number;
 }
 
+const NOTHING = new Uint8Array();
+
 export async function clientsOfRecordings(recordings: AsyncIterable<RecordedExchange>): Promise<RecordedClient[]> {
   const found = new Map<string, { counted: CountedCall; days: Set<string> }>();
-  for await (const { at, account, group, operation, protocol, request, client } of recordings) {
+  for await (const { at, account, group, operation, protocol, request, old, client } of recordings) {
     const time = Date.parse(at);
-    const call = group !== null && operation !== null && protocol !== null ? { group, operation, protocol } : null;
+    const call =
+      group !== null && operation !== null && protocol !== null
+        ? { group, operation, protocol }
+        : old && old.status < 300
+          ? unknownCall({ ...request, headers: fieldsOf(request.headers.flat()), body: NOTHING })
+          : null;
     const each: CountedCall = {
       ...namesOf(call),
       accountName: account ?? '',

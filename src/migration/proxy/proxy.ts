@@ -150,9 +150,8 @@ class ProxyExchange {
       return;
     }
     const request = this.#raw(start.bytes);
-    const { method, headers } = this.#request;
-    const call = readCall({ method: method ?? '', target: request.target, headers, body: start.bytes });
-    this.#settings.clients.note(this.#request, call);
+    const call = readCall({ ...request, headers: this.#request.headers, body: start.bytes });
+    if (call) this.#settings.clients.note(this.#request, call);
     const found = stages.of(call?.userId ?? null);
     await this.#answer(call, request, found instanceof Promise ? await found : found);
   }
@@ -174,9 +173,10 @@ class ProxyExchange {
         return this.#writeCompared(call, client, request, account);
       const answer = await this.#forward(old, request.body);
       if (answer) shadow.observe({ at: this.#at, stage, call, client, request, old: answer });
-      if (answer && call === null) this.#countUnknown(request, answer);
+      if (call === null) this.#countUnknown(request, answer);
       return;
     }
+    if (call === null) this.#settings.clients.note(this.#request, null);
     const own = withClient(request, this.#request.socket.remoteAddress);
     if (stage === 'lead') return this.#answerLed(call, own, account);
     const answer = await this.#forward(columba, request.body, { rawHeaders: own.rawHeaders });
@@ -224,10 +224,11 @@ class ProxyExchange {
    * The old server has an operation that Columba lacks. A name that it refuses is not counted, so a
    * caller that makes up names adds none.
    */
-  #countUnknown({ target, body = new Uint8Array() }: RawRequest, { status }: RawAnswer): void {
+  #countUnknown({ target, body = new Uint8Array() }: RawRequest, answer: RawAnswer | undefined): void {
     const { method = '', headers } = this.#request;
-    const unknown = status < 300 ? unknownCall({ method, target, headers, body }) : null;
-    if (unknown) this.#settings.tally.add(unknown, UNKNOWN);
+    const unknown = answer && answer.status < 300 ? unknownCall({ method, target, headers, body }) : null;
+    if (unknown) this.#settings.tally.add(keyOf(unknown), UNKNOWN);
+    this.#settings.clients.note(this.#request, unknown);
   }
 
   /** A body that is too long to be read may have changed data there. */

@@ -38,7 +38,7 @@ interface ReportOutput {
   readonly examples: readonly Readonly<Record<'operation' | 'protocol' | 'name' | 'example' | 'at', string>>[];
   readonly neverSeen: readonly string[];
   readonly unknown: readonly { readonly operation: string; readonly calls: number; readonly isAccepted: boolean }[];
-  readonly acceptances: readonly Readonly<Record<'operation' | 'by' | 'at', string>>[];
+  readonly acceptances: readonly Readonly<Record<'operation' | 'by' | 'at' | 'reason', string>>[];
 }
 interface DueOutput {
   readonly title: string;
@@ -216,12 +216,13 @@ function unknown({ unknown: all }: ReportOutput): Html {
 }
 
 function acceptances({ zone }: Visit, { acceptances: all }: ReportOutput): Html {
-  const rows = all.map(({ operation, by, at }) => ({
+  const rows = all.map(({ operation, by, at, reason }) => ({
     key: operation,
     cells: [
       html`<code>${operation}</code>`,
       html`<bdi>${by}</bdi>`,
       time(at, zone),
+      html`${reason === '' ? texts.noReason : reason}`,
       html`<form method="post" action="${HERE}/withdraw">${hidden({ operation })}<button aria-label="${texts.withdraw} ${operation}">${texts.withdraw}</button></form>`,
     ],
   }));
@@ -271,13 +272,17 @@ const accept = async (visit: Visit): Promise<View> => {
       question: texts.acceptQuestion(chosen.length),
       details: html`<ul>${chosen.map((each) => html`<li><code>${each}</code></li>`)}</ul>`,
       action: `${HERE}/accept`,
-      fields: chosen.flatMap((operation) => hidden({ operation })),
+      fields: [
+        ...chosen.flatMap((operation) => hidden({ operation })),
+        field({ name: 'reason', label: texts.reason, hint: texts.reasonHint, lengthMax: 200, autocomplete: 'off' }),
+      ],
       submit: texts.acceptSubmit(chosen.length),
       back: HERE,
     });
   }
   try {
-    for (const operation of chosen) await act.run('migrate accept', { params: { operation } });
+    const body = { reason: form.text('reason') };
+    for (const operation of chosen) await act.run('migrate accept', { params: { operation }, body });
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
   }

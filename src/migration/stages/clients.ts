@@ -11,7 +11,7 @@ export interface ClientCall {
   readonly userIdHash: string | null;
   readonly agent: string;
   readonly address: string;
-  /** With its group before it; OTHER_CALL for what is no call of the contract. */
+  /** With its group before it; OTHER_CALL for what is no call. */
   readonly operation: string;
   readonly protocol: string;
 }
@@ -21,7 +21,7 @@ export interface CountedCall extends ClientCall {
   readonly lastAt: number;
 }
 
-/** A WSDL, a page, or an operation that the contract does not have. */
+/** A WSDL, a page, or an operation that neither server has. */
 export const OTHER_CALL = 'other';
 /** Stands for all clients for which there is no row left. */
 export const OTHER_CLIENTS = '(other clients)';

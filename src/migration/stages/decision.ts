@@ -1,6 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
+import type { Acceptance } from './figures.ts';
 import type { AccountPlan, MigrationPlan } from './plan.ts';
-import { instantOf, type MigrationReport } from './report.ts';
+import { instantOf, type MigrationReport, RULES } from './report.ts';
 import { STAGES } from './stages.ts';
 
 /** The first page of the report, for people who decide: where each account is, and what blocks. */
@@ -37,6 +38,51 @@ ${accepted(report)}
 <h2>Who set which stage</h2>
 ${changes(plan.accounts)}`;
 
+/** The same for a terminal, with rules and differences, in lines of at most 160 characters. */
+export function decisionLines(plan: MigrationPlan, report: MigrationReport): string[] {
+  const { clients, accounts } = plan;
+  const inStages = STAGES.map((stage) => `${plan.accountsInStage[stage]} in ${stage}`).join(', ');
+  return [
+    `Migration report, ${instantOf(report.at)}. ${report.isSafe ? 'Safe' : 'Not safe yet'}, by the last ${report.days} days.`,
+    '',
+    `What is next: ${plan.title}: ${plan.isReady ? 'ready' : 'not yet'}`,
+    ...plan.blocks.map((block) => `  ${block}`),
+    '',
+    `Accounts: ${inStages}. Default stage: ${report.defaultStage}.`,
+    ...accounts.slice(0, ACCOUNTS_SHOWN_MAX).flatMap(accountLines),
+    ...(accounts.length > ACCOUNTS_SHOWN_MAX
+      ? [`  And ${plural(accounts.length - ACCOUNTS_SHOWN_MAX, 'account')} more: columba migrate accounts lists all.`]
+      : []),
+    `Clients: ${clients.clients} seen, ${clients.silent} of them not for 7 days. User_ids without an account in Columba: ${clients.unknownUserIds}.`,
+    `Writes that one of the servers is still to get: ${report.waitingWrites.total}.`,
+    '',
+    'Rules:',
+    ...report.rules.map(({ name, isMet, detail }) => `  ${isMet ? 'yes' : 'NO '}  ${RULES[name]}: ${detail}`),
+    '',
+    `Differences and failures: ${report.examples.length === 0 ? 'none.' : 'the newest of each operation.'}`,
+    ...report.examples.map((each) => `  ${each.name}: ${each.operation} ${each.protocol}: ${each.example}`),
+    '',
+    `Accepted by a person: ${report.acceptances.length === 0 ? 'nothing.' : 'operations that were not compared, or that Columba lacks.'}`,
+    ...[...Map.groupBy(report.acceptances, whoAccepted)].map(
+      ([who, rows]) => `  ${who}: ${rows.map(({ operation }) => operation).join(', ')}`,
+    ),
+    '',
+    'Who set which stage:',
+    ...changesOf(accounts).map(changeLine).map(indented),
+    ...(changesOf(accounts).length === 0 ? ['  Nobody yet.'] : []),
+  ].map(bounded);
+}
+
+const LINE_LENGTH_MAX = 160;
+const bounded = (line: string): string =>
+  line.length > LINE_LENGTH_MAX ? `${line.slice(0, LINE_LENGTH_MAX - 2)} …` : line;
+const indented = (line: string): string => `  ${line}`;
+
+const accountLines = ({ username, stage, since, days, title, isReady, blocks }: AccountPlan): string[] => [
+  `  ${username}: ${stage}${since === null ? '' : ` since ${instantOf(since).slice(0, 10)}`}; days: ${shownDays(days)}`,
+  `    next: ${title}: ${isReady ? 'ready' : 'not yet'}${blocks.length === 0 ? '' : `. ${shortened(blocks)}`}`,
+];
+
 function accountTable(accounts: readonly AccountPlan[]): Html {
   const heads = ['Account', 'Stage', 'Since', 'Days in each stage', 'Next', 'What blocks'];
   return html`<table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${accounts.map(
@@ -56,10 +102,14 @@ const shortened = (blocks: readonly string[]): string => {
   return [...shown, ...(blocks.length > shown.length ? [`And ${blocks.length - shown.length} more.`] : [])].join(' ');
 };
 
+/** What was accepted for one reason, by one person on one day, is one line. */
+export const whoAccepted = ({ by, at, reason }: Acceptance): string =>
+  `${by}, ${instantOf(at).slice(0, 10)}${reason === '' ? ', without a reason' : `, because: ${reason}`}`;
+
 function accepted({ acceptances }: MigrationReport): Html {
   if (acceptances.length === 0) return html`<p>Nothing.</p>`;
   const shown = acceptances.slice(0, ACCEPTED_SHOWN_MAX);
-  const groups = [...Map.groupBy(shown, ({ by, at }) => `${by}, ${instantOf(at).slice(0, 10)}`)];
+  const groups = [...Map.groupBy(shown, whoAccepted)];
   return html`<p>Operations that were not compared, or that Columba lacks:</p><ul>${groups.map(
     ([who, rows]) =>
       html`<li>${who}: ${rows.map(({ operation }, index) => html`${index === 0 ? '' : ', '}<code>${operation}</code>`)}</li>`,
@@ -67,15 +117,17 @@ function accepted({ acceptances }: MigrationReport): Html {
 }
 
 function changes(accounts: readonly AccountPlan[]): Html {
-  const all = accounts
+  const lines = changesOf(accounts).map(changeLine);
+  return lines.length === 0 ? html`<p>Nobody yet.</p>` : html`<ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+}
+
+/** The newest first. */
+const changesOf = (accounts: readonly AccountPlan[]) =>
+  accounts
     .flatMap(({ username, changes: own }) => own.map((each) => ({ ...each, username })))
     .filter(({ at }) => at > 0)
-    .sort((one, other) => other.at - one.at);
-  if (all.length === 0) return html`<p>Nobody yet.</p>`;
-  return html`<ul>${all
-    .slice(0, CHANGES_SHOWN_MAX)
-    .map(
-      ({ username, stage, at, by }) =>
-        html`<li>${instantOf(at)}: ${username} to ${stage}${by === '' ? '' : html` by ${by}`}</li>`,
-    )}</ul>`;
-}
+    .sort((one, other) => other.at - one.at)
+    .slice(0, CHANGES_SHOWN_MAX);
+
+const changeLine = ({ username, stage, at, by }: ReturnType<typeof changesOf>[number]): string =>
+  `${instantOf(at)}: ${username} to ${stage}${by === '' ? '' : ` by ${by}`}`;

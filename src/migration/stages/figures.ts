@@ -49,6 +49,15 @@ const toCheck = ({ value, changed_at }: { value: string; changed_at: bigint }): 
   at: Number(changed_at),
 });
 
+/** A person says that an operation need not be compared, or will not be there. */
+export interface Acceptance {
+  readonly operation: string;
+  readonly by: string;
+  readonly at: number;
+  /** Empty where none was given. */
+  readonly reason: string;
+}
+
 export type MigrationFigures = ReturnType<typeof createMigrationFigures>;
 
 export function createMigrationFigures(database: Database, now: () => number) {
@@ -102,12 +111,17 @@ export function createMigrationFigures(database: Database, now: () => number) {
       return row ? toCheck(row) : null;
     },
 
-    async acceptances(): Promise<{ operation: string; by: string; at: number }[]> {
+    async acceptances(): Promise<Acceptance[]> {
       const rows = await database.all(sql.acceptances, {});
-      return rows.map((row) => ({ operation: row.operation, by: row.accepted_by, at: Number(row.accepted_at) }));
+      return rows.map((row) => ({
+        operation: row.operation,
+        by: row.accepted_by,
+        at: Number(row.accepted_at),
+        reason: row.reason,
+      }));
     },
-    async accept(operation: string, by: string): Promise<void> {
-      await database.run(sql.accept, { operation, by, at: now() });
+    async accept(operation: string, by: string, reason = ''): Promise<void> {
+      await database.run(sql.accept, { operation, by, at: now(), reason });
     },
     /** Whether there was one. */
     async withdraw(operation: string): Promise<boolean> {

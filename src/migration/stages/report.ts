@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { contract } from '../../asmx/contract/contract.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Database } from '../../store/transactions.ts';
-import { createMigrationFigures, DAY_MS } from './figures.ts';
+import { type Acceptance, createMigrationFigures, DAY_MS } from './figures.ts';
 import { createMigrationStages, type Stage } from './stages.ts';
 import { type OperationFigures, type Verdict, type VerdictSettings, verdictOf } from './verdict.ts';
 
@@ -13,7 +13,7 @@ export interface MigrationReport extends Verdict {
   readonly callsMin: number;
   readonly defaultStage: Stage;
   readonly waitingWrites: { readonly total: number; readonly oldestAt: number | null };
-  readonly acceptances: readonly { readonly operation: string; readonly by: string; readonly at: number }[];
+  readonly acceptances: readonly Acceptance[];
 }
 
 /** Every operation of the contract, with its group. */

@@ -132,15 +132,17 @@ export interface AcceptanceRow {
   operation: string;
   accepted_by: string;
   accepted_at: bigint;
+  reason: string;
 }
 export const acceptances = statement<Nothing, AcceptanceRow>(
   'migrationTraffic.acceptances',
-  'select operation, accepted_by, accepted_at from migration_acceptance order by operation',
+  'select operation, accepted_by, accepted_at, reason from migration_acceptance order by operation',
 );
-export const accept = statement<{ operation: string; by: string; at: number }>(
+export const accept = statement<{ operation: string; by: string; at: number; reason: string }>(
   'migrationTraffic.accept',
-  `insert into migration_acceptance (operation, accepted_by, accepted_at) values (:operation, :by, :at)
-   on conflict (operation) do update set accepted_by = excluded.accepted_by, accepted_at = excluded.accepted_at`,
+  `insert into migration_acceptance (operation, accepted_by, accepted_at, reason) values (:operation, :by, :at, :reason)
+   on conflict (operation) do update
+     set accepted_by = excluded.accepted_by, accepted_at = excluded.accepted_at, reason = excluded.reason`,
   { affects: 'none' },
 );
 export const withdrawAcceptance = statement<{ operation: string }>(

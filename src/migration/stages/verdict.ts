@@ -1,4 +1,4 @@
-import { type CheckState, type Counted, type Example, latencyOfStep } from './figures.ts';
+import { type Acceptance, type CheckState, type Counted, type Example, latencyOfStep } from './figures.ts';
 
 /** Whether it is safe to leave the old server, by what was counted. */
 export interface VerdictSettings {
@@ -15,7 +15,7 @@ export interface VerdictInput {
   readonly examples: readonly Example[];
   /** Calls of operations that the old server has and Columba lacks, whenever they were. */
   readonly unknown: readonly Counted[];
-  readonly acceptances: readonly { readonly operation: string; readonly by: string; readonly at: number }[];
+  readonly acceptances: readonly Acceptance[];
   readonly check: CheckState | null;
   /** Every operation of the contract, with its group. */
   readonly operations: readonly string[];

@@ -191,6 +191,11 @@ export const migrations: readonly Migration[] = [
   { version: 23, name: 'rules of clients, and who set which stage', sql: migrationRuleTables },
   { version: 24, name: 'answers of each token', sql: answersOfTokens },
   { version: 25, name: 'START and HELP words, answers', sql: replyWordColumns },
+  {
+    version: 26,
+    name: 'why somebody accepted a difference of a migration',
+    sql: `alter table migration_acceptance add column reason text not null default '';`,
+  },
 ];
 
 /**
