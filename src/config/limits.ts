@@ -23,7 +23,7 @@ export const limits = {
   webReceivingBytesMax: setting(
     'COLUMBA_WEB_RECEIVING_BYTES_MAX',
     '134217728',
-    "Bytes of all request bodies that the operator's side is receiving; one client may have a quarter, and strangers at its address another one. Beyond it, a body gets 429, first one that a stranger has not sent whole.",
+    "Bytes of all request bodies that the operator's side is receiving; one client may have a quarter, and strangers at its address another one. Strangers have five eighths in all, with the callbacks of carriers three quarters. Beyond it, a body gets 429, first one that a stranger has not sent whole.",
     wholeNumber(2 ** 26, 2 ** 40),
   ),
   headerBytesMax: setting(

@@ -87,7 +87,7 @@ function consoleAnswer({ console, ...web }: Web, { req, env }: Call): Promise<Re
   const client = web.clientOf(env);
   return console({
     request: req.raw,
-    body: (bytesMax, isKnown) => web.receiving.read(env, { client, bytesMax, isKnown }),
+    body: (bytesMax, isKnown) => web.receiving.read(env, { client, bytesMax, sender: isKnown ? 'known' : 'stranger' }),
     stream: (pieces) => streamOf(web, env, pieces),
     admitted: env.admitted,
     client,
@@ -105,7 +105,7 @@ async function answer({ api, ...web }: Web, call: Call): Promise<Response> {
     path: pathname.slice(API.length),
     query: search.slice(1),
     header: (name) => call.req.header(name) ?? null,
-    body: (bytesMax) => web.receiving.read(call.env, { client, bytesMax, isKnown: true }),
+    body: (bytesMax) => web.receiving.read(call.env, { client, bytesMax, sender: 'known' }),
     stream: (pieces) => streamOf(web, call.env, pieces),
     admitted: call.env.admitted,
     client,
@@ -139,7 +139,7 @@ const CARRIER_BODY_BYTES_MAX = 1_048_576;
  */
 async function answerCarrier(web: Web, call: Call, name: string): Promise<Response> {
   const { carriers, failed, clientOf, receiving } = web;
-  const wanted = { client: clientOf(call.env), bytesMax: CARRIER_BODY_BYTES_MAX, isKnown: false };
+  const wanted = { client: clientOf(call.env), bytesMax: CARRIER_BODY_BYTES_MAX, sender: 'carrier' } as const;
   try {
     const { method, url, headers } = call.req.raw;
     const hasBody = method !== 'GET' && method !== 'HEAD';

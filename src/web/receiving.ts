@@ -16,9 +16,14 @@ export interface BodyRequest {
   /** The address of the client, seen through trusted proxies. */
   readonly client: string;
   readonly bytesMax: number;
-  /** Whether the client has shown a token or a session: then its body makes room for nobody. */
-  readonly isKnown: boolean;
+  readonly sender: Sender;
 }
+
+/**
+ * `known` has shown a token or a session, and its body makes room for nobody. `carrier` calls a
+ * connector that exists; whether it knows the secret is often seen only with its whole body.
+ */
+export type Sender = 'stranger' | 'carrier' | 'known';
 
 export interface Receiving {
   /**
@@ -32,6 +37,14 @@ export interface Receiving {
 
 /** One client may have one part of so many. */
 const CLIENT_SHARES = 4;
+
+/**
+ * So many eighths of all bytes may be taken by those who have not shown a token or a session, where
+ * a body of a stranger or of a carrier grows. Strangers who send whole bodies and do not read the
+ * answers so leave an eighth to carriers, and both leave a quarter to people who are signed in.
+ */
+const STRANGER_EIGHTHS = 5;
+const CARRIER_EIGHTHS = 6;
 
 export function createReceiving(bytesMax: number): Receiving {
   const room = new Room(bytesMax);
@@ -69,10 +82,10 @@ const received = ({ incoming, outgoing }: Exchange, request: BodyRequest, room: 
     outgoing.once('close', () => body.release());
   });
 
-/** An address has one share for strangers and another for those with a token or a session. */
+/** An address has a share for each kind of sender. */
 interface Client {
   readonly name: string;
-  readonly isKnown: boolean;
+  readonly sender: Sender;
   bytes: number;
   /** In the order of their arrival. */
   readonly bodies: Set<Body>;
@@ -84,15 +97,17 @@ class Room {
   /** Only clients whose requests are under way are in it. */
   readonly #clients = new Map<string, Client>();
   bytes = 0;
+  /** Of those who have not shown a token or a session. */
+  #unknownBytes = 0;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  enter(address: string, isKnown: boolean, body: Body): Client {
+  enter(address: string, sender: Sender, body: Body): Client {
     const network = isIP(address) === 6 ? customerNetwork(address) : address;
-    const name = `${isKnown ? 'known' : 'stranger'} ${network}`;
-    const client = this.#clients.get(name) ?? { name, isKnown, bytes: 0, bodies: new Set() };
+    const name = `${sender} ${network}`;
+    const client = this.#clients.get(name) ?? { name, sender, bytes: 0, bodies: new Set() };
     this.#clients.set(name, client);
     client.bodies.add(body);
     return client;
@@ -107,7 +122,7 @@ class Room {
   /** False where there is no room, also where bodies of strangers were refused for it. */
   add(client: Client, bytes: number): boolean {
     if (client.bytes + bytes > this.#bytesMax / CLIENT_SHARES) return false;
-    while (this.bytes + bytes > this.#bytesMax) {
+    while (!this.#hasRoom(client.sender, bytes)) {
       const refused = this.#refusable();
       if (!refused || refused.client === client) return false;
       refused.refuse(crowded());
@@ -116,16 +131,26 @@ class Room {
     return true;
   }
 
+  #hasRoom(sender: Sender, bytes: number): boolean {
+    if (this.bytes + bytes > this.#bytesMax) return false;
+    const eighths = sender === 'carrier' ? CARRIER_EIGHTHS : STRANGER_EIGHTHS;
+    return sender === 'known' || this.#unknownBytes + bytes <= (this.#bytesMax / 8) * eighths;
+  }
+
   #count(client: Client, bytes: number): void {
     client.bytes += bytes;
     this.bytes += bytes;
+    if (client.sender !== 'known') this.#unknownBytes += bytes;
   }
 
-  /** The oldest body that a stranger has not sent whole, of the client with most bytes. */
+  /**
+   * The oldest body that is not whole, of the client with most bytes among those who have not shown
+   * a token or a session.
+   */
   #refusable(): Body | undefined {
     let found: Body | undefined;
-    for (const { isKnown, bytes, bodies } of this.#clients.values()) {
-      if (isKnown || (found && bytes <= found.client.bytes)) continue;
+    for (const { sender, bytes, bodies } of this.#clients.values()) {
+      if (sender === 'known' || (found && bytes <= found.client.bytes)) continue;
       found = bodies.values().find(({ isWhole }) => !isWhole) ?? found;
     }
     return found;
@@ -142,9 +167,9 @@ class Body {
   #buffer: Buffer = NO_BYTES;
   #length = 0;
 
-  constructor(room: Room, { client, bytesMax, isKnown }: BodyRequest, refused: (problem: Problem) => void) {
+  constructor(room: Room, { client, bytesMax, sender }: BodyRequest, refused: (problem: Problem) => void) {
     this.#room = room;
-    this.client = room.enter(client, isKnown, this);
+    this.client = room.enter(client, sender, this);
     this.#bytesMax = bytesMax;
     this.#refused = refused;
   }

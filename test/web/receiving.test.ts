@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import type { Problem } from '../../src/base/problem.ts';
-import { createReceiving, type Receiving } from '../../src/web/receiving.ts';
+import { createReceiving, type Receiving, type Sender } from '../../src/web/receiving.ts';
 
 const BYTES_MAX = 4_000;
 
@@ -13,9 +13,9 @@ const BYTES_MAX = 4_000;
 function sending(
   receiving: Receiving,
   client: string,
-  given: { bytesMax?: number; isKnown?: boolean; contentEncoding?: string } = {},
+  given: { bytesMax?: number; sender?: Sender; contentEncoding?: string } = {},
 ) {
-  const { bytesMax = 4_000, isKnown = false, contentEncoding } = given;
+  const { bytesMax = 4_000, sender = 'stranger', contentEncoding } = given;
   const headers = { 'transfer-encoding': 'chunked', 'content-encoding': contentEncoding };
   const incoming = Object.assign(new PassThrough(), { headers });
   const fields = new Map<string, string>();
@@ -29,7 +29,7 @@ function sending(
   const read = receiving
     .read(
       { incoming: incoming as unknown as IncomingMessage, outgoing: outgoing as unknown as ServerResponse },
-      { client, bytesMax, isKnown },
+      { client, bytesMax, sender },
     )
     .then(
       (bytes) => bytes.length,
@@ -86,35 +86,65 @@ describe('bodies that are being received', () => {
     assert.equal(await other.read, 'too-many');
   });
 
-  test('where all bytes are taken, the oldest body of the client with most of them is refused', async () => {
+  test('where strangers have taken their bytes, the oldest body of the client with most of them is refused', async () => {
     const receiving = createReceiving(BYTES_MAX);
-    const large = ['a', 'b', 'c', 'd'].map((client) => sending(receiving, client));
-    for (const [index, body] of large.entries()) await body.send(index === 2 ? 1_000 : 990);
-    const carrier = sending(receiving, 'carrier');
-    await carrier.send(200);
-    carrier.end();
-    assert.equal(await carrier.read, 200);
-    assert.equal(await large[2]?.read, 'too-many');
-    assert.equal(receiving.bytes, 3 * 990 + 200);
+    const large = ['a', 'b', 'c'].map((client) => sending(receiving, client));
+    for (const [index, body] of large.entries()) await body.send(index === 1 ? 840 : 830);
+    const late = sending(receiving, 'd');
+    await late.send(200);
+    late.end();
+    assert.equal(await late.read, 200);
+    assert.equal(await large[1]?.read, 'too-many');
+    assert.equal(receiving.bytes, 2 * 830 + 200);
+  });
+
+  test('where all bytes are taken, a body of somebody who has shown a token has room instead of the largest one of a stranger', async () => {
+    const receiving = createReceiving(BYTES_MAX);
+    const known = ['a', 'b', 'c'].map((client) => sending(receiving, client, { sender: 'known' }));
+    for (const body of known) await body.send(1_000);
+    const strangers = ['d', 'e'].map((client) => sending(receiving, client));
+    for (const [index, body] of strangers.entries()) await body.send(index === 0 ? 510 : 490);
+    const late = sending(receiving, 'f', { sender: 'known' });
+    await late.send(500);
+    late.end();
+    assert.equal(await late.read, 500);
+    assert.equal(await strangers[0]?.read, 'too-many');
+    assert.equal(receiving.bytes, 3_000 + 490 + 500);
+  });
+
+  test('strangers who read no answer leave an eighth of all bytes to carriers, and both a quarter to people who are signed in', async () => {
+    const receiving = createReceiving(BYTES_MAX);
+    const send = async (client: string, bytes: number, sender: Sender) => {
+      const body = sending(receiving, client, { sender });
+      await body.send(bytes);
+      body.end();
+      return body.read;
+    };
+    for (const client of ['a', 'b', 'c', 'd', 'e']) assert.equal(await send(client, 500, 'stranger'), 500);
+    assert.equal(await send('f', 1, 'stranger'), 'too-many');
+    assert.equal(await send('a', 500, 'carrier'), 500, 'five eighths are taken');
+    assert.equal(await send('b', 1, 'carrier'), 'too-many');
+    assert.equal(await send('a', 1_000, 'known'), 1_000, 'three quarters are taken');
+    assert.equal(receiving.bytes, BYTES_MAX);
   });
 
   test('a body that is whole is not refused for another one, and one whose answer has begun fails nobody', async () => {
     const receiving = createReceiving(BYTES_MAX);
-    const strangers = ['a', 'b', 'c', 'd'].map((client) => sending(receiving, client));
+    const strangers = ['a', 'b', 'c'].map((client) => sending(receiving, client));
     const [whole, answered] = strangers as [Sending, Sending];
-    for (const body of strangers) await body.send(body === whole ? 1_000 : 999);
+    for (const body of strangers) await body.send(body === whole ? 834 : 833);
     whole.end();
-    assert.equal(await whole.read, 1_000);
+    assert.equal(await whole.read, 834);
     whole.answering();
     answered.answering(); // before its body was whole
-    const carrier = sending(receiving, 'carrier');
-    await carrier.send(500);
-    carrier.end();
-    assert.equal(await carrier.read, 500);
+    const late = sending(receiving, 'd');
+    await late.send(500);
+    late.end();
+    assert.equal(await late.read, 500);
     assert.equal(await answered.read, 'too-many');
-    assert.equal(receiving.bytes, 1_000 + 2 * 999 + 500, 'the whole body still counts');
+    assert.equal(receiving.bytes, 834 + 833 + 500, 'the whole body still counts');
     whole.answered();
-    assert.equal(receiving.bytes, 2 * 999 + 500);
+    assert.equal(receiving.bytes, 833 + 500);
   });
 
   test('bodies of strangers take nothing from the share of known clients at the same address', async () => {
@@ -123,11 +153,11 @@ describe('bodies that are being received', () => {
     await crowd[0]?.send(1_000);
     await crowd[1]?.send(1);
     assert.equal(await crowd[1]?.read, 'too-many');
-    const known = sending(receiving, '192.0.2.1', { isKnown: true });
+    const known = sending(receiving, '192.0.2.1', { sender: 'known' });
     await known.send(1_000);
     known.end();
     assert.equal(await known.read, 1_000);
-    const another = sending(receiving, '192.0.2.1', { isKnown: true });
+    const another = sending(receiving, '192.0.2.1', { sender: 'known' });
     await another.send(1);
     assert.equal(await another.read, 'too-many');
   });
@@ -144,7 +174,7 @@ describe('bodies that are being received', () => {
 
   test('a body of somebody who has shown a token makes room for nobody', async () => {
     const receiving = createReceiving(BYTES_MAX);
-    const known = ['a', 'b', 'c', 'd'].map((client) => sending(receiving, client, { isKnown: true }));
+    const known = ['a', 'b', 'c', 'd'].map((client) => sending(receiving, client, { sender: 'known' }));
     for (const body of known) await body.send(1_000);
     const late = sending(receiving, 'e');
     await late.send(10);
@@ -175,7 +205,7 @@ test('an answer that nobody reads fails no process when all bytes are taken', as
   const answered: number[] = [];
   const server = createServer(async (incoming, outgoing) => {
     const { client = '', answer } = incoming.headers as Record<string, string>;
-    const request = { client, bytesMax: 1_048_576, isKnown: false };
+    const request = { client, bytesMax: 1_048_576, sender: 'stranger' } as const;
     const status = await receiving.read({ incoming, outgoing }, request).then(
       () => 200,
       () => 429,
@@ -195,8 +225,12 @@ test('an answer that nobody reads fails no process when all bytes are taken', as
   const unread = send('unread', 64 * 1_048_576, 1_000_000);
   await once(server, 'answered');
   const halves = Array.from({ length: 6 }, (_, number) => send(`half ${number}`, 10, 1_000_001));
-  for (let count = 1; count < 4; count += 1) await once(server, 'answered');
-  assert.deepEqual(answered, [200, 429, 429, 429], 'there is room for 3 of the 6 beside the one that is answered');
+  for (let count = 1; count < 6; count += 1) await once(server, 'answered');
+  assert.deepEqual(
+    answered,
+    [200, 429, 429, 429, 429, 429],
+    'there is room for 1 of the 6 beside the one that is answered',
+  );
   for (const socket of [unread, ...halves]) socket.destroy();
   server.close();
 });
