@@ -181,8 +181,8 @@ export const settings = {
   hosts: setting(
     'COLUMBA_HOSTS',
     '',
-    'Comma-separated host names of the service (sms.example, sms.example:8443). A request with another Host gets 400. ' +
-      'Empty: any Host.',
+    "Comma-separated host names of the contract's port (sms.example, sms.example:8443). A request with another Host gets 400 there. " +
+      "Empty: any Host. It does not concern the operator's side.",
     readHosts,
   ),
   timeZone: setting('COLUMBA_TIME_ZONE', 'UTC', 'Time zone of a dateTime without one.', zone),

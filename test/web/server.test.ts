@@ -51,6 +51,22 @@ describe('the web listener', () => {
   });
 });
 
+test('COLUMBA_HOSTS is for the contract: the API takes every Host, and the console only HTTPS or a loopback name', async () => {
+  const api = await startOperatorApi(sqlite, 'sample', { COLUMBA_HOSTS: 'sms.example' });
+  try {
+    const get = (path: string, host: string, field = '') =>
+      exchange(api.address, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${field}Connection: close\r\n\r\n`);
+    const bearer = `Authorization: Bearer ${api.token}\r\n`;
+    assert.match(await get('/operator/v1/accounts', 'columba.internal:8081', bearer), /^HTTP\/1\.1 200 /);
+    assert.match(await get('/console/sign-in', '127.0.0.1:8081'), /^HTTP\/1\.1 200 [\s\S]*<form/);
+    for (const host of ['rebound.example:8081', 'sms.example']) {
+      assert.doesNotMatch(await get('/console/sign-in', host), /<form|Set-Cookie/i, host);
+    }
+  } finally {
+    await api.stop();
+  }
+});
+
 describe('the port of the web listener', () => {
   const taken = async () => {
     const server = createServer().listen(0, '127.0.0.1');
