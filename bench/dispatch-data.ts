@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { accountId, addRecord } from '../src/domain/accounts/account-records.ts';
-import { createAccepting } from '../src/domain/sending/accepting.ts';
+import { createAccepting } from '../src/domain/sending/accept.ts';
 import type { Database } from '../src/store/database.ts';
 import { openPostgres } from '../src/store/postgres/database.ts';
 import { openSqlite } from '../src/store/sqlite/database.ts';

@@ -1,6 +1,6 @@
 import { createPauses } from '../base/event-loop.ts';
 import { isOutage } from '../base/problem.ts';
-import type { ClaimedMessage, Claiming } from '../domain/sending/claiming.ts';
+import type { ClaimedMessage, Claiming } from '../domain/sending/claim.ts';
 import type { ConnectorRecord, Connectors, LastResults } from '../domain/sending/connectors.ts';
 import { type Connector, NOT_TOLD, type SubmitResult, WITHHELD } from './connector.ts';
 import type { Pace } from './pace.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { optOutsOf } from '../domain/contacts/blacklist.ts';
-import { createClaiming } from '../domain/sending/claiming.ts';
+import { createClaiming } from '../domain/sending/claim.ts';
 import {
   BUILTIN_NAME,
   type ConnectorRecord,
@@ -9,7 +9,7 @@ import {
   createConnectors,
   type NewConnector,
 } from '../domain/sending/connectors.ts';
-import { createSettling, type OnGatewayIds } from '../domain/sending/settling.ts';
+import { createSettling, type OnGatewayIds } from '../domain/sending/settle.ts';
 import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';

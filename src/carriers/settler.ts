@@ -1,6 +1,6 @@
 import { nextTurn } from '../base/event-loop.ts';
 import { isOutage, isUnavailable } from '../base/problem.ts';
-import type { Settlement, Settling } from '../domain/sending/settling.ts';
+import type { Settlement, Settling } from '../domain/sending/settle.ts';
 import { NO_PACE, type Pace } from './pace.ts';
 
 /**

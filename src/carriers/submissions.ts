@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { ClaimedMessage } from '../domain/sending/claiming.ts';
-import type { Outcome, PartResult } from '../domain/sending/settling.ts';
+import type { ClaimedMessage } from '../domain/sending/claim.ts';
+import type { Outcome, PartResult } from '../domain/sending/settle.ts';
 import { encodePart, partHeader, splitText } from '../sms/parts.ts';
 import type { Submission, SubmitResult } from './connector.ts';
 

@@ -4,13 +4,13 @@ import { createBlacklist } from '../domain/contacts/blacklist.ts';
 import { createBlacklistRecords } from '../domain/contacts/blacklist-records.ts';
 import { createContactRecords } from '../domain/contacts/contact-records.ts';
 import { createTemplates } from '../domain/contacts/templates.ts';
-import { createInbox } from '../domain/messages/inbox.ts';
 import { createMessageBatches } from '../domain/messages/message-batches.ts';
 import { createMessageRecords } from '../domain/messages/message-records.ts';
-import { createOutbox } from '../domain/messages/outbox.ts';
+import { createInbox } from '../domain/messages/received.ts';
+import { createOutbox } from '../domain/messages/sent.ts';
 import { createPersons } from '../domain/privacy/persons.ts';
 import { createRetention } from '../domain/privacy/retention.ts';
-import { createRouting } from '../domain/receiving/routing.ts';
+import { createRouting } from '../domain/receiving/routes.ts';
 import { createUnrouted } from '../domain/receiving/unrouted.ts';
 import type { Services } from './action.ts';
 

@@ -1,8 +1,8 @@
 import type { Account, Credential } from '../domain/accounts/accounts.ts';
 import { reserveIds } from '../domain/accounts/ids.ts';
 import type { Contact, ContactGroup } from '../domain/contacts/contacts.ts';
-import type { InboxMessage } from '../domain/messages/inbox.ts';
-import type { ScheduledMessage, SentMessage } from '../domain/messages/outbox.ts';
+import type { InboxMessage } from '../domain/messages/received.ts';
+import type { ScheduledMessage, SentMessage } from '../domain/messages/sent.ts';
 import { writtenKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import type { Queries } from '../store/database.ts';

@@ -11,10 +11,10 @@ import { openHeld } from '../domain/accounts/ledger.ts';
 import * as contactSql from '../domain/contacts/contacts.sql.ts';
 import { toContact, toGroup } from '../domain/contacts/contacts.ts';
 import { addTemplates } from '../domain/contacts/templates.ts';
-import * as inboxSql from '../domain/messages/inbox.sql.ts';
-import { type InboxMessage, toInboxMessage } from '../domain/messages/inbox.ts';
-import * as outboxSql from '../domain/messages/outbox.sql.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../domain/messages/outbox.ts';
+import * as inboxSql from '../domain/messages/received.sql.ts';
+import { type InboxMessage, toInboxMessage } from '../domain/messages/received.ts';
+import * as outboxSql from '../domain/messages/sent.sql.ts';
+import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../domain/messages/sent.ts';
 import { EVERYTHING, pages } from '../store/cursor.ts';
 import type { Database, Queries } from '../store/database.ts';
 import {

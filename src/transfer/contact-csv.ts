@@ -1,7 +1,7 @@
 import type { ImportRow } from '../domain/contacts/contact-import.ts';
 import type { Contact } from '../domain/contacts/contacts.ts';
-import type { InboxMessage } from '../domain/messages/inbox.ts';
-import type { SentMessage } from '../domain/messages/outbox.ts';
+import type { InboxMessage } from '../domain/messages/received.ts';
+import type { SentMessage } from '../domain/messages/sent.ts';
 import { CSV_START, type CsvColumn, csvLine, readCsv, readFirstCells } from './csv.ts';
 
 /** Reads and writes contacts as CSV, and writes messages as CSV. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountNamed } from '../../src/domain/accounts/accounts.ts';
-import type { SentMessage } from '../../src/domain/messages/outbox.ts';
+import type { SentMessage } from '../../src/domain/messages/sent.ts';
 import { copySent } from '../../src/migration/copy/message-copy.ts';
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
 import { createMigrationFigures } from '../../src/migration/stages/figures.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createInbox } from '../../src/domain/messages/inbox.ts';
+import { createInbox } from '../../src/domain/messages/received.ts';
 import { type ActionBench, type Output, openActions, pointers } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 

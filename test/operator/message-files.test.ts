@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountId } from '../../src/domain/accounts/account-records.ts';
-import { addSent } from '../../src/domain/messages/outbox.sql.ts';
+import { addSent } from '../../src/domain/messages/sent.sql.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 

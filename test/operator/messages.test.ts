@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newAttemptId } from '../../src/carriers/submissions.ts';
-import { createClaiming } from '../../src/domain/sending/claiming.ts';
+import { createClaiming } from '../../src/domain/sending/claim.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { checkLedger, load, scheduled, sent, TWO_PARTS } from './archived-account.ts';

@@ -7,7 +7,7 @@ import { createGateway, type GatewayParts } from '../../src/carriers/gateway.ts'
 import { accountId, addRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
-import { createAccepting } from '../../src/domain/sending/accepting.ts';
+import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createConnectors, type NewConnector } from '../../src/domain/sending/connectors.ts';
 import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
 import type { Engine } from './engines.ts';

@@ -4,10 +4,10 @@ import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { addRecord, changeRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
-import { createOutbox } from '../../src/domain/messages/outbox.ts';
-import { createAccepting, type NewMessages } from '../../src/domain/sending/accepting.ts';
-import { type ClaimedMessage, createClaiming } from '../../src/domain/sending/claiming.ts';
-import { createSettling, type OnGatewayIds, type Outcome } from '../../src/domain/sending/settling.ts';
+import { createOutbox } from '../../src/domain/messages/sent.ts';
+import { createAccepting, type NewMessages } from '../../src/domain/sending/accept.ts';
+import { type ClaimedMessage, createClaiming } from '../../src/domain/sending/claim.ts';
+import { createSettling, type OnGatewayIds, type Outcome } from '../../src/domain/sending/settle.ts';
 import type { Engine } from './engines.ts';
 import { openStore, sql } from './opened-database.ts';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import * as inboxSql from '../../src/domain/messages/inbox.sql.ts';
-import { createInbox } from '../../src/domain/messages/inbox.ts';
-import * as outboxSql from '../../src/domain/messages/outbox.sql.ts';
-import { createOutbox } from '../../src/domain/messages/outbox.ts';
 import * as purgeSql from '../../src/domain/messages/purge.sql.ts';
 import { createPurge } from '../../src/domain/messages/purge.ts';
+import * as inboxSql from '../../src/domain/messages/received.sql.ts';
+import { createInbox } from '../../src/domain/messages/received.ts';
+import * as outboxSql from '../../src/domain/messages/sent.sql.ts';
+import { createOutbox } from '../../src/domain/messages/sent.ts';
 import type { Database, Writing } from '../../src/store/database.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { createArchive } from '../../src/transfer/archive.ts';

@@ -1,4 +1,4 @@
-import type { ScheduledMessage } from '../../domain/messages/outbox.ts';
+import type { ScheduledMessage } from '../../domain/messages/sent.ts';
 import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import { referenceOf } from './sent.ts';

@@ -1,4 +1,4 @@
-import type { InboxMessage, ReceivedMessage } from '../../domain/messages/inbox.ts';
+import type { InboxMessage, ReceivedMessage } from '../../domain/messages/received.ts';
 import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';

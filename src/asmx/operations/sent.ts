@@ -1,4 +1,4 @@
-import type { SentMessage } from '../../domain/messages/outbox.ts';
+import type { SentMessage } from '../../domain/messages/sent.ts';
 import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';

@@ -3,7 +3,7 @@ import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
 import { ownerKey } from '../../domain/access/owners.ts';
 import { rememberedAt, rememberOnce } from '../../domain/accounts/idempotency.ts';
-import { PAST_MAX_MS } from '../../domain/sending/accepting.ts';
+import { PAST_MAX_MS } from '../../domain/sending/accept.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { hidden, refusalOf, table } from '../lists.ts';
 import { type Recipient, type Recipients, readRecipients } from '../recipients.ts';

@@ -1,6 +1,6 @@
 import { html } from '../../base/html.ts';
 import { isInSnapshot, snapshotOf } from '../../domain/accounts/ids.ts';
-import type { InboxMessage } from '../../domain/messages/inbox.ts';
+import type { InboxMessage } from '../../domain/messages/received.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { inboxCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';

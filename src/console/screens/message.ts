@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
-import { FINAL_STATUSES } from '../../domain/messages/outbox.ts';
+import { FINAL_STATUSES } from '../../domain/messages/sent.ts';
 import { type Attempt, attemptsOf } from '../../domain/sending/attempts.ts';
-import { linkedMessage } from '../../domain/sending/resending.ts';
+import { linkedMessage } from '../../domain/sending/resend.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
 import { isAction } from '../acting.ts';
 import { asking, noticeOf, table } from '../lists.ts';

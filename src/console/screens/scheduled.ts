@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
-import type { ScheduledMessage } from '../../domain/messages/outbox.ts';
+import type { ScheduledMessage } from '../../domain/messages/sent.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { isAction } from '../acting.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';

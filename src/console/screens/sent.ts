@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
-import type { SentMessage } from '../../domain/messages/outbox.ts';
+import type { SentMessage } from '../../domain/messages/sent.ts';
 import { partsOf } from '../../sms/parts.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { sentCsv } from '../../transfer/contact-csv.ts';

@@ -1,4 +1,4 @@
-import type { DELIVERY_STATUSES } from '../../domain/messages/outbox.ts';
+import type { DELIVERY_STATUSES } from '../../domain/messages/sent.ts';
 
 /** Delivery statuses in plain words, and what to do about them. The compiler misses none. */
 export const statuses: Readonly<

@@ -13,11 +13,11 @@ import type { AccountKey, Database, Queries, Writing } from '../../store/databas
 import { elementsOf, recordsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';
-import * as outbox from '../messages/outbox.sql.ts';
+import * as outbox from '../messages/sent.sql.ts';
 import { receiver } from '../receiving/incoming.sql.ts';
-import { endWaiting, endWaitingFor, OPTED_OUT } from '../sending/cancelling.ts';
-import { type DispatchRow, of, texts } from '../sending/sending.sql.ts';
-import type { OnWaiting } from '../sending/settling.ts';
+import { endWaiting, endWaitingFor, OPTED_OUT } from '../sending/cancel.ts';
+import { type DispatchRow, of, texts } from '../sending/dispatch.sql.ts';
+import type { OnWaiting } from '../sending/settle.ts';
 import { adopt, block, byEnds } from './blacklist.sql.ts';
 import * as sql from './contacts.sql.ts';
 import { BEFORE_ERASED, findErasedEntry, findErasedNumbers } from './erased-number.ts';

@@ -1,10 +1,10 @@
 import { nextTurn } from '../../base/event-loop.ts';
 import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST, LAST_ID } from '../../store/cursor.ts';
 import type { AccountKey, Database } from '../../store/database.ts';
-import * as inboxSql from '../messages/inbox.sql.ts';
-import { type InboxMessage, type ReceivedMessage, toInboxMessage, toReceived } from '../messages/inbox.ts';
-import * as outboxSql from '../messages/outbox.sql.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../messages/outbox.ts';
+import * as inboxSql from '../messages/received.sql.ts';
+import { type InboxMessage, type ReceivedMessage, toInboxMessage, toReceived } from '../messages/received.ts';
+import * as outboxSql from '../messages/sent.sql.ts';
+import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../messages/sent.ts';
 import * as contactSql from './contacts.sql.ts';
 import { type Contact, type ContactGroup, toContact, toGroup } from './contacts.ts';
 import type { Template } from './templates.ts';

@@ -1,7 +1,7 @@
 import { pages } from '../../store/cursor.ts';
 import type { Database } from '../../store/database.ts';
-import { receivedFrom } from './inbox.sql.ts';
-import { toInboxMessage } from './inbox.ts';
+import { receivedFrom } from './received.sql.ts';
+import { toInboxMessage } from './received.ts';
 
 const PAGE = 1_000;
 

@@ -1,12 +1,12 @@
 import { Problem } from '../../base/problem.ts';
 import type { AccountKey, Database, Writing } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
+import * as sendingSql from '../sending/dispatch.sql.ts';
 import { afterQuietHours } from '../sending/quiet-hours.ts';
-import * as sendingSql from '../sending/sending.sql.ts';
-import * as inboxSql from './inbox.sql.ts';
 import { createMessageRecords } from './message-records.ts';
-import * as outboxSql from './outbox.sql.ts';
+import * as inboxSql from './received.sql.ts';
 import * as movingSql from './rescheduling.sql.ts';
+import * as outboxSql from './sent.sql.ts';
 
 /** Many messages at once, for people who act on a list. What is gone already is left out. */
 export const BATCH_MAX = 500;

@@ -1,6 +1,6 @@
 import { type AccountKey, statement } from '../../store/statement.ts';
-import type { InboxRow } from './inbox.sql.ts';
-import type { ScheduledRow, SentRow } from './outbox.sql.ts';
+import type { InboxRow } from './received.sql.ts';
+import type { ScheduledRow, SentRow } from './sent.sql.ts';
 
 /**
  * Single messages for the operator: received ones with the gateway's id, sent ones with history,

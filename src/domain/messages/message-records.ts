@@ -4,12 +4,12 @@ import type { AccountKey, Database, Queries, Writing } from '../../store/databas
 import { emitEvent } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';
 import { releaseHeld } from '../accounts/ledger.ts';
-import { cancelWaiting } from '../sending/cancelling.ts';
-import * as inboxSql from './inbox.sql.ts';
-import { type InboxMessage, toInboxMessage } from './inbox.ts';
+import { cancelWaiting } from '../sending/cancel.ts';
 import * as sql from './message-records.sql.ts';
-import * as outboxSql from './outbox.sql.ts';
-import { FINAL_STATUSES, type ScheduledMessage, type SentMessage, toScheduled, toSent } from './outbox.ts';
+import * as inboxSql from './received.sql.ts';
+import { type InboxMessage, toInboxMessage } from './received.ts';
+import * as outboxSql from './sent.sql.ts';
+import { FINAL_STATUSES, type ScheduledMessage, type SentMessage, toScheduled, toSent } from './sent.ts';
 
 /**
  * Single messages for the operator: received, sent, their statuses, and scheduled ones to cancel.

@@ -12,14 +12,14 @@ import { entriesOf } from '../contacts/blacklist.ts';
 import * as contactSql from '../contacts/contacts.sql.ts';
 import { type Contact, toContact } from '../contacts/contacts.ts';
 import { findErasedEntry, newErasedEntry } from '../contacts/erased-number.ts';
-import { type InboxMessage, toInboxMessage } from '../messages/inbox.ts';
 import * as messageSql from '../messages/message-records.sql.ts';
-import * as outboxSql from '../messages/outbox.sql.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../messages/outbox.ts';
+import { type InboxMessage, toInboxMessage } from '../messages/received.ts';
+import * as outboxSql from '../messages/sent.sql.ts';
+import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../messages/sent.ts';
 import type { WholeMessage } from '../receiving/incoming.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from '../receiving/unrouted-persons.ts';
-import { endWaiting } from '../sending/cancelling.ts';
-import * as sendingSql from '../sending/sending.sql.ts';
+import { endWaiting } from '../sending/cancel.ts';
+import * as sendingSql from '../sending/dispatch.sql.ts';
 import * as sql from './persons.sql.ts';
 
 /** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */

@@ -8,12 +8,12 @@ import { emitEvent } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';
 import { createBlacklist } from '../contacts/blacklist.ts';
 import { type BlacklistEntry, createBlacklistRecords } from '../contacts/blacklist-records.ts';
-import * as inboxSql from '../messages/inbox.sql.ts';
 import * as messageSql from '../messages/message-records.sql.ts';
+import * as inboxSql from '../messages/received.sql.ts';
 import { lock } from '../privacy/persons.sql.ts';
-import { sendAnswer } from './answering.ts';
+import { sendAnswer } from './answer.ts';
 import * as sql from './incoming.sql.ts';
-import { type FoundRoute, findRoute } from './routing.ts';
+import { type FoundRoute, findRoute } from './routes.ts';
 import { type ReplyWord, replyWordOf } from './stop-words.ts';
 
 /** A message as a carrier brings it. */

@@ -1,5 +1,5 @@
 import { Problem } from '../../base/problem.ts';
-import { folded, trimmed } from './routing.ts';
+import { folded, trimmed } from './routes.ts';
 import { COMMON_WORDS, isWordLanguage, WORD_LANGUAGES, WORD_LISTS, type WordList } from './word-lists.ts';
 
 /**

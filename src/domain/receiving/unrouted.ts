@@ -5,7 +5,7 @@ import { accountNamed } from '../accounts/accounts.ts';
 import { lock } from '../privacy/persons.sql.ts';
 import * as sql from './incoming.sql.ts';
 import { concernedBy, inOrder, storeFor, type WholeMessage } from './incoming.ts';
-import { type FoundRoute, findRoute } from './routing.ts';
+import { type FoundRoute, findRoute } from './routes.ts';
 
 /** Messages for which there was no route. They stay until the operator decides. */
 export interface UnroutedMessage extends WholeMessage {

@@ -1,6 +1,6 @@
 import type { Database } from '../../store/transactions.ts';
 import { BUILTIN_NAME } from './connectors.ts';
-import { submissionsBefore, waitingByConnector } from './totals.sql.ts';
+import { submissionsBefore, waitingByConnector } from './counts.sql.ts';
 
 /** How a connector does at this moment, for whoever looks after it. */
 export interface ConnectorTotals {

@@ -1,4 +1,4 @@
-import { FINAL_STATUSES } from '../messages/outbox.ts';
+import { FINAL_STATUSES } from '../messages/sent.ts';
 
 /**
  * Which status follows from receipts. Receipts come in any order and more than once. So the result

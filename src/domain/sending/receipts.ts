@@ -6,7 +6,7 @@ import { failuresOfEach } from '../../store/transactions.ts';
 import { emitStatuses } from '../accounts/events.ts';
 import { isFinal, type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import * as sql from './receipts.sql.ts';
-import { type OnGatewayIds, provePart } from './settling.ts';
+import { type OnGatewayIds, provePart } from './settle.ts';
 
 /** A delivery receipt as a carrier brings it. */
 export interface NewReceipt {

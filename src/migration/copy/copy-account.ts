@@ -1,5 +1,5 @@
 import type { Dialect } from '../../asmx/dialect/dialect.ts';
-import type { ReceivedMessage } from '../../domain/messages/inbox.ts';
+import type { ReceivedMessage } from '../../domain/messages/received.ts';
 import { CopyProblem, countUnread, type InboxCounts, type OldAccount, readCounts } from '../old-server/old-account.ts';
 import { CLOCK_MARGIN_MS, FIRST_INSTANT, readInboxDataSet, readUnread, readWindows } from '../old-server/old-inbox.ts';
 import type { OldServer } from '../old-server/old-server.ts';

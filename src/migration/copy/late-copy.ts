@@ -1,4 +1,4 @@
-import type { ReceivedMessage } from '../../domain/messages/inbox.ts';
+import type { ReceivedMessage } from '../../domain/messages/received.ts';
 import { countUnread, type OldAccount, readCounts, readScheduled, readSent } from '../old-server/old-account.ts';
 import { CLOCK_MARGIN_MS, readUnread } from '../old-server/old-inbox.ts';
 import { copyProgress, deletedHere, takenMessages } from '../stages/migrated-accounts.ts';

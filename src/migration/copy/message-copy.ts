@@ -1,8 +1,8 @@
 import { move, type NewMovement } from '../../domain/accounts/ledger.ts';
-import * as inboxSql from '../../domain/messages/inbox.sql.ts';
-import { type ReceivedMessage, toInboxMessage } from '../../domain/messages/inbox.ts';
-import * as outboxSql from '../../domain/messages/outbox.sql.ts';
-import { type ScheduledMessage, type SentMessage, toSent } from '../../domain/messages/outbox.ts';
+import * as inboxSql from '../../domain/messages/received.sql.ts';
+import { type ReceivedMessage, toInboxMessage } from '../../domain/messages/received.ts';
+import * as outboxSql from '../../domain/messages/sent.sql.ts';
+import { type ScheduledMessage, type SentMessage, toSent } from '../../domain/messages/sent.ts';
 import { writtenKey } from '../../sms/numbers.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { cursorAfter, FIRST, pages } from '../../store/cursor.ts';

@@ -1,6 +1,6 @@
 import { conflict } from '../../base/problem.ts';
-import type { SendingAccount } from '../../domain/sending/accepting.ts';
-import { armingRefusal, armSchedule } from '../../domain/sending/arming.ts';
+import type { SendingAccount } from '../../domain/sending/accept.ts';
+import { armingRefusal, armSchedule } from '../../domain/sending/activate.ts';
 import type { ValueRecord } from '../old-server/answer-values.ts';
 import { type OldAccount, read, readScheduled } from '../old-server/old-account.ts';
 import {

@@ -1,4 +1,4 @@
-import type { ReceivedMessage } from '../../domain/messages/inbox.ts';
+import type { ReceivedMessage } from '../../domain/messages/received.ts';
 import type { RawDataSet } from './answer-dataset.ts';
 import type { ValueRecord } from './answer-values.ts';
 import { CopyProblem, type OldAccount, read, readGrowing, readRows, showsColumn, toReceived } from './old-account.ts';

@@ -1,5 +1,5 @@
 import { type AccountDetails, DETAILS } from '../../domain/accounts/account-columns.sql.ts';
-import type { ScheduledRow, SentRow } from '../../domain/messages/outbox.sql.ts';
+import type { ScheduledRow, SentRow } from '../../domain/messages/sent.sql.ts';
 import { columnOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 

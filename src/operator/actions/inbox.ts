@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { InboxMessage } from '../../domain/messages/inbox.ts';
+import type { InboxMessage } from '../../domain/messages/received.ts';
 import { type Action, accountAction, accountListAction, mayRead, pageOf, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, instant, line, messageParams, rowId } from '../schemas.ts';

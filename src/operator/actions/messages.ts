@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { badField, notFound, Problem } from '../../base/problem.ts';
 import type { ScheduledRecord, SentRecord } from '../../domain/messages/message-records.ts';
-import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../../domain/messages/outbox.ts';
+import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../../domain/messages/sent.ts';
 import { type Action, accountAction, accountListAction, mayRead, pageOf } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, line, messageParams, rowId } from '../schemas.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Route } from '../../domain/receiving/routing.ts';
+import type { Route } from '../../domain/receiving/routes.ts';
 import { type Action, action, listAction, pageOf, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { instant, integer, line, username } from '../schemas.ts';

@@ -6,10 +6,10 @@ import {
   createAccepting,
   type NewMessages,
   type SendingAccount,
-} from '../../domain/sending/accepting.ts';
-import { armSchedule } from '../../domain/sending/arming.ts';
-import { DECISIONS, decide } from '../../domain/sending/deciding.ts';
-import { linkResent, requireEnded } from '../../domain/sending/resending.ts';
+} from '../../domain/sending/accept.ts';
+import { armSchedule } from '../../domain/sending/activate.ts';
+import { DECISIONS, decide } from '../../domain/sending/decide.ts';
+import { linkResent, requireEnded } from '../../domain/sending/resend.ts';
 import { type AccountServices, type Action, accountAction, mayRead, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';

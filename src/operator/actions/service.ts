@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { auditEntries } from '../../domain/accounts/audit.ts';
-import { readSendingTotals, sendingFaults } from '../../domain/sending/sending-totals.ts';
-import { readStatus } from '../../domain/sending/totals.ts';
+import { readStatus } from '../../domain/messages/counts.ts';
+import { readSendingTotals, sendingFaults } from '../../domain/sending/counts.ts';
 import { type Action, action, listAction } from '../action.ts';
 import { id, instant, username } from '../schemas.ts';
 

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Traffic } from '../../base/exchange.ts';
-import type { MessageTotals } from '../../domain/sending/totals.ts';
+import type { MessageTotals } from '../../domain/messages/counts.ts';
 import type { CompletedCall } from './access-log.ts';
 import { Counter, counterMetric, Histogram, histogramMetric } from './counters.ts';
 import { failuresMetric } from './credential-failures.ts';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { SendingTotals } from '../../domain/sending/sending-totals.ts';
+import type { SendingTotals } from '../../domain/sending/counts.ts';
 
 type SentByConnector = SendingTotals['connectors'][number];
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Registry } from 'prom-client';
 import type { Handler, Request } from '../../base/exchange.ts';
-import type { SendingTotals } from '../../domain/sending/sending-totals.ts';
-import type { MessageTotals } from '../../domain/sending/totals.ts';
+import type { MessageTotals } from '../../domain/messages/counts.ts';
+import type { SendingTotals } from '../../domain/sending/counts.ts';
 import type { StatementObserver } from '../../store/observed.ts';
 import { type CompletedCall, createAccessLog, createAccountLabel } from './access-log.ts';
 import { type CredentialFailures, failuresMetric } from './credential-failures.ts';

@@ -5,7 +5,7 @@ import { listRules } from '../../../src/asmx/dialect/list-orders.ts';
 import { inboxHandlers } from '../../../src/asmx/operations/inbox.ts';
 import type { OperationServices } from '../../../src/asmx/operations/services.ts';
 import { accountId } from '../../../src/domain/accounts/account-records.ts';
-import { createInbox } from '../../../src/domain/messages/inbox.ts';
+import { createInbox } from '../../../src/domain/messages/received.ts';
 import { openActions } from '../../support/actions.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { createCarrierEvents } from '../../../src/carriers/carrier-events.ts';
 import type { ReceivedReceipt } from '../../../src/carriers/connector.ts';
 import { newAttemptId } from '../../../src/carriers/submissions.ts';
-import { createAccepting } from '../../../src/domain/sending/accepting.ts';
-import { createClaiming } from '../../../src/domain/sending/claiming.ts';
+import { createAccepting } from '../../../src/domain/sending/accept.ts';
+import { createClaiming } from '../../../src/domain/sending/claim.ts';
 import { heldReceiptsFor } from '../../../src/domain/sending/receipts.ts';
-import { createSettling } from '../../../src/domain/sending/settling.ts';
+import { createSettling } from '../../../src/domain/sending/settle.ts';
 import { type Client, inEveryProtocol } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -178,7 +178,7 @@ onEveryEngine('the contract while a carrier works', (engine) => {
   inEveryProtocol(engine, 'what a carrier brings is in Unread and CountUnread until it is marked', async (client) => {
     const { clock, app } = client.service;
     const { events } = await carrierOf(client);
-    const { createRouting } = await import('../../../src/domain/receiving/routing.ts');
+    const { createRouting } = await import('../../../src/domain/receiving/routes.ts');
     const routing = createRouting(app.database, () => clock.now);
     await routing.put({ name: 'code', destination: '31999', keyword: null, priority: 0, username: 'acme' });
     const before = await client.ask('inbox', 'CountUnread');

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Problem } from '../../../src/base/problem.ts';
 import { carryForward, createLedger, move } from '../../../src/domain/accounts/ledger.ts';
 import { createBlacklist } from '../../../src/domain/contacts/blacklist.ts';
-import { createOutbox } from '../../../src/domain/messages/outbox.ts';
+import { createOutbox } from '../../../src/domain/messages/sent.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { createArchive } from '../../../src/transfer/archive.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';

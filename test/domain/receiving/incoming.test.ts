@@ -9,7 +9,7 @@ import {
   normalisedSender,
   PARTS_WAIT_MS,
 } from '../../../src/domain/receiving/incoming.ts';
-import { ROUTES_MAX } from '../../../src/domain/receiving/routing.ts';
+import { ROUTES_MAX } from '../../../src/domain/receiving/routes.ts';
 import { createUnrouted } from '../../../src/domain/receiving/unrouted.ts';
 import type { Database, Writing } from '../../../src/store/database.ts';
 import { type ActionBench, openActions } from '../../support/actions.ts';

@@ -5,7 +5,7 @@ import { createLedger } from '../../../src/domain/accounts/ledger.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { isStopWord, replyWordOf } from '../../../src/domain/receiving/stop-words.ts';
 import { WORD_LISTS } from '../../../src/domain/receiving/word-lists.ts';
-import { createClaiming } from '../../../src/domain/sending/claiming.ts';
+import { createClaiming } from '../../../src/domain/sending/claim.ts';
 import { type ActionBench, openActions } from '../../support/actions.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 

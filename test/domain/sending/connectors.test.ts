@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createConnectors } from '../../../src/domain/sending/connectors.ts';
-import { readSendingTotals, sendingFaults } from '../../../src/domain/sending/sending-totals.ts';
+import { readSendingTotals, sendingFaults } from '../../../src/domain/sending/counts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { LOOPBACK } from '../../support/gateway.ts';
 import { sql } from '../../support/opened-database.ts';

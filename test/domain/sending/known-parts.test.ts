@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
-import { createCarrierUpkeep } from '../../../src/domain/sending/carrier-upkeep.ts';
-import type { ClaimedMessage } from '../../../src/domain/sending/claiming.ts';
-import { decide } from '../../../src/domain/sending/deciding.ts';
+import type { ClaimedMessage } from '../../../src/domain/sending/claim.ts';
+import { decide } from '../../../src/domain/sending/decide.ts';
+import { createCarrierUpkeep } from '../../../src/domain/sending/maintenance.ts';
 import { queuedMessages } from '../../../src/domain/sending/queue.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
-import type { Outcome, PartResult } from '../../../src/domain/sending/settling.ts';
+import type { Outcome, PartResult } from '../../../src/domain/sending/settle.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
 import { LEASE, message, openSending, START, UNSURE } from '../../support/sending.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBlacklist, optOutsOf } from '../../../src/domain/contacts/blacklist.ts';
-import { decide } from '../../../src/domain/sending/deciding.ts';
-import { createSettling } from '../../../src/domain/sending/settling.ts';
+import { decide } from '../../../src/domain/sending/decide.ts';
+import { createSettling } from '../../../src/domain/sending/settle.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
 import { MINUTE, message, openSending, type Sending, START, UNSURE } from '../../support/sending.ts';

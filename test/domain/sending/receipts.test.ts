@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
-import { createCarrierUpkeep, RECEIPT_HELD_MS, UPKEEP_EVERY_MS } from '../../../src/domain/sending/carrier-upkeep.ts';
+import { createCarrierUpkeep, RECEIPT_HELD_MS, UPKEEP_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
 import { createReceipts, heldReceiptsFor, type NewReceipt } from '../../../src/domain/sending/receipts.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -204,7 +204,7 @@ onEveryEngine('receipts', (engine) => {
   test('a held receipt that missed the answer is matched by the upkeep', async (t) => {
     const bench = await opened(engine, t);
     const { database, now } = bench;
-    const { createSettling } = await import('../../../src/domain/sending/settling.ts');
+    const { createSettling } = await import('../../../src/domain/sending/settle.ts');
     const claim = await bench.claimed();
     const gatewayId = 'gw-1';
     await bench.receive({ gatewayId });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setDisabledAt } from '../../../src/domain/accounts/account-records.sql.ts';
 import { createRetention } from '../../../src/domain/privacy/retention.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
-import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/carrier-upkeep.ts';
+import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';

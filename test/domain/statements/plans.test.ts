@@ -3,10 +3,11 @@ import { constants, DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
-import * as inbox from '../../../src/domain/messages/inbox.sql.ts';
-import * as outbox from '../../../src/domain/messages/outbox.sql.ts';
+import * as totals from '../../../src/domain/messages/counts.sql.ts';
 import * as purge from '../../../src/domain/messages/purge.sql.ts';
-import * as totals from '../../../src/domain/sending/totals.sql.ts';
+import * as inbox from '../../../src/domain/messages/received.sql.ts';
+import * as outbox from '../../../src/domain/messages/sent.sql.ts';
+import * as sendingCounts from '../../../src/domain/sending/counts.sql.ts';
 import { auditedOf } from '../../../src/store/postgres/audited-statement.ts';
 import { withCaller } from '../../../src/store/postgres/caller-statement.ts';
 import { postgresDialect } from '../../../src/store/postgres/connection.ts';
@@ -103,7 +104,7 @@ describe('query plans of the embedded database', () => {
   }
 
   // A pragma as a table is planned anew each time; only `columba check` asks for it.
-  const all = [accounts, contacts, inbox, outbox, purge, totals]
+  const all = [accounts, contacts, inbox, outbox, purge, totals, sendingCounts]
     .flatMap(statementsOf)
     .filter(({ name }) => name !== totals.status.name);
   for (const { name, text, parameters } of all.filter(({ writes }) => !writes)) {

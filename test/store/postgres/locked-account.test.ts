@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { createSettler } from '../../../src/carriers/settler.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
-import { createSettling } from '../../../src/domain/sending/settling.ts';
+import { createSettling } from '../../../src/domain/sending/settle.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { message, openSending } from '../../support/sending.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as inboxSql from '../../../src/domain/messages/inbox.sql.ts';
-import * as outboxSql from '../../../src/domain/messages/outbox.sql.ts';
+import * as inboxSql from '../../../src/domain/messages/received.sql.ts';
+import * as outboxSql from '../../../src/domain/messages/sent.sql.ts';
 import type { Writing } from '../../../src/store/database.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 import { onEveryEngine } from '../../support/engines.ts';

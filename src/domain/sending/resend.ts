@@ -1,8 +1,8 @@
 import { conflict } from '../../base/problem.ts';
 import type { AccountKey, Queries } from '../../store/database.ts';
 import { elementsOf, recordsOf } from '../../store/json.ts';
-import { FINAL_STATUSES } from '../messages/outbox.ts';
-import { addHistory, of } from './sending.sql.ts';
+import { FINAL_STATUSES } from '../messages/sent.ts';
+import { addHistory, of } from './dispatch.sql.ts';
 
 /** A message that is sent again is a new one. The history of each names the other. */
 const FROM = 'sent again, from ';

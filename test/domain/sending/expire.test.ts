@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
-import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/carrier-upkeep.ts';
+import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
 import { MINUTE, message, openSending, START } from '../../support/sending.ts';

@@ -2,9 +2,9 @@ import { e164 } from '../../sms/numbers.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { pages } from '../../store/cursor.ts';
 import type { Database } from '../../store/database.ts';
-import type { SendingAccount } from './accepting.ts';
+import type { SendingAccount } from './accept.ts';
+import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
-import * as sql from './sending.sql.ts';
 
 /**
  * An imported schedule is not sent: the server that it came from still has it. Arming says that it

@@ -6,8 +6,8 @@ import type { AccountKey, Writing } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { balancesOf } from '../accounts/ledger.ts';
 import { sent } from '../messages/message-records.sql.ts';
-import * as sql from './sending.sql.ts';
-import { endRefused } from './settling.ts';
+import * as sql from './dispatch.sql.ts';
+import { endRefused } from './settle.ts';
 
 /**
  * Ends messages that are due and wait: a client or an operator cancels one, or its recipient opts

@@ -8,7 +8,7 @@ import {
   unconnectedFault,
 } from './connector-totals.ts';
 import { type ConnectorRecord, createConnectors } from './connectors.ts';
-import { sending } from './totals.sql.ts';
+import { sending } from './counts.sql.ts';
 
 /** How sending does, over all accounts: for metrics and for `columba status`. */
 export interface SendingTotals {

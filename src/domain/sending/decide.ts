@@ -2,11 +2,11 @@ import { conflict, notFound } from '../../base/problem.ts';
 import type { Database, Writing } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import * as attemptSql from './attempts.sql.ts';
+import * as sql from './dispatch.sql.ts';
 import { knownParts } from './known-parts.ts';
 import { watchedTo } from './receipts.sql.ts';
 import { applySilence } from './receipts.ts';
-import * as sql from './sending.sql.ts';
-import { end, endTaken, putBack, setStatus } from './settling.ts';
+import { end, endTaken, putBack, setStatus } from './settle.ts';
 
 /**
  * What an operator decides about a message of which nobody knows whether the carrier has it.

@@ -1,7 +1,7 @@
 import { cursorAfter, cursorBefore, FIRST, LAST } from '../../store/cursor.ts';
 import type { AccountKey, Database, Queries } from '../../store/database.ts';
 import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';
-import * as sql from './outbox.sql.ts';
+import * as sql from './sent.sql.ts';
 
 /** QUEUED and SUBMITTED are ours. The others are the names of SMPP for receipts of carriers. */
 export const DELIVERY_STATUSES = [

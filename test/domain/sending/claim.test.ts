@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { provePart } from '../../../src/domain/sending/settling.ts';
+import { provePart } from '../../../src/domain/sending/settle.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { LEASE, MINUTE, message, openSending, START, UNSURE } from '../../support/sending.ts';
 

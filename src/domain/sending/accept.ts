@@ -7,9 +7,9 @@ import { takeIds } from '../accounts/ids.ts';
 import { balancesOf, move } from '../accounts/ledger.ts';
 import { blacklistedOf } from '../contacts/blacklist.ts';
 import { addHistory } from '../messages/message-records.sql.ts';
-import * as outboxSql from '../messages/outbox.sql.ts';
+import * as outboxSql from '../messages/sent.sql.ts';
+import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
-import * as sql from './sending.sql.ts';
 
 /**
  * Accepting messages: the numbers are read, the parts counted and the credits held, all in one

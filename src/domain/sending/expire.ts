@@ -1,7 +1,7 @@
 import type { Database } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
-import { endExpired } from './claiming.ts';
-import * as sql from './sending.sql.ts';
+import { endExpired } from './claim.ts';
+import * as sql from './dispatch.sql.ts';
 
 /**
  * A claim ends messages whose time is over. Nobody claims them while the connector is paused or

@@ -1,5 +1,5 @@
 import type { Database } from '../../store/database.ts';
-import * as sql from './totals.sql.ts';
+import * as sql from './counts.sql.ts';
 
 /** The number of messages in all accounts together: for metrics. */
 export interface MessageTotals {

@@ -1,7 +1,7 @@
 import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST } from '../../store/cursor.ts';
 import type { AccountKey, Database } from '../../store/database.ts';
-import * as sql from './inbox.sql.ts';
 import type { Purge } from './purge.ts';
+import * as sql from './received.sql.ts';
 
 export interface ReceivedMessage {
   readonly id: bigint;

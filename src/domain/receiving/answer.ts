@@ -5,7 +5,7 @@ import { partsOf } from '../../sms/parts.ts';
 import type { Database, Writing } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
 import { balancesOf } from '../accounts/ledger.ts';
-import { createAccepting, type SendingAccount } from '../sending/accepting.ts';
+import { createAccepting, type SendingAccount } from '../sending/accept.ts';
 import { addOnceWithin } from './incoming.sql.ts';
 
 /**

@@ -4,8 +4,8 @@ import { eachAccount } from '../../store/transactions.ts';
 import { emitStatuses } from '../accounts/events.ts';
 import { move, releaseHeld } from '../accounts/ledger.ts';
 import * as attemptSql from './attempts.sql.ts';
+import * as sql from './dispatch.sql.ts';
 import { knownParts, statusesByReceipts } from './known-parts.ts';
-import * as sql from './sending.sql.ts';
 
 /** What became of a submission is written down: the message, its attempts and its credits. */
 

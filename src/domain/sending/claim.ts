@@ -6,12 +6,12 @@ import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import { endOptedOut, isOptedOut } from '../contacts/blacklist.ts';
 import { addHistory } from '../messages/message-records.sql.ts';
-import { addSent } from '../messages/outbox.sql.ts';
+import { addSent } from '../messages/sent.sql.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { pausedAt } from './connectors.sql.ts';
+import * as sql from './dispatch.sql.ts';
 import { type KnownParts, knownParts } from './known-parts.ts';
 import { afterQuietHours } from './quiet-hours.ts';
-import * as sql from './sending.sql.ts';
 import {
   type EndedMessage,
   end,
@@ -22,7 +22,7 @@ import {
   putBack,
   reconsider,
   type SubmittedMessage,
-} from './settling.ts';
+} from './settle.ts';
 
 /**
  * Claiming: a dispatcher takes messages that are due, of several accounts, for a time. A claimed

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as totals from '../../../src/domain/sending/totals.sql.ts';
-import { createTotals } from '../../../src/domain/sending/totals.ts';
+import * as totals from '../../../src/domain/messages/counts.sql.ts';
+import { createTotals } from '../../../src/domain/messages/counts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 

@@ -4,7 +4,7 @@ import { elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
 import type { Incoming } from '../receiving/incoming.ts';
 import { removeUseless } from './attempts.sql.ts';
-import { createExpiry } from './expiring.ts';
+import { createExpiry } from './expire.ts';
 import * as sql from './receipts.sql.ts';
 import { applyHeldReceipts, applySilence } from './receipts.ts';
 
@@ -117,7 +117,7 @@ function createWatch(
       silent += without.length;
       after = last.attempt_id;
       await database.run(sql.moveWatch, { to: after });
-      // An operator who decided meanwhile saw the watch before these attempts, see deciding.ts.
+      // An operator who decided meanwhile saw the watch before these attempts, see decide.ts.
       const open = new Set(rows.filter(isOpen).map(({ attempt_id }) => attempt_id));
       const again = open.size > 0 ? await database.all(sql.attemptsAfter, batch) : [];
       const decided = again.filter((row) => open.has(row.attempt_id) && isSilent(row));
