@@ -5,14 +5,15 @@ import { dirname } from 'node:path';
 import { readDialectFile } from '../asmx/dialect/dialect-file.ts';
 import { checkConnectors } from '../carriers/connector-check.ts';
 import { readConnectorFile } from '../carriers/connector-file.ts';
+import { databaseName, sqlitePath } from '../config/database-name.ts';
 import { type Config, configLines } from '../config/settings.ts';
 import type { Discrepancy } from '../domain/accounts/ledger.ts';
 import { readUnconnected, unconnectedFault } from '../domain/sending/connector-totals.ts';
-import type { Services } from '../serve/services.ts';
+import type { Services } from '../serve/compose/services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
 import { formatBytes, isDevice, isOpenToOthers, print, refuseDatabase, remark, writeWhole } from './output.ts';
-import { databaseName, type Session, sqlitePath } from './session.ts';
+import type { Session } from './session.ts';
 
 /** The commands about the data as a whole. */
 

@@ -4,7 +4,7 @@ import { readConnectorFile } from '../carriers/connector-file.ts';
 import { migrateCommands } from '../migration/commands/migrate.ts';
 import type { Action, Actor, Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
-import { servicesOf } from '../serve/operator-services.ts';
+import { servicesOf } from '../serve/compose/operator.ts';
 import { accountCommands, findCommand } from './account.ts';
 import { actionCommand, type CommandDependencies } from './action-command.ts';
 import { completionCommand } from './completion.ts';

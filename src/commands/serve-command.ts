@@ -1,10 +1,11 @@
 import cluster from 'node:cluster';
 import type { Command } from 'commander';
+import { sqlitePath } from '../config/database-name.ts';
 import { serve } from '../serve/serve.ts';
 import { createLog } from '../serve/telemetry/log.ts';
 import { createLogStream } from '../serve/telemetry/log-stream.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
-import { appDependencies, configOf, sqlitePath } from './session.ts';
+import { appDependencies, configOf } from './session.ts';
 
 /** `columba serve`; the exit code. */
 export async function runServe(command: Command): Promise<number> {

@@ -1,15 +1,14 @@
 import cluster from 'node:cluster';
 import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { Problem } from '../base/problem.ts';
-import { withoutPassword } from '../base/url-password.ts';
 import { version } from '../base/version.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
+import { databaseName, sqlitePath } from '../config/database-name.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
-import type { AppDependencies } from '../serve/app.ts';
-import type { Services } from '../serve/services.ts';
+import type { AppDependencies } from '../serve/compose/contract.ts';
+import type { Services } from '../serve/compose/services.ts';
 import { createLog } from '../serve/telemetry/log.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 
@@ -63,14 +62,6 @@ export const appDependencies = (config: Config): AppDependencies => ({
   pages: { version },
 });
 
-/** The path of an SQLite database, undefined for PostgreSQL. */
-export const sqlitePath = ({ database }: Pick<Config, 'database'>): string | undefined =>
-  database.startsWith('sqlite:') ? resolve(database.slice('sqlite:'.length)) : undefined;
-
-/** For people: the absolute path, or the URL without its password. */
-export const databaseName = (config: Pick<Config, 'database'>): string =>
-  sqlitePath(config) ?? withoutPassword(config.database);
-
 /** Not where the user may not look: then opening it tells so. */
 function isMissing(path: string): boolean {
   try {
@@ -107,7 +98,7 @@ export async function withSession<T>(
         `or make this one with: ${beginningOf(command)}`,
     );
   }
-  const { createServices } = await import('../serve/services.ts');
+  const { createServices } = await import('../serve/compose/services.ts');
   const services = await createServices(config, appDependencies(config));
   try {
     return await work({ services, config });

@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type HealthPort, type HealthSettings, type Pulse, STATES, type State, serveHealth } from './health-port.ts';
+import type { Log } from './telemetry/log.ts';
 
 /**
  * A thread of the single process serves the health port. With workers the primary process serves
@@ -150,4 +151,24 @@ export function serveHealthOfWorkers(settings: HealthSettings): Promise<HealthPo
     return told.length > 0 ? told : [{ state: 'starting', lagMs: 0 }];
   };
   return serveHealth(settings, pulses);
+}
+
+/** The health port. A worker reports to the primary process, which has the port. */
+export function createHealthReporting(settings: HealthSettings, state: () => Promise<State>, log: Log) {
+  let thread: HealthThread | undefined;
+  let heartbeat: ReturnType<typeof startHeartbeat> | undefined;
+  return {
+    async start(): Promise<void> {
+      if (!cluster.isWorker) {
+        thread = await startHealthThread(settings, (err) => log.error({ err }, 'the thread for health died'));
+        log.info({ health: thread.address }, 'serving health');
+      }
+      heartbeat = startHeartbeat(state, thread?.tell ?? tellPrimary);
+    },
+    stopping: () => heartbeat?.stopping(),
+    async close(): Promise<void> {
+      heartbeat?.end();
+      await thread?.close();
+    },
+  };
 }

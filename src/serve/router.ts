@@ -41,4 +41,24 @@ export const redirectTo =
   });
 
 /** The paths of the web listener, which the contract's port redirects to it. */
-export const WEB_PREFIXES = ['/console', '/operator'] as const;
+const WEB_PREFIXES = ['/console', '/operator'] as const;
+
+/**
+ * To the public URL of the operator's side. Where none is set, that is the address it listens on.
+ * For all interfaces, it is the host by which the client reaches us.
+ */
+export function webRedirects(
+  webUrl: string,
+  webAddress: (() => string | undefined | Promise<string | undefined>) | undefined,
+  otherwise: Handler,
+): Record<string, Handler> {
+  if (!webAddress) return {};
+  const redirect: Handler = async (request) => {
+    const address = await webAddress();
+    if (address === undefined) return otherwise(request);
+    return redirectTo(webUrl || address.replace(/\/\/(?:0\.0\.0\.0|\[::\])/, `//${hostOf(request.base)}`))(request);
+  };
+  return Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirect]));
+}
+
+const hostOf = (base: string): string => URL.parse(base)?.hostname ?? 'localhost';

@@ -10,13 +10,13 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Problem } from '../base/problem.ts';
 import type { Gateway } from '../carriers/gateway.ts';
-import { databaseName } from '../commands/session.ts';
+import { databaseName } from '../config/database-name.ts';
 import { type Config, webPortOf } from '../config/settings.ts';
 import { createRateLimiter, type Lease, type RateLimiter } from '../domain/access/rate-limiter.ts';
 import { importFile } from '../transfer/import.ts';
 import type { WebServer } from '../web/server.ts';
-import { type App, type AppDependencies, createApp } from './app.ts';
 import { createCluster } from './cluster.ts';
+import { type App, type AppDependencies, createApp } from './compose/contract.ts';
 import { serveHealthOfWorkers } from './health-thread.ts';
 import type { FailureReason } from './telemetry/credential-failures.ts';
 import { serveAggregatedMetrics } from './telemetry/telemetry.ts';
@@ -92,11 +92,11 @@ async function serveHere(
     const address = await app.start(trace).catch(takenPort(config));
     if (cluster.isWorker) reportLoad(app);
     else {
-      const { startGateway } = await import('./sending.ts');
+      const { startGateway } = await import('./compose/sending.ts');
       gateway = await startGateway(app, config, deps);
     }
     if (!cluster.isWorker && webPortOf(config) !== null) {
-      const { startWeb } = await import('./web.ts');
+      const { startWeb } = await import('./compose/web.ts');
       web = await startWeb(app, config, deps, gateway).catch(takenPort(config));
     }
     deps.log.info({ address, pid: process.pid }, 'serving');
@@ -207,8 +207,8 @@ const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.u
 
 async function serveDemo(given: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
   // Loaded late: every other start does without the operator's actions here.
-  const { prepareDemo, SAMPLE_USER_ID, welcome } = await import('../commands/demo.ts');
-  const { servicesOf } = await import('./operator-services.ts');
+  const { prepareDemo, SAMPLE_USER_ID, welcome } = await import('./demo.ts');
+  const { servicesOf } = await import('./compose/operator.ts');
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
   const webPort = await freePort(given);
   const config = { ...given, webPort, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0 };

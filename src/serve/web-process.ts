@@ -4,8 +4,8 @@ import { constants, getPriority, setPriority } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import type { Gateway } from '../carriers/gateway.ts';
 import type { Config } from '../config/settings.ts';
-import type { App, AppDependencies } from './app.ts';
 import { endedEarly } from './cluster.ts';
+import type { App, AppDependencies } from './compose/contract.ts';
 import type { FailureReason } from './telemetry/credential-failures.ts';
 import type { Log } from './telemetry/log.ts';
 import { createFollowedLoad, onLoad, tellLoad, type WorkerLoad } from './worker-load.ts';
@@ -175,8 +175,8 @@ export async function serveWebProcess(
   for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
   const asked = Promise.race([once(process, 'SIGTERM'), once(process, 'disconnect')]);
   const calls = callsOfWorkers(); // in any case: Node keeps messages that nobody listens to
-  const { startWeb } = await import('./web.ts');
-  const { startGateway } = await import('./sending.ts');
+  const { startWeb } = await import('./compose/web.ts');
+  const { startGateway } = await import('./compose/sending.ts');
   let gateway: Gateway | undefined;
   const app = await create(config, deps);
   try {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config/settings.ts';
 import { addRecord, type UnsurePolicy } from '../../src/domain/accounts/account-records.ts';
-import { createServices, type Services } from '../../src/serve/services.ts';
+import { createServices, type Services } from '../../src/serve/compose/services.ts';
 import { createRandom } from '../durability/random.ts';
 import { sql } from '../support/opened-database.ts';
 import { createCarrier, type SubmittedEvent, textOf, tokenOf } from './carrier.ts';

@@ -10,7 +10,7 @@ import { createMessageRecords } from '../../src/domain/messages/message-records.
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createExpiry } from '../../src/domain/sending/expire.ts';
 import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
-import { createServices } from '../../src/serve/services.ts';
+import { createServices } from '../../src/serve/compose/services.ts';
 import { sql } from '../support/opened-database.ts';
 import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from './protocol.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { contract } from '../../src/asmx/contract/contract.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
-import { type App, type AppDependencies, createApp } from '../../src/serve/app.ts';
+import { type App, type AppDependencies, createApp } from '../../src/serve/compose/contract.ts';
 import { type Arguments, requestOf } from '../support/protocols.ts';
 import { ACME, textOf } from '../support/service.ts';
 

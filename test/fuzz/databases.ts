@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config/settings.ts';
-import { createApp } from '../../src/serve/app.ts';
+import { createApp } from '../../src/serve/compose/contract.ts';
 import { importFile } from '../../src/transfer/import.ts';
 import type { Engine } from '../support/engines.ts';
 import { createPostgresServer } from '../support/postgres-server.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import type { Request } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { type App, createApp } from '../../src/serve/app.ts';
+import { type App, createApp } from '../../src/serve/compose/contract.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { exportAccounts } from '../../src/transfer/export.ts';
 import type { Engine } from '../support/engines.ts';

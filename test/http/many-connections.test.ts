@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { type Config, readConfig } from '../../src/config/settings.ts';
-import { createApp } from '../../src/serve/app.ts';
+import { createApp } from '../../src/serve/compose/contract.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { assertRefusal, type Stranger, scene, stranger } from '../support/http-client.ts';
 import { ACME } from '../support/service.ts';

@@ -3,7 +3,7 @@ import { StatementSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config/settings.ts';
-import { createApp } from '../../src/serve/app.ts';
+import { createApp } from '../../src/serve/compose/contract.ts';
 import type { Database } from '../../src/store/database.ts';
 import { engines } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';

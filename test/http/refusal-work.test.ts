@@ -8,7 +8,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import type { Reply } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { type App, createApp } from '../../src/serve/app.ts';
+import { type App, createApp } from '../../src/serve/compose/contract.ts';
 import type { Database } from '../../src/store/database.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { onEveryEngine } from '../support/engines.ts';

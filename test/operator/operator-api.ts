@@ -4,10 +4,10 @@ import { readConfig } from '../../src/config/settings.ts';
 import { type Action, type Services, scopes } from '../../src/operator/action.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { perform } from '../../src/operator/perform.ts';
-import type { App } from '../../src/serve/app.ts';
-import { createApp } from '../../src/serve/app.ts';
-import { servicesOf } from '../../src/serve/operator-services.ts';
-import { startWeb } from '../../src/serve/web.ts';
+import type { App } from '../../src/serve/compose/contract.ts';
+import { createApp } from '../../src/serve/compose/contract.ts';
+import { servicesOf } from '../../src/serve/compose/operator.ts';
+import { startWeb } from '../../src/serve/compose/web.ts';
 import type { Engine } from '../support/engines.ts';
 
 /** The operator's side as tests use it: a fake clock, a fresh database, and requests over HTTP. */

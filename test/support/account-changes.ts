@@ -7,7 +7,7 @@ import {
   setEnabled,
   userIdsOf,
 } from '../../src/domain/accounts/account-records.ts';
-import type { Services } from '../../src/serve/services.ts';
+import type { Services } from '../../src/serve/compose/services.ts';
 
 /** What an operator does to an account, by its username: as the actions do it. */
 export function accountChanges({ database }: Pick<Services, 'database'>) {

@@ -8,8 +8,8 @@ import type { Command } from 'commander';
 import { commandActor, operatorCommands } from '../../src/commands/operator.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import type { Services } from '../../src/operator/action.ts';
-import type { App } from '../../src/serve/app.ts';
-import { servicesOf } from '../../src/serve/operator-services.ts';
+import type { App } from '../../src/serve/compose/contract.ts';
+import { servicesOf } from '../../src/serve/compose/operator.ts';
 
 /** The command as people run it: in a process of its own, with an environment of its own. */
 export interface Outcome {

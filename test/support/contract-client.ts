@@ -11,7 +11,7 @@ import type {
 } from '../../src/asmx/contract/types.ts';
 import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
 import type { Config } from '../../src/config/settings.ts';
-import type { App } from '../../src/serve/app.ts';
+import type { App } from '../../src/serve/compose/contract.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { exportAccounts } from '../../src/transfer/export.ts';
 import { type Engine, engines } from './engines.ts';

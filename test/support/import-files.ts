@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import type { App } from '../../src/serve/app.ts';
+import type { App } from '../../src/serve/compose/contract.ts';
 import { exportAccounts } from '../../src/transfer/export.ts';
 import { type ImportResult, importFile } from '../../src/transfer/import.ts';
 import { freshPath } from './command.ts';

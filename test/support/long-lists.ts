@@ -1,4 +1,4 @@
-import type { App } from '../../src/serve/app.ts';
+import type { App } from '../../src/serve/compose/contract.ts';
 import { adopt } from './contract-client.ts';
 import type { Arguments } from './protocols.ts';
 

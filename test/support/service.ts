@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import type { PageSettings } from '../../src/asmx/pages/pages.ts';
 import { isWhole, type Reply, type Request } from '../../src/base/exchange.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
-import { type App, createApp } from '../../src/serve/app.ts';
+import { type App, createApp } from '../../src/serve/compose/contract.ts';
 import { covered } from './coverage.ts';
 import type { Engine } from './engines.ts';
 import { type Arguments, type Protocol, requestOf } from './protocols.ts';

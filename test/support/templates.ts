@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config/settings.ts';
-import { createApp } from '../../src/serve/app.ts';
+import { createApp } from '../../src/serve/compose/contract.ts';
 import { importFile } from '../../src/transfer/import.ts';
 
 /**

@@ -3,7 +3,8 @@ import { Argument, Command, Option } from 'commander';
 import { Problem } from '../../base/problem.ts';
 import { harmless, print, remark } from '../../commands/output.ts';
 import { readSecret } from '../../commands/secret-input.ts';
-import { configOf, type Session, sqlitePath, withSession } from '../../commands/session.ts';
+import { configOf, type Session, withSession } from '../../commands/session.ts';
+import { sqlitePath } from '../../config/database-name.ts';
 import { webUrlOf } from '../../config/settings.ts';
 import type { AccountReport, ImportProgress, ImportReport } from '../copy/import.ts';
 import {

@@ -10,7 +10,7 @@ import {
   createRetentionRuns,
   LOOK_EVERY_MS,
 } from '../../../src/domain/privacy/retention.ts';
-import { createApp } from '../../../src/serve/app.ts';
+import { createApp } from '../../../src/serve/compose/contract.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { openActions } from '../../support/actions.ts';
 import { onEveryEngine } from '../../support/engines.ts';

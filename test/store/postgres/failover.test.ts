@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config/settings.ts';
-import { createApp } from '../../../src/serve/app.ts';
+import { createApp } from '../../../src/serve/compose/contract.ts';
 import { type Server, serving } from '../../support/command.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config/settings.ts';
-import { createApp } from '../../../src/serve/app.ts';
+import { createApp } from '../../../src/serve/compose/contract.ts';
 import { importFile } from '../../../src/transfer/import.ts';
 import { type Engine, SAMPLE } from '../../support/engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';

@@ -1,30 +1,29 @@
 import cluster from 'node:cluster';
-import { contract } from '../asmx/contract/contract.ts';
-import { type Dialect, NO_DIALECT } from '../asmx/dialect/dialect.ts';
-import { listRules } from '../asmx/dialect/list-orders.ts';
-import { createEndpoint, type EndpointSettings } from '../asmx/endpoint.ts';
-import { createOperations } from '../asmx/operations/handlers.ts';
-import type { PageSettings } from '../asmx/pages/pages.ts';
-import { ResponseCache } from '../asmx/response-cache.ts';
-import type { Handler, Request } from '../base/exchange.ts';
-import type { Config } from '../config/settings.ts';
-import { createAdmission } from '../domain/access/admission.ts';
-import { createRateLimiter, type RateLimiter } from '../domain/access/rate-limiter.ts';
-import type { Caller } from '../domain/accounts/accounts.ts';
-import { createUserIdUse } from '../domain/accounts/user-id-use.ts';
-import { ANSWER_TIMEOUT_MS, createEventDeliverer } from '../domain/webhooks/deliverer.ts';
-import { createEventSender } from '../domain/webhooks/sender.ts';
-import { type HttpServer, listen } from '../http/server.ts';
-import { accountIdOf } from '../store/caller.ts';
-import { createObserved } from '../store/observed.ts';
-import { createHealth, type Health } from './health.ts';
-import { type HealthThread, startHealthThread, startHeartbeat, tellPrimary } from './health-thread.ts';
-import { createRouter, redirectTo, WEB_PREFIXES } from './router.ts';
+import { contract } from '../../asmx/contract/contract.ts';
+import { type Dialect, NO_DIALECT } from '../../asmx/dialect/dialect.ts';
+import { listRules } from '../../asmx/dialect/list-orders.ts';
+import { createEndpoint, type EndpointSettings } from '../../asmx/endpoint.ts';
+import { createOperations } from '../../asmx/operations/handlers.ts';
+import type { PageSettings } from '../../asmx/pages/pages.ts';
+import { ResponseCache } from '../../asmx/response-cache.ts';
+import type { Config } from '../../config/settings.ts';
+import { createAdmission } from '../../domain/access/admission.ts';
+import { createRateLimiter, type RateLimiter } from '../../domain/access/rate-limiter.ts';
+import type { Caller } from '../../domain/accounts/accounts.ts';
+import { createUserIdUse } from '../../domain/accounts/user-id-use.ts';
+import { ANSWER_TIMEOUT_MS, createEventDeliverer } from '../../domain/webhooks/deliverer.ts';
+import { createEventSender } from '../../domain/webhooks/sender.ts';
+import { type HttpServer, listen } from '../../http/server.ts';
+import { accountIdOf } from '../../store/caller.ts';
+import { createObserved } from '../../store/observed.ts';
+import { createHealth } from '../health.ts';
+import { createHealthReporting } from '../health-thread.ts';
+import { createRecording, type Recording } from '../recording.ts';
+import { createRouter, webRedirects } from '../router.ts';
+import { createCredentialFailures } from '../telemetry/credential-failures.ts';
+import { describeError, textsOf } from '../telemetry/error-redaction.ts';
+import { createTelemetry, type Telemetry, type TelemetryParts } from '../telemetry/telemetry.ts';
 import { createServices, type ServiceDependencies, type Services } from './services.ts';
-import { createCredentialFailures } from './telemetry/credential-failures.ts';
-import { describeError, textsOf } from './telemetry/error-redaction.ts';
-import { createExchangeRecorder, type ExchangeRecorder } from './telemetry/exchange-recorder.ts';
-import { createTelemetry, type Telemetry, type TelemetryParts } from './telemetry/telemetry.ts';
 
 type Observe = NonNullable<EndpointSettings['observe']>;
 
@@ -47,7 +46,7 @@ export type App = Awaited<ReturnType<typeof createApp>>;
 /**
  * The server of the contract on top of the services. Start: recorder, background work, telemetry,
  * contract port, health port. Stop: the contract port first, when accepted requests are answered;
- * the database last. Dispatchers are started by cli/gateway.ts.
+ * the database last. Dispatchers are started by sending.ts.
  */
 export async function createApp(config: Config, deps: AppDependencies) {
   const dialect = await readDialect(config);
@@ -80,7 +79,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     () => services.database.check(),
     (wait) => server?.holdBack(wait) ?? wait(),
   );
-  const healthPort = createHealthReporting(config, health, deps);
+  const healthPort = createHealthReporting(config, health.state, deps.log);
   const handle = createRouter({
     paths: health.paths,
     prefixes: webRedirects(config.webUrl, deps.webAddress, endpoint),
@@ -123,7 +122,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
 /** Throws Problem where the file cannot be used. Without a file, zod is not loaded: 50 ms. */
 async function readDialect({ dialect, timeZone }: Config): Promise<Dialect> {
   if (dialect === '') return NO_DIALECT;
-  return (await import('../asmx/dialect/dialect-file.ts')).readDialectFile(dialect, timeZone);
+  return (await import('../../asmx/dialect/dialect-file.ts')).readDialectFile(dialect, timeZone);
 }
 
 const createAppTelemetry = async (
@@ -218,87 +217,6 @@ function createEndpointSettings(
     report: ({ message, kind, details }, reference, { id: request_id }, call) => {
       const err = describeError(details.cause, textsOf(call?.arguments));
       log.error({ err, kind, reference, request_id }, details.operator ?? message);
-    },
-  };
-}
-
-/**
- * To the public URL of the operator's side. Where none is set, that is the address it listens on.
- * For all interfaces, it is the host by which the client reaches us.
- */
-function webRedirects(
-  webUrl: string,
-  webAddress: AppDependencies['webAddress'],
-  otherwise: Handler,
-): Record<string, Handler> {
-  if (!webAddress) return {};
-  const redirect: Handler = async (request) => {
-    const address = await webAddress();
-    if (address === undefined) return otherwise(request);
-    return redirectTo(webUrl || address.replace(/\/\/(?:0\.0\.0\.0|\[::\])/, `//${hostOf(request.base)}`))(request);
-  };
-  return Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirect]));
-}
-
-const hostOf = (base: string): string => URL.parse(base)?.hostname ?? 'localhost';
-
-type Recording = ReturnType<typeof createRecording>;
-
-/** Records exchanges to a file if one is given. */
-function createRecording({ now, log }: AppDependencies) {
-  /** The user_ids of successful calls, which the recorder masks. */
-  const userIds = new WeakMap<Request, string>();
-  let recorder: ExchangeRecorder | undefined;
-  return {
-    get recorder() {
-      return recorder;
-    },
-    observe({ request, kind, call }: Parameters<Observe>[0]): void {
-      const userId = call?.arguments.user_id;
-      if (recorder && kind === 'ok' && typeof userId === 'string') userIds.set(request, userId);
-    },
-    start(file: string | undefined, handle: Handler): Handler {
-      if (file === undefined) return handle;
-      recorder = createExchangeRecorder({
-        file,
-        now,
-        onFailed: (err) => log.error({ err }, 'the trace could not be written'),
-        userIdOf: (request) => userIds.get(request),
-        words: contractNames(),
-      });
-      return recorder.wrap(handle);
-    },
-  };
-}
-
-/** The names of groups, operations, parameters and results. */
-function contractNames(): string[] {
-  const operations = Object.values(contract).flatMap((group) => Object.entries(group));
-  const parameters = operations.flatMap(([, { parameters }]) => Object.keys(parameters));
-  return [
-    ...Object.keys(contract),
-    ...operations.flatMap(([name]) => [name, `${name}Response`]),
-    ...parameters,
-    'string',
-  ];
-}
-
-/** The health port. A worker reports to the primary process, which has the port. */
-function createHealthReporting(config: Config, health: Health, { log }: AppDependencies) {
-  let thread: HealthThread | undefined;
-  let heartbeat: ReturnType<typeof startHeartbeat> | undefined;
-  return {
-    async start(): Promise<void> {
-      if (!cluster.isWorker) {
-        thread = await startHealthThread(config, (err) => log.error({ err }, 'the thread for health died'));
-        log.info({ health: thread.address }, 'serving health');
-      }
-      heartbeat = startHeartbeat(health.state, thread?.tell ?? tellPrimary);
-    },
-    stopping: () => heartbeat?.stopping(),
-    async close(): Promise<void> {
-      heartbeat?.end();
-      await thread?.close();
     },
   };
 }

@@ -1,8 +1,8 @@
-import { version } from '../base/version.ts';
-import { type Config, webUrlOf } from '../config/settings.ts';
-import type { Services } from '../operator/action.ts';
-import { createOpenapi } from '../operator/openapi.ts';
-import type { App } from './app.ts';
+import { version } from '../../base/version.ts';
+import { type Config, webUrlOf } from '../../config/settings.ts';
+import type { Services } from '../../operator/action.ts';
+import { createOpenapi } from '../../operator/openapi.ts';
+import type { App } from './contract.ts';
 
 type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retryHours'>;
 

@@ -1,21 +1,21 @@
 import type { HttpBindings } from '@hono/node-server';
-import type { Problem } from '../base/problem.ts';
-import { createCarrierCallbacks } from '../carriers/callbacks.ts';
-import { createCarrierEvents } from '../carriers/carrier-events.ts';
-import { readConnectorFile } from '../carriers/connector-file.ts';
-import type { Gateway } from '../carriers/gateway.ts';
-import { type Config, webPortOf } from '../config/settings.ts';
-import { createConsole } from '../console/app.ts';
-import { createAddresses } from '../http/client-address.ts';
-import type { RequestHead } from '../http/request-head.ts';
-import { requestIdOf } from '../http/request-id.ts';
-import { createApi } from '../operator/api.ts';
-import { createWebApp } from '../web/app.ts';
-import { listenWeb, type WebServer } from '../web/server.ts';
-import type { App } from './app.ts';
-import { servicesOf } from './operator-services.ts';
-import { describeError } from './telemetry/error-redaction.ts';
-import type { Log } from './telemetry/log.ts';
+import type { Problem } from '../../base/problem.ts';
+import { createCarrierCallbacks } from '../../carriers/callbacks.ts';
+import { createCarrierEvents } from '../../carriers/carrier-events.ts';
+import { readConnectorFile } from '../../carriers/connector-file.ts';
+import type { Gateway } from '../../carriers/gateway.ts';
+import { type Config, webPortOf } from '../../config/settings.ts';
+import { createConsole } from '../../console/app.ts';
+import { createAddresses } from '../../http/client-address.ts';
+import type { RequestHead } from '../../http/request-head.ts';
+import { requestIdOf } from '../../http/request-id.ts';
+import { createApi } from '../../operator/api.ts';
+import { createWebApp } from '../../web/app.ts';
+import { listenWeb, type WebServer } from '../../web/server.ts';
+import { describeError } from '../telemetry/error-redaction.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { App } from './contract.ts';
+import { servicesOf } from './operator.ts';
 
 /**
  * Serves the operator's side on its own port. Undefined if it is switched off. Also undefined if

@@ -1,22 +1,22 @@
-import type { Config } from '../config/settings.ts';
-import { type AccountKey, createAccounts } from '../domain/accounts/accounts.ts';
-import { createLedger } from '../domain/accounts/ledger.ts';
-import { createBlacklist } from '../domain/contacts/blacklist.ts';
-import { createContacts } from '../domain/contacts/contacts.ts';
-import { createOrderedLists } from '../domain/contacts/ordered-lists.ts';
-import { createTemplates } from '../domain/contacts/templates.ts';
-import { createTotals, readStatus } from '../domain/messages/counts.ts';
-import { createPurge } from '../domain/messages/purge.ts';
-import { createInbox } from '../domain/messages/received.ts';
-import { createOutbox } from '../domain/messages/sent.ts';
-import { createRetention, createRetentionRuns } from '../domain/privacy/retention.ts';
-import { createIncoming } from '../domain/receiving/incoming.ts';
-import { createSendingTotals } from '../domain/sending/counts.ts';
-import { createCarrierUpkeep, createUpkeepRuns } from '../domain/sending/maintenance.ts';
-import type { Database } from '../store/database.ts';
-import { openSqlite } from '../store/sqlite/database.ts';
-import { createArchive } from '../transfer/archive.ts';
-import type { Log } from './telemetry/log.ts';
+import type { Config } from '../../config/settings.ts';
+import { type AccountKey, createAccounts } from '../../domain/accounts/accounts.ts';
+import { createLedger } from '../../domain/accounts/ledger.ts';
+import { createBlacklist } from '../../domain/contacts/blacklist.ts';
+import { createContacts } from '../../domain/contacts/contacts.ts';
+import { createOrderedLists } from '../../domain/contacts/ordered-lists.ts';
+import { createTemplates } from '../../domain/contacts/templates.ts';
+import { createTotals, readStatus } from '../../domain/messages/counts.ts';
+import { createPurge } from '../../domain/messages/purge.ts';
+import { createInbox } from '../../domain/messages/received.ts';
+import { createOutbox } from '../../domain/messages/sent.ts';
+import { createRetention, createRetentionRuns } from '../../domain/privacy/retention.ts';
+import { createIncoming } from '../../domain/receiving/incoming.ts';
+import { createSendingTotals } from '../../domain/sending/counts.ts';
+import { createCarrierUpkeep, createUpkeepRuns } from '../../domain/sending/maintenance.ts';
+import type { Database } from '../../store/database.ts';
+import { openSqlite } from '../../store/sqlite/database.ts';
+import { createArchive } from '../../transfer/archive.ts';
+import type { Log } from '../telemetry/log.ts';
 
 /** What the services need from outside. Tests pass their own. */
 export interface ServiceDependencies {
@@ -93,7 +93,7 @@ async function openDatabase(config: Config, engine: Engine, { now, log }: Servic
       log.error({ err }, 'the checkpoint thread died and is started again'),
     );
   }
-  const { openPostgres } = await import('../store/postgres/database.ts'); // loads pg only where it is used
+  const { openPostgres } = await import('../../store/postgres/database.ts'); // loads pg only where it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
   const settingNames = {
     url: 'COLUMBA_DATABASE',

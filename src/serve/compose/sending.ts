@@ -1,13 +1,13 @@
 import { performance } from 'node:perf_hooks';
-import { createCarrierEvents } from '../carriers/carrier-events.ts';
-import { readConnectorFile } from '../carriers/connector-file.ts';
-import { createGateway, type Gateway } from '../carriers/gateway.ts';
-import { createPace, type PaceParts } from '../carriers/pace.ts';
-import type { Config } from '../config/settings.ts';
-import { heldReceiptsFor } from '../domain/sending/receipts.ts';
-import type { App } from './app.ts';
-import { describeError } from './telemetry/error-redaction.ts';
-import type { Log } from './telemetry/log.ts';
+import { createCarrierEvents } from '../../carriers/carrier-events.ts';
+import { readConnectorFile } from '../../carriers/connector-file.ts';
+import { createGateway, type Gateway } from '../../carriers/gateway.ts';
+import { createPace, type PaceParts } from '../../carriers/pace.ts';
+import type { Config } from '../../config/settings.ts';
+import { heldReceiptsFor } from '../../domain/sending/receipts.ts';
+import { describeError } from '../telemetry/error-redaction.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { App } from './contract.ts';
 
 /**
  * Starts the dispatchers of this service. With workers they are in the process of the operator's
