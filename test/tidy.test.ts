@@ -293,6 +293,15 @@ describe('where things belong', () => {
     );
     assert.deepEqual(matches(layers, new RegExp(patterns.join('|'))), []);
   });
+
+  test('random bytes come from base/random.ts, and nothing in the program replaces their source', () => {
+    const rooms = source.filter((file) =>
+      /^src\/(domain|carriers|operator|migration|console|transfer|store)\//.test(file),
+    );
+    assert.deepEqual(matches(rooms, /^import .*\brandom(?:Bytes|UUID|Int)\b.*'node:crypto'/), []);
+    const others = source.filter((file) => file !== 'src/base/random.ts');
+    assert.deepEqual(matches(others, /\breplaceRandomness\b/), []);
+  });
 });
 
 interface LockedPackage {

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { type Handler, isWhole, type Reply, type Request } from '../base/exchange.ts';
 import { type Problem, type ProblemKind, toProblem } from '../base/problem.ts';
+import { randomUuid } from '../base/random.ts';
 import { utf8Bytes } from '../base/utf8.ts';
 import type { DateContext } from './contract/dates.ts';
 import type { Contract } from './contract/types.ts';
@@ -180,7 +180,7 @@ class RequestHandling {
   }
 
   fail(thrown: unknown): Reply {
-    const reference = randomUUID();
+    const reference = randomUuid();
     const problem = toProblem(thrown, reference);
     if (problem.kind === 'internal' || problem.kind === 'unavailable') {
       this.#settings.report(problem, reference, this.#request, this.#outcome?.call);
@@ -198,7 +198,7 @@ class RequestHandling {
     const { body } = reply;
     if (isWhole(body)) return reply;
     const { report, ownerOf } = this.#settings;
-    const reference = randomUUID();
+    const reference = randomUuid();
     return {
       ...reply,
       owner: ownerOf?.(account),

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { randomBytes } from '../base/random.ts';
 import { optOutsOf } from '../domain/contacts/blacklist.ts';
 import { createClaiming } from '../domain/sending/claim.ts';
 import {

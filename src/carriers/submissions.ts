@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import { randomBytes } from '../base/random.ts';
 import type { ClaimedMessage } from '../domain/sending/claim.ts';
 import type { Outcome, PartResult } from '../domain/sending/settle.ts';
 import { encodePart, partHeader, splitText } from '../sms/parts.ts';

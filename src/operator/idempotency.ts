@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto';
 import { Problem } from '../base/problem.ts';
+import { randomBytes } from '../base/random.ts';
 
 /**
  * The Idempotency-Key of a request, and the stored answer. An answer may hold a secret that is

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomId } from '../base/random.ts';
 import { Caller } from './caller.ts';
 import type { Statement } from './statement.ts';
 
@@ -19,7 +19,7 @@ export function deletionOf<P, R>(statement: Statement<P, R>, parameters: P): Del
   return (
     deletion && {
       // Random, so that processes need no common counter. It has 62 bits, so it is positive.
-      auditId: randomBytes(8).readBigUInt64BE() >> 2n,
+      auditId: randomId(),
       auditAt: deletion.at,
       auditAddress: deletion.address,
       auditAction: deletion.action,

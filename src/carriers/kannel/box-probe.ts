@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomUuid } from '../../base/random.ts';
 import { openBoxLink } from './box-link.ts';
 import { ACK, type BoxFrame, octetsOf, SMS_TYPE, smsFrame } from './box-protocol.ts';
 import { adminOf, type KannelBoxConfig, type KannelDependencies } from './config.ts';
@@ -36,7 +36,7 @@ async function faultsOfLink(config: KannelBoxConfig, { now, sleep }: KannelDepen
         receiver: octetsOf('+0'),
         body: octetsOf('check'),
         time: seconds,
-        id: octetsOf(randomUUID()),
+        id: octetsOf(randomUuid()),
         smsType: SMS_TYPE.outgoing,
         coding: 0,
         validity: 1,

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomUuid } from '../../base/random.ts';
 import type { Connector, Submission, SubmitResult } from '../connector.ts';
 import { createWindow, submitWithin } from '../window.ts';
 import { createBoxConnection } from './box-connection.ts';
@@ -116,4 +116,4 @@ const away = (reason: string): SubmitResult => ({
 const uuidOf = (attemptId: string): string =>
   /^[0-9a-f]{32}$/.test(attemptId)
     ? attemptId.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-    : randomUUID();
+    : randomUuid();

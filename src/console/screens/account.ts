@@ -1,6 +1,7 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
+import { randomBytes } from '../../base/random.ts';
 import { asking, field, noticeOf, problemNote, refusalOf, screen, select } from '../lists.ts';
 import { texts } from '../texts/accounts.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
+import { randomBytes } from '../../base/random.ts';
 import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
 import { field, problemNote } from '../lists.ts';
 import { cheaper, texts } from '../texts/compose.ts';

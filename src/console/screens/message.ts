@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
+import { randomBytes } from '../../base/random.ts';
 import { FINAL_STATUSES } from '../../domain/messages/sent.ts';
 import { type Attempt, attemptsOf } from '../../domain/sending/attempts.ts';
 import { linkedMessage } from '../../domain/sending/resend.ts';

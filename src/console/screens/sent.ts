@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
+import { randomBytes } from '../../base/random.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { SentMessage } from '../../domain/messages/sent.ts';
 import { partsOf } from '../../sms/parts.ts';

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { conflict, notFound } from '../../base/problem.ts';
+import { randomId } from '../../base/random.ts';
 import type { Database } from '../../store/transactions.ts';
 import * as sql from './operators.sql.ts';
 import type { Owner } from './owners.ts';
@@ -16,7 +16,7 @@ export interface Operator {
 }
 
 export async function addOperator(database: Database, name: string, now: number): Promise<Operator> {
-  const operator = randomBytes(8).readBigUInt64BE() >> 2n;
+  const operator = randomId();
   if ((await database.run(sql.addOperator, { operator, name, createdAt: now })) === 0) {
     throw conflict('name: there is an operator of this name. Choose another.');
   }

@@ -1,5 +1,6 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { conflict } from '../../base/problem.ts';
+import { randomBytes } from '../../base/random.ts';
 import type { Database } from '../../store/transactions.ts';
 import { type Owner, ownerColumns, ownerKey } from './owners.ts';
 import * as sql from './sign-in.sql.ts';

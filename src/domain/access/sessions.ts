@@ -1,5 +1,6 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { networkList } from '../../base/networks.ts';
+import { randomBytes, randomId } from '../../base/random.ts';
 import type { Database } from '../../store/transactions.ts';
 import { type Owner, ownerColumns, ownerKey } from './owners.ts';
 import * as sql from './sign-in.sql.ts';
@@ -47,7 +48,7 @@ export async function addSession(
   awaitsCode = false,
 ): Promise<{ session: Session; secret: string }> {
   const secret = randomBytes(32).toString('base64url');
-  const id = (randomBytes(8).readBigUInt64BE() >> 2n) + 1n;
+  const id = randomId() + 1n;
   const expiresAt = now + (awaitsCode ? CODE_MS : ABSOLUTE_MS[owner.kind]);
   const kept = { address, agent: agent.slice(0, AGENT_LENGTH_MAX).replace(/\p{Cc}/gu, ' ') };
   await database.run(sql.deleteOldSessions, { before: now, limit: REMOVED_AT_ONCE });

@@ -1,6 +1,7 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { networkList } from '../../base/networks.ts';
 import { badField, conflict, Problem } from '../../base/problem.ts';
+import { randomBytes } from '../../base/random.ts';
 import { type Database, joined } from '../../store/transactions.ts';
 import { addAuditEntry } from '../accounts/audit.ts';
 import { hashPassword, passwordMatches } from '../accounts/credentials.ts';

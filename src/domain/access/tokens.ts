@@ -1,5 +1,6 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { notFound } from '../../base/problem.ts';
+import { randomBytes, randomId } from '../../base/random.ts';
 import type { Database } from '../../store/transactions.ts';
 import * as sql from './tokens.sql.ts';
 
@@ -33,7 +34,7 @@ export async function addToken(
 ): Promise<{ token: Token; secret: string }> {
   const kind = given.account === null ? 'operator' : 'account';
   const secret = `${PREFIXES[kind]}${randomBytes(32).toString('base64url')}`;
-  const id = randomBytes(8).readBigUInt64BE() >> 2n;
+  const id = randomId();
   const { name, account, scopes, expiresAt } = given;
   const parameters = { token: id, hash: hash('sha256', secret), kind, name, account, expiresAt };
   await database.run(sql.addToken, { ...parameters, scopes: scopes.join(), createdAt: now });

@@ -1,4 +1,5 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from '../../base/random.ts';
 
 /** One-time codes by RFC 6238: HMAC over the number of steps of 30 seconds since 1970. */
 

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { BoundedMap } from '../../base/bounded-map.ts';
 import { networkList } from '../../base/networks.ts';
 import { conflict, denied, notFound, Problem } from '../../base/problem.ts';
+import { randomId } from '../../base/random.ts';
 import { isRegion, regionOf } from '../../sms/numbers.ts';
 import type { AccountKey, Caller, Database, Queries } from '../../store/database.ts';
 import { type AccountValues, accountColumns } from './account-columns.sql.ts';
@@ -182,7 +182,7 @@ export async function addAccount(queries: Queries, account: Account, credentials
   }
   // A random id, so that several machines need no common counter. It has 62 bits, so it is
   // positive.
-  const id = randomBytes(8).readBigUInt64BE() >> 2n;
+  const id = randomId();
   await queries.run(sql.addAccount, { account: id, ...account });
   await addCredentials(queries, id, credentials);
   return id;

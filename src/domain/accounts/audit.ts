@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes } from '../../base/random.ts';
 import { LAST_ID } from '../../store/cursor.ts';
 import type { Database } from '../../store/transactions.ts';
 import * as sql from './audit.sql.ts';

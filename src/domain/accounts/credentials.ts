@@ -1,5 +1,6 @@
-import { argon2, hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { argon2, hash, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { randomBytes, randomUuid } from '../../base/random.ts';
 
 /**
  * A user_id is a random secret and is stored as SHA-256. A password is chosen by a person and is
@@ -8,7 +9,7 @@ import { promisify } from 'node:util';
 
 export const USER_ID_LENGTH_MAX = 128;
 
-export const newUserId = (): string => randomUUID();
+export const newUserId = (): string => randomUuid();
 
 export const hashUserId = (userId: string): string => hash('sha256', userId);
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomId } from '../../base/random.ts';
 import type { AccountKey, Queries } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
 import * as sql from './events.sql.ts';
@@ -65,7 +65,7 @@ async function emit(
   { type, at, account }: { type: EventType; at: number; account: AccountKey | null },
   all: readonly object[],
 ): Promise<void> {
-  const rows = all.map((data) => [randomBytes(8).readBigUInt64BE() >> 2n, jsonOf(data)]);
+  const rows = all.map((data) => [randomId(), jsonOf(data)]);
   await queries.run(sql.emit, { rows: recordsOf(rows), account, type, at, wanted: `%,${type},%` });
 }
 

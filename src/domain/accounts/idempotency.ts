@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { BoundedMap } from '../../base/bounded-map.ts';
 import { Problem } from '../../base/problem.ts';
+import { randomUuid } from '../../base/random.ts';
 import type { Database } from '../../store/transactions.ts';
 import { holderName, isHolderGone } from './claim-holder.ts';
 import * as sql from './idempotency.sql.ts';
@@ -34,7 +34,7 @@ export async function claimKey(
   now: number,
   token: bigint | null = null,
 ): Promise<Claim | StoredAnswer> {
-  const claim = `${holderName()} ${randomUUID()}`;
+  const claim = `${holderName()} ${randomUuid()}`;
   await database.run(sql.forgetAnswers, { before: now - KEPT_MS, limit: FORGOTTEN_AT_ONCE });
   if ((await database.run(sql.claimKey, { key, fingerprint, claim, claimedAt: now, token })) > 0) return { key, claim };
   const found = await database.first(sql.answerOf, { key });

@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import { randomBytes } from '../../base/random.ts';
 import { numberKey } from '../../sms/numbers.ts';
 import type { AccountKey, Queries } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';

@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import { randomId } from '../../base/random.ts';
 import { numberFault, numberKey } from '../../sms/numbers.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
@@ -210,7 +211,7 @@ export const inOrder = (accounts: readonly bigint[]): bigint[] =>
 async function keepUnrouted(queries: Writing, message: WholeMessage): Promise<void> {
   const { connector, sender, destination, text, receivedAt } = message;
   // Random, so that several processes need no common counter. 62 bits: positive in 64.
-  const id = randomBytes(8).readBigUInt64BE() >> 2n;
+  const id = randomId();
   await queries.run(sql.addUnrouted, { id, connector, sender, destination, text, receivedAt });
 }
 

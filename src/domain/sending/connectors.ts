@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { badField, conflict, notFound } from '../../base/problem.ts';
+import { randomBytes } from '../../base/random.ts';
 import type { Database, Queries } from '../../store/database.ts';
 import { emitEvent } from '../accounts/events.ts';
 import * as sql from './connectors.sql.ts';

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { conflict, notFound } from '../../base/problem.ts';
+import { randomBytes, randomId } from '../../base/random.ts';
 import { LAST_ID } from '../../store/cursor.ts';
 import type { Queries } from '../../store/database.ts';
 import type { Database } from '../../store/transactions.ts';
@@ -61,7 +61,7 @@ export async function addWebhook(
 ): Promise<{ webhook: Webhook; secret: string }> {
   const count = Number((await database.first(sql.countWebhooks, {}))?.total ?? 0n);
   if (count >= WEBHOOKS_MAX) throw conflict(`There are ${WEBHOOKS_MAX} webhooks already. Remove one first.`);
-  const id = randomBytes(8).readBigUInt64BE() >> 2n;
+  const id = randomId();
   const secret = newWebhookSecret();
   const row = { webhook: id, owner: account, url, events: `,${events.join()},`, isFull: full ? 1 : 0, secret };
   await database.run(sql.addWebhook, { ...row, createdAt: now });
@@ -142,7 +142,7 @@ export async function resendEvent(database: Database, id: bigint, event: bigint,
 export async function testWebhook(database: Database, id: bigint, now: number): Promise<bigint> {
   const row = await rowOf(database, id);
   if (row.disabled_at !== null) throw conflict('The webhook is switched off. Enable it first.');
-  const event = randomBytes(8).readBigUInt64BE() >> 2n;
+  const event = randomId();
   await database.run(sql.addTest, { webhook: id, event, at: now });
   return event;
 }

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { randomBytes } from '../../base/random.ts';
 
 /**
  * Encrypts what waits for the old server: a request holds a user_id, which the database must not

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomUuid } from '../../base/random.ts';
 import type { Database } from '../../store/database.ts';
 import { BEHIND_OPEN, BYPASS, OPEN_BYPASS, renewing } from './stages.ts';
 import * as sql from './traffic.sql.ts';
@@ -21,7 +21,7 @@ export function createMigrationBypass(database: Database, now: () => number) {
 
   /** Every account is to be copied. Every proxy sees it within a second. */
   async function note(): Promise<void> {
-    await set(BYPASS, randomUUID());
+    await set(BYPASS, randomUuid());
     await renew(database);
   }
 
@@ -40,7 +40,7 @@ export function createMigrationBypass(database: Database, now: () => number) {
     },
     /** The proxy of this name passes calls on from now on. */
     async begin(proxy: string): Promise<void> {
-      await set(OPEN_BYPASS + proxy, randomUUID());
+      await set(OPEN_BYPASS + proxy, randomUuid());
       await note();
     },
     /** To be called when it no longer does. After a kill in between the proxy is still open. */

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { conflict } from '../../base/problem.ts';
+import { randomUuid } from '../../base/random.ts';
 import { accountNamed } from '../../domain/accounts/accounts.ts';
 import type { AccountKey, Database, Queries } from '../../store/database.ts';
 import { type ClientRule, clientRules, type KnownRule, putClientRule, removeClientRule } from './client-rules.ts';
@@ -217,7 +217,7 @@ function createRuleChanges(database: Database, now: () => number) {
 export const renewing =
   (now: () => number) =>
   (queries: Queries): Promise<number> =>
-    queries.run(sql.setState, { name: VERSION, value: randomUUID(), at: now() });
+    queries.run(sql.setState, { name: VERSION, value: randomUuid(), at: now() });
 
 async function defaultStage(queries: Queries): Promise<{ stage: Stage; changedAt: number | null }> {
   const row = await queries.first(sql.stateOf, { name: DEFAULT_STAGE });
