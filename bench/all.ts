@@ -16,6 +16,7 @@ const PROGRAMS = [
   'dispatch',
   'beside',
   'proxy',
+  'import',
   'console',
 ];
 

@@ -93,7 +93,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     });
     const add = async ({ app: { database } }: Service, ...ids: bigint[]) => {
       const { account_id: account } = await accountNamed(database, 'acme');
-      await copySent(database, { account, username: 'acme', askedAt: 1 }, ids.map(sent), false);
+      await copySent(database, { account, username: 'acme', askedAt: 1 }, [ids.map(sent)]);
     };
     // The sync brings the first one, and by then the old server has sent another.
     const started = await startProxied(t, engine, {

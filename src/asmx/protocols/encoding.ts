@@ -9,13 +9,28 @@ import { Problem } from '../../base/problem.ts';
  */
 export function decodeXml(bytes: Uint8Array, charset: string | undefined): string {
   if (isPlainUtf8(bytes, charset)) return withoutTerminator(utf8Text(bytes));
-  const decoder =
-    decoderFor(markedEncoding(bytes)) ??
-    decoderFor(charset) ??
-    decoderFor(detectEncoding(bytes)) ??
-    new TextDecoder('utf-8', FATAL);
+  return withoutTerminator(decoded(decoderOf(bytes, charset), bytes));
+}
+
+/** Decodes an XML body that comes in parts. The first part has at least the XML declaration. */
+export function createXmlDecoder(charset: string | undefined): (part: Uint8Array, isLast: boolean) => string {
+  let decoder: TextDecoder | undefined;
+  return (part, isLast) => {
+    decoder ??= decoderOf(part, charset);
+    const text = decoded(decoder, part, !isLast);
+    return isLast ? withoutTerminator(text) : text;
+  };
+}
+
+const decoderOf = (bytes: Uint8Array, charset: string | undefined): TextDecoder =>
+  decoderFor(markedEncoding(bytes)) ??
+  decoderFor(charset) ??
+  decoderFor(detectEncoding(bytes)) ??
+  new TextDecoder('utf-8', FATAL);
+
+function decoded(decoder: TextDecoder, bytes: Uint8Array, stream = false): string {
   try {
-    return withoutTerminator(decoder.decode(bytes));
+    return decoder.decode(bytes, { stream });
   } catch (cause) {
     throw new Problem('malformed', `The request is not valid ${decoder.encoding} text.`, { cause });
   }

@@ -9,15 +9,16 @@ import {
   read,
   readCounts,
   readScheduled,
-  readSent,
   refusedInWords,
 } from '../old-server/old-account.ts';
 import { CLOCK_MARGIN_MS, FIRST_INSTANT, readUnread } from '../old-server/old-inbox.ts';
 import { readProfile } from '../old-server/old-profile.ts';
+import { openSent } from '../old-server/old-sent.ts';
 import { cautiousEffects } from '../old-server/read-effects.ts';
 import { accountIdNamed, copyProgress, takenMessages } from '../stages/migrated-accounts.ts';
 import type { CopiedAccount } from './account-copy.ts';
 import { type CopyDependencies, windowsOf } from './copy-account.ts';
+import { type Digest, Digests } from './digests.ts';
 import type { ImportedUser } from './import.ts';
 import { receivedCounts, unmarkedCount } from './message-copy.ts';
 
@@ -77,14 +78,15 @@ export async function checkAccounts(
 type There = Awaited<ReturnType<typeof readThere>>;
 
 async function readThere(from: OldAccount, copied: CopiedAccount, now: number) {
-  const received = new Map<bigint, ReceivedMessage>();
+  const received = new Digests();
+  const add = (each: ReceivedMessage) => received.add(each.id, each.receivedAt, receivedFields(each));
   const cap = from.dialect.caps?.['inbox.Read'] ?? Number.POSITIVE_INFINITY;
   for await (const { messages } of windowsOf(from, FIRST_INSTANT, now + CLOCK_MARGIN_MS, cap, () => {})) {
-    for (const message of messages) received.set(message.id, message);
+    messages.forEach(add);
   }
   const counts = await readCounts(from);
   const unread = await readUnread(from, counts.unread);
-  for (const message of unread.messages) received.set(message.id, message);
+  unread.messages.forEach(add);
   return {
     copied,
     counts,
@@ -94,6 +96,23 @@ async function readThere(from: OldAccount, copied: CopiedAccount, now: number) {
     unmarked: Number((await read(from, 'sent.CountUnMarkedDeliveryStatus')).value),
     scheduled: await readScheduled(from),
   };
+}
+
+/** A capped list has only a part of the oldest second, so that one is left out on both sides. */
+async function readSent(from: OldAccount) {
+  const list = await openSent(from);
+  const { taken, isCapped } = await list.read(async (batches) => {
+    const digests = new Digests();
+    let oldest = Number.POSITIVE_INFINITY;
+    for await (const messages of batches) {
+      for (const each of messages) {
+        digests.add(each.id, each.sentAt, sentFields(each));
+        oldest = Math.min(oldest, each.sentAt);
+      }
+    }
+    return { digests, oldest };
+  });
+  return { ...taken, isCapped };
 }
 
 async function compared(
@@ -173,23 +192,53 @@ function profileDifference(here: AccountReading, { copied: { account: there } }:
   return { what: 'profile', here: 1, there: 1, onlyHere: [], onlyThere: [], different };
 }
 
-async function receivedDifference(here: AccountReading, there: There): Promise<AccountDifference | null> {
-  const theirs = [...there.received.values()].map((each) => ({ ...each, read: !there.unread.has(each.id) }));
-  return listed(
-    'received',
-    await collected(here.received),
-    theirs,
-    (each) => String(each.id),
-    (each) => [each.sender, each.text, each.shortCode, each.receivedAt, each.read],
-  );
-}
+const receivedFields = (each: ReceivedMessage) => [each.sender, each.text, each.shortCode, each.receivedAt];
+
+const receivedDifference = (here: AccountReading, { received, unread }: There): Promise<AccountDifference | null> =>
+  merged('received', here.received, received.inOrder(), receivedFields, ({ id, read }) => read !== unread.has(id));
 
 /** Of a list that ends at a cap, older ones may be here and not there. */
-async function sentDifference(here: AccountReading, { sent }: There): Promise<AccountDifference | null> {
-  const oldest = sent.messages.reduce((least, { sentAt }) => Math.min(least, sentAt), Number.POSITIVE_INFINITY);
-  const ours = (await collected(here.sent)).filter(({ sentAt }) => !sent.isCapped || sentAt > oldest);
-  const theirs = sent.isCapped ? sent.messages.filter(({ sentAt }) => sentAt > oldest) : sent.messages;
-  return listed('sent', ours, theirs, (each) => String(each.id), sentFields);
+function sentDifference(here: AccountReading, { sent }: There): Promise<AccountDifference | null> {
+  const { digests, isCapped, oldest } = sent;
+  const ours = isCapped ? wanted(here.sent, ({ sentAt }) => sentAt > oldest) : here.sent;
+  const theirs = digests.inOrder().filter(({ at }) => !isCapped || at > oldest);
+  return merged('sent', ours, theirs, sentFields);
+}
+
+async function* wanted<T>(items: AsyncIterable<T>, isWanted: (item: T) => boolean): AsyncGenerator<T> {
+  for await (const item of items) if (isWanted(item)) yield item;
+}
+
+/** Compares two lists that are ordered by id, without holding either of them in memory. */
+async function merged<T extends { readonly id: bigint }>(
+  what: string,
+  ours: AsyncIterable<T>,
+  theirs: Iterator<Digest>,
+  fieldsOf: (item: T) => readonly unknown[],
+  isSame: (item: T) => boolean = () => true,
+): Promise<AccountDifference | null> {
+  const found = { onlyHere: [] as string[], onlyThere: [] as string[], different: [] as string[] };
+  const add = (kind: keyof typeof found, id: bigint) =>
+    void (found[kind].length < IDS_MAX && found[kind].push(`${id}`));
+  let [here, there] = [0, 0];
+  let their = theirs.next();
+  const passTheirs = () => {
+    there += 1;
+    their = theirs.next();
+  };
+  for await (const our of ours) {
+    here += 1;
+    for (; !their.done && their.value.id < our.id; passTheirs()) add('onlyThere', their.value.id);
+    if (their.done || their.value.id !== our.id) {
+      add('onlyHere', our.id);
+      continue;
+    }
+    if (!their.value.isEqual(fieldsOf(our)) || !isSame(our)) add('different', our.id);
+    passTheirs();
+  }
+  for (; !their.done; passTheirs()) add('onlyThere', their.value.id);
+  const isEqual = Object.values(found).every((ids) => ids.length === 0);
+  return isEqual ? null : { what, here, there, ...found };
 }
 
 function counted(what: string, here: number, there: number): AccountDifference | null {

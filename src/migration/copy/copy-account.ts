@@ -2,6 +2,7 @@ import type { Dialect } from '../../asmx/dialect/dialect.ts';
 import type { ReceivedMessage } from '../../domain/messages/received.ts';
 import { CopyProblem, countUnread, type InboxCounts, type OldAccount, readCounts } from '../old-server/old-account.ts';
 import { CLOCK_MARGIN_MS, FIRST_INSTANT, readInboxDataSet, readUnread, readWindows } from '../old-server/old-inbox.ts';
+import type { SentList } from '../old-server/old-sent.ts';
 import type { OldServer } from '../old-server/old-server.ts';
 import { type CopyProgress, type ReadEffects, setInboxUntil } from '../stages/migrated-accounts.ts';
 import type { MigrationDatabase } from './database.ts';
@@ -10,10 +11,12 @@ import {
   copiedReceived,
   copyMarks,
   copyReceived,
+  copySent,
   copyUnread,
   marksHere,
   missingReceived,
   receivedCounts,
+  removeGoneSent,
   removeReceived,
 } from './message-copy.ts';
 
@@ -138,6 +141,17 @@ async function copyPass(
   const here = await receivedCounts(database, account);
   const isSame = here.read === counts.read && here.unread === counts.unread;
   return { added, largest, isWhole, here, counts: isSame ? counts : await readCounts(from) };
+}
+
+/** All sent messages. Those that are not in a whole list any more are removed here. */
+export async function copyAllSent(
+  database: MigrationDatabase,
+  context: CopyContext,
+  list: SentList,
+): Promise<{ readonly added: number; readonly count: number; readonly isCapped: boolean }> {
+  const { taken, count, isCapped } = await list.read((batches) => copySent(database, context, batches));
+  if (!isCapped) await removeGoneSent(database, context.account, taken);
+  return { added: taken.added, count, isCapped };
 }
 
 /** By Read; where it marks, the whole inbox by InboxDS. */

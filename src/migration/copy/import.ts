@@ -5,12 +5,12 @@ import {
   read,
   readCounts,
   readScheduled,
-  readSent,
   refusedInWords,
   UnknownWords,
 } from '../old-server/old-account.ts';
 import { CLOCK_MARGIN_MS, FIRST_INSTANT, readUnread } from '../old-server/old-inbox.ts';
 import { type OldProfile, readProfile, withPasswordHash } from '../old-server/old-profile.ts';
+import { openSent } from '../old-server/old-sent.ts';
 import { OldServerBusy, OldServerUnreachable } from '../old-server/old-server.ts';
 import { cautiousEffects, isTested, testReadEffects } from '../old-server/read-effects.ts';
 import {
@@ -23,9 +23,9 @@ import {
 } from '../stages/migrated-accounts.ts';
 import { createMigrationStages } from '../stages/stages.ts';
 import { type CopyTarget, copyAccount, lastWriteOf } from './account-copy.ts';
-import { type CopyDependencies, copyInbox, guessedCap, inboxStart, windowsOf } from './copy-account.ts';
+import { type CopyDependencies, copyAllSent, copyInbox, guessedCap, inboxStart, windowsOf } from './copy-account.ts';
 import { copyLate } from './late-copy.ts';
-import { copyScheduled, copySent, unmarkedCount } from './message-copy.ts';
+import { copyScheduled, unmarkedCount } from './message-copy.ts';
 
 /**
  * Copies accounts by the old server's own operations. It marks and deletes nothing there, besides
@@ -181,29 +181,39 @@ async function importAccount(
   const ofColumba = dryRun ? undefined : await importLeading(dependencies, from, username, since);
   if (ofColumba?.report) return { ...NOTHING, line, username, hasPassword: true, ...ofColumba.report };
   const askedAt = now();
-  const sent = await readSent(from); // before anything is written: unknown words stop the import
+  const list = await openSent(from); // before anything is written: unknown words stop the import
   const scheduled = await readScheduled(from);
-  const outbox = { sent: sent.messages.length, scheduled: scheduled.messages.length };
-  const remarks = [...profile.remarks, ...completeness(dialect.caps?.['sent.FetchSentDS'], sent)];
+  const cap = dialect.caps?.['sent.FetchSentDS'];
   if (dryRun) {
+    const sent = await list.read(readThrough);
     const { counts, problem } = await checkInbox(from, now());
+    const outbox = { sent: sent.count, scheduled: scheduled.messages.length };
     const outcome = problem === null ? 'checked' : 'failed';
-    return { ...base, ...outbox, ...counts, remarks, outcome, problem };
+    return {
+      ...base,
+      ...outbox,
+      ...counts,
+      remarks: [...profile.remarks, ...completeness(cap, sent)],
+      outcome,
+      problem,
+    };
   }
   // Where Columba leads, the old server is asked again: its answer is as new as the last write.
   const newest = ofColumba ? await readProfile(from, now()) : profile;
   const target = await copyTarget(dependencies, newest, ofColumba?.lastWrite);
   const context = { account: target.account, username, askedAt };
   const before = await copyProgress(database, target.account);
+  const sent = await copyAllSent(database, context, list);
   const inbox = await copyInbox(dependencies, from, context, {
     start: inboxStart(before, since),
     isComplete: before?.completedAt != null,
     isLed: ofColumba !== undefined,
     progress: (received) => told(username, received),
   });
-  await copySent(database, context, sent.messages, !sent.isCapped);
   await copyScheduled(database, context, scheduled.messages, !scheduled.isCapped);
-  remarks.push(...(await statusRemarks(dependencies, from, target.account)));
+  const statuses = await statusRemarks(dependencies, from, target.account);
+  const remarks = [...profile.remarks, ...completeness(cap, sent), ...statuses];
+  const outbox = { sent: sent.count, scheduled: scheduled.messages.length };
   const report = { ...base, ...outbox, ...inbox.counts, isNew: target.isNew, remarks };
   if (!inbox.fits) {
     const problem = `The counts of the inbox do not fit: ${inbox.counts.read} read and ${inbox.counts.unread} unread there.`;
@@ -257,12 +267,16 @@ async function copyTarget(
   return copyAccount(database, await withPasswordHash(profile), now(), lastWrite);
 }
 
+/** Of a dry run: every row is read and understood, and none is kept. */
+async function readThrough(batches: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of batches);
+}
+
 /** No count says how many were sent. */
 const completeness = (
   cap: number | undefined,
-  { messages, isCapped }: { messages: readonly unknown[]; isCapped: boolean },
-) =>
-  isCapped ? [`FetchSentDS gives at most ${cap ?? messages.length}: older sent messages stay at the old server.`] : [];
+  { count, isCapped }: { readonly count: number; readonly isCapped: boolean },
+) => (isCapped ? [`FetchSentDS gives at most ${cap ?? count}: older sent messages stay at the old server.`] : []);
 
 async function statusRemarks({ database }: CopyDependencies, from: OldAccount, account: bigint): Promise<string[]> {
   const there = Number((await read(from, 'sent.CountUnMarkedDeliveryStatus')).value);

@@ -1,6 +1,8 @@
 import type { ReceivedMessage } from '../../domain/messages/received.ts';
-import { countUnread, type OldAccount, readCounts, readScheduled, readSent } from '../old-server/old-account.ts';
+import type { SentMessage } from '../../domain/messages/sent.ts';
+import { countUnread, type OldAccount, readCounts, readScheduled } from '../old-server/old-account.ts';
 import { CLOCK_MARGIN_MS, readUnread } from '../old-server/old-inbox.ts';
+import { openSent } from '../old-server/old-sent.ts';
 import { copyProgress, deletedHere, takenMessages } from '../stages/migrated-accounts.ts';
 import { type CopyDependencies, windowsOf } from './copy-account.ts';
 import type { MigrationDatabase } from './database.ts';
@@ -44,9 +46,14 @@ export async function copyLate(
   const known = isListWhole ? late : late.filter(({ id }) => unread.ids.has(id));
   const received = (await copyReceived(database, context, known, unread.ids)).length;
   await removeSentSchedule(database, from, context);
-  const there = (await readSent(from)).messages;
-  const wanted = there.filter(({ id }) => !deleted.has('sent', id) && (taken.get(id) ?? 'gone') === 'gone');
-  return { received, sent: await copySent(database, context, wanted, false) };
+  const isWanted = ({ id }: SentMessage) => !deleted.has('sent', id) && (taken.get(id) ?? 'gone') === 'gone';
+  const list = await openSent(from);
+  const { taken: copied } = await list.read((batches) => copySent(database, context, filtered(batches, isWanted)));
+  return { received, sent: copied.added };
+}
+
+async function* filtered<T>(batches: AsyncIterable<readonly T[]>, isWanted: (item: T) => boolean) {
+  for await (const batch of batches) yield batch.filter(isWanted);
 }
 
 /** Scheduled messages that nobody took over, and that the old server has sent by now. */

@@ -18,6 +18,7 @@ import {
   writesWaiting,
 } from '../stages/migrated-accounts.ts';
 import { adjusting, lastWriteOf } from './account-copy.ts';
+import { IdList } from './id-list.ts';
 
 /** Messages of an old server, copied into an account that copyAccount has made. */
 export interface CopyContext {
@@ -188,33 +189,53 @@ export async function removeReceived(database: Database, account: bigint, ids: r
   }
 }
 
-/**
- * Adds and changes sent messages. `isComplete` removes those that are not in the list, as far as
- * the list goes back. Returns how many were new.
- */
+/** What a copy of sent messages found at the old server. */
+export interface SentCopy {
+  readonly added: number;
+  readonly listed: IdList;
+  /** When the oldest one was sent; `askedAt` where there is none. */
+  readonly oldest: number;
+  /** The highest copied id before the old server was asked. */
+  readonly highest: bigint;
+}
+
+/** Adds and changes sent messages while they come. Where they are all, removeGoneSent follows. */
 export async function copySent(
+  database: Database,
+  context: CopyContext,
+  batches: AsyncIterable<readonly SentMessage[]> | Iterable<readonly SentMessage[]>,
+): Promise<SentCopy> {
+  const { account, askedAt } = context;
+  const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
+  const listed = new IdList();
+  let [added, oldest] = [0, askedAt];
+  for await (const messages of batches) {
+    for (const chunk of chunksOf(messages)) added += await putSent(database, context, chunk);
+    for (const { id, sentAt } of messages) {
+      listed.add(id);
+      oldest = Math.min(oldest, sentAt);
+    }
+  }
+  return { added, listed, oldest, highest };
+}
+
+/** Returns how many were new. */
+const putSent = (
   database: Database,
   { account, username, askedAt }: CopyContext,
   messages: readonly SentMessage[],
-  isComplete: boolean,
-): Promise<number> {
-  let added = 0;
-  for (const chunk of chunksOf(messages)) {
-    added += await database.transaction(account, async (queries) => {
-      const deleted = await deletedHere(queries, username, askedAt);
-      const rows = await queries.all(sql.sentAmong, { account, ids: idsOf(chunk) });
-      const here = new Map(rows.map(toSent).map((each) => [each.id, each]));
-      const put = chunk.filter((each) => !deleted.has('sent', each.id) && !isSameSent(each, here.get(each.id)));
-      if (put.length === 0) return 0;
-      const values = put.map(({ marked, ...each }) => ({ account, ...each, isMarked: marked ? 1 : 0 }));
-      await queries.runAll(outboxSql.putSent, values);
-      await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
-      return put.filter(({ id }) => !here.has(id)).length;
-    });
-  }
-  if (isComplete) await removeGoneSent(database, account, messages, askedAt);
-  return added;
-}
+): Promise<number> =>
+  database.transaction(account, async (queries) => {
+    const deleted = await deletedHere(queries, username, askedAt);
+    const rows = await queries.all(sql.sentAmong, { account, ids: idsOf(messages) });
+    const here = new Map(rows.map(toSent).map((each) => [each.id, each]));
+    const put = messages.filter((each) => !deleted.has('sent', each.id) && !isSameSent(each, here.get(each.id)));
+    if (put.length === 0) return 0;
+    const values = put.map(({ marked, ...each }) => ({ account, ...each, isMarked: marked ? 1 : 0 }));
+    await queries.runAll(outboxSql.putSent, values);
+    await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
+    return put.filter(({ id }) => !here.has(id)).length;
+  });
 
 /** A mark that was set here stays while the status is the same: see putSent. */
 const isSameSent = (one: SentMessage, other: SentMessage | undefined): boolean =>
@@ -227,23 +248,22 @@ const isSameSent = (one: SentMessage, other: SentMessage | undefined): boolean =
   one.updatedAt === other.updatedAt &&
   (other.marked || !one.marked);
 
-async function removeGoneSent(
+/**
+ * Removes copied messages that a whole list does not have, as far as it goes back. A message that
+ * another copy brought since the old server was asked is younger than the list, and stays.
+ */
+export async function removeGoneSent(
   database: Database,
   account: bigint,
-  messages: readonly SentMessage[],
-  askedAt: number,
+  { listed, oldest, highest }: SentCopy,
 ): Promise<void> {
-  const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
-  const there = new Set(messages.map(({ id }) => id));
-  const oldest = messages.reduce((least, { sentAt }) => Math.min(least, sentAt), askedAt);
-  const gone: bigint[] = [];
   const page = (from: bigint) => database.all(outboxSql.sentFrom, { account, from, limit: CHUNK });
   for await (const rows of pages(CHUNK, page, ({ message_id }) => message_id)) {
-    for (const { message_id: id, sent_at: sentAt } of rows) {
-      if (id <= highest && !there.has(id) && Number(sentAt) >= oldest) gone.push(id);
-    }
+    const gone = rows
+      .filter(({ message_id: id, sent_at: sentAt }) => id <= highest && !listed.has(id) && Number(sentAt) >= oldest)
+      .map(({ message_id: id }) => id);
+    if (gone.length > 0) await database.run(sql.deleteSentAmong, { account, ids: `[${gone.join()}]` });
   }
-  for (const chunk of chunksOf(gone)) await database.run(sql.deleteSentAmong, { account, ids: `[${chunk.join()}]` });
 }
 
 /**

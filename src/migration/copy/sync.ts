@@ -1,11 +1,12 @@
 import { conflict, Problem } from '../../base/problem.ts';
-import { type OldAccount, read, readScheduled, readSent } from '../old-server/old-account.ts';
+import { type OldAccount, read, readScheduled } from '../old-server/old-account.ts';
 import { readProfile } from '../old-server/old-profile.ts';
+import { newestSent, openSent } from '../old-server/old-sent.ts';
 import { cautiousEffects } from '../old-server/read-effects.ts';
 import { copyProgress, setCopySynced } from '../stages/migrated-accounts.ts';
 import { createMigrationStages } from '../stages/stages.ts';
 import { copyAccount, lastWriteOf } from './account-copy.ts';
-import { type CopyDependencies, copyInbox } from './copy-account.ts';
+import { type CopyDependencies, copyAllSent, copyInbox } from './copy-account.ts';
 import { testedEffects } from './import.ts';
 import { copyScheduled, copySent, unmarkedCount } from './message-copy.ts';
 
@@ -87,12 +88,11 @@ async function syncSent(
     (await unmarkedCount(database, context.account));
   let added = 0;
   if (!everything) {
-    added = await copySent(database, context, (await readSent(from, NEWEST_SENT)).messages, false);
+    added = (await copySent(database, context, [await newestSent(from, NEWEST_SENT)])).added;
     if (await isEqual()) return { added, fits: true };
   }
-  const all = await readSent(from);
-  added += await copySent(database, context, all.messages, !all.isCapped);
-  return { added, fits: all.isCapped || (await isEqual()) };
+  const all = await copyAllSent(database, context, await openSent(from));
+  return { added: added + all.added, fits: all.isCapped || (await isEqual()) };
 }
 
 // Clients write at any time. A copy that lacks a write of theirs is not taken.

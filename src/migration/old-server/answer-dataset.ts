@@ -1,4 +1,4 @@
-import type { Fields } from '../../asmx/contract/types.ts';
+import type { Fields, Operation } from '../../asmx/contract/types.ts';
 import type { DialectColumn } from '../../asmx/dialect/dialect.ts';
 import { attribute, type XmlElement } from '../../asmx/xml/reader.ts';
 import { type AnswerValues, type RawRecord, rawRecord, Unreadable, type ValueRecord } from './answer-values.ts';
@@ -17,7 +17,29 @@ export interface RawColumn {
 }
 
 const SCHEMA = 'http://www.w3.org/2001/XMLSchema';
-const DIFFGRAM = 'urn:schemas-microsoft-com:xml-diffgram-v1';
+export const DIFFGRAM = 'urn:schemas-microsoft-com:xml-diffgram-v1';
+
+export const isSchema = ({ local, uri }: XmlElement): boolean => local === 'schema' && uri === SCHEMA;
+export const isDiffgram = ({ local, uri }: XmlElement): boolean => local === 'diffgram' && uri === DIFFGRAM;
+/** The name of the rows of the first table. */
+export const tableOf = (schema: XmlElement): string => readSchema(schema).table;
+
+/** Reads one row of a DataSet, or one record of a list. */
+export function rowValues(
+  { result }: Operation,
+  operation: string,
+  values: AnswerValues,
+): (row: XmlElement) => ValueRecord {
+  if (result.kind === 'dataSet') {
+    const wireNames = namesOnWire(result.columns, values.dialect.columns?.[operation]);
+    return (row) => toValues(rawRecord(row), result.columns, wireNames, values);
+  }
+  if (result.kind === 'list' && result.item.kind === 'record') {
+    const { fields } = result.item;
+    return (row) => values.record(fields, row).value;
+  }
+  throw new TypeError(`${operation} has no rows`);
+}
 
 /** Reads the first table: schema and diffgram. `operation` has its group: `sent.FetchSentDS`. */
 export function readDataSet(
@@ -26,9 +48,9 @@ export function readDataSet(
   operation: string,
   values: AnswerValues,
 ): { rows: ValueRecord[]; raw: RawDataSet } {
-  const schema = element.children.find(({ local, uri }) => local === 'schema' && uri === SCHEMA);
+  const schema = element.children.find(isSchema);
   const { name, table, columns } = schema ? readSchema(schema) : { name: '', table: '', columns: [] };
-  const diffgram = element.children.find(({ local, uri }) => local === 'diffgram' && uri === DIFFGRAM);
+  const diffgram = element.children.find(isDiffgram);
   // Rows that were deleted or changed stand beside the data, in diffgr:before and diffgr:errors.
   const data = diffgram?.children.find(({ uri }) => uri !== DIFFGRAM);
   const tableName = table || (data?.children[0]?.local ?? '');

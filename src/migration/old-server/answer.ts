@@ -24,9 +24,18 @@ export type ReadAnswer =
       /** The namespace of the result. */
       readonly namespace: string;
     }
-  /** `code`: Server, Client, … of SOAP, or `HTTP 500` where the answer has no SOAP fault. */
-  | { readonly kind: 'fault'; readonly code: string; readonly text: string }
-  | { readonly kind: 'unreadable'; readonly reason: string };
+  | FaultAnswer
+  | UnreadableAnswer;
+export interface FaultAnswer {
+  readonly kind: 'fault';
+  /** Server, Client, … of SOAP, or `HTTP 500` where the answer has no SOAP fault. */
+  readonly code: string;
+  readonly text: string;
+}
+export interface UnreadableAnswer {
+  readonly kind: 'unreadable';
+  readonly reason: string;
+}
 
 /** A scalar is a text. A list has texts or records. An absent value is null. */
 export type RawValue = string | null | RawRecord | readonly (string | null | RawRecord)[] | RawDataSet;
@@ -38,7 +47,7 @@ export interface AnswerBytes {
 }
 
 /** A row of 8 columns takes 9 elements and 2 attributes, so these are over 200,000 rows. */
-const LIMITS: XmlLimits = {
+export const LIMITS: XmlLimits = {
   xmlDepthMax: 32,
   xmlElementsMax: 2_000_000,
   xmlAttributesMax: 64,
@@ -59,25 +68,36 @@ export function readAnswer(
   const declared = operationOf(group, operation);
   if (!declared) return { kind: 'unreadable', reason: `The contract has no operation ${group}.${operation}.` };
   const isSoap = protocol === 'soap11' || protocol === 'soap12';
-  try {
+  return understood(() => {
     if (!isSoap && answer.status !== 200) return httpFault(answer);
     if (answer.body.length === 0) return answer.status === 200 ? unreadable('The answer is empty.') : httpFault(answer);
     if (answer.status !== 200 && !isXml(answer)) return httpFault(answer);
     const root = parseAnswerXml(answer);
-    const isDataSet = declared.result.kind === 'dataSet';
-    const dates = (isDataSet ? dialect.dataSet?.dates : undefined) ?? dialect.dates;
-    const values = new AnswerValues(dialect, dates, zone);
+    const values = valuesOf(declared, dialect, zone);
     if (!isSoap) return resultOf(root, declared, `${group}.${operation}`, values);
     return readEnvelope(root, answer, operation, (result, response) =>
       result
         ? resultOf(result, declared, `${group}.${operation}`, values)
         : absentResult(declared.result, response.uri),
     );
+  });
+}
+
+/** What a reader returns, or why it could not read the answer. */
+export function understood<T>(read: () => T): T | UnreadableAnswer {
+  try {
+    return read();
   } catch (thrown) {
     if (thrown instanceof Unreadable) return unreadable(thrown.message);
-    if (thrown instanceof Problem) return unreadable(thrown.message.replace(/\bThe request\b/, 'The answer'));
+    if (thrown instanceof Problem) return unreadable(thrown.message.replace(/\b[Tt]he request\b/, 'The answer'));
     throw thrown;
   }
+}
+
+/** A DataSet may have dates in a form of its own. */
+export function valuesOf({ result }: Operation, dialect: Dialect, zone: string): AnswerValues {
+  const dates = (result.kind === 'dataSet' ? dialect.dataSet?.dates : undefined) ?? dialect.dates;
+  return new AnswerValues(dialect, dates, zone);
 }
 
 export function operationOf(group: string, operation: string): Operation | undefined {
@@ -91,9 +111,9 @@ export const parseAnswerXml = ({ contentType, body }: Pick<AnswerBytes, 'content
 
 const isXml = ({ contentType }: AnswerBytes): boolean => /(^|\/|\+)xml$/.test(parseMediaType(contentType).type);
 
-const unreadable = (reason: string): ReadAnswer => ({ kind: 'unreadable', reason });
+const unreadable = (reason: string): UnreadableAnswer => ({ kind: 'unreadable', reason });
 
-const SOAP_NAMESPACES = ['http://schemas.xmlsoap.org/soap/envelope/', 'http://www.w3.org/2003/05/soap-envelope'];
+export const SOAP_NAMESPACES = ['http://schemas.xmlsoap.org/soap/envelope/', 'http://www.w3.org/2003/05/soap-envelope'];
 const XSI = 'http://www.w3.org/2001/XMLSchema-instance';
 
 function readEnvelope(
@@ -117,7 +137,7 @@ function readEnvelope(
 // As much as a person reads. A stack trace has thousands of characters.
 const FAULT_TEXT_MAX = 500;
 
-function soapFault(fault: XmlElement): ReadAnswer {
+export function soapFault(fault: XmlElement): FaultAnswer {
   const find = (...path: string[]): XmlElement | undefined =>
     path.reduce<XmlElement | undefined>((at, name) => at?.children.find(({ local }) => local === name), fault);
   const code = (find('faultcode') ?? find('Code', 'Value'))?.text.trim() ?? '';

@@ -1,9 +1,10 @@
 import type { Dialect } from '../../asmx/dialect/dialect.ts';
 import type { ReceivedMessage } from '../../domain/messages/received.ts';
-import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../../domain/messages/sent.ts';
+import type { ScheduledMessage } from '../../domain/messages/sent.ts';
 import type { ReadEffects } from '../stages/migrated-accounts.ts';
 import { operationOf } from './answer.ts';
 import type { RawDataSet } from './answer-dataset.ts';
+import type { Failure } from './answer-rows.ts';
 import type { ValueRecord } from './answer-values.ts';
 import type { OldServer } from './old-server.ts';
 
@@ -47,11 +48,31 @@ export async function read(
 ): Promise<{ value: unknown; raw: unknown }> {
   const [group = '', operation = ''] = name.split('.');
   if (dialect.missing?.includes(name)) return lackingResult(name);
-  if (effects[name] === 'marks') throw new CopyProblem(`${name} marks what it returns, so it is not called.`);
+  if (effects[name] === 'marks') throw marks(name);
   const { result } = await old.call(group, operation, { user_id: userId, ...args });
-  if (result.kind === 'value') return result;
-  if (result.kind === 'fault') throw new OldFault(`${name} ended with a fault: ${result.code}. ${result.text}`);
-  throw new CopyProblem(`The answer of ${name} cannot be read: ${result.reason}`);
+  if (result.kind !== 'value') throw failed(name, result);
+  return result;
+}
+
+const marks = (name: string): CopyProblem => new CopyProblem(`${name} marks what it returns, so it is not called.`);
+const failed = (name: string, result: Failure): CopyProblem =>
+  result.kind === 'fault'
+    ? new OldFault(`${name} ended with a fault: ${result.code}. ${result.text}`)
+    : new CopyProblem(`The answer of ${name} cannot be read: ${result.reason}`);
+
+/** Reads the rows of a list while they come. `take` may be called again: see OldServer. */
+export async function takeRows<T>(
+  { old, userId, dialect, effects }: OldAccount,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+  take: (batches: AsyncIterable<readonly ValueRecord[]>) => Promise<T>,
+): Promise<T> {
+  const [group = '', operation = ''] = name.split('.');
+  if (dialect.missing?.includes(name)) return take((async function* () {})());
+  if (effects[name] === 'marks') throw marks(name);
+  const result = await old.rows(group, operation, { user_id: userId, ...args }, take);
+  if (result.kind !== 'value') throw failed(name, result);
+  return result.value;
 }
 
 /** What the old server has no operation for cannot be there: a list of it is empty. */
@@ -81,14 +102,14 @@ export const countUnread = async (from: OldAccount): Promise<number> =>
   Number((await read(from, 'inbox.CountUnread')).value);
 
 /** Throws CopyProblem where a field that the copy needs is not there. */
-function needed<T>(row: ValueRecord, name: string, operation: string): T {
+export function needed<T>(row: ValueRecord, name: string, operation: string): T {
   const value = row[name];
   if (value === null || value === undefined) {
     throw new CopyProblem(`${operation} shows no ${name}. Map its column in the dialect, or it cannot be copied.`);
   }
   return value as T;
 }
-const text = (row: ValueRecord, name: string): string | null => (row[name] as string | null | undefined) ?? null;
+export const text = (row: ValueRecord, name: string): string | null => (row[name] as string | null | undefined) ?? null;
 
 export const toReceived = (row: ValueRecord, operation: string): ReceivedMessage => ({
   id: needed<bigint>(row, 'id', operation),
@@ -105,8 +126,8 @@ export interface GrownList {
   readonly isCapped: boolean;
 }
 
-const FIRST_MAX = 1_000;
-const LAST_MAX = 1_000_000;
+export const FIRST_MAX = 1_000;
+export const LAST_MAX = 1_000_000;
 
 /** `expected`: so many there are, as a count says. */
 export async function readGrowing(
@@ -134,47 +155,6 @@ async function readOnce(
 ): Promise<GrownList> {
   const rows = await readRows(from, name, { [argument]: max });
   return { rows, isCapped: rows.length >= Math.min(max, from.dialect.caps?.[name] ?? max) };
-}
-
-export interface SentList {
-  readonly messages: readonly SentMessage[];
-  readonly isCapped: boolean;
-}
-
-/** `max`: only so many of the newest. */
-export async function readSent(from: OldAccount, max?: number): Promise<SentList> {
-  const name = 'sent.FetchSentDS';
-  const { rows, isCapped } =
-    max === undefined ? await readGrowing(from, name, 'max') : await readOnce(from, name, 'max', max);
-  const words = new Map<string, number>();
-  for (const row of rows) {
-    const word = needed<string>(row, 'delivery_status', name);
-    if (!(DELIVERY_STATUSES as readonly string[]).includes(word)) words.set(word, (words.get(word) ?? 0) + 1);
-  }
-  if (words.size > 0) throw new UnknownWords(words);
-  const hasMarks = rows.every((row) => row.marked !== null);
-  const unmarked = hasMarks ? null : await unmarkedReferences(from);
-  const messages = rows.map((row): SentMessage => {
-    const sentAt = needed<number>(row, 'timestamp_sent', name);
-    const reference = text(row, 'user_message_id');
-    return {
-      id: needed<bigint>(row, 'id', name),
-      reference,
-      recipient: text(row, 'recipient'),
-      text: text(row, 'message'),
-      status: needed<string>(row, 'delivery_status', name),
-      sentAt,
-      updatedAt: (row.timestamp_updated as number | null) ?? sentAt,
-      marked: unmarked ? reference === null || !unmarked.has(reference) : (row.marked as boolean),
-    };
-  });
-  return { messages, isCapped };
-}
-
-/** Where FetchSentDS has no marks, the unmarked statuses tell, by the reference of the sender. */
-async function unmarkedReferences(from: OldAccount): Promise<ReadonlySet<string>> {
-  const { rows } = await readGrowing(from, 'sent.FetchUnmarkedDeliveryStatus', 'max');
-  return new Set(rows.flatMap((row) => (typeof row.user_message_id === 'string' ? [row.user_message_id] : [])));
 }
 
 export interface ScheduledList {

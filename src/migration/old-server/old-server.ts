@@ -3,6 +3,8 @@ import type { ProtocolName } from '../../asmx/protocols/protocol.ts';
 import { fieldOf } from '../compare/recording.ts';
 import type { RawAnswer } from '../compare/redaction.ts';
 import { operationOf, type ReadAnswer, readAnswer } from './answer.ts';
+import { FailedAnswer, type Failure, type RowsOperation, readRowsOf } from './answer-rows.ts';
+import type { ValueRecord } from './answer-values.ts';
 import { type EncodedCall, encodeCall } from './old-call.ts';
 import { isCertificate, type OldServerTls, refusedCertificate } from './server-tls.ts';
 import { createUpstream, isUnavailableStatus, pairsOf, UpstreamTimeout } from './upstream.ts';
@@ -22,6 +24,18 @@ export interface OldServer {
     args: Readonly<Record<string, unknown>>,
     options?: CallOptions,
   ): Promise<OldAnswer>;
+  /**
+   * Calls an operation whose result has rows, and reads them while the answer comes: see
+   * answer-rows.ts. `take` gets them in batches. Where the answer is cut and the call is tried
+   * again, `take` is called again with all rows. Resolves with its result once the answer was
+   * whole, or with a fault. Rejects as `call` does.
+   */
+  rows<T>(
+    group: string,
+    operation: string,
+    args: Readonly<Record<string, unknown>>,
+    take: (batches: AsyncIterable<readonly ValueRecord[]>) => Promise<T>,
+  ): Promise<TakenRows<T>>;
   /** Any page below the base, such as `/api/account.asmx?WSDL`. */
   page(path: string, signal?: AbortSignal): Promise<OldPage>;
   /** How many requests were sent. */
@@ -29,6 +43,7 @@ export interface OldServer {
   readonly url: string;
   close(): void;
 }
+export type TakenRows<T> = { readonly kind: 'value'; readonly value: T } | Failure;
 export interface CallOptions {
   readonly protocol?: ProtocolName;
   readonly signal?: AbortSignal;
@@ -60,7 +75,7 @@ export interface OldServerOptions {
   readonly tls?: OldServerTls;
   /** How often a read is tried again after a pause that the server asked for, or no answer. */
   readonly retriesMax?: number;
-  /** Every call that was answered, with what was sent. It has the user_id. */
+  /** Every answer of `call`, with what was sent. It has the user_id. */
   readonly observed?: (call: ObservedCall) => void;
   readonly now?: () => number;
   readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -74,13 +89,16 @@ export interface ObservedCall {
   readonly answer: OldAnswer;
 }
 
-// A list of 100,000 messages has about 30 MB.
+// Of an answer that is read whole. A list of 100,000 messages has about 40 MB.
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 const TIMEOUT_MS = 60_000;
 // Longer pauses end the command: a person runs it again later.
 const PAUSE_MAX_MS = 120_000;
 const FIRST_PAUSE_MS = 1_000;
 const SOCKETS_MAX = 4;
+// Of rows that are read while they come: the largest number that is asked for has about 400 MB.
+const STREAM_BYTES_MAX = 2 * 1024 ** 3;
+const BATCH = 1_000;
 
 /** No whole answer came. Whether the call was done is not known. */
 export class OldServerUnreachable extends Error {
@@ -116,26 +134,48 @@ export function createOldServer(options: OldServerOptions): OldServer {
   const pace = createPace(options.rate ?? 0, now, sleep);
   let requests = 0;
 
-  const once = async ({ method, target, headers, body }: EncodedCall, signal?: AbortSignal) => {
+  const prepare = async ({ method, target, headers, body }: EncodedCall, signal?: AbortSignal) => {
     await pace(signal);
     requests += 1;
+    const fields = { Host: new URL(base).host, Accept: '*/*', 'Accept-Encoding': 'identity', ...headers };
+    return [{ method, target, rawHeaders: Object.entries(fields).flat() }, Buffer.from(body ?? '')] as const;
+  };
+  const once = async (call: EncodedCall, signal?: AbortSignal) => {
+    const [request, body] = await prepare(call, signal);
     const deadline = AbortSignal.timeout(timeoutMs);
     const limits = {
       bytesMax: answerBytesMax,
       isCut: true,
       signal: AbortSignal.any([deadline, ...(signal ? [signal] : [])]),
     };
-    const fields = { Host: new URL(base).host, Accept: '*/*', 'Accept-Encoding': 'identity', ...headers };
-    const request = { method, target, rawHeaders: Object.entries(fields).flat() };
-    const answer = await upstream.exchange(request, Buffer.from(body ?? ''), limits).catch(async (thrown: Error) => {
+    const answer = await upstream.exchange(request, body, limits).catch(async (thrown: Error) => {
       if (signal?.aborted) throw signal.reason;
-      const isLate = deadline.aborted || thrown instanceof UpstreamTimeout;
-      throw isLate
-        ? new OldServerUnreachable(`No answer in ${timeoutMs / 1_000} seconds.`, true)
-        : await unreachable(base, thrown);
+      throw await noAnswer(thrown, deadline.aborted);
     });
     return pageOf(answer, answerBytesMax, now());
   };
+  const noAnswer = async (thrown: Error, isLate = false): Promise<OldServerUnreachable> =>
+    isLate || thrown instanceof UpstreamTimeout
+      ? new OldServerUnreachable(`No answer in ${timeoutMs / 1_000} seconds.`, true)
+      : unreachable(base, thrown);
+  /** The rows of one answer, in batches. */
+  async function* rowsOnce(call: EncodedCall, reading: RowsOperation): AsyncGenerator<readonly ValueRecord[]> {
+    const [request, requestBody] = await prepare(call);
+    const { status, rawHeaders, body } = await upstream.stream(request, requestBody).catch(async (thrown: Error) => {
+      throw await noAnswer(thrown);
+    });
+    const fields = headOf({ status, rawHeaders }, now());
+    const contentType = fieldOf(fields, 'content-type') ?? '';
+    const bytes = bounded(body, status === 200 ? STREAM_BYTES_MAX : answerBytesMax, noAnswer);
+    if (status === 200) return yield* batchesOf(readRowsOf(reading, { contentType, body: bytes }), BATCH);
+    const { group, operation, protocol } = reading;
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of bytes) chunks.push(chunk);
+    const whole = { status, contentType, body: Buffer.concat(chunks) };
+    const result = readAnswer(group, operation, protocol, whole, dialect, zone);
+    if (result.kind !== 'value') throw new FailedAnswer(result);
+    yield result.value as readonly ValueRecord[];
+  }
   /** Only reads are tried again: nobody knows whether a write without an answer was done. */
   const patiently = async <T>(isRead: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> => {
     for (let tried = 0; ; tried++) {
@@ -166,6 +206,19 @@ export function createOldServer(options: OldServerOptions): OldServer {
         return answer;
       });
     },
+    async rows(group, operation, args, take) {
+      const protocol = options.protocol ?? 'soap11';
+      const request = encodeCall({ namespace, dialect, zone }, group, operation, protocol, args);
+      const reading = { group, operation, protocol, dialect, zone };
+      try {
+        const isRead = isReading(group, operation);
+        const value = await patiently(isRead, undefined, () => take(rowsOnce(request, reading)));
+        return { kind: 'value', value };
+      } catch (thrown) {
+        if (thrown instanceof FailedAnswer) return withoutSecret(thrown.result, args.user_id);
+        throw thrown;
+      }
+    },
     page: (target, signal) =>
       patiently(true, signal, () => once({ target, method: 'GET', headers: {}, body: null }, signal)),
     close: () => upstream.close(),
@@ -178,23 +231,69 @@ async function unreachable(base: string, thrown: NodeJS.ErrnoException): Promise
   return new OldServerUnreachable(`The old server does not answer (${thrown.code ?? thrown.name}).`, true, thrown);
 }
 
-/** Throws where a gateway answered, or the answer could not be taken as a whole. */
+/** Throws where the answer could not be taken as a whole. */
 function pageOf({ status, rawHeaders, body }: RawAnswer, bytesMax: number, now: number): OldPage {
+  if (!body) throw tooLong(bytesMax);
+  const fields = headOf({ status, rawHeaders }, now);
+  return { status, contentType: fieldOf(fields, 'content-type') ?? '', body };
+}
+
+const tooLong = (bytesMax: number): OldServerUnreachable =>
+  new OldServerUnreachable(`The answer has more than ${bytesMax} bytes.`, false);
+
+/** The fields of an answer. Throws where a gateway answered, or the server asks for a pause. */
+function headOf({ status, rawHeaders }: Pick<RawAnswer, 'status' | 'rawHeaders'>, now: number): [string, string][] {
   const fields = pairsOf(rawHeaders);
   const coding = fieldOf(fields, 'content-encoding') ?? 'identity';
   if (coding !== 'identity')
     throw new OldServerUnreachable(`The answer has the content coding ${coding}, which was not asked for.`, false);
-  if (!body) throw new OldServerUnreachable(`The answer has more than ${bytesMax} bytes.`, false);
   if (status === 429 || status === 503)
     throw new OldServerBusy(status, retryAfter(fieldOf(fields, 'retry-after'), now));
   if (isUnavailableStatus(status)) throw new OldServerUnreachable(`A gateway answered ${status}.`, true);
-  return { status, contentType: fieldOf(fields, 'content-type') ?? '', body };
+  return fields;
+}
+
+/** `failed` says in words why the bytes ended before the last one. */
+async function* bounded(
+  body: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+  failed: (thrown: Error) => Promise<Error>,
+): AsyncGenerator<Uint8Array> {
+  let length = 0;
+  const chunks = body[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { done, value } = await chunks.next().catch(async (thrown: Error) => {
+        throw await failed(thrown);
+      });
+      if (done) return;
+      length += value.length;
+      if (length > bytesMax) throw tooLong(bytesMax);
+      yield value;
+    }
+  } finally {
+    await chunks.return?.();
+  }
+}
+
+/** Batches of `size` rows, and the rest. */
+async function* batchesOf(rows: AsyncIterable<readonly ValueRecord[]>, size: number) {
+  let batch: ValueRecord[] = [];
+  for await (const some of rows) {
+    for (const row of some) {
+      batch.push(row);
+      if (batch.length < size) continue;
+      yield batch;
+      batch = [];
+    }
+  }
+  if (batch.length > 0) yield batch;
 }
 
 const DEFAULT_NAMESPACE = 'http://tempuri.org';
 
 /** A fault may repeat the user_id, and its text is shown and logged. */
-const withoutSecret = (result: ReadAnswer, userId: unknown): ReadAnswer =>
+const withoutSecret = <T extends ReadAnswer>(result: T, userId: unknown): T =>
   result.kind === 'fault' && typeof userId === 'string' && userId !== ''
     ? { ...result, text: result.text.replaceAll(userId, '…') }
     : result;

@@ -31,7 +31,13 @@ export interface Upstream {
   createAgent(): HttpAgent;
   /** A whole exchange on connections that belong to no client. */
   exchange(request: OutgoingRequest, body: Uint8Array, options?: ExchangeOptions): Promise<RawAnswer>;
+  /** An exchange whose answer is read while it comes. Whoever calls reads its body, or ends it. */
+  stream(request: OutgoingRequest, body: Uint8Array, signal?: AbortSignal): Promise<StreamedAnswer>;
   close(): void;
+}
+export interface StreamedAnswer extends Pick<RawAnswer, 'status' | 'rawHeaders'> {
+  /** Ends without an error only after the last byte. Leaving the iteration ends the connection. */
+  readonly body: AsyncIterable<Uint8Array>;
 }
 export interface ExchangeOptions {
   /** The most bytes of an answer; beyond, its body is undefined. */
@@ -106,8 +112,49 @@ export function createUpstream(settings: UpstreamSettings): Upstream {
         sent.end(body);
       });
     },
+    stream(request, body, signal) {
+      return new Promise((resolve, reject) => {
+        const sent = begin(withLength(request, body), own, signal);
+        const timer = setTimeout(() => sent.destroy(new UpstreamTimeout()), timeoutMs);
+        sent.on('error', reject);
+        sent.on('close', () => clearTimeout(timer));
+        sent.on('response', (response) => {
+          clearTimeout(timer);
+          sent.setTimeout(0); // a connection is idle too while what came is worked on
+          const { statusCode = 0, rawHeaders } = response;
+          resolve({ status: statusCode, rawHeaders, body: received(response, timeoutMs) });
+        });
+        sent.end(body);
+      });
+    },
     close: () => own.destroy(),
   };
+}
+
+// A server that sends 300 kB a second gets through. One that sends a byte a minute does not.
+const BYTES_IN_TIME = 16 * 1_048_576;
+
+/** Only the time that is spent on waiting counts: `timeoutMs` for each BYTES_IN_TIME. */
+async function* received(response: IncomingMessage, timeoutMs: number): AsyncGenerator<Uint8Array> {
+  const chunks: AsyncIterator<Uint8Array> = response[Symbol.asyncIterator]();
+  let length = 0;
+  let waitedMs = 0;
+  try {
+    for (;;) {
+      const leftMs = timeoutMs * (1 + Math.floor(length / BYTES_IN_TIME)) - waitedMs;
+      const startedAt = performance.now();
+      const onTimeout = () => void response.destroy(new UpstreamTimeout());
+      const timer = setTimeout(onTimeout, Math.max(0, Math.min(timeoutMs, leftMs)));
+      const { done, value } = await chunks.next().finally(() => clearTimeout(timer));
+      waitedMs += performance.now() - startedAt;
+      if (done) break;
+      length += value.length;
+      yield value;
+    }
+    if (!response.complete) throw cutOff();
+  } finally {
+    response.destroy();
+  }
 }
 
 export class UpstreamTimeout extends Error {

@@ -23,6 +23,8 @@ export interface OldServerProcess {
   readonly calls: Map<string, number>;
   /** Called before the work of each call. Returns 'cut' to cut its connection after the work. */
   onCall: (operation: string, args: Readonly<Record<string, string | string[]>>) => unknown;
+  /** Sends the text of an answer, after its head. */
+  send: (operation: string, text: string, response: ServerResponse) => unknown;
   /** Called after each change. */
   onWrite: () => void;
   close(): Promise<void>;
@@ -47,6 +49,7 @@ export async function startOldServer(data: OldData, ways: Ways, port = 0): Promi
     slowMs: 0,
     calls: new Map(),
     onCall: () => {},
+    send: (_, text, response) => response.end(text),
     onWrite: () => {},
     close: () =>
       new Promise((resolve) => {
@@ -97,7 +100,7 @@ async function handle(old: OldServerProcess, request: IncomingMessage, response:
     return;
   }
   response.writeHead(status, { 'Content-Type': contentType, 'Cache-Control': 'private, max-age=0' });
-  response.end(text);
+  await old.send(name, text, response);
 }
 
 function perform(

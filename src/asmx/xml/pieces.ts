@@ -1,0 +1,177 @@
+import { Problem } from '../../base/problem.ts';
+import type { XmlLimits } from './limits.ts';
+import { readXml, type XmlElement } from './reader.ts';
+
+/**
+ * Reads a document that comes in parts, so that only a piece of it is in memory. It finds where
+ * elements begin and end, and gives each piece to the parser inside of the start tags around it.
+ * Every character passes the parser once, which refuses what is not well-formed.
+ */
+export interface XmlPiece {
+  /** The opened elements around it, the root first. They have no children. */
+  readonly parents: readonly XmlElement[];
+  /** Whole elements, in the order of the document. */
+  readonly elements: readonly XmlElement[];
+}
+
+/**
+ * What becomes of an element whose parents are open. whole: it comes as one element. open: its
+ * children are asked for in turn. rows: all its children come as whole elements, many in a piece.
+ */
+export type Treatment = 'whole' | 'open' | 'rows';
+
+export interface PieceLimits extends XmlLimits {
+  /** The most characters of a piece that is not whole yet. */
+  readonly pieceLengthMax: number;
+  /** The most elements in all `open` elements together. */
+  readonly openElementsMax: number;
+}
+
+interface Opened {
+  readonly element: XmlElement;
+  readonly startTag: string;
+  readonly endTag: string;
+  readonly isRows: boolean;
+}
+
+/** The end of the markup that starts with `<`; 0 where it is not there yet. */
+function endOfMarkup(text: string, start: number): number {
+  for (const [opening, closing] of DELIMITED) {
+    if (text.startsWith(opening, start)) {
+      const found = text.indexOf(closing, start + opening.length);
+      return found < 0 ? 0 : found + closing.length;
+    }
+    // The first characters may be those of a comment or of CDATA.
+    if (text.length - start < opening.length && opening.startsWith(text.slice(start))) return 0;
+  }
+  if (text.startsWith('<!', start)) throw new Problem('malformed', 'A DOCTYPE is not allowed in the request.');
+  TAG.lastIndex = start;
+  return TAG.test(text) ? TAG.lastIndex : 0;
+}
+const DELIMITED = [
+  ['<!--', '-->'],
+  ['<![CDATA[', ']]>'],
+  ['<?', '?>'],
+] as const;
+// A value in quotes may have a `>`. No part can match what another one does, so it never goes back.
+const TAG = /<[^>"'<]*(?:(?:"[^"<]*"|'[^'<]*')[^>"'<]*)*>/y;
+
+export class XmlPieces {
+  readonly #limits: PieceLimits;
+  readonly #treat: (path: readonly XmlElement[]) => Treatment;
+  readonly #opened: Opened[] = [];
+  /** From the end of the last piece on. */
+  #text = '';
+  /** Where the next markup is looked for. */
+  #at = 0;
+  /** How many elements are open inside of the piece. */
+  #depth = 0;
+  /** The end of the last whole row in the text. */
+  #rowsEnd = 0;
+  #openElements = 0;
+  #isRootRead = false;
+
+  constructor(limits: PieceLimits, treat: (path: readonly XmlElement[]) => Treatment) {
+    this.#limits = limits;
+    this.#treat = treat;
+  }
+
+  /** How many characters are held. */
+  get held(): number {
+    return this.#text.length;
+  }
+
+  /** The pieces that are whole with this part of the document. */
+  *read(part: string): Generator<XmlPiece> {
+    this.#text += part;
+    for (;;) {
+      const start = this.#text.indexOf('<', this.#at);
+      this.#at = start < 0 ? this.#text.length : start;
+      const end = start < 0 ? 0 : endOfMarkup(this.#text, start);
+      if (end === 0) break;
+      this.#at = end;
+      const next = this.#text[start + 1];
+      if (next === '!' || next === '?') continue;
+      if (next === '/') yield* this.#endTag(end);
+      else yield* this.#startTag(start, end);
+    }
+    if (this.#rowsEnd > 0) yield this.#take(this.#rowsEnd);
+    if (this.#text.length > this.#limits.pieceLengthMax) {
+      throw new Problem('too-large', `An element has more than ${this.#limits.pieceLengthMax} characters.`);
+    }
+  }
+
+  /** Throws where the document is not whole. */
+  finish(): void {
+    if (!this.#isRootRead) throw new Problem('malformed', 'The request ends before its last element does.');
+    readXml(`<end/>${this.#text}`, this.#limits);
+  }
+
+  *#startTag(start: number, end: number): Generator<XmlPiece> {
+    const isEmpty = this.#text[end - 2] === '/';
+    if (this.#depth > 0 || this.#opened.at(-1)?.isRows) {
+      if (!isEmpty) this.#depth += 1;
+      else if (this.#depth === 0) this.#rowsEnd = end;
+      return;
+    }
+    if (this.#isRootRead) throw new Problem('malformed', 'The request has more than one root element.');
+    if (++this.#openElements > this.#limits.openElementsMax) {
+      throw new Problem('too-large', `The request has more than ${this.#limits.openElementsMax} elements.`);
+    }
+    if (isEmpty) return yield* this.#whole(end);
+    const startTag = this.#text.slice(start, end);
+    const endTag = `</${NAME.exec(startTag)?.[1]}>`;
+    const element = this.#parse(this.#text.slice(0, end) + endTag).at(-1) as XmlElement;
+    const treatment = this.#treat([...this.#opened.map((each) => each.element), element]);
+    if (treatment === 'whole') this.#depth = 1;
+    else {
+      this.#opened.push({ element, startTag, endTag, isRows: treatment === 'rows' });
+      this.#drop(end);
+    }
+  }
+
+  *#endTag(end: number): Generator<XmlPiece> {
+    if (this.#depth > 0) {
+      this.#depth -= 1;
+      if (this.#depth > 0) return;
+      if (this.#opened.at(-1)?.isRows) this.#rowsEnd = end;
+      else yield* this.#whole(end);
+      return;
+    }
+    const rowsEnd = this.#rowsEnd;
+    if (rowsEnd > 0) yield this.#take(rowsEnd);
+    const closed = this.#opened.pop();
+    if (!closed) throw new Problem('malformed', 'The request has an end tag without its start tag.');
+    this.#parse(closed.startTag + this.#text.slice(0, end - rowsEnd));
+    this.#drop(end - rowsEnd);
+    this.#isRootRead = this.#opened.length === 0;
+  }
+
+  *#whole(end: number): Generator<XmlPiece> {
+    this.#isRootRead = this.#opened.length === 0;
+    yield this.#take(end);
+  }
+
+  #take(end: number): XmlPiece {
+    const elements = this.#parse(this.#text.slice(0, end));
+    this.#drop(end);
+    return { parents: this.#opened.map(({ element }) => element), elements };
+  }
+
+  #drop(end: number): void {
+    this.#text = this.#text.slice(end);
+    this.#at -= end;
+    this.#rowsEnd = 0;
+  }
+
+  /** The elements of a text in the innermost opened element. */
+  #parse(text: string): readonly XmlElement[] {
+    const before = this.#opened.map(({ startTag }) => startTag).join('');
+    const after = this.#opened.map(({ endTag }) => endTag).reverse();
+    let found: readonly XmlElement[] = [readXml(before + text + after.join(''), this.#limits)];
+    for (const _ of this.#opened) found = found[0]?.children ?? [];
+    return found;
+  }
+}
+
+const NAME = /^<([^\s/>]+)/;
