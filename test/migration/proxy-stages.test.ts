@@ -135,26 +135,27 @@ onEveryEngine('stages of the proxy', (engine) => {
   });
 
   test('lead: a write is neither lost nor repeated when the old server is down and the proxy is killed', async (t) => {
-    const { call, stage, migration, service, oldService, settings } = await startProxied(t, engine);
+    const { call, stage, migration, service, ...rest } = await startProxied(t, engine, {
+      oldUrl: 'http://127.0.0.1:1',
+    });
+    const { settings, oldService, oldServiceUrl: oldUrl } = rest;
     await stage('lead');
-    const down = createMigrationProxy({ ...settings, oldUrl: 'http://127.0.0.1:1', folder: undefined });
-    t.after(() => down.stop());
-    await down.start();
-    const port = await down.proxy.listen(0, '127.0.0.1');
     const args = { user_id: ACME, message: 'Waits for the old server' };
-    const { text } = await send(`http://127.0.0.1:${port}`, 'soap11', 'account', 'SaveMessageTemplate', args);
-    assert.match(text, />true</);
-    await down.deliver();
+    assert.match((await call('soap11', 'account', 'SaveMessageTemplate', args)).text, />true</);
+    await migration.deliver();
     const figures = createMigrationFigures(service.app.database, () => service.clock.now);
     assert.equal((await figures.waitingWrites()).total, 1);
+    await migration.stop();
     service.clock.now += 600_000;
-    await migration.deliver();
-    assert.match(
-      (await oldService.call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text,
-      /Waits for the old server/,
-    );
+    const next = createMigrationProxy({ ...settings, oldUrl, folder: undefined });
+    t.after(() => next.stop());
+    await next.start();
+    await next.deliver();
+    const { text } = await oldService.call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
+    assert.equal(text.split('Waits for the old server').length, 2);
     assert.equal((await figures.waitingWrites()).total, 0);
-    assert.equal((await call('get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
+    const address = `http://127.0.0.1:${await next.proxy.listen(0, '127.0.0.1')}`;
+    assert.equal((await send(address, 'get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
   });
 
   test('lead: deleting all deletes at the old server only what Columba had', async (t) => {
@@ -234,14 +235,12 @@ onEveryEngine('stages of the proxy', (engine) => {
   });
 
   test('going back from lead is refused where the old server does not take writes', async (t) => {
-    const { stages, settings, service } = await startProxied(t, engine);
+    // The only proxy of this database: another one with an old server that answers would deliver the write.
+    const { stages, migration, call, service } = await startProxied(t, engine, { oldUrl: 'http://127.0.0.1:1' });
     await stages.set('acme', 'lead', false);
-    const down = createMigrationProxy({ ...settings, oldUrl: 'http://127.0.0.1:1', folder: undefined });
-    t.after(() => down.stop());
-    await down.start();
-    const port = await down.proxy.listen(0, '127.0.0.1');
-    const args = { user_id: ACME, message: 'Not there yet' };
-    await send(`http://127.0.0.1:${port}`, 'get', 'account', 'SaveMessageTemplate', args);
+    await migration.refreshStages();
+    const { text } = await call('get', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Not there yet' });
+    assert.match(text, />true</);
     service.clock.now += 31_000;
     await assert.rejects(stages.set('acme', 'compare', false), /does not take 1 writes/);
     assert.equal(await stages.set('acme', 'compare', true), 'lead');
