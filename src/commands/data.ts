@@ -90,7 +90,7 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
 /** The names of its entries. Throws Problem where it cannot be used. */
 const dialectEntries = ({ dialect, timeZone }: Config): string =>
   Object.keys(readDialectFile(dialect, timeZone))
-    .filter((entry) => entry !== 'evidence')
+    .filter((entry) => entry !== 'evidence' && entry !== 'answered')
     .join(', ') || 'no entry';
 
 /** What is wrong with sending, a sentence each. Nothing where messages find their way. */

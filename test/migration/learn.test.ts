@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { parseDialect, readDialectFile } from '../../src/asmx/dialect/dialect-file.ts';
@@ -133,7 +133,7 @@ describe('a dialect learned from an old server with other ways', () => {
 
   test('a dialect learned from an old server with other ways says what it could not see: words of other statuses, and the zone behind times without one', () => {
     const entries = learned.uncertain.map(({ entry, reason }) => `${entry}: ${reason}`).join('\n');
-    assert.match(entries, /^statusWords: no word was seen for QUEUED, ENROUTE, EXPIRED/m);
+    assert.match(entries, /^statusWords\.QUEUED: no word was seen for it.*^statusWords\.EXPIRED: no word/ms);
     assert.match(entries, /^dates\.timeZone: guessed from the newest message/m);
   });
 
@@ -173,6 +173,27 @@ describe('columba migrate learn', () => {
     assert.equal((await columba(['migrate', 'learn', path, '--out', out, '--force'])).code, 0);
     const updated = await columba(['migrate', 'learn', path, '--update', out]);
     assert.deepEqual([updated.code, /Start Columba and the proxy again/.test(updated.stdout)], [0, true]);
+  });
+
+  test('an update does not ask again for what the file answers, and a guess stays one until a person names it in answered', async () => {
+    const out = freshPath('json');
+    const uncertain = async (): Promise<string[]> => {
+      const { stdout } = await columba(['migrate', 'learn', path, '--update', out, '--json']);
+      return JSON.parse(stdout).uncertain.map(({ entry }: { entry: string }) => entry);
+    };
+    const first = await columba(['migrate', 'learn', path, '--out', out]);
+    assert.match(first.stdout, /name its entry in the list "answered" of the file/);
+    const open = await uncertain();
+    assert.ok(open.includes('statusWords.EXPIRED') && open.includes('dates.timeZone'), open.join());
+    const written = JSON.parse(readFileSync(out, 'utf8'));
+    const statusWords = { ...written.statusWords, EXPIRED: 'Too late' };
+    writeFileSync(out, JSON.stringify({ ...written, statusWords, answered: ['dates.timeZone'] }));
+    const left = open.filter((entry) => entry !== 'statusWords.EXPIRED' && entry !== 'dates.timeZone');
+    assert.deepEqual(await uncertain(), left);
+    assert.deepEqual(readDialectFile(out, 'UTC').answered, ['dates.timeZone']);
+    writeFileSync(out, JSON.stringify({ ...written, statusWords, answered: [...left, 'dates.timeZone'] }));
+    const { code, stdout } = await columba(['migrate', 'learn', path, '--update', out, '--strict']);
+    assert.deepEqual([code, /^Nothing is uncertain\.$/m.test(stdout)], [0, true]);
   });
 
   test('columba migrate learn has everything as JSON, and exit code 1 where it must be certain and is not', async () => {

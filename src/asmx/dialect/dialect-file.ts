@@ -73,6 +73,7 @@ const file = z.strictObject({
   faultCode: z.enum(['server', 'client']).optional(),
   missing: z.array(operation).max(operations.length).optional(),
   evidence: z.record(z.string().max(NAMES_MAX), z.int().min(0)).optional(),
+  answered: z.array(z.string().max(NAMES_MAX)).max(NAMES_MAX).optional(),
 });
 
 /**

@@ -40,6 +40,8 @@ export interface Dialect {
   readonly missing?: readonly string[];
   /** How often each entry was seen ("columns.sent.FetchSentDS": 812). It changes nothing. */
   readonly evidence?: { readonly [entry: string]: number };
+  /** Entries that were uncertain and that a person found right as they are. It changes nothing. */
+  readonly answered?: readonly string[];
 }
 
 export interface DataSetNames {

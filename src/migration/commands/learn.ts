@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
-import type { Dialect } from '../../asmx/dialect/dialect.ts';
 import { Problem } from '../../base/problem.ts';
 import { requireFile } from '../../commands/input-file.ts';
 import { harmless, print, refuseExisting } from '../../commands/output.ts';
@@ -38,6 +37,7 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
   if (update !== undefined) requireFile(update);
   if (out !== undefined) refuseExisting(out, options.force === true); // before minutes of reading
   const { learnDialect } = await import('../learn/learn.ts');
+  const { openDoubts } = await import('../learn/learned.ts');
   const { readRecording } = await import('../compare/recording.ts');
   const { completed, parseDialect } = await import('../../asmx/dialect/dialect-file.ts');
   async function* recordings() {
@@ -47,7 +47,12 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
   const seen = await learnDialect(recordings, timeZone);
   const written = update === undefined ? {} : parseDialect(JSON.parse(readFileSync(update, 'utf8')));
   const { dialect, disputed } = completed(written, seen.dialect);
-  const learned = { ...seen, dialect, uncertain: [...stillOpen(seen.uncertain, written), ...disputed.map(dispute)] };
+  const isKnown = new Set(written.answered);
+  const uncertain = [
+    ...openDoubts(seen.uncertain, written, seen.dialect),
+    ...disputed.filter((entry) => !isKnown.has(entry)).map(dispute),
+  ];
+  const learned = { ...seen, dialect, uncertain };
   if (learned.answers === 0) {
     throw new Problem('bad-argument', 'No answer of the old server is in these recordings. Record some calls first.');
   }
@@ -60,10 +65,6 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
   else for (const line of report(learned, out ?? update)) print(harmless(line));
   return options.strict && learned.uncertain.length > 0 ? 1 : 0;
 }
-
-/** What a person has answered in the file is not uncertain any more. */
-const stillOpen = (doubts: readonly Doubt[], written: Dialect): Doubt[] =>
-  doubts.filter(({ entry }) => entry.includes('.') || !Object.hasOwn(written, entry));
 
 const dispute = (entry: string): Doubt => ({
   entry,
@@ -82,6 +83,9 @@ function report(learned: LearnedDialect, out: string | undefined): string[] {
     '',
     uncertain.length === 0 ? 'Nothing is uncertain.' : 'Uncertain:',
     ...uncertain.map(({ entry, reason }) => `  ${entry}: ${reason}`),
+    ...(uncertain.length === 0 || out === undefined
+      ? []
+      : [`Put these right in ${out}. Where one is right as it is, name its entry in the list "answered" of the file.`]),
     '',
     ...(out === undefined
       ? JSON.stringify(dialect, null, 2).split('\n')

@@ -50,6 +50,7 @@ export class WordsLearner {
         uncertain.push({
           entry: 'statusWords',
           reason: `“${word}” (${count} times) is no word we know; say which status it is`,
+          word,
         });
         continue;
       }
@@ -62,10 +63,10 @@ export class WordsLearner {
     const missing = DELIVERY_STATUSES.filter((status) => !words.has(status));
     const isOurs = [...words].every(([status, theirs]) => theirs.join() === status);
     if (words.size > 0 && !isOurs && missing.length > 0) {
-      uncertain.push({
-        entry: 'statusWords',
-        reason: `no word was seen for ${missing.join(', ')}; they are written as here`,
-      });
+      for (const status of missing) {
+        const entry = `statusWords.${status}`;
+        uncertain.push({ entry, reason: 'no word was seen for it, so it is written as here; name it' });
+      }
     }
     const statusWords = Object.fromEntries(
       [...words].map(([status, theirs]) => [status, theirs.length === 1 ? (theirs[0] as string) : theirs]),

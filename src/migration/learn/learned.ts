@@ -22,6 +22,35 @@ export interface Doubt {
   readonly entry: string;
   /** What is not known, and what to do. */
   readonly reason: string;
+  /** A word of the old server whose status is not known. */
+  readonly word?: string;
+}
+
+/**
+ * Doubts that a file does not answer. It answers one where it says something else than the
+ * recordings alone do, where it knows the word, or where a person named the entry in `answered`. A
+ * guess that an earlier run wrote into the file is still one.
+ */
+export const openDoubts = (doubts: readonly Doubt[], written: Dialect, learned: Dialect): Doubt[] =>
+  doubts.filter(({ entry, word }) => {
+    if (written.answered?.includes(entry)) return false;
+    if (word !== undefined)
+      return !Object.values(written.statusWords ?? {})
+        .flat()
+        .includes(word);
+    const there = valueAt(written, entry);
+    return there === undefined || JSON.stringify(there) === JSON.stringify(valueAt(learned, entry));
+  });
+
+/** The value of an entry by its path; a key may have dots itself: caps.inbox.Unread. */
+function valueAt(within: object, path: string): unknown {
+  const own = within as Readonly<Record<string, unknown>>;
+  if (Object.hasOwn(own, path)) return own[path];
+  for (let dot = path.indexOf('.'); dot > 0; dot = path.indexOf('.', dot + 1)) {
+    const inner = Object.hasOwn(own, path.slice(0, dot)) ? own[path.slice(0, dot)] : undefined;
+    if (typeof inner === 'object' && inner !== null) return valueAt(inner, path.slice(dot + 1));
+  }
+  return undefined;
 }
 
 export const NOTHING: Learned = { dialect: {}, findings: [], uncertain: [] };
