@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { listRecordings } from '../../src/migration/compare/recorder.ts';
 import { until } from '../durability/program.ts';
@@ -132,6 +134,42 @@ test('the proxy makes its database, names the old server that is away, and leave
   const proxy = await startProxy(env, options);
   assert.equal((await send(proxy.address, 'get', 'inbox', 'CountUnread', { user_id: ACME })).status, 502);
   await until('the log names it', () => /the old server at 127\.0\.0\.1:1 does not answer/.test(proxy.output.stderr));
+  proxy.child.kill('SIGTERM');
+  assert.equal((await proxy.ended).code, 0);
+});
+
+test('an outage of the old server is one line of the log at its beginning and one at its end, however many calls there are', async (t) => {
+  const answering = createServer((_request, response) => response.end('<?xml version="1.0"?><int>0</int>'));
+  const listen = (port: number) =>
+    new Promise<number>((resolve) => {
+      answering.listen(port, '127.0.0.1', () => resolve((answering.address() as AddressInfo).port));
+    });
+  const port = await listen(0);
+  const end = () => {
+    answering.closeAllConnections();
+    return new Promise((resolve) => answering.close(resolve));
+  };
+  t.after(end);
+  const env = { COLUMBA_DATABASE: `sqlite:${freshPath('db')}` };
+  const old = `http://127.0.0.1:${port}`;
+  const proxy = await startProxy(env, ['--old', old, '--new', old, '--folder', freshPath('recordings')]);
+  const ask = async () => (await send(proxy.address, 'get', 'inbox', 'CountUnread', { user_id: ACME })).status;
+  assert.equal(await ask(), 200);
+  await end();
+  for (let calls = 0; calls < 5; calls++) assert.equal(await ask(), 502);
+  await new Promise((resolve) => setTimeout(resolve, 1_100)); // longer than lines of the log are apart
+  assert.equal(await ask(), 502);
+  await listen(port);
+  assert.equal(await ask(), 200);
+  await until('the end is told', () => /answers again/.test(proxy.output.stderr));
+  const lines = proxy.output.stderr.split('\n').filter((line) => line.includes(`the old server at 127.0.0.1:${port}`));
+  assert.deepEqual(
+    lines.map((line) =>
+      /does not answer; the proxy goes on|answers again; its outage took \d+ s/.exec(line)?.[0].slice(0, 15),
+    ),
+    ['does not answer', 'answers again; '],
+  );
+  assert.match(lines[1] ?? '', /"calls":6/);
   proxy.child.kill('SIGTERM');
   assert.equal((await proxy.ended).code, 0);
 });

@@ -106,6 +106,7 @@ async function runProxy(session: Session, command: Command): Promise<number> {
 async function createProxyOf({ services, config }: Session, command: Command, log: Log): Promise<MigrationProxy> {
   const options = command.opts() as ProxyOptions;
   const { createMigrationProxy } = await import('../proxy/migration-proxy.ts');
+  const { isNoAnswer } = await import('../old-server/outages.ts');
   const { folder, key, dialect, compare } = await migrationSettings(config, command);
   const { oldCa, oldInsecureCertificate, oldLegacyTls } = options;
   const namespace = dialect.namespace ?? config.namespace;
@@ -134,15 +135,22 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
     trustedProxies: config.trustedProxies,
     oldReadingIsSafe: options.oldReadingIsSafe === true,
     failed: atMostOncePerSecond((thrown) => {
+      if (isNoAnswer(thrown)) return; // told once for the whole outage
       const { server } = thrown as { server?: string };
       const err = describeError(thrown);
       if (server === undefined) log.warn({ err }, 'the proxy goes on');
-      else log.warn({ err, server }, `${server} does not answer; the proxy goes on`);
+      else log.warn({ err, server }, `a call to ${server} failed; the proxy goes on`);
     }),
+    outage: ({ server, thrown, over }) => {
+      if (!over)
+        return log.warn({ err: describeError(thrown), server }, `${server} does not answer; the proxy goes on`);
+      const seconds = Math.ceil(over.ms / 1_000);
+      log.warn({ server, seconds, calls: over.calls }, `${server} answers again; its outage took ${seconds} s`);
+    },
   });
 }
 
-/** An old server that is down must not fill the disk with lines. */
+/** What goes wrong at every call must not fill the disk with lines. */
 function atMostOncePerSecond(tell: (thrown: unknown) => void): (thrown: unknown) => void {
   let toldAt = 0;
   return (thrown) => {

@@ -7,7 +7,7 @@ import { FailedAnswer, type Failure, type RowsOperation, readRowsOf } from './an
 import type { ValueRecord } from './answer-values.ts';
 import { type EncodedCall, encodeCall } from './old-call.ts';
 import { isCertificate, type OldServerTls, refusedCertificate } from './server-tls.ts';
-import { createUpstream, isUnavailableStatus, pairsOf, UpstreamTimeout } from './upstream.ts';
+import { createUpstream, isUnavailableStatus, pairsOf, UpstreamTimeout, type UpstreamWatch } from './upstream.ts';
 
 /**
  * The client of the old server. It calls an operation of the contract in any protocol. It is
@@ -73,6 +73,7 @@ export interface OldServerOptions {
   readonly timeoutMs?: number;
   readonly answerBytesMax?: number;
   readonly tls?: OldServerTls;
+  readonly watch?: UpstreamWatch;
   /** How often a read is tried again after a pause that the server asked for, or no answer. */
   readonly retriesMax?: number;
   /** Every answer of `call`, with what was sent. It has the user_id. */
@@ -130,7 +131,16 @@ export function createOldServer(options: OldServerOptions): OldServer {
   const { now = Date.now, sleep = wait } = options;
   const base = baseOf(options.url);
   const namespace = dialect.namespace ?? options.namespace ?? DEFAULT_NAMESPACE;
-  const upstream = createUpstream({ name: 'the old server', url: base, tls, timeoutMs, socketsMax: SOCKETS_MAX });
+  const { watch } = options;
+  const watched = watch ? { watch } : {};
+  const upstream = createUpstream({
+    name: 'the old server',
+    url: base,
+    tls,
+    timeoutMs,
+    socketsMax: SOCKETS_MAX,
+    ...watched,
+  });
   const pace = createPace(options.rate ?? 0, now, sleep);
   let requests = 0;
 

@@ -14,6 +14,13 @@ export interface UpstreamSettings {
   readonly timeoutMs: number;
   /** The most connections for whole exchanges. */
   readonly socketsMax?: number;
+  readonly watch?: UpstreamWatch;
+}
+
+/** Is told of every call whether it got an answer. */
+export interface UpstreamWatch {
+  answered(): void;
+  failed(thrown: unknown): void;
 }
 
 export interface OutgoingRequest {
@@ -52,7 +59,7 @@ export const ANSWER_BYTES_MAX = 4 * 1_048_576;
 const SOCKETS_MAX = 16;
 
 export function createUpstream(settings: UpstreamSettings): Upstream {
-  const { name, url, tls = {}, timeoutMs, socketsMax = SOCKETS_MAX } = settings;
+  const { name, url, tls = {}, timeoutMs, socketsMax = SOCKETS_MAX, watch } = settings;
   const base = new URL(url);
   const server = `${name} at ${base.host}`;
   const isTls = base.protocol === 'https:';
@@ -85,7 +92,11 @@ export function createUpstream(settings: UpstreamSettings): Upstream {
     });
     sent.on('timeout', () => sent.destroy(new UpstreamTimeout()));
     // Before any other listener: whoever logs the error can say whose it is.
-    sent.on('error', (thrown) => Object.assign(thrown, { server }));
+    sent.on('error', (thrown) => {
+      Object.assign(thrown, { server });
+      watch?.failed(thrown);
+    });
+    if (watch) sent.on('response', () => watch.answered());
     return sent;
   }
 

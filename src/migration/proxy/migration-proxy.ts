@@ -7,6 +7,7 @@ import { createRecorder, RECORDER_LIMITS, type Recorder } from '../compare/recor
 import { createSyncs, type Sync } from '../copy/syncs.ts';
 import { createAvailability } from '../old-server/availability.ts';
 import { createOldServer } from '../old-server/old-server.ts';
+import { createOutageWatch, type ToldOutage } from '../old-server/outages.ts';
 import type { OldServerTls } from '../old-server/server-tls.ts';
 import { createUpstream, type Upstream } from '../old-server/upstream.ts';
 import { createMigrationClients } from '../stages/clients.ts';
@@ -58,6 +59,8 @@ export interface MigrationProxySettings {
   readonly sync?: Sync | null;
   /** Never with a number, a text or a user_id. */
   readonly failed: (thrown: unknown) => void;
+  /** A server stopped answering, or answers again. */
+  readonly outage?: (outage: ToldOutage) => void;
   readonly queueItemsMax?: number;
 }
 
@@ -186,13 +189,16 @@ function createTimers(failed: (thrown: unknown) => void) {
 
 /** Each server twice: for bytes as they came, and for calls by the contract. */
 function serversOf(settings: MigrationProxySettings) {
-  const { oldUrl, newUrl, oldTls, dialect, zone, namespace, now } = settings;
+  const { oldUrl, newUrl, oldTls, dialect, zone, namespace, now, outage = () => {} } = settings;
   const calls = { dialect, zone, namespace, now };
+  const watchOf = (name: string, url: string) => createOutageWatch(`${name} at ${new URL(url).host}`, now, outage);
+  const ofOld = { name: 'the old server', url: oldUrl, tls: oldTls, watch: watchOf('the old server', oldUrl) };
+  const ofColumba = { name: 'Columba', url: newUrl, watch: watchOf('Columba', newUrl) };
   return {
-    old: createUpstream({ name: 'the old server', url: oldUrl, tls: oldTls, timeoutMs: settings.oldTimeoutMs }),
-    columba: createUpstream({ name: 'Columba', url: newUrl, timeoutMs: settings.newTimeoutMs }),
-    oldCalls: createOldServer({ ...calls, url: oldUrl, tls: oldTls }),
-    columbaCalls: createOldServer({ ...calls, url: newUrl }),
+    old: createUpstream({ ...ofOld, timeoutMs: settings.oldTimeoutMs }),
+    columba: createUpstream({ ...ofColumba, timeoutMs: settings.newTimeoutMs }),
+    oldCalls: createOldServer({ ...calls, ...ofOld }),
+    columbaCalls: createOldServer({ ...calls, ...ofColumba }),
   };
 }
 
