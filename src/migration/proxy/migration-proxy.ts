@@ -105,7 +105,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const lanes = createLanes({ ...limits, concurrency: CONCURRENCY }, failed);
   const recorder = settings.folder === undefined ? undefined : recorderOf(settings, settings.folder, comparing);
   const seal = createSeal(key);
-  const writes = createMigrationWrites(database, now, seal.keyName);
+  const writes = createMigrationWrites(database, now, seal.keyName, seal.formerKeyName);
   const stageTable = createMigrationStages(database, now);
   const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
   const syncOne = settings.sync === undefined ? own.sync : settings.sync;

@@ -8,6 +8,8 @@ import { randomBytes } from '../../base/random.ts';
 export interface Seal {
   /** Which key it is, without telling the key. */
   readonly keyName: string;
+  /** The name that versions before writes of the stage compare were stored gave the same key. */
+  readonly formerKeyName: string;
   seal(account: bigint, text: string): string;
   /** Throws where the key is another one, or the text was changed. */
   open(account: bigint, sealed: string): string;
@@ -16,11 +18,18 @@ export interface Seal {
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
+/**
+ * A proxy of a former version on the same database would take a write of the stage compare for one
+ * that the old server is to get, and the old server would get it twice. So writes have another key:
+ * a former version neither finds nor opens them, and this one takes both.
+ */
 export function createSeal(key: Uint8Array): Seal {
-  const derived = createHmac('sha256', key).update('writes for the old server').digest();
-  const keyName = createHmac('sha256', key).update('name').digest('hex').slice(0, 16);
+  const digest = (label: string) => createHmac('sha256', key).update(label).digest();
+  const nameOf = (label: string) => digest(label).toString('hex').slice(0, 16);
+  const [derived, former] = [digest('writes that wait, 2'), digest('writes for the old server')];
   return {
-    keyName,
+    keyName: nameOf('name 2'),
+    formerKeyName: nameOf('name'),
     seal(account, text) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv('aes-256-gcm', derived, nonce).setAAD(Buffer.from(String(account)));
@@ -28,14 +37,20 @@ export function createSeal(key: Uint8Array): Seal {
       return Buffer.concat([nonce, cipher.getAuthTag(), content]).toString('base64');
     },
     open(account, sealed) {
-      const bytes = Buffer.from(sealed, 'base64');
-      const decipher = createDecipheriv('aes-256-gcm', derived, bytes.subarray(0, NONCE_BYTES), {
-        authTagLength: TAG_BYTES,
-      })
-        .setAAD(Buffer.from(String(account)))
-        .setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-      const content = bytes.subarray(NONCE_BYTES + TAG_BYTES);
-      return Buffer.concat([decipher.update(content), decipher.final()]).toString('utf8');
+      try {
+        return opened(derived, account, sealed);
+      } catch {
+        return opened(former, account, sealed);
+      }
     },
   };
+}
+
+function opened(key: Uint8Array, account: bigint, sealed: string): string {
+  const bytes = Buffer.from(sealed, 'base64');
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    .setAAD(Buffer.from(String(account)))
+    .setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+  const content = bytes.subarray(NONCE_BYTES + TAG_BYTES);
+  return Buffer.concat([decipher.update(content), decipher.final()]).toString('utf8');
 }

@@ -201,9 +201,9 @@ export const extendClaim = statement<{ account: AccountKey; write: bigint; until
   { affects: 'none' },
 );
 /** Accounts with writes that Columba is still to get, for one key; one may come several times. */
-export const behindAccounts = statement<{ keyName: string; limit: number }, { account_id: bigint }>(
+export const behindAccounts = statement<{ keyName: string; former: string; limit: number }, { account_id: bigint }>(
   'migrationTraffic.behindAccounts',
-  `select account_id from migration_write where key_name = :keyName and state in ('behind', 'asked')
+  `select account_id from migration_write where key_name in (:keyName, :former) and state in ('behind', 'asked')
    order by due_at {limit :limit}`,
 );
 export const removeWrite = statement<{ account: AccountKey; write: bigint }>(
@@ -218,9 +218,12 @@ export const postponeWrite = statement<{ account: AccountKey; write: bigint; due
   { affects: 'none' },
 );
 /** Accounts of writes that are due, for one key; an account may come several times. */
-export const dueWriteAccounts = statement<{ keyName: string; now: number; limit: number }, { account_id: bigint }>(
+export const dueWriteAccounts = statement<
+  { keyName: string; former: string; now: number; limit: number },
+  { account_id: bigint }
+>(
   'migrationTraffic.dueWriteAccounts',
-  `select account_id from migration_write where key_name = :keyName and due_at <= :now
+  `select account_id from migration_write where key_name in (:keyName, :former) and due_at <= :now
    order by due_at {limit :limit}`,
 );
 /** The oldest first: writes of one account reach the old server in their order. */

@@ -33,8 +33,8 @@ const BEHIND_ROWS_MAX = 10_000;
 
 export type MigrationWrites = ReturnType<typeof createMigrationWrites>;
 
-/** `keyName` tells which key encrypts: a process takes only what it can read. */
-export function createMigrationWrites(database: Database, now: () => number, keyName: string) {
+/** `keyName` tells which key encrypts: a process takes only what it can read, by both names. */
+export function createMigrationWrites(database: Database, now: () => number, keyName: string, former = keyName) {
   return {
     /**
      * Before a server is asked. Writes of one account keep their order. An id is never used again:
@@ -64,7 +64,7 @@ export function createMigrationWrites(database: Database, now: () => number, key
     extend: (account: bigint, write: bigint): Promise<number> =>
       database.run(sql.extendClaim, { account, write, until: now() + CLAIM_MS }),
     async behindAccounts(): Promise<bigint[]> {
-      const rows = await database.all(sql.behindAccounts, { keyName, limit: BEHIND_ROWS_MAX });
+      const rows = await database.all(sql.behindAccounts, { keyName, former, limit: BEHIND_ROWS_MAX });
       return [...new Set(rows.map(({ account_id }) => account_id))];
     },
     /** Both servers have it, or none has done it. */
@@ -72,7 +72,7 @@ export function createMigrationWrites(database: Database, now: () => number, key
     postpone: (account: bigint, write: bigint, ms: number): Promise<number> =>
       database.run(sql.postponeWrite, { account, write, dueAt: now() + ms }),
     async dueAccounts(limit: number): Promise<bigint[]> {
-      const rows = await database.all(sql.dueWriteAccounts, { keyName, now: now(), limit });
+      const rows = await database.all(sql.dueWriteAccounts, { keyName, former, now: now(), limit });
       return [...new Set(rows.map(({ account_id }) => account_id))];
     },
     /** All of one account, oldest first. */
