@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
+import { migrationKey } from '../../src/migration/compare/account-names.ts';
 import { columba, freshDatabase, freshPath, launch } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openOutside } from '../support/other-process.ts';
@@ -64,6 +66,14 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
     for (const { stdout, stderr } of [imported, different, taken]) assert.doesNotMatch(stdout + stderr, /old-user-id/);
   });
 
+  test('an import says why it wrote no file of links', async () => {
+    site.old().ways = { ...ODD_WAYS, showsPassword: true };
+    const dry = await migrate('import', ...both(), '--links', 'links.txt', '--dry-run');
+    assert.match(dry.stdout, /^links\.txt was not written: a dry run makes no links\.$/m);
+    const imported = await migrate('import', ...both(), '--links', 'links.txt');
+    assert.match(imported.stdout, /^links\.txt was not written: every account that was copied has a password\./m);
+  });
+
   test('an import ended with 0 though it left an account whose writes wait for the old server', async () => {
     assert.equal((await migrate('import', ...both())).code, 0);
     assert.equal((await migrate('stage', 'alpha', 'lead')).code, 0);
@@ -74,6 +84,24 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
     const { code, stdout } = await migrate('import', ...both());
     assert.equal(code, 1);
     assert.match(stdout, /^alpha: left\. 1 writes wait for the old server\./m);
+  });
+
+  test('the key of recordings is removed on request when none is left, and never while a write waits that it encrypts', async () => {
+    assert.equal((await migrate('import', ...both())).code, 0);
+    const folder = freshPath('recordings');
+    migrationKey('', folder);
+    writeFileSync(join(folder, 'one.ndjson'), '');
+    const prune = (...more: string[]) => migrate('recordings', '--folder', folder, '--prune', '--days', '0', ...more);
+    assert.match((await prune()).stdout, /^removed\tone\.ndjson\nrecordings\.key stays: .*--with-key\.$/m);
+    const outside = await openOutside(site.env().COLUMBA_DATABASE as string);
+    await outside.query(`insert into migration_write (account_id, write_id, operation, state, key_name, sealed, created_at, due_at, attempts)
+      select account_id, 1, 'account.SaveMessageTemplate', 'due', 'key', '', 0, 0, 0 from account where username = 'alpha'`);
+    const refused = await prune('--with-key');
+    assert.deepEqual([refused.code, /A write waits for one of the servers/.test(refused.stderr)], [1, true]);
+    await outside.query('delete from migration_write');
+    await outside.close();
+    assert.match((await prune('--with-key')).stdout, /^removed\trecordings\.key$/m);
+    assert.deepEqual(readdirSync(folder), []);
   });
 
   test('a take-over leaves an account in the stage compare with a line that says so, and ends with 1', async () => {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { revokeUserId } from '../../src/domain/accounts/account-records.ts';
 import { accountNamed } from '../../src/domain/accounts/accounts.ts';
+import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { migrationKey } from '../../src/migration/compare/account-names.ts';
 import { listRecordings } from '../../src/migration/compare/recorder.ts';
 import { copyReceived } from '../../src/migration/copy/message-copy.ts';
@@ -60,7 +62,29 @@ test('a replay tells what differs, and ends with 1', async (t) => {
   const { code, stdout } = await replayed(proxied, file);
   assert.equal(code, 1);
   assert.match(stdout, /different: inbox\.Unread soap11 .*rows/);
+  const totals = new Map(
+    [...stdout.matchAll(/^ +(\d+) {2}(\w[\w ]*?) {2,}\w/gm)].map(([, total, name]) => [name, Number(total)]),
+  );
+  assert.deepEqual([...totals.keys()], ['equal', 'order', 'by design', 'data changed since', 'different', 'failed']);
+  assert.equal(
+    [...totals.values()].reduce((sum, each) => sum + each, 0),
+    12,
+  );
+  assert.ok((totals.get('different') ?? 0) > 0 && totals.get('failed') === 0, stdout);
+  assert.match(stdout, /^ +0 {2}failed +no answer, or an error of the server itself/m);
   assert.match(stdout, /account\.Profile get: 1 equal/);
+});
+
+test('a replay shows what a fault says, without the user_id', async (t) => {
+  const proxied = await startProxied(t, sqlite, { key: migrationKey('replay', '') });
+  const file = await recordedFile(proxied, false);
+  const { app, clock } = proxied.service;
+  const { account_id: account } = await accountNamed(app.database, 'acme');
+  await revokeUserId(app.database, account, hashUserId(ACME), clock.now);
+  const { code, stdout } = await replayed(proxied, file);
+  assert.equal(code, 1);
+  assert.match(stdout, /different: inbox\.Unread soap11 .*ours said “[^”]*user_id/);
+  assert.doesNotMatch(stdout, new RegExp(ACME));
 });
 
 test('what a later write or arrival explains is counted as changed since, and a difference of another kind stays one', async (t) => {

@@ -173,6 +173,10 @@ async function runImport(
 
 const isSession = (session: CopySession): session is Session => session.services !== undefined;
 
+const DRY_LINKS = 'a dry run makes no links.';
+const NO_LINKS =
+  'every account that was copied has a password. A link for another one: columba account sign-in-link USERNAME';
+
 function importLines(report: ImportReport, links: number, { links: file, dryRun }: ImportOptions): string[] {
   const lines = report.accounts.flatMap((each) => {
     const name = each.username ?? `line ${each.line}`;
@@ -188,6 +192,7 @@ function importLines(report: ImportReport, links: number, { links: file, dryRun 
     lines.push(`Wrote ${links} one-time links to ${file}. They are good for 24 hours.`);
   else if (without > 0)
     lines.push(`${without} accounts show no password: use --links FILE, or columba account sign-in-link.`);
+  if (file !== undefined && links === 0) lines.push(`${file} was not written: ${dryRun ? DRY_LINKS : NO_LINKS}`);
   lines.push(`Calls to the old server: ${report.calls}.${dryRun ? ' A dry run: nothing is written.' : ''}`);
   lines.push('Whether all sent messages are there cannot be proven: no operation counts them.');
   return lines;

@@ -1,15 +1,17 @@
-import { resolve } from 'node:path';
+import { existsSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { Problem } from '../../base/problem.ts';
 import { requireFile } from '../../commands/input-file.ts';
-import { formatBytes, print } from '../../commands/output.ts';
-import { configOf } from '../../commands/session.ts';
+import { formatBytes, harmless, print } from '../../commands/output.ts';
+import { configOf, withSession } from '../../commands/session.ts';
 import type { Config } from '../../config/settings.ts';
+import { KEY_FILE } from '../compare/account-names.ts';
 import type { RecordingFile } from '../compare/recorder.ts';
 import type { ReplayReport } from '../compare/replay.ts';
 import { folderOption, jsonOption, maskOption, migrationSettings, readCount, readText, readUrl } from './settings.ts';
 
-/** `columba migrate har`, `recordings` and `replay`. They need no database. */
+/** `columba migrate har`, `recordings` and `replay`. Only removing the key needs the database. */
 
 export const harCommand = (): Command =>
   new Command('har')
@@ -61,10 +63,11 @@ export const recordingsCommand = (): Command =>
     .addOption(
       new Option('--megabytes <N>', 'for --prune: keep so many').argParser(readCount(0, 1_000_000)).default(2_048),
     )
+    .option('--with-key', 'for --prune, at the end of the move: remove the key too when no recording is left')
     .option('--dry-run', 'for --prune: show what would go')
     .addOption(jsonOption())
     .action(async (_options, command: Command) => {
-      const { folder, clients, prune, days, megabytes, dryRun, json } = command.opts();
+      const { folder, clients, prune, days, megabytes, dryRun, json, withKey } = command.opts();
       if (clients) return showClients(resolve(folder), json === true);
       const { listRecordings, pruneRecordings, recordingsToPrune } = await import('../compare/recorder.ts');
       const limits = { folder: resolve(folder), daysMax: days, folderBytesMax: megabytes * 1_048_576 };
@@ -75,19 +78,45 @@ export const recordingsCommand = (): Command =>
           ? recordingsToPrune(files, limits, Date.now())
           : pruneRecordings(limits, Date.now());
       const kept = files.filter((file) => !gone.some(({ path }) => path === file.path));
+      const isKeyGone =
+        prune && kept.length === 0 && withKey === true && (await removeKey(command, limits.folder, dryRun));
       const shown = ({ name, bytes, changedAt }: RecordingFile) => ({
         name,
         bytes,
         changedAt: new Date(changedAt).toISOString(),
       });
       if (json) {
-        print(JSON.stringify({ files: kept.map(shown), removed: gone.map(shown), isDryRun: dryRun === true }));
+        const removed = [...gone.map(shown), ...(isKeyGone ? [{ name: KEY_FILE }] : [])];
+        print(JSON.stringify({ files: kept.map(shown), removed, isDryRun: dryRun === true }));
         return;
       }
       for (const file of kept) print(`${shown(file).changedAt}\t${formatBytes(file.bytes)}\t${file.name}`);
-      for (const { name } of gone) print(`${dryRun ? 'would be removed' : 'removed'}\t${name}`);
+      const removed = [...gone.map(({ name }) => name), ...(isKeyGone ? [KEY_FILE] : [])];
+      for (const name of removed) print(`${dryRun ? 'would be removed' : 'removed'}\t${name}`);
+      if (prune && kept.length === 0 && !isKeyGone && existsSync(join(limits.folder, KEY_FILE))) print(KEY_STAYS);
       if (files.length === 0) print('There are none.');
     });
+
+const KEY_STAYS = `${KEY_FILE} stays: it names the accounts in recordings, and it encrypts writes that wait for a server. When the move is over, remove it with --with-key.`;
+
+/** Whether there was one. Writes that wait could not be read any more without it. */
+async function removeKey(command: Command, folder: string, dryRun: boolean): Promise<boolean> {
+  const path = join(folder, KEY_FILE);
+  if (!existsSync(path)) return false;
+  const waiting = await withSession(command, { creates: false }, async ({ services }) => {
+    const { createMigrationFigures } = await import('../stages/figures.ts');
+    return (await createMigrationFigures(services.database, Date.now).waitingWrites()).total;
+  });
+  if (waiting > 0) {
+    const what = waiting === 1 ? 'A write waits' : `${waiting} writes wait`;
+    throw new Problem(
+      'conflict',
+      `${what} for one of the servers, encrypted with this key. Let a proxy deliver first.`,
+    );
+  }
+  if (!dryRun) rmSync(path);
+  return true;
+}
 
 /** All recordings of the folder, oldest first. */
 async function showClients(folder: string, json: boolean): Promise<void> {
@@ -130,7 +159,9 @@ export const replayCommand = (): Command =>
 
 async function runReplay(files: readonly string[], config: Config, command: Command): Promise<number> {
   const { against, users, readsOnly, copy, dryRun, json } = command.opts();
-  const { isReplayEqual, isWrite, newReport, rawOf, replayOne, userIdsOf } = await import('../compare/replay.ts');
+  const { CLASSES, totalsOf, isReplayEqual, isWrite, newReport, rawOf, replayOne, userIdsOf } = await import(
+    '../compare/replay.ts'
+  );
   const { readRecording } = await import('../compare/recording.ts');
   const { createOldServer } = await import('../old-server/old-server.ts');
   const { createArrivals } = await import('../copy/arrivals.ts');
@@ -179,8 +210,9 @@ async function runReplay(files: readonly string[], config: Config, command: Comm
     server.close();
     calls.close();
   }
-  if (json) print(JSON.stringify(plain(report)));
-  else for (const line of linesOf(report)) print(line);
+  const totals = totalsOf(report);
+  if (json) print(JSON.stringify(plain(report, totals)));
+  else for (const line of linesOf(report, totals, CLASSES)) print(harmless(line));
   return isReplayEqual(report) ? 0 : 1;
 }
 
@@ -188,8 +220,9 @@ function showProgress(sent: number, all: number): void {
   if (process.stderr.isTTY && sent % 25 === 0) process.stderr.write(`\r${sent} of ${all}…\u001b[K\r`);
 }
 
-const plain = ({ sent, left, rows, masks, differences }: ReplayReport) => ({
+const plain = ({ sent, left, rows, masks, differences }: ReplayReport, totals: Totals) => ({
   sent,
+  totals: Object.fromEntries(totals),
   leftOut: Object.fromEntries(left),
   operations: [...rows.values()].map(({ operation, protocol, counts }) => ({
     operation,
@@ -200,15 +233,20 @@ const plain = ({ sent, left, rows, masks, differences }: ReplayReport) => ({
   differences,
 });
 
-function linesOf({ sent, left, rows, masks, differences }: ReplayReport): string[] {
+type Totals = ReadonlyMap<string, number>;
+
+function linesOf(report: ReplayReport, totals: Totals, classes: Readonly<Record<string, string>>): string[] {
+  const { sent, left, rows, masks, differences } = report;
   const counted = (counts: ReadonlyMap<string, number>) =>
     [...counts].map(([name, total]) => `${total} ${name}`).join(', ');
   return [
     `Sent ${sent}.${left.size > 0 ? ` Left out: ${counted(left)}.` : ''}`,
+    ...[...totals].map(([name, total]) => `${String(total).padStart(7)}  ${name.padEnd(18)}  ${classes[name]}`),
+    '',
     ...[...rows.values()].map(({ operation, protocol, counts }) => `${operation} ${protocol}: ${counted(counts)}`),
     ...[...masks].map(([name, { total, example }]) => `mask ${name}: ${total}, such as ${example}`),
     ...differences.map(
-      ({ operation, protocol, at, example }) => `different: ${operation} ${protocol} ${at}: ${example}`,
+      ({ outcome, operation, protocol, at, example }) => `${outcome}: ${operation} ${protocol} ${at}: ${example}`,
     ),
   ];
 }

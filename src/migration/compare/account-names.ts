@@ -16,7 +16,7 @@ export const createAccountName =
 /** Where a user_id stood, in any recording. */
 export const ACCOUNT_NAME = /account-[0-9a-f]{16}/g;
 
-const KEY_FILE = 'recordings.key';
+export const KEY_FILE = 'recordings.key';
 const KEY_BYTES = 32;
 
 /** The folder of recordings, made where it is missing. Only its owner may read it. */

@@ -1,7 +1,7 @@
 import { operationOf } from '../old-server/answer.ts';
 import type { Upstream } from '../old-server/upstream.ts';
 import type { AccountName } from './account-names.ts';
-import { type ComparedCall, compareAnswers } from './compare.ts';
+import { type ComparedCall, compareAnswers, readRaw } from './compare.ts';
 import type { CompareSettings } from './compare-values.ts';
 import { bodyBytes, type RecordedAnswer, type RecordedExchange, type RecordedMessage } from './recording.ts';
 import type { RawAnswer } from './redaction.ts';
@@ -32,8 +32,8 @@ export interface ReplayReport {
   readonly left: Map<string, number>;
   readonly rows: Map<string, ReplayRow>;
   readonly masks: Map<string, { total: number; example: string }>;
-  /** At most 50. */
-  readonly differences: { operation: string; protocol: string; at: string; example: string }[];
+  /** Different or failed; at most 50. */
+  readonly differences: { outcome: string; operation: string; protocol: string; at: string; example: string }[];
 }
 
 const DIFFERENCES_MAX = 50;
@@ -46,9 +46,27 @@ export const newReport = (): ReplayReport => ({
   differences: [],
 });
 
+/** What each class of answers means, in the order in which they are shown. */
+export const CLASSES: Readonly<Record<string, string>> = {
+  equal: 'both answers are the same',
+  order: 'the same rows in another order, and neither server promises one',
+  'by design': 'a difference that Columba declares',
+  'data changed since': 'a later write or arrival explains the difference, so the recorded answer cannot come back',
+  different: 'another answer than the old server gave; this has to be 0',
+  failed: 'no answer, or an error of the server itself where the old server gave a result; this has to be 0',
+};
+
+/** All operations together. */
+export function totalsOf({ rows }: ReplayReport): Map<string, number> {
+  const of = (name: string): number => [...rows.values()].reduce((sum, { counts }) => sum + (counts.get(name) ?? 0), 0);
+  return new Map(Object.keys(CLASSES).map((name) => [name, of(name)]));
+}
+
 /** Whether every answer that was compared is as it was. */
-export const isReplayEqual = ({ rows, sent }: ReplayReport): boolean =>
-  sent > 0 && [...rows.values()].every(({ counts }) => !counts.has('different') && !counts.has('failed'));
+export const isReplayEqual = (report: ReplayReport): boolean => {
+  const totals = totalsOf(report);
+  return report.sent > 0 && totals.get('different') === 0 && totals.get('failed') === 0;
+};
 
 /** The user_ids of accounts, by their names in recordings. */
 export type UserIds = ReadonlyMap<string, string>;
@@ -81,12 +99,12 @@ export async function replayOne(
   const row = report.rows.get(key) ?? { operation: name, protocol: call.protocol, counts: new Map() };
   report.rows.set(key, row);
   report.sent += 1;
-  const differ = (example: string): void => {
+  const differ = (outcome: string, example: string): void => {
     if (report.differences.length >= DIFFERENCES_MAX) return;
-    report.differences.push({ operation: name, protocol: call.protocol, at: exchange.at, example });
+    report.differences.push({ outcome, operation: name, protocol: call.protocol, at: exchange.at, example });
   };
   const answer = await send(exchange, settings).catch((thrown: NodeJS.ErrnoException) => {
-    differ(`no answer (${thrown.code ?? thrown.message})`);
+    differ('failed', `no answer (${thrown.code ?? thrown.message})`);
     return undefined;
   });
   if (!answer) return count(row.counts, 'failed');
@@ -100,7 +118,30 @@ export async function replayOne(
     found.total += 1;
     report.masks.set(mask, found);
   }
-  if (differences[0] !== undefined) differ(differences[0]);
+  if (differences[0] === undefined) return;
+  const texts = faultTexts(call, recorded, answer, settings.compare).map((text) =>
+    withoutSecrets(text, exchange, settings),
+  );
+  differ(outcome, [differences[0], ...texts].join('; '));
+}
+
+/** What the faults say, where one of the answers is one. */
+function faultTexts(call: ComparedCall, old: RawAnswer, ours: RawAnswer, compare: CompareSettings): string[] {
+  const [theirs, own] = [old, ours].map((answer) => readRaw(call, answer, compare));
+  return [
+    ...(theirs?.kind === 'fault' && theirs.text !== '' ? [`the old server said “${theirs.text}”`] : []),
+    ...(own?.kind === 'fault' && own.text !== '' ? [`ours said “${own.text}”`] : []),
+  ];
+}
+
+const TEXT_LENGTH_MAX = 200;
+
+/** A fault may repeat the user_id, or a number of a phone. */
+function withoutSecrets(text: string, { account }: RecordedExchange, { users }: ReplaySettings): string {
+  const userId = users.get(account ?? '');
+  const open = userId ? text.replaceAll(userId, '…') : text;
+  const shown = open.replaceAll(/\+?\d[\d ()-]{5,}\d/g, '…');
+  return shown.length > TEXT_LENGTH_MAX ? `${shown.slice(0, TEXT_LENGTH_MAX)} …` : shown;
 }
 
 /** Answers that cannot come back, because the data changed after they were recorded. */
