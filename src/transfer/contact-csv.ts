@@ -2,11 +2,11 @@ import type { ImportRow } from '../domain/contacts/contact-import.ts';
 import type { Contact } from '../domain/contacts/contacts.ts';
 import type { InboxMessage } from '../domain/messages/received.ts';
 import type { SentMessage } from '../domain/messages/sent.ts';
-import { CSV_START, type CsvColumn, csvLine, readCsv, readFirstCells } from './csv.ts';
+import { CSV_START, type CsvColumn, type CsvRow, csvLine, readCsv, readFirstCells } from './csv.ts';
 
 /** Reads and writes contacts as CSV, and writes messages as CSV. */
 
-const CONTACT_COLUMNS: readonly CsvColumn[] = [
+export const CONTACT_COLUMNS: readonly CsvColumn[] = [
   {
     name: 'mobile',
     required: true,
@@ -20,18 +20,18 @@ const CONTACT_COLUMNS: readonly CsvColumn[] = [
 /** `columns` names the header of a column: `mobile:Cell,name:First name`. */
 export async function readContactRows(bytes: Uint8Array, columns: string | null): Promise<ImportRow[]> {
   const rows: ImportRow[] = [];
-  for await (const { row, cells } of readCsv(bytes, CONTACT_COLUMNS, columns)) {
-    rows.push({
-      row,
-      name: cells.name?.text ?? '',
-      surname: cells.surname?.text ?? '',
-      mobile: cells.mobile?.text ?? '',
-      isText: cells.mobile?.isText ?? false,
-      group: cells.group?.text ?? '',
-    });
-  }
+  for await (const { row, cells } of readCsv(bytes, CONTACT_COLUMNS, columns)) rows.push(contactRow(row, cells));
   return rows;
 }
+
+export const contactRow = (row: number, cells: CsvRow['cells']): ImportRow => ({
+  row,
+  name: cells.name?.text ?? '',
+  surname: cells.surname?.text ?? '',
+  mobile: cells.mobile?.text ?? '',
+  isText: cells.mobile?.isText ?? false,
+  group: cells.group?.text ?? '',
+});
 
 /** Digits with what people write between them, or what a spreadsheet has made of them. */
 const NUMBER = /^[+(]{0,2}\d[\d\s()./E+-]*$/i;

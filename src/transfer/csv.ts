@@ -38,17 +38,14 @@ export async function* readCsv(
 ): AsyncGenerator<CsvRow> {
   let header: ReadonlyMap<string, number> | undefined;
   for await (const { row, record } of readRows(bytes)) {
-    if (!header) {
-      header = headerOf(record, columns, readNames(named, columns));
-      continue;
-    }
-    yield {
-      row,
-      cells: Object.fromEntries([...header].map(([name, index]) => [name, unguarded(record[index] ?? '')])),
-    };
+    if (header) yield { row, cells: cellsOf(record, header) };
+    else header = headerOf(record, columns, readNames(named, columns), (name) => `${name}:Header`);
   }
   if (!header) throw refusal('file', '#', 'it is empty');
 }
+
+export const cellsOf = (record: readonly string[], header: ReadonlyMap<string, number>): CsvRow['cells'] =>
+  Object.fromEntries([...header].map(([name, index]) => [name, unguarded(record[index] ?? '')]));
 
 /** The first cells of a file without a header. The numbers of rows are as in `readCsv`. */
 export async function* readFirstCells(bytes: Uint8Array): AsyncGenerator<{ row: number; cell: Cell }> {
@@ -60,7 +57,7 @@ async function* readRows(bytes: Uint8Array): AsyncGenerator<{ row: number; recor
   if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
   const { text, delimiter } = withoutHint(await decode(bytes));
   let row = 0;
-  for await (const record of recordsOf(text, delimiter ?? delimiterOf(text))) {
+  for await (const record of recordsOf(piecesOf(text), delimiter ?? delimiterOf(text))) {
     row += 1;
     if (record.every((cell) => cell.trim() === '')) continue;
     if (row > CSV_ROWS_MAX + 1) throw new Problem('too-large', `A file has at most ${CSV_ROWS_MAX} rows.`);
@@ -73,7 +70,7 @@ export async function readHeader(bytes: Uint8Array): Promise<string[]> {
   if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
   const { text, delimiter } = withoutHint(await decode(bytes));
   const start = text.slice(0, RECORD_LENGTH_MAX);
-  for await (const record of recordsOf(start, delimiter ?? delimiterOf(text))) {
+  for await (const record of recordsOf(piecesOf(start), delimiter ?? delimiterOf(text))) {
     if (record.some((cell) => cell.trim() !== '')) return record.map((cell) => unguarded(cell).text.trim());
   }
   throw refusal('file', '#', 'it is empty');
@@ -81,11 +78,19 @@ export async function readHeader(bytes: Uint8Array): Promise<string[]> {
 
 // Parses 16 KiB in each turn of the event loop: 10 MiB at once would delay other calls by seconds.
 const PIECE = 16_384;
-const RECORD_LENGTH_MAX = 65_536;
+export const RECORD_LENGTH_MAX = 65_536;
 /** A spreadsheet of contacts has some ten columns. */
 const RECORD_CELLS_MAX = 1_000;
 
-async function* recordsOf(text: string, delimiter: string): AsyncGenerator<string[]> {
+function* piecesOf(text: string): Generator<string> {
+  for (let start = 0; start < text.length; start += PIECE) yield text.slice(start, start + PIECE);
+}
+
+/** The records of a text that comes in pieces, one piece in each turn of the event loop. */
+export async function* recordsOf(
+  texts: Iterable<string> | AsyncIterable<string>,
+  delimiter: string,
+): AsyncGenerator<string[]> {
   const parser = parse({
     delimiter,
     record_delimiter: ['\r\n', '\n', '\r'],
@@ -95,8 +100,7 @@ async function* recordsOf(text: string, delimiter: string): AsyncGenerator<strin
   });
   const pieces = async function* () {
     let lineLength = 0;
-    for (let start = 0; start < text.length; start += PIECE) {
-      const piece = text.slice(start, start + PIECE);
+    for await (const piece of texts) {
       // csv-parse counts the characters of cells: of commas alone it made a record of 10 MiB.
       const lineEnd = Math.max(piece.lastIndexOf('\n'), piece.lastIndexOf('\r'));
       lineLength = piece.length - 1 - lineEnd + (lineEnd < 0 ? lineLength : 0);
@@ -146,6 +150,11 @@ async function decode(bytes: Uint8Array): Promise<string> {
 const DECODED_BYTES = 1_048_576;
 
 function charsetOf(bytes: Uint8Array): string {
+  return markedCharset(bytes) ?? (isUtf8(bytes) ? 'utf-8' : 'windows-1252');
+}
+
+/** What the first bytes say. Undefined where they say nothing. */
+export function markedCharset(bytes: Uint8Array): string | undefined {
   const [first, second, third] = bytes;
   // A byte order mark decides, because a text may contain NUL.
   if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8';
@@ -154,19 +163,19 @@ function charsetOf(bytes: Uint8Array): string {
   const zeros = [0, 0];
   for (const [index, byte] of bytes.subarray(0, 1_000).entries()) if (byte === 0) zeros[index % 2] = 1;
   if (zeros[0] !== zeros[1]) return zeros[1] ? 'utf-16le' : 'utf-16be';
-  return isUtf8(bytes) ? 'utf-8' : 'windows-1252';
+  return undefined;
 }
 
-const DELIMITERS = [',', ';', '\t'] as const;
+export const DELIMITERS = [',', ';', '\t'] as const;
 
 /** Excel writes a first line such as `sep=;`, which is no row. */
-function withoutHint(text: string): { text: string; delimiter: string | undefined } {
+export function withoutHint(text: string): { text: string; delimiter: string | undefined } {
   const [hint, delimiter] = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i.exec(text) ?? [];
   return { text: text.slice(hint?.length ?? 0), delimiter };
 }
 
 /** The most frequent delimiter outside quotes, in the first line that has one. */
-function delimiterOf(text: string): string {
+export function delimiterOf(text: string): string {
   const line = /^[\s,;]*([^\r\n]*)/.exec(text.slice(0, RECORD_LENGTH_MAX))?.[0] ?? '';
   const plain = line.replace(/"[^"]*"/g, '');
   const counts = DELIMITERS.map((delimiter) => plain.split(delimiter).length);
@@ -191,38 +200,51 @@ function readNames(named: string | null, columns: readonly CsvColumn[]): Readonl
   );
 }
 
-function refusal(field: string, pointer: string, detail: string): Problem {
+export function refusal(field: string, pointer: string, detail: string): Problem {
   const errors: FieldError[] = [{ pointer, detail }];
   return new Problem('bad-argument', `${field}: ${detail}`, { errors });
 }
 
 const namesOf = (columns: readonly CsvColumn[]): string => columns.map(({ name }) => name).join(', ');
 
-function headerOf(
+/**
+ * Where each column is. `named` has headers in lower case, and an empty one for a column to leave
+ * out. `way` says how to name the header of a column.
+ */
+export function headerOf(
   record: readonly string[],
   columns: readonly CsvColumn[],
   named: ReadonlyMap<string, string>,
+  way: (name: string) => string,
 ): ReadonlyMap<string, number> {
-  const headers = record.map((cell) => unguarded(cell).text.trim().toLowerCase());
+  const titles = record.map((cell) => unguarded(cell).text.trim());
+  const headers = titles.map((title) => title.toLowerCase());
+  const wrong = (detail: string): Problem => {
+    const shown = titles.slice(0, TITLES_SHOWN).map((title) => `"${title.slice(0, TITLE_LENGTH_SHOWN)}"`);
+    const more = titles.length > TITLES_SHOWN ? ` and ${titles.length - TITLES_SHOWN} more` : '';
+    const needed = namesOf(columns.filter(({ required }) => required));
+    const detailWithFile = `${detail}. The first row has ${shown.join(', ')}${more}. Needed: ${needed}`;
+    return refusal('columns', '?columns', detailWithFile);
+  };
   const found = new Map<string, number>();
   for (const { name, required, aliases } of columns) {
     const given = named.get(name);
-    const wanted = given === undefined ? [name, ...aliases] : [given];
+    if (given === '' && !required) continue;
+    const wanted = given === undefined ? [name.toLowerCase(), ...aliases] : [given];
     const indexes = headers.flatMap((header, index) => (wanted.includes(header) ? [index] : []));
-    if (indexes.length > 1)
-      throw refusal('columns', '?columns', `several columns may be ${name}: say which, as ${name}:Header`);
+    if (indexes.length > 1) throw wrong(`several columns may be ${name}: say which, as ${way(name)}`);
     const [index] = indexes;
     if (index !== undefined) found.set(name, index);
     else if (given !== undefined || required) {
-      throw refusal(
-        'columns',
-        '?columns',
-        `the first row names no column for ${name}: say which it is, as ${name}:Header`,
-      );
+      throw wrong(`the first row names no column for ${name}: say which it is, as ${way(name)}`);
     }
   }
   return found;
 }
+
+// Of a file that is no CSV the first row may be anything.
+const TITLES_SHOWN = 30;
+const TITLE_LENGTH_SHOWN = 40;
 
 /**
  * A cell that a spreadsheet would read as a formula or a number gets an apostrophe. So does a cell
