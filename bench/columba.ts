@@ -14,7 +14,7 @@ export interface Columba extends Running {
 export interface ColumbaOptions {
   /** As a setting: sqlite: and a path, or postgres://… */
   readonly database: string;
-  /** Further flags, such as ['--kept-bytes-max', '0']. */
+  /** Further flags, such as ['--response-cache-bytes-max', '0']. */
   readonly flags?: readonly string[];
   /** Options of Node. */
   readonly node?: readonly string[];
@@ -25,7 +25,7 @@ export interface ColumbaOptions {
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 /** The work of each call is measured, and not the response cache. */
-export const CACHE_OFF = ['--kept-bytes-max', '0'];
+export const CACHE_OFF = ['--response-cache-bytes-max', '0'];
 
 /** On a busy machine no request is rejected for waiting long. */
 const NO_SHEDDING = ['--turn-max-ms', '60000'];

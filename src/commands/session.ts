@@ -45,7 +45,9 @@ export function configOf(command: Command): { config: Config; file: ConfigFile |
   );
   try {
     const file = findConfigFile(process.env, process.cwd());
-    const config = readConfig(process.env, flags, file);
+    const config = readConfig(process.env, flags, file, (warning) => {
+      if (cluster.isPrimary) remark(`columba: ${warning}`);
+    });
     if (cluster.isPrimary && file && holdsSecrets(file) && isOpenToOthers(file.path)) {
       remark(`columba: ${file.path} holds secrets and others may read it. Run: chmod 600 ${file.path}`);
     }

@@ -194,12 +194,15 @@ export const settings = {
   ),
   listLimit: setting('COLUMBA_LIST_LIMIT', '10000', 'Largest effective max or max_count.', wholeNumber(1, 1_000_000)),
   ...limits,
-  keptBytesMax: setting(
-    'COLUMBA_KEPT_BYTES_MAX',
-    '33554432',
-    'Bytes of the response cache of a process. A response is cached until its account changes. 0 turns it off.',
-    wholeNumber(0, 2 ** 40),
-  ),
+  responseCacheBytesMax: {
+    ...setting(
+      'COLUMBA_RESPONSE_CACHE_BYTES_MAX',
+      '33554432',
+      'Bytes of the response cache of a process. A response is cached until its account changes. 0 turns it off.',
+      wholeNumber(0, 2 ** 40),
+    ),
+    formerly: 'COLUMBA_KEPT_BYTES_MAX',
+  },
   accountRate: setting(
     'COLUMBA_ACCOUNT_RATE',
     '0',
@@ -270,12 +273,15 @@ export const settings = {
     'How long a message without notAfter is tried before it is EXPIRED.',
     wholeNumber(1, 720),
   ),
-  unsureMinutes: setting(
-    'COLUMBA_UNSURE_MINUTES',
-    '15',
-    'How long a submission without an answer waits for a receipt before the unsurePolicy of its account decides.',
-    wholeNumber(1, 1_440),
-  ),
+  unknownOutcomeMinutes: {
+    ...setting(
+      'COLUMBA_UNKNOWN_OUTCOME_MINUTES',
+      '15',
+      'How long a submission without an answer waits for a receipt before the unsurePolicy of its account decides.',
+      wholeNumber(1, 1_440),
+    ),
+    formerly: 'COLUMBA_UNSURE_MINUTES',
+  },
   logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Lowest level of log lines.', level),
   logKey: {
     ...setting(
@@ -304,27 +310,6 @@ export const settings = {
 
 export type Config = { readonly [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> };
 
-const WEB_PORT = 8_081;
-
-/** The port of the operator's side; null for none. */
-export function webPortOf({ port, webPort }: Pick<Config, 'port' | 'webPort'>): number | null {
-  if (webPort === 'default') return port === 0 ? 0 : WEB_PORT;
-  return webPort === 'off' ? null : webPort;
-}
-
-/**
- * The public URL of the operator's side. It is undefined where that side is off, or where its port
- * is any free one. An address for all interfaces is no address to go to.
- */
-export function webUrlOf(config: Pick<Config, 'port' | 'webHost' | 'webPort' | 'webUrl'>): string | undefined {
-  const port = webPortOf(config);
-  if (port === null) return undefined;
-  if (config.webUrl !== '') return config.webUrl;
-  if (port === 0) return undefined;
-  const host = ['0.0.0.0', '::'].includes(config.webHost) ? 'localhost' : config.webHost;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
 /** The settings as lines of a settings file, without secrets. */
 export const configLines = (config: Config): string[] =>
   Object.entries<Setting<unknown>>(settings).map(([name, setting]) => {
@@ -342,24 +327,42 @@ export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) 
 /** The path of the settings file; it cannot be set in that file. */
 const CONFIG_VARIABLE = 'COLUMBA_CONFIG';
 
-/** Precedence: flags, environment, file, defaults. Throws one Error with all mistakes. */
+/**
+ * Precedence: flags, environment, file, defaults. Throws one Error with all mistakes. Calls `warn`
+ * for every setting that is given by its former name.
+ */
 export function readConfig(
-  environment: Readonly<Record<string, string | undefined>>,
+  given: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Record<string, string | undefined>> = {},
-  file?: ConfigFile,
+  givenFile?: ConfigFile,
+  warn: (message: string) => void = () => {},
 ): Config {
-  const mistakes: string[] = [...(file?.mistakes ?? [])];
+  const mistakes: string[] = [...(givenFile?.mistakes ?? [])];
+  const environment = { ...given };
+  const file = givenFile && { ...givenFile, lines: new Map(givenFile.lines) };
+  for (const { formerly = '', variable } of Object.values<Setting<unknown>>(settings)) {
+    const line = file?.lines.get(formerly);
+    if (environment[formerly] === undefined && !line) continue;
+    const isDouble =
+      environment[formerly] === undefined ? file?.lines.has(variable) : environment[variable] !== undefined;
+    if (isDouble) mistakes.push(`${formerly}: this is the former name of ${variable}, which is set too; remove it`);
+    else warn(`${formerly} is called ${variable} now. The former name will not be read by the next version.`);
+    if (environment[formerly] !== undefined) environment[variable] ??= environment[formerly];
+    if (line && !file?.lines.has(variable)) file?.lines.set(variable, line);
+    delete environment[formerly];
+    file?.lines.delete(formerly);
+  }
   const entries = Object.entries<Setting<unknown>>(settings).map(([name, { variable, fallback, parse, within }]) => {
     const flag = flags[flagOf(name)];
     const line = file?.lines.get(variable);
     const kept = line?.value ?? fallback;
-    const given = flag ?? environment[variable] ?? (file && within ? within(kept, dirname(file.path)) : kept);
+    const value = flag ?? environment[variable] ?? (file && within ? within(kept, dirname(file.path)) : kept);
     try {
-      return [name, parse(given)];
+      return [name, parse(value)];
     } catch (thrown) {
       const told = environment[variable] === undefined && line ? `${file?.path}:${line.number}: ${variable}` : variable;
       const source = flag === undefined ? told : `--${flagOf(name)}`;
-      mistakes.push(`${source}: ${(thrown as Error).message}, not ${JSON.stringify(withoutPassword(given))}`);
+      mistakes.push(`${source}: ${(thrown as Error).message}, not ${JSON.stringify(withoutPassword(value))}`);
       return [name, undefined];
     }
   });

@@ -112,7 +112,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
           }
         }
       },
-      { keptBytesMax: 2 ** 25 },
+      { responseCacheBytesMax: 2 ** 25 },
     ));
 
   test('a list holds from the moment on at which it is set, also for answers that were given before', () =>
@@ -132,7 +132,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
         }
         assert.equal(await count(service, OUTSIDE, GLOBEX), 200);
       },
-      { keptBytesMax: 2 ** 25 },
+      { responseCacheBytesMax: 2 ** 25 },
     ));
 
   test('a further user_id is restricted as the first one, and failures outside are held back as any', () =>

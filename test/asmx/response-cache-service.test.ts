@@ -17,7 +17,11 @@ const isCached = ({ kind, operation, call }: Exchange) =>
 async function serveCounting(engine: Engine, settings = {}) {
   const exchanges: Exchange[] = [];
   const observe = (exchange: Exchange) => void exchanges.push(exchange);
-  const serving = await serve(await engine.fresh('sample'), { observe }, { keptBytesMax: 2 ** 25, ...settings });
+  const serving = await serve(
+    await engine.fresh('sample'),
+    { observe },
+    { responseCacheBytesMax: 2 ** 25, ...settings },
+  );
   return { ...serving, exchanges };
 }
 
@@ -93,8 +97,8 @@ onEveryEngine('response cache of the service', (engine) => {
     }
   });
 
-  test('with COLUMBA_KEPT_BYTES_MAX at 0 no response is cached', async () => {
-    const { app, call, exchanges } = await serveCounting(engine, { keptBytesMax: 0 });
+  test('with COLUMBA_RESPONSE_CACHE_BYTES_MAX at 0 no response is cached', async () => {
+    const { app, call, exchanges } = await serveCounting(engine, { responseCacheBytesMax: 0 });
     try {
       for (const each of READS) for (const _ of [1, 2]) await call(...each);
       assert.deepEqual(exchanges.filter(isCached), []);

@@ -70,7 +70,7 @@ onEveryEngine('too many calls', (engine) => {
     }));
 
   test('a cached response counts as a call in the rate limit', () =>
-    withService({ accountRate: 1, accountBurst: 50, keptBytesMax: 2 ** 20 }, async (service) => {
+    withService({ accountRate: 1, accountBurst: 50, responseCacheBytesMax: 2 ** 20 }, async (service) => {
       const send = sender(service);
       const refused = await spend(() => send('soap11', ACME), 50);
       assertProblem('soap11', refused, 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });

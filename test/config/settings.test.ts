@@ -61,3 +61,23 @@ test('check printed values that a settings file may not have', () => {
     assert.deepEqual(readConfig({ COLUMBA_DATABASE: config.database }, {}, file), config);
   }
 });
+
+test('a setting by its former name is read, with a warning that names the new one', () => {
+  const warnings: string[] = [];
+  const read = (environment: Record<string, string>, text = '') =>
+    readConfig(environment, {}, parseConfigFile('columba.conf', Buffer.from(text)), (each) => warnings.push(each));
+  assert.equal(read({ COLUMBA_UNSURE_MINUTES: '20' }).unknownOutcomeMinutes, 20);
+  assert.equal(read({}, 'COLUMBA_KEPT_BYTES_MAX=5').responseCacheBytesMax, 5);
+  assert.equal(read({ COLUMBA_RESPONSE_CACHE_BYTES_MAX: '7' }, 'COLUMBA_KEPT_BYTES_MAX=5').responseCacheBytesMax, 7);
+  assert.deepEqual(
+    warnings.map((each) => each.split('. ')[0]),
+    [
+      'COLUMBA_UNSURE_MINUTES is called COLUMBA_UNKNOWN_OUTCOME_MINUTES now',
+      'COLUMBA_KEPT_BYTES_MAX is called COLUMBA_RESPONSE_CACHE_BYTES_MAX now',
+      'COLUMBA_KEPT_BYTES_MAX is called COLUMBA_RESPONSE_CACHE_BYTES_MAX now',
+    ],
+  );
+  assert.throws(() => read({ COLUMBA_UNSURE_MINUTES: '20', COLUMBA_UNKNOWN_OUTCOME_MINUTES: '30' }), {
+    message: /^COLUMBA_UNSURE_MINUTES: this is the former name of COLUMBA_UNKNOWN_OUTCOME_MINUTES, which is set too/,
+  });
+});

@@ -114,7 +114,7 @@ onEveryEngine('cached responses while others write', (engine) => {
       if (kind === 'ok' && call === undefined) kept += 1;
     };
     const open = (name: string) =>
-      serve(database, { observe, database: slowed(createRandom(name, SEED)) }, { keptBytesMax: 2 ** 25 });
+      serve(database, { observe, database: slowed(createRandom(name, SEED)) }, { responseCacheBytesMax: 2 ** 25 });
     const [one, other] = [await open('one'), await open('other')];
     t.diagnostic(`SEED=${SEED}`);
     let calls = 0;

@@ -22,7 +22,7 @@ export async function serve(
   settings: Partial<Config> = {},
 ): Promise<Serving> {
   const environment = { COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' };
-  const config = { ...readConfig(environment), keptBytesMax: 0, ...settings };
+  const config = { ...readConfig(environment), responseCacheBytesMax: 0, ...settings };
   const clock = { now: Date.UTC(2026, 10, 15, 12) };
   const logged: string[] = [];
   const app = await createApp(config, {

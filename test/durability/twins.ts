@@ -74,7 +74,7 @@ const LARGE = {
   })),
 };
 
-async function openSide(engine: Engine, keptBytesMax: number): Promise<Side> {
+async function openSide(engine: Engine, responseCacheBytesMax: number): Promise<Side> {
   const database = await engine.fresh('sample');
   const userIds = new Map([ACME, GLOBEX, 'large', '', 'unknown'].map((userId) => [userId, userId]));
   const side: Side = { database, userIds, processes: [], last: undefined };
@@ -82,8 +82,8 @@ async function openSide(engine: Engine, keptBytesMax: number): Promise<Side> {
     side.last = exchange;
   };
   const processes = [
-    await serve(database, { observe }, { keptBytesMax }),
-    await serve(database, { observe }, { keptBytesMax }),
+    await serve(database, { observe }, { responseCacheBytesMax }),
+    await serve(database, { observe }, { responseCacheBytesMax }),
   ];
   await adopt((processes[1] as Serving).app, LARGE);
   return Object.assign(side, { processes });

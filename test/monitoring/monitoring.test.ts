@@ -98,7 +98,8 @@ describe('examples/monitoring', () => {
 
   test('every metric of ours is in the dashboard', () => {
     const asked = new Set(queries.flatMap(([, query]) => parseQuery(query).selected.map(({ metric }) => metric)));
-    const own = [...types.keys()].filter((name) => name.startsWith('columba_'));
+    // Names of an earlier version, which are there for one more version, are columba_kept_….
+    const own = [...types.keys()].filter((name) => /^columba_(?!kept_)/.test(name));
     assert.ok(own.length > 12);
     const missing = own.filter((name) => ![name, `${name}_bucket`, `${name}_count`].some((each) => asked.has(each)));
     assert.deepEqual(missing, []);

@@ -5,7 +5,7 @@ import { harmless, print, remark } from '../../commands/output.ts';
 import { readSecret } from '../../commands/secret-input.ts';
 import { configOf, type Session, withSession } from '../../commands/session.ts';
 import { sqlitePath } from '../../config/database-name.ts';
-import { webUrlOf } from '../../config/settings.ts';
+import { webUrlOf } from '../../config/web-address.ts';
 import type { AccountReport, ImportProgress, ImportReport } from '../copy/import.ts';
 import {
   type CopySession,

@@ -135,7 +135,7 @@ const createAppTelemetry = async (
 const createResponseCache = (config: Config, { accounts }: Services, recording: Recording): ResponseCache =>
   new ResponseCache({
     contract,
-    bytesMax: config.keptBytesMax,
+    bytesMax: config.responseCacheBytesMax,
     isUnchanged: (account, pollOthers, pollId) => accounts.isUnchanged(account as Caller, pollOthers, pollId),
     isBypassed: () => recording.recorder !== undefined, // a cached response has no user_id to mask
   });

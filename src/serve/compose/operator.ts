@@ -1,5 +1,6 @@
 import { version } from '../../base/version.ts';
-import { type Config, webUrlOf } from '../../config/settings.ts';
+import type { Config } from '../../config/settings.ts';
+import { webUrlOf } from '../../config/web-address.ts';
 import type { Services } from '../../operator/action.ts';
 import { createOpenapi } from '../../operator/openapi.ts';
 import type { App } from './contract.ts';

@@ -37,7 +37,7 @@ export async function startGateway(
     events: createCarrierEvents(database, now, config.region || null, pace),
     onGatewayIds: heldReceiptsFor(now),
     defaultRegion: config.region || null,
-    settings: { unsureMs: config.unsureMinutes * 60_000 },
+    settings: { unsureMs: config.unknownOutcomeMinutes * 60_000 },
     failed: (thrown) => log.error({ err: describeError(thrown) }, 'messages could not be sent'),
     connectorChanged: (connector, reason) => {
       if (reason === null) log.info({ connector }, 'the connector works again');

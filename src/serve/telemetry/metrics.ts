@@ -77,24 +77,34 @@ export function createMetrics(sources: Sources, version: string): Metrics {
 
 /** What other parts of the process have counted since its start. */
 const totalsOf = (sources: Sources) => [
-  total(
+  ...total(
     'columba_response_bytes_total',
     'Bytes of answers, as they were sent.',
     () => sources.traffic()?.bytesSent ?? 0,
   ),
-  total('columba_refused_requests_total', 'Requests that got 503 for overload.', () => sources.traffic()?.refused ?? 0),
-  total(
+  ...total(
+    'columba_refused_requests_total',
+    'Requests that got 503 for overload.',
+    () => sources.traffic()?.refused ?? 0,
+  ),
+  ...total(
     'columba_unsent_refused_total',
     'Long answers that got 429 because too much was unsent.',
     () => sources.traffic()?.unsentRefused ?? 0,
   ),
-  total('columba_kept_hits_total', 'Calls that got a cached response.', () => sources.responseCache().hits),
-  total(
-    'columba_kept_misses_total',
+  ...total(
+    'columba_response_cache_hits_total',
+    'Calls that got a cached response.',
+    () => sources.responseCache().hits,
+    ['columba_kept_hits_total'],
+  ),
+  ...total(
+    'columba_response_cache_misses_total',
     'Calls whose response was not in the cache.',
     () => sources.responseCache().misses,
+    ['columba_kept_misses_total'],
   ),
-  total('columba_log_lines_lost_total', 'Log lines that standard error did not take.', sources.linesLost),
+  ...total('columba_log_lines_lost_total', 'Log lines that standard error did not take.', sources.linesLost),
 ];
 
 function addGauges(registry: Registry, sources: Sources, version: string): void {
@@ -110,7 +120,9 @@ function addGauges(registry: Registry, sources: Sources, version: string): void 
     'Memory for long answers that clients have not taken yet.',
     () => sources.traffic()?.unsentBytes ?? 0,
   );
-  gauge(registry, 'columba_kept_bytes', 'Memory of the response cache.', () => sources.responseCache().bytes);
+  const cacheBytes = () => sources.responseCache().bytes;
+  gauge(registry, 'columba_response_cache_bytes', 'Memory of the response cache.', cacheBytes);
+  gauge(registry, 'columba_kept_bytes', 'Now columba_response_cache_bytes.', cacheBytes);
   new Gauge({
     name: 'columba_build_info',
     help: 'Always 1.',
@@ -120,8 +132,11 @@ function addGauges(registry: Registry, sources: Sources, version: string): void 
   }).set({ version, node: process.version }, 1);
 }
 
-const total = (name: string, help: string, value: () => number) =>
-  counterMetric({ name, help }, () => [{ labels: {}, value: value() }]);
+/** A metric that was renamed keeps its former name beside the new one for one version. */
+const total = (name: string, help: string, value: () => number, formerly: string[] = []) =>
+  [name, ...formerly].map((each) =>
+    counterMetric({ name: each, help: each === name ? help : `Now ${name}.` }, () => [{ labels: {}, value: value() }]),
+  );
 
 const gauge = (registry: Registry, name: string, help: string, value: () => number) =>
   new Gauge({

@@ -142,12 +142,15 @@ onEveryEngine('metrics', (engine) => {
       const ask = () => call(address, 'get', 'account', 'Profile', { user_id: ACME });
       await ask();
       // PostgreSQL is asked for the version after the answer has left.
-      await until('the response is cached', async () => sampleOf(await scrape(port), 'columba_kept_bytes') > 0);
+      await until(
+        'the response is cached',
+        async () => sampleOf(await scrape(port), 'columba_response_cache_bytes') > 0,
+      );
       for (const _ of Array(4)) await ask();
       const samples = await scrape(port);
-      assert.equal(sampleOf(samples, 'columba_kept_hits_total'), 4);
-      assert.equal(sampleOf(samples, 'columba_kept_misses_total'), 1);
-      assert.ok(sampleOf(samples, 'columba_kept_bytes') > 500);
+      assert.equal(sampleOf(samples, 'columba_response_cache_hits_total'), 4);
+      assert.equal(sampleOf(samples, 'columba_response_cache_misses_total'), 1);
+      assert.ok(sampleOf(samples, 'columba_response_cache_bytes') > 500);
       const unsent = ['columba_unsent_bytes', 'columba_unsent_refused_total'].map((name) => named(samples, name));
       assert.deepEqual(
         unsent.map(([sample]) => sample?.value),

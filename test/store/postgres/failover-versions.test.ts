@@ -39,7 +39,7 @@ onPostgres('cached answers and a standby that has not got the last writes', () =
     const { app, call, ask }: Serving = await serve(
       url,
       { observe },
-      { keptBytesMax: 2 ** 20, databaseTimeoutMs: 2_000 },
+      { responseCacheBytesMax: 2 ** 20, databaseTimeoutMs: 2_000 },
     );
     t.after(() => app.stop());
     const templates = async () => {
