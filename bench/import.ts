@@ -68,7 +68,7 @@ async function measure(): Promise<void> {
 
 /** The peak of resident memory, and the seconds. */
 function measured(args: readonly string[], env: Record<string, string>): [string, string] {
-  const report = `process.on('exit', () => process.stderr.write('\nPEAK ' + process.resourceUsage().maxRSS))`;
+  const report = `process.on('exit', () => process.stderr.write('PEAK ' + process.resourceUsage().maxRSS))`;
   const told = `data:text/javascript,${encodeURIComponent(report)}`;
   const startedAt = performance.now();
   const command = ['--disable-warning=ExperimentalWarning', '--import', told, MAIN, ...args];
