@@ -1,4 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs';
+import { InvalidArgumentError } from 'commander';
 import { Problem } from '../base/problem.ts';
 
 /** A file that a command reads: why it cannot be read, in words instead of a system error. */
@@ -24,3 +25,12 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'you may not read this file',
   EPERM: 'you may not read this file',
 };
+
+/** A label of the WHATWG Encoding Standard. */
+export function readEncoding(label: string): string {
+  try {
+    return new TextDecoder(label, { fatal: true }).encoding;
+  } catch {
+    throw new InvalidArgumentError('Expected a name such as utf-8, windows-1252 or utf-16le.');
+  }
+}

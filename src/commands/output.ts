@@ -111,3 +111,14 @@ export function formatBytes(bytes: number): string {
   const amount = bytes / 1000 ** power;
   return `${power === 0 ? amount : amount.toFixed(1)} ${units[power]}`;
 }
+
+/** On a terminal one line that changes four times a second, elsewhere a line every 10 seconds. */
+export function progressLine(): (line: () => string) => void {
+  const { isTTY } = process.stderr;
+  let shownAt = Date.now();
+  return (line) => {
+    if (Date.now() - shownAt < (isTTY ? 250 : 10_000)) return;
+    shownAt = Date.now();
+    process.stderr.write(isTTY ? `\r${line()}\u001b[K\r` : `${line()}\n`);
+  };
+}

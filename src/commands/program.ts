@@ -1,6 +1,6 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { flagOf, settings } from '../config/settings.ts';
-import { requireFile } from './input-file.ts';
+import { readEncoding, requireFile } from './input-file.ts';
 import { print } from './output.ts';
 import { databaseOption, settingOption, withSession } from './session.ts';
 
@@ -95,12 +95,4 @@ function settingsTable(): string {
 and in the file; flags are those of serve, and --database of every command.
 
 ${rows.join('\n')}`;
-}
-
-function readEncoding(label: string): string {
-  try {
-    return new TextDecoder(label, { fatal: true }).encoding;
-  } catch {
-    throw new InvalidArgumentError('Expected a name such as utf-8, windows-1252 or utf-16le.');
-  }
 }

@@ -6,11 +6,13 @@ import { createAccountName, migrationKey } from '../../src/migration/compare/acc
 import { createPseudonyms, pseudonymize } from '../../src/migration/compare/pseudonyms.ts';
 import { recordedOf } from '../../src/migration/compare/recorder.ts';
 import { formatExchange } from '../../src/migration/compare/recording.ts';
-import { Proposals, proposeFromCall, readProposals } from '../../src/migration/copy/blacklist-proposals.ts';
+import { Proposals, proposeFromCall } from '../../src/migration/copy/blacklist-proposals.ts';
+import { fileColumns } from '../../src/migration/copy/files.ts';
 import { importAccounts } from '../../src/migration/copy/import.ts';
 import { createOldServer } from '../../src/migration/old-server/old-server.ts';
 import { TESTED } from '../../src/migration/old-server/read-effects.ts';
 import { accountIdNamed } from '../../src/migration/stages/migrated-accounts.ts';
+import { readCsv } from '../../src/transfer/csv.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { openStore } from '../support/opened-database.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
@@ -158,7 +160,8 @@ test('columba migrate blacklist proposes from recordings and STOP texts, and add
   assert.deepEqual([proposed.code, proposed.stderr], [0, '']);
   if (process.platform !== 'win32') assert.equal(statSync(csv).mode & 0o777, 0o600);
   const rows = [];
-  for await (const { number, origin } of readProposals(readFileSync(csv))) rows.push([number, origin]);
+  for await (const { cells } of readCsv(readFileSync(csv), fileColumns('blacklist', false), null))
+    rows.push([cells.number?.text, cells.origin?.text]);
   assert.deepEqual(rows, [
     ['0825550201', 'user'],
     ['+27835550300', 'STOP'],

@@ -30,6 +30,11 @@ export function parseGeneralDate(text: string, context: DateContext): Instant | 
   return parseAs(GENERAL_FORMATS, GENERAL_ZONE_MINUTES_MAX, text, context);
 }
 
+/** By a format of the caller's, whose groups have the names of GENERAL_FORMATS. */
+export function parseDateBy(format: RegExp, text: string, context: DateContext): Instant | null {
+  return parseAs([format], GENERAL_ZONE_MINUTES_MAX, text, context);
+}
+
 /** Always UTC, milliseconds without trailing zeros. */
 export function formatDate(at: Instant): string {
   const fraction = millisecondOf(at);

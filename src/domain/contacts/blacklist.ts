@@ -44,20 +44,50 @@ export function createBlacklist(
     async add(account: AccountKey, number: string, sample: string | null, origin: BlacklistOrigin = 'user') {
       checkNumber(number);
       const region = await regionOfAccount(account);
-      const same = sameNumber(number, region);
+      return database.transaction(account, (queries) =>
+        addEntry(queries, account, { number, sample, origin }, region, now()),
+      );
+    },
+
+    /** Adds several in one transaction, so at most some hundred. The results are in their order. */
+    async addAll(account: AccountKey, entries: readonly NewEntry[]): Promise<AddedEntry[]> {
+      for (const { number } of entries) checkNumber(number);
+      const region = await regionOfAccount(account);
       return database.transaction(account, async (queries) => {
-        const erased = await findErasedEntry(queries, account, number, region);
-        const entries = [...(await entriesOf(queries, account, same)), ...(erased ? [erased.number] : [])];
-        const isNew = entries.length === 0;
-        const key = writtenKey(number);
-        if (isNew) await queries.run(block, { account, number, key, sample, blockedAt: now(), origin });
-        else if (origin === 'user') {
-          await queries.run(adopt, { account, numbers: recordsOf(entries.map((each) => [each])), sample });
-        }
-        return { isNew, cancelled: await endAllFor(queries, account, now(), same) };
+        const added: AddedEntry[] = [];
+        for (const entry of entries) added.push(await addEntry(queries, account, entry, region, now()));
+        return added;
       });
     },
   };
+}
+
+export interface NewEntry {
+  readonly number: string;
+  readonly sample: string | null;
+  readonly origin: BlacklistOrigin;
+}
+interface AddedEntry {
+  readonly isNew: boolean;
+  readonly cancelled: number;
+}
+
+async function addEntry(
+  queries: Writing,
+  account: AccountKey,
+  { number, sample, origin }: NewEntry,
+  region: string | null,
+  at: number,
+): Promise<AddedEntry> {
+  const same = sameNumber(number, region);
+  const erased = await findErasedEntry(queries, account, number, region);
+  const entries = [...(await entriesOf(queries, account, same)), ...(erased ? [erased.number] : [])];
+  const isNew = entries.length === 0;
+  if (isNew) await queries.run(block, { account, number, key: writtenKey(number), sample, blockedAt: at, origin });
+  else if (origin === 'user') {
+    await queries.run(adopt, { account, numbers: recordsOf(entries.map((each) => [each])), sample });
+  }
+  return { isNew, cancelled: await endAllFor(queries, account, at, same) };
 }
 
 const PAGE = 1_000;

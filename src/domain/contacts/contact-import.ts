@@ -38,6 +38,8 @@ export interface ContactImport {
   /** Rows with the number and the group of an earlier row. The earliest row is imported. */
   readonly duplicates: number;
   readonly bad: number;
+  /** With `fillsOnly`: rows that say something else than their contact, which stays as it is. */
+  readonly differing: number;
   readonly groupsAdded: number;
   /** The first faults. */
   readonly faults: readonly RowFault[];
@@ -49,6 +51,11 @@ export interface ImportOptions {
   readonly skipBad: boolean;
   /** The group of rows that name none. */
   readonly group: bigint | null;
+  /**
+   * What a contact has already stays, and only its empty fields are filled. A row then finds its
+   * contact by the number alone: one in another group is not added to this one.
+   */
+  readonly fillsOnly?: true;
   readonly region: string | null;
   readonly progress: Progress;
 }
@@ -66,7 +73,12 @@ interface Plan {
   readonly newGroups: readonly string[];
   readonly groups: Map<string, bigint>;
   readonly add: readonly Wanted[];
-  readonly change: readonly { readonly contact: Contact; readonly wanted: Wanted }[];
+  readonly change: readonly Change[];
+}
+interface Change {
+  /** With the new fields. */
+  readonly contact: Contact;
+  readonly wanted: Wanted;
 }
 
 /** A dry run computes the same plan and writes nothing. */
@@ -98,7 +110,7 @@ async function plan(
   queries: Queries,
   account: AccountKey,
   rows: readonly ImportRow[],
-  { group, region, progress }: ImportOptions,
+  { group, fillsOnly, region, progress }: ImportOptions,
 ): Promise<Plan> {
   if (group !== null && !(await queries.first(listSql.group, { account, group }))) {
     const detail = 'there is no group with this id';
@@ -120,18 +132,15 @@ async function plan(
     }
     const key = numberKey(row.mobile, region);
     const named = row.group === '' ? group : (groups.get(row.group) ?? row.group);
-    const groupAndNumber = `${key} ${typeof named === 'string' ? `new ${named}` : named}`;
-    if (wanted.has(groupAndNumber)) duplicates += 1;
-    else wanted.set(groupAndNumber, { row, key, group: named });
+    const same = fillsOnly ? key : `${key} ${typeof named === 'string' ? `new ${named}` : named}`;
+    if (wanted.has(same)) duplicates += 1;
+    else wanted.set(same, { row, key, group: named });
   }
   const all = [...wanted.values()];
   const present = await contactsByKey(queries, account, all, region);
-  const matched = all.map((each) => ({ wanted: each, contact: matching(each, present.get(each.key) ?? []) }));
-  const add = matched.filter(({ contact }) => contact === undefined).map((each) => each.wanted);
-  const change = matched.flatMap(({ wanted: each, contact }) =>
-    contact !== undefined && isOther(contact, each.row) ? [{ contact, wanted: each }] : [],
-  );
-  const newGroups = [...new Set(add.flatMap((each) => (typeof each.group === 'string' ? [each.group] : [])))];
+  const { add, change, differing } = fillsOnly ? filling(all, present) : changing(all, present);
+  const grouped = [...add, ...change.flatMap(({ contact, wanted: each }) => (contact.groupId === null ? [each] : []))];
+  const newGroups = [...new Set(grouped.flatMap(({ group: each }) => (typeof each === 'string' ? [each] : [])))];
   return {
     newGroups,
     groups,
@@ -144,6 +153,7 @@ async function plan(
       unchanged: all.length - add.length - change.length,
       duplicates,
       bad,
+      differing,
       groupsAdded: newGroups.length,
       faults: faults.slice(0, FAULTS_MAX),
       faultsLeftOut: Math.max(0, faults.length - FAULTS_MAX),
@@ -171,6 +181,47 @@ function faultsOf({ row, name, surname, mobile, isText, group }: ImportRow, regi
 /** The contact in the wanted group; the oldest if there are several. */
 const matching = ({ group }: Wanted, contacts: readonly Contact[]): Contact | undefined =>
   group === null ? contacts[0] : contacts.find(({ groupId }) => groupId === group);
+
+type Present = ReadonlyMap<string, readonly Contact[]>;
+
+function changing(all: readonly Wanted[], present: Present): Pick<Plan, 'add' | 'change'> & { differing: number } {
+  const add: Wanted[] = [];
+  const change: Change[] = [];
+  for (const wanted of all) {
+    const contact = matching(wanted, present.get(wanted.key) ?? []);
+    const { name, surname } = wanted.row;
+    if (contact === undefined) add.push(wanted);
+    else if (isOther(contact, wanted.row)) {
+      const fields = { name: name || contact.name, surname: surname || contact.surname };
+      change.push({ contact: { ...contact, ...fields }, wanted });
+    }
+  }
+  return { add, change, differing: 0 };
+}
+
+/** A contact without a group gets that of the row: see carryOut. */
+function filling(all: readonly Wanted[], present: Present): Pick<Plan, 'add' | 'change'> & { differing: number } {
+  const add: Wanted[] = [];
+  const change: Change[] = [];
+  let differing = 0;
+  for (const wanted of all) {
+    const contacts = present.get(wanted.key) ?? [];
+    const contact = matching(wanted, contacts) ?? contacts.find(({ groupId }) => groupId === null) ?? contacts[0];
+    const { group, row } = wanted;
+    if (contact === undefined) {
+      add.push(wanted);
+      continue;
+    }
+    const fields = { name: contact.name || row.name || null, surname: contact.surname || row.surname || null };
+    const isGrouped = contact.groupId !== null || group === null;
+    if (isOther(contact, { ...row, name: fields.name ?? '', surname: fields.surname ?? '' }) || !isGrouped) {
+      change.push({ contact: { ...contact, ...fields }, wanted });
+    }
+    const isInOther = contact.groupId !== null && group !== null && group !== contact.groupId;
+    if (isInOther || isOther({ ...contact, ...fields }, row)) differing += 1;
+  }
+  return { add, change, differing };
+}
 
 /** An empty cell does not clear the field. */
 const isOther = (contact: Contact, { name, surname }: ImportRow): boolean =>
@@ -245,9 +296,9 @@ async function carryOut(
   for (const [index, { contact, wanted }] of change.entries()) {
     await pause();
     if (index % PAGE === 0 && index > 0) progress('written', add.length + index, total);
-    const { name, surname } = wanted.row;
-    const { id, mobile, groupId } = contact;
-    const fields = { name: name || contact.name, surname: surname || contact.surname, mobile: mobile ?? '', groupId };
+    const { id, name, surname, mobile } = contact;
+    const groupId = contact.groupId ?? groupOf(wanted);
+    const fields = { name, surname, mobile: mobile ?? '', groupId };
     await queries.run(sql.setContact, { account, id, ...stored(fields) });
   }
 }

@@ -1,38 +1,35 @@
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { Problem } from '../../base/problem.ts';
 import { requireFile } from '../../commands/input-file.ts';
-import { harmless, print, refuseExisting, remark } from '../../commands/output.ts';
+import { print, refuseExisting, remark } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
 import { listValue } from '../../operator/command-line.ts';
+import { type FileFlags, runFile, withFileOptions } from './files.ts';
 import { readUsers } from './options.ts';
-import { folderOption, jsonOption, migrationSettings, writeText } from './settings.ts';
+import { folderOption, migrationSettings, writeText } from './settings.ts';
 
 /** `columba migrate blacklist`: no operation lists the blacklist of the old server. */
-interface BlacklistOptions {
+interface BlacklistOptions extends FileFlags {
   readonly users?: string;
   readonly words: string;
   readonly out?: string;
   readonly add?: string;
   readonly force?: true;
-  readonly dryRun?: true;
-  readonly json?: true;
 }
 
 const WORDS = 'STOP,STOPALL,UNSUBSCRIBE,OPTOUT,CANCEL,END,QUIT';
 
 export const blacklistCommand = (): Command =>
-  new Command('blacklist')
-    .description('propose a blacklist from recordings and STOP texts, or add one from a file')
+  withFileOptions(
+    new Command('blacklist').description('propose a blacklist from recordings and STOP texts, or add one from a file'),
+  )
     .argument('[FILE...]', 'recordings: calls of BlackListNumber are proposed')
     .option('--users <FILE>', 'the user_ids, one a line: their received messages are searched for STOP texts')
     .option('--words <LIST>', 'a message with nothing but one of these words is a STOP text', listValue(WORDS), WORDS)
     .option('--out <FILE>', 'write the proposals as CSV, for --add')
     .option('--force', 'replace the file if it exists')
-    .option('--add <FILE>', 'add the numbers of a CSV file with the columns username and number')
-    .option('--dry-run', 'for --add: check the file, and add nothing')
+    .option('--add <FILE>', 'add the numbers of a CSV file: the same as columba migrate files blacklist FILE')
     .addOption(folderOption())
-    .addOption(jsonOption())
     .addHelpText('after', '\nRead the proposals before you add them. Exit codes: 0 done, 1 not all could be added.')
     .action(async (files: string[], options: BlacklistOptions, command: Command) => {
       if ((options.add === undefined) === (options.users === undefined)) {
@@ -41,11 +38,10 @@ export const blacklistCommand = (): Command =>
       if (options.add !== undefined && files.length > 0) {
         throw new Problem('bad-argument', '--add reads no recordings. Propose first, and add then.');
       }
-      process.exitCode = await withSession(command, { creates: false }, (session) =>
+      process.exitCode =
         options.add === undefined
-          ? propose(session, files, options, command)
-          : add(session, options.add, options.dryRun === true, options.json === true),
-      );
+          ? await withSession(command, { creates: false }, (session) => propose(session, files, options, command))
+          : await runFile('blacklist', options.add, options, command);
     });
 
 async function propose(
@@ -88,39 +84,4 @@ async function propose(
     print(`Proposals in ${out}: ${proposals.all.length}. Read the file, then: columba migrate blacklist --add ${out}`);
   for (const [reason, count] of proposals.left) remark(`columba: left out ${count}: ${reason}`);
   return 0;
-}
-
-async function add({ services }: Session, file: string, isDryRun: boolean, json: boolean): Promise<number> {
-  const { readProposals } = await import('../copy/blacklist-proposals.ts');
-  const { accountIdNamed } = await import('../stages/migrated-accounts.ts');
-  const { checkOperatorsNumber } = await import('../../domain/contacts/blacklist.ts');
-  const result = { rows: 0, added: 0, known: 0, cancelled: 0, refused: [] as { row: number; problem: string }[] };
-  for await (const { row, username, number, origin, evidence } of readProposals(bytesOf(file))) {
-    result.rows += 1;
-    try {
-      const account = await accountIdNamed(services.database, username);
-      if (account === null) throw new Problem('bad-argument', `There is no account ${username}.`);
-      checkOperatorsNumber(number);
-      if (isDryRun) continue;
-      const { isNew, cancelled } = await services.blacklist.add(account, number, evidence || null, origin);
-      result[isNew ? 'added' : 'known'] += 1;
-      result.cancelled += cancelled;
-    } catch (thrown) {
-      if (!(thrown instanceof Problem) || thrown.kind !== 'bad-argument') throw thrown;
-      result.refused.push({ row, problem: thrown.message });
-    }
-  }
-  if (json) print(JSON.stringify({ ...result, isDryRun }));
-  else {
-    for (const { row, problem } of result.refused) remark(`columba: row ${row}: ${harmless(problem)}`);
-    const { rows, added, known, cancelled } = result;
-    if (isDryRun) print(`A dry run: ${rows - result.refused.length} of ${rows} rows can be added.`);
-    else print(`Added ${added}, known before ${known}. Cancelled scheduled messages: ${cancelled}.`);
-  }
-  return result.refused.length === 0 ? 0 : 1;
-}
-
-function bytesOf(file: string): Uint8Array {
-  requireFile(file, `--add ${file}`);
-  return readFileSync(file);
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import { Problem } from '../../base/problem.ts';
-import { harmless, print, remark } from '../../commands/output.ts';
+import { harmless, print, progressLine, remark } from '../../commands/output.ts';
 import { readSecret } from '../../commands/secret-input.ts';
 import { configOf, type Session, withSession } from '../../commands/session.ts';
 import { sqlitePath } from '../../config/database-name.ts';
@@ -234,18 +234,14 @@ const duration = (seconds: number): string =>
       ? `${Math.ceil(seconds / 60)} min`
       : `${(seconds / 3_600).toFixed(1)} h`;
 
-/** On a terminal four times a second, elsewhere a line every 10 seconds. */
 function showProgress(): (progress: ImportProgress) => void {
-  const { isTTY } = process.stderr;
+  const show = progressLine();
   const startedAt = Date.now();
-  let shownAt = startedAt;
-  return ({ done, total, username, received, calls }) => {
-    const now = Date.now();
-    if (now - shownAt < (isTTY ? 250 : 10_000)) return;
-    shownAt = now;
-    const name = username === null ? '' : ` ${harmless(username)}: ${received} new messages.`;
-    const left = done === 0 ? '' : ` About ${duration((((now - startedAt) / done) * (total - done)) / 1_000)} left.`;
-    const line = `${done} of ${total} accounts, ${calls} calls.${name}${left}`;
-    process.stderr.write(isTTY ? `\r${line}\u001b[K\r` : `${line}\n`);
-  };
+  return ({ done, total, username, received, calls }) =>
+    show(() => {
+      const name = username === null ? '' : ` ${harmless(username)}: ${received} new messages.`;
+      const seconds = done === 0 ? 0 : (((Date.now() - startedAt) / done) * (total - done)) / 1_000;
+      const left = done === 0 ? '' : ` About ${duration(seconds)} left.`;
+      return `${done} of ${total} accounts, ${calls} calls.${name}${left}`;
+    });
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { CommandDependencies } from '../../commands/action-command.ts';
 import { blacklistCommand } from './blacklist.ts';
 import { checkCommand, scheduleCommand } from './check.ts';
+import { filesCommand } from './files.ts';
 import { importCommand, probeCommand } from './import.ts';
 import { learnCommand } from './learn.ts';
 import { proxyCommand } from './proxy.ts';
@@ -18,6 +19,7 @@ export const migrateCommands = (dependencies: CommandDependencies): Command[] =>
   checkCommand(),
   scheduleCommand(),
   blacklistCommand(),
+  filesCommand(),
   proxyCommand(),
   harCommand(),
   recordingsCommand(),

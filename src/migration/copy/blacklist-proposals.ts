@@ -1,7 +1,7 @@
 import { checkNumber } from '../../domain/contacts/blacklist.ts';
 import { receivedTexts } from '../../domain/messages/inbox-texts.ts';
 import { isStop } from '../../domain/receiving/stop-words.ts';
-import { type CsvColumn, csvLine, readCsv } from '../../transfer/csv.ts';
+import { csvLine } from '../../transfer/csv.ts';
 import { booleanResult } from '../compare/compare.ts';
 import type { CompareSettings } from '../compare/compare-values.ts';
 import { bodyBytes, type RecordedExchange } from '../compare/recording.ts';
@@ -98,26 +98,3 @@ export const proposalsCsv = (proposals: readonly Proposal[]): string =>
   [HEADER, ...proposals.map((each) => [each.username, each.number, each.origin, each.at, each.evidence])]
     .map(csvLine)
     .join('');
-
-const COLUMNS: readonly CsvColumn[] = [
-  { name: 'username', required: true, aliases: ['account'] },
-  { name: 'number', required: true, aliases: ['mobile', 'msisdn', 'phone'] },
-  { name: 'origin', required: false, aliases: [] },
-  { name: 'at', required: false, aliases: [] },
-  { name: 'evidence', required: false, aliases: ['message'] },
-];
-
-/** Reads a file that proposalsCsv wrote, or another one with the columns username and number. */
-export async function* readProposals(bytes: Uint8Array): AsyncGenerator<Proposal & { readonly row: number }> {
-  for await (const { row, cells } of readCsv(bytes, COLUMNS, null)) {
-    const origin = cells.origin?.text;
-    yield {
-      row,
-      username: cells.username?.text ?? '',
-      number: cells.number?.text ?? '',
-      origin: origin === 'user' || origin === 'STOP' ? origin : 'import',
-      at: cells.at?.text ?? '',
-      evidence: cells.evidence?.text ?? '',
-    };
-  }
-}

@@ -197,10 +197,13 @@ const receivedFields = (each: ReceivedMessage) => [each.sender, each.text, each.
 const receivedDifference = (here: AccountReading, { received, unread }: There): Promise<AccountDifference | null> =>
   merged('received', here.received, received.inOrder(), receivedFields, ({ id, read }) => read !== unread.has(id));
 
-/** Of a list that ends at a cap, older ones may be here and not there. */
+/**
+ * Older messages than the list of the old server goes back may be here, from a file or from an
+ * earlier copy. Of the oldest time in a list that ends at a cap, some may be missing.
+ */
 function sentDifference(here: AccountReading, { sent }: There): Promise<AccountDifference | null> {
   const { digests, isCapped, oldest } = sent;
-  const ours = isCapped ? wanted(here.sent, ({ sentAt }) => sentAt > oldest) : here.sent;
+  const ours = wanted(here.sent, ({ sentAt }) => (isCapped ? sentAt > oldest : sentAt >= oldest));
   const theirs = digests.inOrder().filter(({ at }) => !isCapped || at > oldest);
   return merged('sent', ours, theirs, sentFields);
 }

@@ -68,6 +68,18 @@ export const sentAmong = statement<Some, SentRow>(
   `select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked from sent
    where account_id = :account and message_id {among :ids}`,
 );
+/** Sent messages from one of the spans of time: records of the account, the start and the end. */
+export const sentWithin = statement<One & { spans: string }, Pick<SentRow, 'recipient' | 'text' | 'sent_at'>>(
+  'migrated.sentWithin',
+  `select sent.recipient, sent.text, sent.sent_at
+   from {records :spans account_id bigint, start_at bigint, end_at bigint} as span, sent
+   where {joined sent.account_id :account} and sent.account_id = span.account_id
+     and sent.sent_at >= span.start_at and sent.sent_at < span.end_at`,
+);
+export const scheduledAmong = statement<Some, { message_id: bigint }>(
+  'migrated.scheduledAmong',
+  'select message_id from scheduled where account_id = :account and message_id {among :ids}',
+);
 export const deleteSentAmong = statement<Some>(
   'migrated.deleteSentAmong',
   'delete from sent where account_id = :account and message_id {among :ids}',

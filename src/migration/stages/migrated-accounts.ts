@@ -50,7 +50,7 @@ export const setCopySynced = async (database: Database, account: bigint, at: num
   void (await database.run(sql.setSynced, { account, at }));
 
 /** New ids of this installation start so far above the copied ones. Contacts have 32 bits. */
-const MESSAGE_ID_GAP = 1_000_000n;
+export const MESSAGE_ID_GAP = 1_000_000n;
 const CONTACT_ID_GAP = 10_000n;
 
 /** Also where the old server has nothing yet: what comes there later has the first ids. */

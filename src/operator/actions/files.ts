@@ -33,7 +33,7 @@ const imported = z.strictObject({
 });
 
 const shown = (done: ContactImport, dryRun: boolean): z.output<typeof imported> => {
-  const { faults, faultsLeftOut, ...counts } = done;
+  const { faults, faultsLeftOut, differing: _, ...counts } = done;
   return { dryRun, ...counts, errors: [...faults], errorsLeftOut: faultsLeftOut };
 };
 
