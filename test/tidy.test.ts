@@ -302,13 +302,16 @@ describe('where things belong', () => {
     assert.deepEqual(matches(layers, new RegExp(patterns.join('|'))), []);
   });
 
-  test('random bytes come from base/random.ts, and nothing in the program replaces their source', () => {
-    const rooms = source.filter((file) =>
-      /^src\/(domain|carriers|operator|migration|console|transfer|store)\//.test(file),
-    );
-    assert.deepEqual(matches(rooms, /^import .*\brandom(?:Bytes|UUID|Int)\b.*'node:crypto'/), []);
-    const others = source.filter((file) => file !== 'src/base/random.ts');
-    assert.deepEqual(matches(others, /\breplaceRandomness\b/), []);
+  test('what waits, times out or draws a random number is given a clock, and ids come from base/random.ts', () => {
+    const rooms = source.filter((file) => /^src\/(domain|carriers|operator|console|transfer)\//.test(file));
+    // A socket's own setTimeout is about that socket, so a dot may stand before it.
+    const machine =
+      /(?<!\.)\bset(?:Timeout|Interval)\(|\b(?:Date|performance)\.now\b|\bMath\.random\b|\bAbortSignal\.timeout\b|\bnew Date\(\)|'node:timers|\bsystemClock\b/;
+    assert.deepEqual(matches(rooms, machine), []);
+    const drawing = [...rooms, ...source.filter((file) => /^src\/(migration|store)\//.test(file))];
+    assert.deepEqual(matches(drawing, /^import .*\brandom(?:Bytes|UUID|Int)\b.*'node:crypto'/), []);
+    const others = source.filter((file) => !/^src\/base\/(?:random|event-loop)\.ts$/.test(file));
+    assert.deepEqual(matches(others, /\b(?:replaceRandomness|switchPausesOff)\b/), []);
   });
 });
 

@@ -3,6 +3,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import type { Clock } from '../base/clock.ts';
 import { isPublicAddress } from '../base/public-address.ts';
 
 /**
@@ -40,7 +41,7 @@ const IDLE_MS = 1_000;
 
 class Refused extends Error {}
 
-export function createPoster({ url, timeoutMs, allowPrivate }: PosterSettings): Poster {
+export function createPoster({ url, timeoutMs, allowPrivate }: PosterSettings, clock: Pick<Clock, 'timeout'>): Poster {
   const target = new URL(url);
   const isEncrypted = target.protocol === 'https:';
   const agentOptions = { keepAlive: true, timeout: IDLE_MS };
@@ -82,7 +83,7 @@ export function createPoster({ url, timeoutMs, allowPrivate }: PosterSettings): 
           method: 'POST',
           agent,
           lookup: lookupChecked,
-          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+          signal: AbortSignal.any([signal, clock.timeout(timeoutMs)]),
           headers: { ...fields, 'Content-Length': Buffer.byteLength(body) },
         });
         request.on('socket', (socket) =>

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import {
   isWebhookSecret,
@@ -32,9 +33,10 @@ export type WebhookConfig = z.output<typeof webhookConfig>;
 /** Requests without an answer at a time, each on a connection of its own. */
 const WINDOW = 64;
 
-export function createWebhook(name: string, config: WebhookConfig, { now }: { readonly now: () => number }): Connector {
+export function createWebhook(name: string, config: WebhookConfig, { clock }: { readonly clock: Clock }): Connector {
+  const { now } = clock;
   const secrets = config.oldSecret === undefined ? [config.secret] : [config.secret, config.oldSecret];
-  const poster = createPoster(config);
+  const poster = createPoster(config, clock);
   const window = createWindow(() => WINDOW);
   let events: CarrierEvents | undefined;
 

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
 import { newWebhookSecret } from '../domain/webhooks/webhooks.ts';
@@ -20,7 +21,7 @@ export interface CarrierCallbacks {
 
 export interface CallbackParts {
   readonly database: Database;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly events: CarrierEvents;
   /** Connectors of dispatchers in this process. */
   readonly runningOf?: Gateway['runningOf'];
@@ -39,7 +40,7 @@ interface Known {
 }
 
 export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
-  const connectors = createConnectors(parts.database, parts.now);
+  const connectors = createConnectors(parts.database, parts.clock.now);
   const configs = new Map(parts.ofFile.map(({ name, config }) => [name, config]));
   const known = new Map<string, Known>();
 
@@ -59,7 +60,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
 
   function launch(record: ConnectorRecord): Known {
     const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
-    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, { now: parts.now });
+    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, { clock: parts.clock });
     // One that carriers do not call would open connections of its own.
     const started = connector.handle ? connector.start(parts.events) : Promise.resolve();
     const launched = { revision: record.revision, connector, started };
@@ -68,7 +69,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
   }
 
   /** Compares with a secret that nobody has, which takes as long as with a real one. */
-  const unknown = createWebhook('', { ...NOWHERE, secret: newWebhookSecret() }, { now: parts.now });
+  const unknown = createWebhook('', { ...NOWHERE, secret: newWebhookSecret() }, { clock: parts.clock });
 
   const compareNothing = (request: Request): Promise<unknown> | undefined =>
     unknown.handle?.(request).catch((thrown) => {

@@ -16,7 +16,7 @@ export async function checkConnectors(
   deps: ConnectorDependencies,
 ): Promise<CheckedConnector[]> {
   const names = new Set(ofFile.map(({ name }) => name));
-  const stored = (await createConnectors(database, deps.now).list()).filter(
+  const stored = (await createConnectors(database, deps.clock.now).list()).filter(
     ({ name, origin }) => origin !== 'file' && !names.has(name),
   );
   const checked: CheckedConnector[] = [];

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import { createPauses } from '../base/event-loop.ts';
 import { isOutage } from '../base/problem.ts';
 import type { ClaimedMessage, Claiming } from '../domain/sending/claim.ts';
@@ -27,8 +28,7 @@ export interface DispatcherParts {
   readonly claiming: Claiming;
   readonly settler: Settler;
   readonly connectors: Connectors;
-  readonly now: () => number;
-  readonly random: () => number;
+  readonly clock: Clock;
   readonly pace: Pace;
   readonly settings: DispatcherSettings;
   readonly failed: (thrown: unknown) => void;
@@ -59,10 +59,11 @@ const DOWN_LAST_MS = 30_000;
 const UNANSWERED_MAX = 20;
 
 export function createDispatcher(parts: DispatcherParts): Dispatcher {
-  const { connectors, now, settings, failed } = parts;
+  const { connectors, clock, settings, failed } = parts;
+  const { now } = clock;
   let { record } = parts;
   let stopping = false;
-  const idle = createIdle();
+  const idle = createIdle(clock);
   const outage = createOutage(parts, () => record);
   const counts = createCounts(parts);
   const submitting = createSubmitting(parts, {
@@ -118,7 +119,8 @@ interface ClaimsState {
 
 /** Claims as many messages as the connector may have now. */
 function createClaims(parts: DispatcherParts, { record, outage, submitting }: ClaimsState) {
-  const { connector, claiming, connectors, now, settings } = parts;
+  const { connector, claiming, connectors, settings } = parts;
+  const { now } = parts.clock;
   /** Submissions that were under way when none was answered for a whole wait. */
   let hanging = 0;
 
@@ -170,7 +172,7 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
 }
 
 /** A wait that a wake ends. A wake during the work before counts too. */
-function createIdle() {
+function createIdle(clock: Clock) {
   let isWoken = false;
   let end: (() => void) | undefined;
   return {
@@ -185,9 +187,9 @@ function createIdle() {
     async wait(ms: number): Promise<boolean> {
       if (isWoken) return true;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
+        const cancel = clock.after(ms, resolve);
         end = () => {
-          clearTimeout(timer);
+          cancel();
           resolve();
         };
       });
@@ -199,7 +201,8 @@ function createIdle() {
 
 /** While the connector is down, one message after a pause tries whether it is up again. */
 function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
-  const { connector, connectors, now, failed, connectorChanged } = parts;
+  const { connector, connectors, failed, connectorChanged } = parts;
+  const { now } = parts.clock;
   let until: number | null = null;
   let delayMs = DOWN_FIRST_MS;
   let isTrying = false;
@@ -260,7 +263,7 @@ function outageOf(result: SubmitResult, unanswered: number): string | null {
 const NO_RESULTS: LastResults = { lastAcceptedAt: null, lastError: null, lastErrorAt: null };
 
 /** Results since the last write. */
-function createCounts({ connector, now, settings }: DispatcherParts) {
+function createCounts({ connector, clock: { now }, settings }: DispatcherParts) {
   let counts = { accepted: 0, temporary: 0, permanent: 0, unsure: 0 };
   let last = NO_RESULTS;
   let writtenAt = now();
@@ -293,7 +296,8 @@ interface SubmittingEvents {
 
 /** Each message by itself: a slow one holds up no other. */
 function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: SubmittingEvents) {
-  const { connector, claiming, settler, now, random, settings, failed } = parts;
+  const { connector, claiming, settler, clock, settings, failed } = parts;
+  const { now, random } = clock;
   const underWay = new Set<Promise<void>>();
   const stopped = new AbortController();
 
@@ -333,7 +337,7 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
     count: () => underWay.size,
     /** Messages of one claim share a signal: one for each cost as much as the submission. */
     async submit(messages: readonly ClaimedMessage[]): Promise<void> {
-      const signal = AbortSignal.any([AbortSignal.timeout(settings.submitTimeoutMs), stopped.signal]);
+      const signal = AbortSignal.any([clock.timeout(settings.submitTimeoutMs), stopped.signal]);
       const pause = createPauses(PAUSE_AFTER_MS);
       const claimedAt = now();
       for (const message of messages) {
@@ -346,9 +350,9 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
       }
     },
     async stop(): Promise<void> {
-      const late = setTimeout(() => stopped.abort(), settings.stopTimeoutMs);
+      const cancel = clock.after(settings.stopTimeoutMs, () => stopped.abort());
       while (underWay.size > 0) await Promise.race(underWay);
-      clearTimeout(late);
+      cancel();
     },
   };
 }

@@ -1,5 +1,7 @@
 import { hostname } from 'node:os';
+import type { Clock } from '../base/clock.ts';
 import { randomBytes } from '../base/random.ts';
+import { createRepeat } from '../base/repeat.ts';
 import { optOutsOf } from '../domain/contacts/blacklist.ts';
 import { createClaiming } from '../domain/sending/claim.ts';
 import {
@@ -36,8 +38,7 @@ export interface Gateway {
 
 export interface GatewayParts {
   readonly database: Database;
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
+  readonly clock: Clock;
   readonly events: CarrierEvents;
   readonly onGatewayIds?: OnGatewayIds;
   /** The country of local numbers on a blacklist, for accounts that name none. */
@@ -52,7 +53,6 @@ export interface GatewayParts {
   readonly builtinUsed?: () => void;
   /** For tests: connectors of their own. */
   readonly create?: typeof createConnector;
-  readonly random?: () => number;
   /** Lets calls go first. */
   readonly pace?: Pace;
   readonly log?: NonNullable<ConnectorDependencies['log']>;
@@ -86,15 +86,13 @@ interface Running {
 }
 
 export function createGateway(parts: GatewayParts): Gateway {
-  const { database, now, sleep, failed, ofFile, defaultRegion, pace = NO_PACE } = parts;
+  const { database, clock, failed, ofFile, defaultRegion, pace = NO_PACE } = parts;
+  const { now } = clock;
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
   const settling = createSettling(database, now, parts.onGatewayIds, optOutsOf(now, defaultRegion));
-  const settler = createSettler(settling, sleep, failed, pace);
+  const settler = createSettler(settling, clock.sleep, failed, pace);
   const running = createRunningConnectors(parts, settings, connectors, settler);
-  let timer: NodeJS.Timeout | undefined;
-  let following: Promise<void> = Promise.resolve();
-  let stopping = false;
   let isPrepared = false;
   let isTold = false;
 
@@ -102,7 +100,7 @@ export function createGateway(parts: GatewayParts): Gateway {
    * As the table has it now. It is prepared at the start, or as soon as the database answers. It is
    * so again where the last connector was removed.
    */
-  async function follow(): Promise<void> {
+  async function follow(isStopping: () => boolean): Promise<void> {
     let records = isPrepared ? await connectors.list() : [];
     if (records.length === 0) {
       await connectors.prepare(ofFile, BUILTIN);
@@ -114,7 +112,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     const names = new Set(records.map(({ name }) => name));
     for (const each of running.all()) if (!names.has(each.record.name)) await running.end(each);
     for (const record of records) {
-      if (stopping) return;
+      if (isStopping()) return;
       const known = running.find(record.name);
       if (known && known.record.revision === record.revision) known.dispatcher.configure(record);
       else {
@@ -124,18 +122,12 @@ export function createGateway(parts: GatewayParts): Gateway {
     }
   }
 
-  function followLater(): void {
-    if (stopping) return;
-    timer = setTimeout(() => {
-      following = follow().catch(failed).finally(followLater);
-    }, settings.pollMs);
-  }
+  const follows = createRepeat({ clock, everyMs: settings.pollMs, work: follow, failed });
 
   return {
     async start() {
-      following = follow().catch(failed); // a stop in the meantime waits for it
-      await following;
-      followLater();
+      await follows.run(); // a stop in the meantime waits for it
+      follows.start();
     },
     wake() {
       for (const { dispatcher } of running.all()) dispatcher.wake();
@@ -146,9 +138,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     },
     settled: () => settler.empty(),
     async stop() {
-      stopping = true;
-      clearTimeout(timer);
-      await following;
+      await follows.stop();
       await Promise.all(running.all().map(running.end));
       await settler.empty();
     },
@@ -162,11 +152,12 @@ function createRunningConnectors(
   connectors: Connectors,
   settler: Settler,
 ) {
-  const { database, now, failed, defaultRegion } = parts;
+  const { database, clock, failed, defaultRegion } = parts;
+  const { now } = clock;
   const { leaseMs, unsureMs } = settings;
   const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
   const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs, defaultRegion, failed });
-  const deps = parts.log ? { now, log: parts.log } : { now };
+  const deps = parts.log ? { clock, log: parts.log } : { clock };
   const configs = new Map(parts.ofFile.map(({ name, config }) => [name, config]));
   const running = new Map<string, Running>();
 
@@ -183,8 +174,7 @@ function createRunningConnectors(
         claiming,
         settler,
         connectors,
-        now,
-        random: parts.random ?? Math.random,
+        clock,
         pace: parts.pace ?? NO_PACE,
         settings,
         failed,

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import type { Clock } from '../base/clock.ts';
 import { badField, Problem } from '../base/problem.ts';
 import { createWebhook, webhookConfig } from './callback.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
@@ -10,7 +10,7 @@ import { createLoopback } from './loopback.ts';
 
 /** What every connector gets. */
 export interface ConnectorDependencies {
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly log?: KannelDependencies['log'];
 }
 
@@ -36,7 +36,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     }),
     secrets: [],
     submissionsMax: 1_000,
-    create: (name, config, { now }) => createLoopback(name, config, { now, setTimer: setTimeout }),
+    create: (name, config, { clock }) => createLoopback(name, config, clock),
   }),
   webhook: kindOf({
     summary: 'Signed JSON in both directions, by Standard Webhooks.',
@@ -63,11 +63,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
 
 const SILENT: KannelDependencies['log'] = { info: () => {}, warn: () => {} };
 
-const forKannel = ({ now, log = SILENT }: ConnectorDependencies): KannelDependencies => ({
-  now,
-  log,
-  sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}).catch(() => {}), // aborted
-});
+const forKannel = ({ clock, log = SILENT }: ConnectorDependencies): KannelDependencies => ({ ...clock, log });
 
 export const kindNames = Object.keys(kinds) as ConnectorKind[];
 

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import type { CarrierEvents, Connector, ReceivedReceipt, Submission, SubmitResult } from './connector.ts';
 
 /**
@@ -75,21 +76,15 @@ const REPLY = 'reply ';
 const REMEMBERED_MAX = 10_000;
 const AGAIN_MS = 100;
 
-export interface LoopbackDependencies {
-  readonly now: () => number;
-  /** Its timers do not keep the process alive. */
-  readonly setTimer: (work: () => void, ms: number) => { unref?: () => void };
-}
-
 export function createLoopback(
   name: string,
   { receiptAfterMs }: LoopbackConfig,
-  deps: LoopbackDependencies,
+  clock: Pick<Clock, 'now' | 'after'>,
 ): Connector {
   let events: CarrierEvents | undefined;
   let submitted = 0;
   const throttled = new Set<string>();
-  const timers = createSharedTimers(deps);
+  const timers = createSharedTimers(clock);
   let isStopped = false;
 
   /** A carrier brings again what was not taken. */
@@ -103,7 +98,7 @@ export function createLoopback(
   function tell(submission: Submission, gatewayId: string, fate: Fate): void {
     for (const [moments, status] of fate.receipts) {
       const told = { connector: name, attemptId: submission.attemptId, gatewayId, status, detail: null };
-      const work = () => bring((to) => to.receipt({ ...told, at: deps.now() }));
+      const work = () => bring((to) => to.receipt({ ...told, at: clock.now() }));
       if (moments === 0) work();
       else timers.after(moments * receiptAfterMs, work);
     }
@@ -115,7 +110,7 @@ export function createLoopback(
         connector: name,
         gatewayId: `${gatewayId}-reply`,
         ...reply,
-        receivedAt: deps.now(),
+        receivedAt: clock.now(),
         part: null,
       };
       bring((to) => to.incoming(incoming));
@@ -152,7 +147,7 @@ export function createLoopback(
 }
 
 /** Receipts of one moment share a timer. */
-function createSharedTimers({ now, setTimer }: LoopbackDependencies) {
+function createSharedTimers({ now, after }: Pick<Clock, 'now' | 'after'>) {
   const waiting = new Map<number, (() => void)[]>();
   return {
     after(ms: number, work: () => void): void {
@@ -164,10 +159,11 @@ function createSharedTimers({ now, setTimer }: LoopbackDependencies) {
       }
       const all = [work];
       waiting.set(at, all);
-      setTimer(() => {
+      const run = () => {
         waiting.delete(at);
         for (const each of all) each();
-      }, ms).unref?.();
+      };
+      after(ms, run, { background: true });
     },
   };
 }

@@ -3,6 +3,7 @@ import { statfsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readDialectFile } from '../asmx/dialect/dialect-file.ts';
+import { systemClock } from '../base/clock.ts';
 import { checkConnectors } from '../carriers/connector-check.ts';
 import { readConnectorFile } from '../carriers/connector-file.ts';
 import { databaseName, sqlitePath } from '../config/database-name.ts';
@@ -19,7 +20,11 @@ import type { Session } from './session.ts';
 
 /** The exit code: 1 where an account was refused. */
 export async function runImport(services: Services, path: string, encoding: string, update: boolean): Promise<number> {
-  const result = await importFile(path, services.archive, Date.now, { encoding, update, progress: showProgress() });
+  const result = await importFile(path, services.archive, systemClock.now, {
+    encoding,
+    update,
+    progress: showProgress(),
+  });
   for (const mistake of result.mistakes) remark(mistake);
   if (result.mistakesLeftOut > 0) remark(`… and ${result.mistakesLeftOut.toLocaleString('en')} more`);
   const updated = result.updated > 0 ? ` Existed before: ${result.updated.toLocaleString('en')}.` : '';
@@ -38,7 +43,7 @@ interface ExportFlags {
 export async function runExport({ services, config }: Session, flags: ExportFlags): Promise<void> {
   const { ndjson, account, output, force } = flags;
   if (output !== undefined) refuseDatabase(output, sqlitePath(config));
-  const options = { ndjson: ndjson === true, username: account ?? null };
+  const options = { ndjson: ndjson === true, username: account ?? null, clock: systemClock };
   const { archive } = services;
   /** Flags as of open(2) in Node: wx makes a file, w writes into a device. */
   const writeFile = async (path: string, flags: string) => {
@@ -95,13 +100,13 @@ const dialectEntries = ({ dialect, timeZone }: Config): string =>
 
 /** What is wrong with sending, a sentence each. Nothing where messages find their way. */
 async function checkCarriers({ database }: Services, config: Config): Promise<string[]> {
-  const checked = await checkConnectors(database, readConnectorFile(config.connectors), { now: Date.now });
+  const checked = await checkConnectors(database, readConnectorFile(config.connectors), { clock: systemClock });
   for (const { name, mistakes } of checked) {
     for (const mistake of mistakes) remark(`columba: connector ${name}: ${mistake}`);
   }
   const names = checked.map(({ name, kind }) => `${name} (${kind})`);
   print(`Connectors: ${names.join(', ') || 'none yet, so the loopback, which brings messages to nobody'}`);
-  const unconnected = await readUnconnected(database, checked, Date.now());
+  const unconnected = await readUnconnected(database, checked, systemClock.now());
   const wrong = checked.filter(({ mistakes }) => mistakes.length > 0).map(({ name }) => name);
   return [
     ...wrong.map((name) => `The connector ${name} cannot be used as it is.`),
@@ -133,8 +138,8 @@ function showProgress(): (result: ImportResult) => void {
   if (!process.stderr.isTTY) return () => {};
   let shownAt = 0;
   return (result) => {
-    if (Date.now() - shownAt < 250) return;
-    shownAt = Date.now();
+    if (systemClock.now() - shownAt < 250) return;
+    shownAt = systemClock.now();
     process.stderr.write(`\r${counted(result)}…\u001b[K\r`);
   };
 }

@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { Command } from 'commander';
+import { systemClock } from '../base/clock.ts';
 import { readConnectorFile } from '../carriers/connector-file.ts';
 import { migrateCommands } from '../migration/commands/migrate.ts';
 import type { Action, Actor, Services } from '../operator/action.ts';
@@ -94,10 +95,10 @@ export function addOperatorCommands(program: Command): Command {
   const dependencies: CommandDependencies = {
     withServices: (command, options, work) =>
       options.needsNoDatabase
-        ? work(servicesOf(NO_DATABASE, configOf(command).config, Date.now))
+        ? work(servicesOf(NO_DATABASE, configOf(command).config, systemClock))
         : withSession(command, options, ({ services, config }) => {
             const connectorsOfFile = () => readConnectorFile(config.connectors).map(({ name }) => name);
-            return work({ ...servicesOf(services, config, Date.now), connectorsOfFile });
+            return work({ ...servicesOf(services, config, systemClock), connectorsOfFile });
           }),
     print,
     actor: commandActor(),

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { statSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
+import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { version } from '../base/version.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
@@ -58,8 +58,7 @@ export function configOf(command: Command): { config: Config; file: ConfigFile |
 }
 
 export const appDependencies = (config: Config): AppDependencies => ({
-  now: Date.now,
-  sleep: async (ms) => void (await sleep(ms)),
+  clock: systemClock,
   log: createLog(config.logLevel),
   pages: { version },
 });

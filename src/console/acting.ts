@@ -70,7 +70,7 @@ export function createActing(services: Services, owner: Owner, address: string):
       } catch (thrown) {
         const isInProgress = thrown instanceof Problem && thrown.kind === 'conflict';
         if (!isInProgress || waits >= WAITS) throw thrown;
-        await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+        await services.sleep(WAIT_MS);
       }
     }
   }

@@ -50,7 +50,6 @@ export interface ConsoleSettings {
   readonly report: (problem: Problem, requestId: string) => void;
   /** Calls of the contract come first; `free` where they are served by other processes. */
   readonly contractLoad?: ContractLoad;
-  readonly sleep?: (ms: number) => Promise<void>;
   /** Told of each wrong password, code or link, with the address that it came from. */
   readonly signInRefused?: (address: string) => void;
 }
@@ -59,14 +58,12 @@ const ROOT = '/console';
 const FORM_BYTES_MAX = 256 * 1_024;
 const NOT_FOUND = () => new Problem('not-found', texts.problems.notFound);
 
-const waited = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 export function createConsole(settings: ConsoleSettings): Console {
-  const { services, admitClient, report, contractLoad = () => 'free', sleep = waited } = settings;
-  const signIn = createSignIn(services.database, { now: services.now, sleep, refused: settings.signInRefused });
+  const { services, admitClient, report, contractLoad = () => 'free' } = settings;
+  const signIn = createSignIn(services.database, { ...services, refused: settings.signInRefused });
   const routeOf = createScreenRoutes();
   const guestPages = createSignInPages(signIn);
-  const inSlot = createSlots({ contractLoad });
+  const inSlot = createSlots({ contractLoad, sleep: services.sleep });
 
   async function answer(given: ConsoleRequest): Promise<Response> {
     const { request, client } = given;

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn } from '../base/event-loop.ts';
 import { type Cursor, LAST } from '../store/cursor.ts';
 
 /**

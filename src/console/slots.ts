@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { nextTurn } from '../base/event-loop.ts';
 import { Problem } from '../base/problem.ts';
 
 /**
@@ -18,8 +18,7 @@ export interface SlotSettings {
   readonly contractLoad?: ContractLoad;
   readonly atOnce?: number;
   readonly waitingMax?: number;
-  /** Waits a moment; tests bring their own. */
-  readonly sleep?: (ms: number) => Promise<void>;
+  readonly sleep: (ms: number) => Promise<void>;
 }
 
 const busy = () => new Problem('too-many', 'The service is busy. Try again in 5 s.', { retryAfterSeconds: 5 });
@@ -33,8 +32,8 @@ export function createSlots({
   contractLoad = () => 'free',
   atOnce = PAGES_AT_ONCE,
   waitingMax = PAGES_WAITING_MAX,
-  sleep = (ms) => pause(ms),
-}: SlotSettings = {}) {
+  sleep,
+}: SlotSettings) {
   let running = 0;
   const waiting: (() => void)[] = [];
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Clock } from '../base/clock.ts';
 import type { ProblemKind } from '../base/problem.ts';
 import type { Progress } from '../base/progress.ts';
 import type { Database } from '../store/transactions.ts';
@@ -58,13 +59,12 @@ export const mayRead = ({ kind, scopes: held }: Actor): boolean =>
   (kind !== 'operator' && kind !== 'account') || held.includes('messages:read');
 
 /** What an action works with. */
-export interface Services {
+export interface Services extends Pick<Clock, 'now' | 'sleep'> {
   /**
    * For a change: inside its transaction, which a nested `transaction` joins. For a read: the
    * database itself.
    */
   readonly database: Database;
-  readonly now: () => number;
   /** COLUMBA_REGION, or null. */
   readonly defaultRegion: string | null;
   /** COLUMBA_RETRY_HOURS: how long a message is tried. */

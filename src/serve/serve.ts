@@ -174,8 +174,8 @@ async function superviseWorkers(
   const workers = createCluster(
     config.workers,
     deps.log,
-    deps.now,
-    answerQuestion(createRateLimiter(deps.now), () => webProcess?.address),
+    deps.clock.now,
+    answerQuestion(createRateLimiter(deps.clock.now), () => webProcess?.address),
   );
   const loadOf = createWorkersLoad(config.workers, () => performance.now());
   cluster.on('fork', (worker) => onLoad(worker, (load) => webProcess?.tellLoad(loadOf(worker.id, load))));
@@ -216,8 +216,8 @@ async function serveDemo(given: Config, deps: AppDependencies, options: ServeOpt
   deps.log.level = 'warn';
   try {
     const app = await createApp(config, withoutTelemetry(deps));
-    await importFile(SAMPLE, app.archive, deps.now);
-    const secrets = await prepareDemo(servicesOf(app, config, deps.now));
+    await importFile(SAMPLE, app.archive, deps.clock.now);
+    const secrets = await prepareDemo(servicesOf(app, config, deps.clock));
     await app.stop();
     const serving = { ...deps, pages: { ...deps.pages, demoUserId: SAMPLE_USER_ID } };
     return await serveHere(config, serving, options, (address, _app, web) =>

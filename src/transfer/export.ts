@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, within } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { writeAccount } from './account-json.ts';
 import type { Archive } from './archive.ts';
@@ -8,6 +8,7 @@ export interface ExportOptions {
   readonly ndjson: boolean;
   /** Exports only this account. */
   readonly username: string | null;
+  readonly clock: Pick<Clock, 'after'>;
   /** The longest time in which the reader of the export may take nothing. */
   readonly unreadMaxMs?: number;
 }
@@ -21,7 +22,7 @@ const UNREAD_MAX_MS = 60_000;
 /** Writes accounts of one snapshot in bounded memory. Returns their number. */
 export async function exportAccounts(
   archive: Archive,
-  { ndjson, username, unreadMaxMs = UNREAD_MAX_MS }: ExportOptions,
+  { ndjson, username, clock, unreadMaxMs = UNREAD_MAX_MS }: ExportOptions,
   write: (text: string) => Promise<void>,
 ): Promise<number> {
   const [start, between, end] = ndjson ? ['', '', ''] : ['{"accounts":[\n', ',\n', '\n]}\n'];
@@ -33,7 +34,15 @@ export async function exportAccounts(
     for await (const piece of writeAccount(reading)) {
       pending += piece;
       if (pending.length < PIECE_CHARACTERS) continue;
-      await taken(write(pending), unreadMaxMs);
+      if (
+        !(await within(
+          clock,
+          unreadMaxMs,
+          write(pending).then(() => true),
+          false,
+        ))
+      )
+        throw unread(unreadMaxMs);
       pending = '';
     }
     if (ndjson) pending += '\n';
@@ -42,19 +51,5 @@ export async function exportAccounts(
   return count;
 }
 
-async function taken(writing: Promise<void>, unreadMaxMs: number): Promise<void> {
-  const done = new AbortController();
-  const { signal } = done;
-  const late = sleep(unreadMaxMs, undefined, { signal }).then(() => {
-    throw new Problem(
-      'bad-argument',
-      `Nobody has read the export for ${unreadMaxMs / 1_000} seconds, so it ended. Write it to a file.`,
-    );
-  });
-  try {
-    await Promise.race([writing, late]);
-  } finally {
-    done.abort();
-    late.catch(() => {});
-  }
-}
+const unread = (ms: number) =>
+  new Problem('bad-argument', `Nobody has read the export for ${ms / 1_000} seconds, so it ended. Write it to a file.`);

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exclusiveTurn, nextTurn, oneEachTurn, turnNumber } from '../../src/base/event-loop.ts';
+import {
+  createPauses,
+  exclusiveTurn,
+  nextTurn,
+  oneEachTurn,
+  switchPausesOff,
+  turnNumber,
+} from '../../src/base/event-loop.ts';
 
 test('turnNumber is the same within a turn of the event loop and larger in the next one', async () => {
   const first = turnNumber();
@@ -25,4 +32,13 @@ test('oneEachTurn yields the same items, each in another turn', async () => {
     ['a', 'b', 'c'],
   );
   assert.equal(new Set(seen.map(([, turn]) => turn)).size, 3);
+});
+
+test('pauses that are switched off never come, however long a step takes', async () => {
+  const pause = createPauses(0);
+  assert.ok(pause() instanceof Promise);
+  const switchOn = switchPausesOff();
+  assert.equal(pause(), undefined);
+  switchOn();
+  assert.ok(pause() instanceof Promise);
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import { Problem } from '../../src/base/problem.ts';
 import { createWebhook, type WebhookConfig, webhookConfig } from '../../src/carriers/callback.ts';
 import type {
@@ -58,7 +59,7 @@ async function carrier(t: TestContext, answer: (response: ServerResponse, reques
 }
 
 const submitTo = async (url: string, given: Partial<WebhookConfig> = {}, signal = new AbortController().signal) => {
-  const connector = createWebhook('hook', config(url, given), { now });
+  const connector = createWebhook('hook', config(url, given), { clock: { ...systemClock, now } });
   const [result] = await connector.submit([part], signal);
   await connector.stop();
   return result;
@@ -164,7 +165,7 @@ interface Told {
 
 async function started(given: Partial<CarrierEvents> = {}) {
   const told: Told = { receipts: [], messages: [] };
-  const connector = createWebhook('hook', config('http://127.0.0.1:1/'), { now });
+  const connector = createWebhook('hook', config('http://127.0.0.1:1/'), { clock: { ...systemClock, now } });
   await connector.start({
     receipt: async (receipt) => void told.receipts.push(receipt),
     incoming: async (message) => void told.messages.push(message),

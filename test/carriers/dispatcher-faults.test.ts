@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Submission, SubmitResult } from '../../src/carriers/connector.ts';
 import { createDispatcher, type DispatcherParts } from '../../src/carriers/dispatcher.ts';
 import { NO_PACE, type Pace } from '../../src/carriers/pace.ts';
@@ -36,8 +37,9 @@ async function opened(
   const connectors = createConnectors(sending.database, sending.now);
   await connectors.prepare([{ ...LOOPBACK, ...record }], LOOPBACK);
   const { submitted, create } = scripted(answer);
+  const clock = { ...systemClock, now: sending.now, random: () => 0 };
   const dispatcher = createDispatcher({
-    connector: create?.('loopback', 'loopback', {}, { now: sending.now }) as never,
+    connector: create?.('loopback', 'loopback', {}, { clock }) as never,
     record: await connectors.show('loopback'),
     claiming: { ...sending.claiming, ...claimingFaults },
     settler: createSettler(
@@ -46,8 +48,7 @@ async function opened(
       () => {},
     ),
     connectors: { ...connectors, ...faults },
-    now: sending.now,
-    random: () => 0,
+    clock,
     pace,
     settings: SETTINGS,
     failed: () => {},

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../src/base/clock.ts';
 import type { ReceivedReceipt, Submission } from '../../src/carriers/connector.ts';
 import { createLoopback } from '../../src/carriers/loopback.ts';
 
@@ -25,11 +26,11 @@ async function opened(refusals: number) {
     if (refused++ < refusals) throw new Error('not stored');
     taken.push(what);
   };
-  const loopback = createLoopback(
-    'loopback',
-    { receiptAfterMs: 1_000 },
-    { now: () => 0, setTimer: (work) => ({ unref: () => void timers.push(work) }) },
-  );
+  const after: Clock['after'] = (_, work) => {
+    timers.push(work);
+    return () => {};
+  };
+  const loopback = createLoopback('loopback', { receiptAfterMs: 1_000 }, { now: () => 0, after });
   await loopback.start({
     receipt: ({ status }: ReceivedReceipt) => take(status),
     incoming: ({ text }) => take(text),

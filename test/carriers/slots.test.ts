@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import type { ConnectorKind } from '../../src/carriers/connector.ts';
 import { ACK, encodeFrame, FrameReader, textOf } from '../../src/carriers/kannel/box-protocol.ts';
 import { createConnector, kindNames } from '../../src/carriers/kinds.ts';
@@ -112,7 +113,7 @@ onEveryEngine('a message that waits for a slot of its connector', (engine) => {
     const carrier = carriers[kind];
     if (carrier === 'takes all at once') {
       test(`${kind}: no message waits, because the connector has the result of all at once`, async () => {
-        const connector = createConnector('one', kind, {}, { now: Date.now });
+        const connector = createConnector('one', kind, {}, { clock: systemClock });
         const all = connector.submit(
           NUMBERS.map((recipient) => submissionOf('x', { recipient })),
           NEVER,

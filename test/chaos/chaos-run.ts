@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { addRecord, type UnsurePolicy } from '../../src/domain/accounts/account-records.ts';
 import { createServices, type Services } from '../../src/serve/compose/services.ts';
@@ -93,7 +94,7 @@ async function createRun(options: ChaosOptions) {
   const events: Event[] = [];
   const record = (event: Event) => void events.push(event);
   const config = readConfig({ COLUMBA_DATABASE: database });
-  const services = await createServices(config, { now: Date.now, sleep, log: pino({ level: 'silent' }) });
+  const services = await createServices(config, { clock: systemClock, log: pino({ level: 'silent' }) });
   for (const username of ACCOUNTS) {
     await addRecord(services.database, { username, passwordHash: null, credits: CREDITS, unsurePolicy }, Date.now());
   }

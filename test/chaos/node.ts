@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import { conflict, Problem } from '../../src/base/problem.ts';
 import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
 import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../../src/carriers/connector.ts';
@@ -21,7 +22,8 @@ const now = () => Date.now() + offsetMs;
 const log = pino({ level: 'silent' });
 const tell = (message: FromNode) => void process.send?.(message);
 
-const services = await createServices(readConfig({ COLUMBA_DATABASE: settings.database }), { now, sleep, log });
+const clock = { ...systemClock, now };
+const services = await createServices(readConfig({ COLUMBA_DATABASE: settings.database }), { clock, log });
 const { database } = services;
 const accepting = createAccepting(database, now);
 const messages = createMessageRecords(database, now);
@@ -51,8 +53,7 @@ const carrier = (name: string): Connector => ({
 const gateway = createGateway({
   defaultRegion: 'ZA',
   database,
-  now,
-  sleep,
+  clock,
   events,
   onGatewayIds: heldReceiptsFor(now),
   ofFile: [],

@@ -137,7 +137,7 @@ async function unreadOf({ services: { database } }: OperatorApi): Promise<{ unre
 
 describe('pages at a time', () => {
   test('pages at a time are bounded; those beyond the queue are refused, and every slot comes back', async () => {
-    const inSlot = createSlots({ atOnce: 2, waitingMax: 3 });
+    const inSlot = createSlots({ sleep: async () => {}, atOnce: 2, waitingMax: 3 });
     let [running, most] = [0, 0];
     const work = async () => {
       running += 1;

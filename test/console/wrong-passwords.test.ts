@@ -23,10 +23,9 @@ describe('1,000 wrong passwords', () => {
     assert.equal((await holder.post('/console/access/password', { password: OF_GLOBEX })).status, 303);
     const delays: number[] = [];
     const console = createConsole({
-      services: api.services,
+      services: { ...api.services, sleep: async (ms) => void delays.push(ms) },
       admitClient: () => {},
       report: () => {},
-      sleep: async (ms) => void delays.push(ms),
     });
     const signIn = async (name: string, password: string, client: string) => {
       const request = new Request('https://sms.example/console/sign-in', {

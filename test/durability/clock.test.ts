@@ -90,7 +90,7 @@ onEveryEngine('a clock that jumps', (engine) => {
   test('who guesses is held back all the same, never for longer, and is forgotten in time; who is known never waits', async (t) => {
     const slept: number[] = [];
     const { app, ask, call, clock } = await serve(await engine.fresh('sample'), {
-      sleep: async (ms) => void slept.push(ms),
+      time: { sleep: async (ms) => void slept.push(ms) },
     });
     t.after(() => app.stop());
     const guess = async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { contract } from '../../src/asmx/contract/contract.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { type App, type AppDependencies, createApp } from '../../src/serve/compose/contract.ts';
 import { type Arguments, requestOf } from '../support/protocols.ts';
@@ -18,7 +19,7 @@ export interface Serving {
 
 export async function serve(
   database: string,
-  deps: Partial<AppDependencies> = {},
+  { time, ...deps }: Partial<AppDependencies> & { readonly time?: Partial<Clock> } = {},
   settings: Partial<Config> = {},
 ): Promise<Serving> {
   const environment = { COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' };
@@ -26,8 +27,7 @@ export async function serve(
   const clock = { now: Date.UTC(2026, 10, 15, 12) };
   const logged: string[] = [];
   const app = await createApp(config, {
-    now: () => clock.now,
-    sleep: async () => {},
+    clock: { ...systemClock, now: () => clock.now, sleep: async () => {}, ...time },
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
     ...deps,
   });

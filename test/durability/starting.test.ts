@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { serve } from '../../src/serve/serve.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -131,7 +132,11 @@ onEveryEngine('a primary process that cannot serve metrics', (engine) => {
       ...opened,
       close: () => opened.close().then(() => void closed++),
     });
-    const deps = { now: () => 0, sleep: async () => {}, log: pino({ level: 'silent' }), database };
+    const deps = {
+      clock: { ...systemClock, now: () => 0, sleep: async () => {} },
+      log: pino({ level: 'silent' }),
+      database,
+    };
     await assert.rejects(serve(config, deps, { demo: false, trace: undefined }), /^Problem: Port \d+ is taken/);
     assert.equal(closed, 1);
   });

@@ -2,6 +2,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createApp } from '../../src/serve/compose/contract.ts';
 import { importFile } from '../../src/transfer/import.ts';
@@ -55,8 +56,7 @@ async function postgres(): Promise<Databases> {
 
 async function importSample(database: string): Promise<void> {
   const app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
-    now: Date.now,
-    sleep: async () => {},
+    clock: { ...systemClock, sleep: async () => {} },
     log: pino({ level: 'silent' }),
   });
   await importFile(SAMPLE, app.archive, Date.now);

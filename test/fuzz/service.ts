@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Request } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { type App, createApp } from '../../src/serve/compose/contract.ts';
@@ -57,8 +58,7 @@ export async function openService(engine: Engine): Promise<FuzzedService> {
     COLUMBA_REQUEST_TIMEOUT_MS: '3000',
   };
   const app = await createApp(readConfig(environment), {
-    now: () => Date.UTC(2026, 10, 15, 12),
-    sleep: async () => {},
+    clock: { ...systemClock, now: () => Date.UTC(2026, 10, 15, 12), sleep: async () => {} },
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
     observe: ({ kind, group, operation }) => {
       call = kind === 'ok' && group && operation ? { group, operation } : undefined;
@@ -105,7 +105,11 @@ const watchExport = (app: App): Watch => ({ version: () => exportOf(app, null), 
 
 async function exportOf(app: App, username: string | null): Promise<string> {
   const pieces: string[] = [];
-  await exportAccounts(app.archive, { ndjson: true, username }, async (piece) => void pieces.push(piece));
+  await exportAccounts(
+    app.archive,
+    { ndjson: true, username, clock: systemClock },
+    async (piece) => void pieces.push(piece),
+  );
   return pieces.join('');
 }
 

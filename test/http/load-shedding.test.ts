@@ -195,7 +195,7 @@ onEveryEngine('a service with more load than it can serve', (engine) => {
     const held: (() => void)[] = [];
     const sleep = () => new Promise<void>((resolve) => void held.push(resolve));
     const database = await engine.fresh('sample');
-    const { app } = await serve(database, { sleep }, { waitingMax: 5 });
+    const { app } = await serve(database, { time: { sleep } }, { waitingMax: 5 });
     const agent = new Agent({ keepAlive: true });
     const address = await app.start();
     try {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { createApp } from '../../src/serve/compose/contract.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
@@ -238,6 +239,6 @@ async function startHolding(engine: Engine, sleep: (ms: number) => Promise<void>
     ...readConfig({ COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' }),
     ...settings,
   };
-  const app = await createApp(config, { now: Date.now, sleep, log: pino({ level: 'silent' }) });
+  const app = await createApp(config, { clock: { ...systemClock, sleep }, log: pino({ level: 'silent' }) });
   return { app, address: await app.start() };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { StatementSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createApp } from '../../src/serve/compose/contract.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -41,7 +42,7 @@ async function startNoting(t: TestContext) {
     },
   });
   const environment = { COLUMBA_DATABASE: setting, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' };
-  const deps = { now: Date.now, sleep: async () => {}, log: pino({ level: 'silent' }), database };
+  const deps = { clock: { ...systemClock, sleep: async () => {} }, log: pino({ level: 'silent' }), database };
   const app = await createApp(readConfig(environment), deps);
   const address = await app.start();
   const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => openConnection(address)));

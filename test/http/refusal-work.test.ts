@@ -6,6 +6,7 @@ import { StatementSync } from 'node:sqlite';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Reply } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { type App, createApp } from '../../src/serve/compose/contract.ts';
@@ -90,8 +91,7 @@ onEveryEngine('a user_id that is not valid', (engine) => {
   before(async () => {
     const database = await engine.fresh('sample');
     app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
-      now: Date.now,
-      sleep: async () => {},
+      clock: { ...systemClock, sleep: async () => {} },
       log: pino({ level: 'silent' }),
       database: (opened) => counted(opened, counts),
     });

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import { commandActor } from '../../src/commands/operator.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { type Action, type Services, scopes } from '../../src/operator/action.ts';
@@ -84,10 +85,10 @@ export async function startOperatorApi(
   const now = () => clock.now;
   const logged: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
-  const app = await createApp(config, { now, sleep: async () => {}, log });
-  const web = await startWeb(app, config, { log, now });
+  const app = await createApp(config, { clock: { ...systemClock, now, sleep: async () => {} }, log });
+  const web = await startWeb(app, config, { log, clock: { ...systemClock, now } });
   const address = web?.address as string;
-  const services = servicesOf(app, config, now);
+  const services = servicesOf(app, config, { ...systemClock, now });
   const addToken: OperatorApi['addToken'] = async (scope, username) => {
     const body = { name: 'test', scope, ...(username !== undefined && { username }) };
     const raw = { params: {}, query: {}, body, upload: new Uint8Array() };

@@ -53,6 +53,7 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
   const services: Services = {
     database,
     now: () => clock.now,
+    sleep: async () => {},
     defaultRegion: 'ZA',
     tryForMs: 48 * 3_600_000,
     changed: () => {},

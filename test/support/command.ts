@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
+import { systemClock } from '../../src/base/clock.ts';
 import { commandActor, operatorCommands } from '../../src/commands/operator.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import type { Services } from '../../src/operator/action.ts';
@@ -44,7 +45,7 @@ export function columba(args: readonly string[], options: CommandOptions = {}): 
 
 /** `columba account …` in this process. */
 export async function accountIn(app: App, args: readonly string[], print: (line: string) => void) {
-  const services = servicesOf(app, readConfig({}), Date.now);
+  const services = servicesOf(app, readConfig({}), systemClock);
   const dependencies = { withServices: (_: unknown, _options: unknown, work: Work) => work(services), print };
   const commands = operatorCommands({ ...dependencies, actor: commandActor() });
   const command = commands.find((each) => each.name() === 'account') as Command;

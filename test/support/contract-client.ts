@@ -10,6 +10,7 @@ import type {
   Scalar,
 } from '../../src/asmx/contract/types.ts';
 import { readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Config } from '../../src/config/settings.ts';
 import type { App } from '../../src/serve/compose/contract.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
@@ -141,7 +142,11 @@ export async function adopt(app: App, fields: Readonly<Record<string, unknown>>)
 /** All accounts, or the one that is named, as NDJSON. */
 export async function exportOf(app: App, username: string | null = null): Promise<string> {
   const pieces: string[] = [];
-  await exportAccounts(app.archive, { ndjson: true, username }, async (piece) => void pieces.push(piece));
+  await exportAccounts(
+    app.archive,
+    { ndjson: true, username, clock: systemClock },
+    async (piece) => void pieces.push(piece),
+  );
   return pieces.join('');
 }
 

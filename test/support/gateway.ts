@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../src/base/clock.ts';
 import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
 import type { Connector, IncomingMessage, Submission, SubmitResult } from '../../src/carriers/connector.ts';
 import { createGateway, type GatewayParts } from '../../src/carriers/gateway.ts';
@@ -62,8 +63,7 @@ export async function openGateway(engine: Engine, t: TestContext, given: Partial
   const start = () => {
     const gateway = createGateway({
       database,
-      now,
-      sleep: async (ms) => void (await sleep(ms)),
+      clock: { ...systemClock, random: () => 0 },
       ofFile: [LOOPBACK],
       events: {
         ...own,
@@ -75,7 +75,6 @@ export async function openGateway(engine: Engine, t: TestContext, given: Partial
       onGatewayIds: heldReceiptsFor(now),
       defaultRegion: 'ZA',
       settings: SETTINGS,
-      random: () => 0,
       failed: (thrown) => failures.push(thrown),
       ...given,
     });

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { systemClock } from '../../src/base/clock.ts';
 import type { App } from '../../src/serve/compose/contract.ts';
 import { exportAccounts } from '../../src/transfer/export.ts';
 import { type ImportResult, importFile } from '../../src/transfer/import.ts';
@@ -30,7 +31,7 @@ export function importText(app: App, text: string | Uint8Array, update = false):
 
 export async function exportText(app: App, ndjson: boolean, username: string | null = null): Promise<string> {
   const pieces: string[] = [];
-  await exportAccounts(app.archive, { ndjson, username }, async (piece) => void pieces.push(piece));
+  await exportAccounts(app.archive, { ndjson, username, clock: systemClock }, async (piece) => void pieces.push(piece));
   return pieces.join('');
 }
 

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { PageSettings } from '../../src/asmx/pages/pages.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { isWhole, type Reply, type Request } from '../../src/base/exchange.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { type App, createApp } from '../../src/serve/compose/contract.ts';
@@ -43,8 +44,7 @@ export async function startService(
   const logged: string[] = [];
   const app = await createApp(config, {
     pages,
-    now: () => clock.now,
-    sleep: async (ms) => void slept.push(ms),
+    clock: { ...systemClock, now: () => clock.now, sleep: async (ms) => void slept.push(ms) },
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
     observe: ({ protocol, group, operation, kind, reply }) => {
       if (kind !== 'ok' || !protocol || !group || !operation) return;

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createApp } from '../../src/serve/compose/contract.ts';
 import { importFile } from '../../src/transfer/import.ts';
@@ -37,8 +38,7 @@ export function createTemplates(make: () => Promise<string>): Templates {
 /** Tables, and the sample data if wanted: hashing its passwords takes longer than everything else. */
 async function fill(database: string, data: Template): Promise<string> {
   const app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
-    now: () => LOADED_AT,
-    sleep: async () => {},
+    clock: { ...systemClock, now: () => LOADED_AT, sleep: async () => {} },
     log: pino({ level: 'silent' }),
   });
   if (data === 'sample') await importFile(SAMPLE, app.archive, () => LOADED_AT);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import { exportAccounts } from '../../src/transfer/export.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { clientOf } from '../support/contract-client.ts';
@@ -172,7 +173,7 @@ onEveryEngine('export', (engine) => {
     withService(engine, async ({ app }) => {
       const templates = Array.from({ length: 100 }, (_, number) => `${number} ${'x'.repeat(1_900)}`);
       await importText(app, document(account('a', { templates })));
-      const options = { ndjson: true, username: null, unreadMaxMs: 50 };
+      const options = { ndjson: true, username: null, unreadMaxMs: 50, clock: systemClock };
       let written = 0;
       const neverTaken = () => {
         written += 1;

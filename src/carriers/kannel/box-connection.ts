@@ -90,7 +90,7 @@ export function createBoxConnection(parts: BoxParts): BoxConnection {
         linkFault = `bearerbox is not connected (${reason})`;
         deps.log.warn({ connector: name, reason, waitMs }, 'kannel: bearerbox is not connected');
         isProved = false;
-        await deps.sleep(waitMs * (0.5 + Math.random() / 2), stopping);
+        await deps.sleep(waitMs * (0.5 + deps.random() / 2), stopping);
         waitMs = Math.min(waitMs * 2, BACK_OFF_MAX_MS);
       }
     },

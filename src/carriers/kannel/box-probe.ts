@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 100;
 
 export async function probeBox(config: KannelBoxConfig, deps: KannelDependencies): Promise<string[]> {
   const admin = adminOf(config);
-  const status = admin && (await askStatus(admin));
+  const status = admin && (await askStatus(deps, admin));
   return [
     ...(await faultsOfLink(config, deps)),
     ...(typeof status === 'string' ? [status] : status ? faultsOfStatus(status, config) : []),

@@ -1,11 +1,9 @@
 import { z } from 'zod';
+import type { Clock } from '../../base/clock.ts';
 
 /** The configurations of the two ways to Kannel, and what both connectors need from outside. */
 
-export interface KannelDependencies {
-  readonly now: () => number;
-  /** Resolves after the time, or as soon as the signal aborts. */
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+export interface KannelDependencies extends Clock {
   readonly log: {
     info(fields: object, message: string): void;
     warn(fields: object, message: string): void;

@@ -1,5 +1,6 @@
 import { type Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { Clock } from '../../base/clock.ts';
 
 /** A request to Kannel, with the knowledge whether it may have been read. */
 
@@ -30,9 +31,9 @@ export type HttpOutcome =
   | { readonly kind: 'unsent'; readonly reason: string }
   | { readonly kind: 'unanswered'; readonly reason: string };
 
-export function callHttp(peer: HttpPeer, call: HttpCall): Promise<HttpOutcome> {
+export function callHttp(clock: Pick<Clock, 'timeout'>, peer: HttpPeer, call: HttpCall): Promise<HttpOutcome> {
   if (call.signal?.aborted) return Promise.resolve({ kind: 'unsent', reason: 'aborted' });
-  const late = AbortSignal.timeout(call.timeoutMs);
+  const late = clock.timeout(call.timeoutMs);
   const signal = call.signal ? AbortSignal.any([call.signal, late]) : late;
   return new Promise((resolve) => {
     let isSent = false;

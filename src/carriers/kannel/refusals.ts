@@ -57,7 +57,7 @@ export function createRefusals(config: KannelBoxConfig | KannelSendsmsConfig, de
   /** With a carrier online only this number has no route. Without an admin port nobody knows. */
   async function isCarrierOnline(): Promise<boolean> {
     if (!admin) return false;
-    const status = await askStatus(admin);
+    const status = await askStatus(deps, admin);
     return typeof status !== 'string' && isOnline(status, config.smscId);
   }
 

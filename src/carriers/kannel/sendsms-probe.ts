@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import { randomBytes } from '../../base/random.ts';
 import { probeId } from './callbacks.ts';
 import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
@@ -17,11 +18,11 @@ const NO_SMSC = 'columba-check';
 
 export async function probeSendsms(config: KannelSendsmsConfig, deps: KannelDependencies): Promise<string[]> {
   const admin = adminOf(config);
-  const status = admin && (await askStatus(admin));
+  const status = admin && (await askStatus(deps, admin));
   const faults = [
-    ...(await faultsOfAccess(config)),
+    ...(await faultsOfAccess(config, deps)),
     ...(typeof status === 'string' ? [status] : status ? faultsOfStatus(status, config) : []),
-    ...(await faultsOfCallbackAddress(config)),
+    ...(await faultsOfCallbackAddress(config, deps)),
   ];
   if (faults.length > 0 || status === null || typeof status === 'string') return faults;
   return faultsOfCallback(config, status, deps);
@@ -33,9 +34,9 @@ const faultsOfStatus = (status: KannelStatus, { smscId }: KannelSendsmsConfig): 
 ];
 
 /** A request without a recipient is refused, but only after the password was found right. */
-async function faultsOfAccess(config: KannelSendsmsConfig): Promise<string[]> {
+async function faultsOfAccess(config: KannelSendsmsConfig, deps: KannelDependencies): Promise<string[]> {
   const peer = `smsbox at ${config.host}:${config.port}`;
-  const outcome = await ask(config, {});
+  const outcome = await ask(config, deps, {});
   if (outcome.kind === 'unsent') return [`${peer} does not answer (${outcome.reason}).`];
   if (outcome.kind === 'unanswered') return [`${peer} takes a request and does not answer it (${outcome.reason}).`];
   const words = outcome.body.toString('latin1');
@@ -45,8 +46,8 @@ async function faultsOfAccess(config: KannelSendsmsConfig): Promise<string[]> {
   return [`${peer} answers ${outcome.status}, which sendsms of Kannel does not do.`];
 }
 
-const ask = (config: KannelSendsmsConfig, more: Record<string, string>): Promise<HttpOutcome> =>
-  callHttp(config, {
+const ask = (config: KannelSendsmsConfig, clock: Clock, more: Record<string, string>): Promise<HttpOutcome> =>
+  callHttp(clock, config, {
     method: 'POST',
     path: config.path,
     headers: {
@@ -61,9 +62,10 @@ const ask = (config: KannelSendsmsConfig, more: Record<string, string>): Promise
   });
 
 /** `seen`, `not seen`, or why there is no answer. */
-async function askCallback(config: KannelSendsmsConfig, id: string): Promise<string> {
+async function askCallback(config: KannelSendsmsConfig, clock: Clock, id: string): Promise<string> {
   const url = new URL(config.callbackUrl);
   const outcome = await callHttp(
+    clock,
     {
       host: url.hostname.replace(/^\[|\]$/g, ''),
       port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
@@ -81,8 +83,8 @@ async function askCallback(config: KannelSendsmsConfig, id: string): Promise<str
   return outcome.status === 200 ? outcome.body.toString('latin1') : `status ${outcome.status}`;
 }
 
-async function faultsOfCallbackAddress(config: KannelSendsmsConfig): Promise<string[]> {
-  const answer = await askCallback(config, 'none');
+async function faultsOfCallbackAddress(config: KannelSendsmsConfig, clock: Clock): Promise<string[]> {
+  const answer = await askCallback(config, clock, 'none');
   if (answer === 'not seen') return [];
   const refused = 'its secret is another one, or the service there has no connector of this name';
   const advice = answer === 'status 401' ? refused : 'is the service running there?';
@@ -94,15 +96,11 @@ async function faultsOfCallbackAddress(config: KannelSendsmsConfig): Promise<str
  * submission names no carrier that exists. A Kannel that ignores that fails at the sender, which is
  * too long for SMPP. Other carriers might send it, so with them this is left out.
  */
-async function faultsOfCallback(
-  config: KannelSendsmsConfig,
-  status: KannelStatus,
-  { sleep }: KannelDependencies,
-): Promise<string[]> {
+async function faultsOfCallback(config: KannelSendsmsConfig, status: KannelStatus, clock: Clock): Promise<string[]> {
   const isSafe = status.carriers.every(({ name }) => name.startsWith('SMPP:')) && isOnline(status, undefined);
   if (!isSafe) return [];
   const id = probeId(randomBytes(16).toString('hex'));
-  await ask(config, {
+  await ask(config, clock, {
     'X-Kannel-To': '+0',
     'X-Kannel-From': IMPOSSIBLE_SENDER,
     'X-Kannel-SMSC': NO_SMSC,
@@ -111,8 +109,8 @@ async function faultsOfCallback(
     'X-Kannel-DLR-URL': `${config.callbackUrl.replace(/\/$/, '')}/${config.callbackSecret}/dlr?id=${id}&d=%d&a=%A`,
   });
   for (let look = 0; look < LOOKS; look++) {
-    if ((await askCallback(config, id)) === 'seen') return [];
-    await sleep(LOOK_EVERY_MS);
+    if ((await askCallback(config, clock, id)) === 'seen') return [];
+    await clock.sleep(LOOK_EVERY_MS);
   }
   return [`A receipt of Kannel did not come back to ${config.callbackUrl}: smsbox does not reach this address.`];
 }

@@ -39,7 +39,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
   }
 
   async function posted(part: Submission, prepared: Prepared, signal: AbortSignal): Promise<SubmitResult | 'no route'> {
-    const outcome = await callHttp(config, { ...requestOf(config, part, prepared, deps.now()), agent, signal });
+    const outcome = await callHttp(deps, config, { ...requestOf(config, part, prepared, deps.now()), agent, signal });
     if (outcome.kind === 'answered') return readAnswer(outcome.status, outcome.body.toString('utf8'));
     if (outcome.kind === 'unanswered') return { kind: 'unsure', reason: outcome.reason };
     smsbox.rest();
@@ -89,7 +89,7 @@ function createAvailability(config: KannelSendsmsConfig, deps: KannelDependencie
       if (away === 'no') return true;
       if (away === 'resting') return false;
       if (admin) {
-        const status = await askStatus(admin);
+        const status = await askStatus(deps, admin);
         if (typeof status === 'string' || status.boxes.length === 0) {
           rest();
           return false;

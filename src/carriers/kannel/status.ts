@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import type { KannelAdmin } from './config.ts';
 import { callHttp } from './http-call.ts';
 
@@ -11,10 +12,10 @@ const STATUS_BYTES_MAX = 1024 * 1024;
 const TIMEOUT_MS = 5_000;
 
 /** The status, or a sentence that says why there is none. */
-export async function askStatus(admin: KannelAdmin): Promise<KannelStatus | string> {
+export async function askStatus(clock: Clock, admin: KannelAdmin): Promise<KannelStatus | string> {
   const peer = `bearerbox's admin port ${admin.host}:${admin.port}`;
   const query = admin.password === undefined ? '' : `?password=${encodeURIComponent(admin.password)}`;
-  const outcome = await callHttp(admin, {
+  const outcome = await callHttp(clock, admin, {
     method: 'GET',
     path: `/status.xml${query}`,
     timeoutMs: TIMEOUT_MS,

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
 import { networkList } from '../../base/networks.ts';
 import { badField, conflict, Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -87,9 +88,7 @@ export async function ownerOfLink(database: Database, token: string, now: number
   return owner && !owner.isDisabled ? owner : null;
 }
 
-export interface SignInDependencies {
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
+export interface SignInDependencies extends Pick<Clock, 'now' | 'sleep'> {
   /** Told of each wrong password, code or link, with the address that it came from. */
   readonly refused?: ((address: string) => void) | undefined;
 }

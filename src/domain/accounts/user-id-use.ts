@@ -1,4 +1,6 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
+import type { Clock } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import { Caller } from '../../store/caller.ts';
 import type { Database } from '../../store/database.ts';
 import * as sql from './account-records.sql.ts';
@@ -21,10 +23,9 @@ const FLUSH_EVERY_MS = 60_000;
 /** Of the user_ids that were used today; others are written once more. */
 const REMEMBERED_MAX = 100_000;
 
-export function createUserIdUse(database: Database, now: () => number, failed: (thrown: unknown) => void): UserIdUse {
+export function createUserIdUse(database: Database, clock: Clock, failed: (thrown: unknown) => void): UserIdUse {
   const days = new BoundedMap<string, number>(REMEMBERED_MAX);
   const pending = new Map<string, { account: bigint; usedAt: number }>();
-  let timer: NodeJS.Timeout | undefined;
 
   async function flush(): Promise<void> {
     for (const [hash, { account, usedAt }] of [...pending]) {
@@ -37,21 +38,21 @@ export function createUserIdUse(database: Database, now: () => number, failed: (
     }
   }
 
+  const flushes = createRepeat({ clock, everyMs: FLUSH_EVERY_MS, work: flush, failed });
+
   return {
     note(account) {
       if (!(account instanceof Caller) || account.id === undefined) return;
-      const usedAt = now();
+      const usedAt = clock.now();
       const day = Math.floor(usedAt / DAY_MS);
       if (days.get(account.userIdHash) === day) return;
       days.set(account.userIdHash, day);
       pending.set(account.userIdHash, { account: account.id, usedAt });
     },
-    start() {
-      timer ??= setInterval(() => void flush(), FLUSH_EVERY_MS).unref();
-    },
+    start: flushes.start,
     flush,
     async stop() {
-      clearInterval(timer);
+      await flushes.stop();
       await flush();
     },
   };

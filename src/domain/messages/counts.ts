@@ -16,10 +16,7 @@ export const SCHEDULED_MAX = 100_000;
 const FRESH_MS = 30_000;
 
 /** Reads the totals at most every 30 s, because the sum reads a row of every account. */
-export function createTotals(
-  database: Database,
-  now: () => number = () => performance.now(),
-): () => Promise<MessageTotals> {
+export function createTotals(database: Database, monotonic: () => number): () => Promise<MessageTotals> {
   let latest: { readonly readAt: number; readonly totals: Promise<MessageTotals> } | undefined;
 
   async function read(): Promise<MessageTotals> {
@@ -35,7 +32,8 @@ export function createTotals(
   }
 
   return () => {
-    if (!latest || now() - latest.readAt >= FRESH_MS) latest = { readAt: now(), totals: read() };
+    const at = monotonic();
+    if (!latest || at - latest.readAt >= FRESH_MS) latest = { readAt: at, totals: read() };
     return latest.totals;
   };
 }

@@ -101,50 +101,6 @@ export function createRetention(database: Database, now: () => number) {
   };
 }
 
-/** Applies retention while a server runs: looks at its start, and then every five minutes. */
-export interface RetentionRuns {
-  start(): void;
-  /** Resolves when the present run has ended. */
-  stop(): Promise<void>;
-}
-
-/**
- * Each serving process has one. If another process has taken the work, it only reads the settings.
- */
-export function createRetentionRuns(
-  retention: Pick<Retention, 'applyDue'>,
-  sleep: (ms: number) => Promise<void>,
-  failed: (thrown: unknown) => void,
-): RetentionRuns {
-  let stopping = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | undefined;
-
-  async function run(): Promise<void> {
-    try {
-      await retention.applyDue(sleep, () => stopping);
-    } catch (thrown) {
-      failed(thrown); // the next look goes on with it
-    }
-    running = undefined;
-  }
-  const look = (): void => {
-    if (!stopping) running ??= run();
-  };
-
-  return {
-    start() {
-      look();
-      timer ??= setInterval(look, LOOK_EVERY_MS).unref();
-    },
-    async stop() {
-      stopping = true;
-      clearInterval(timer);
-      await running;
-    },
-  };
-}
-
 async function daysOf(database: Database): Promise<RetentionDays> {
   const rows = await database.all(sql.settings, {});
   const of = (kind: RetentionKind) => {

@@ -189,32 +189,3 @@ async function forgetDeleted(database: Database, rows: readonly sql.SilentRow[])
     await database.run(removeUseless, { account, ids });
   }
 }
-
-/** Does the upkeep while a server runs. */
-export interface UpkeepRuns {
-  start(): void;
-  /** Resolves when nothing of it runs any more. */
-  stop(): Promise<void>;
-}
-
-export function createUpkeepRuns(upkeep: Pick<CarrierUpkeep, 'run'>, failed: (thrown: unknown) => void): UpkeepRuns {
-  let stopping = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | undefined;
-  const run = async (): Promise<void> => {
-    await upkeep.run(() => stopping).catch(failed); // the next look goes on with it
-    running = undefined;
-  };
-  return {
-    start() {
-      timer ??= setInterval(() => {
-        if (!stopping) running ??= run();
-      }, UPKEEP_EVERY_MS).unref();
-    },
-    async stop() {
-      stopping = true;
-      clearInterval(timer);
-      await running;
-    },
-  };
-}

@@ -1,3 +1,5 @@
+import type { Clock } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import type { Database } from '../../store/transactions.ts';
 import type { SendEvent, SentEvent } from './sender.ts';
 import { signedFields } from './standard-webhooks.ts';
@@ -17,9 +19,7 @@ export interface EventDeliverer {
 
 export interface DelivererSettings {
   readonly database: Database;
-  readonly now: () => number;
-  /** From 0 to 1. */
-  readonly random: () => number;
+  readonly clock: Clock;
   readonly send: SendEvent;
   readonly failed: (thrown: unknown) => void;
 }
@@ -52,15 +52,14 @@ const CLEAN_EVERY_MS = HOUR;
 const STOP_MS = 2 * SECOND;
 
 export function createEventDeliverer(settings: DelivererSettings): EventDeliverer {
-  const { database, now, failed } = settings;
+  const { database, clock, failed } = settings;
+  const { now } = clock;
   const attempts = createAttempts(settings);
-  let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<number> | undefined;
   let cleanedAt = -Infinity;
 
   async function look(): Promise<Promise<void>[]> {
     if (now() - cleanedAt >= CLEAN_EVERY_MS) {
-      while ((await removeOldEvents(database, now())) > 0 && timer);
+      while ((await removeOldEvents(database, now())) > 0 && !looks.isStopping());
       cleanedAt = now();
     }
     const perWebhook = (webhook: bigint) => PER_WEBHOOK - attempts.countOf(webhook);
@@ -75,40 +74,26 @@ export function createEventDeliverer(settings: DelivererSettings): EventDelivere
   }
 
   /** Looks at once again while there is more; attempts go on beside it. */
-  async function deliverWhileDue(): Promise<number> {
-    let count = 0;
-    try {
-      for (let begun = await look(); begun.length > 0 && timer; begun = await look()) {
-        count += begun.length;
-        await Promise.race(begun);
-      }
-    } catch (thrown) {
-      failed(thrown);
-    }
-    looking = undefined;
-    return count;
+  async function deliverWhileDue(isStopping: () => boolean): Promise<void> {
+    for (let begun = await look(); begun.length > 0 && !isStopping(); begun = await look()) await Promise.race(begun);
   }
+  const looks = createRepeat({ clock, everyMs: LOOK_EVERY_MS, work: deliverWhileDue, failed });
 
   return {
-    start() {
-      timer ??= setInterval(() => {
-        looking ??= deliverWhileDue();
-      }, LOOK_EVERY_MS).unref();
-    },
+    start: looks.start,
     deliverDue,
     async stop() {
-      clearInterval(timer);
-      timer = undefined;
-      const late = setTimeout(attempts.giveUp, STOP_MS);
-      await looking;
+      const cancel = clock.after(STOP_MS, attempts.giveUp);
+      await looks.stop();
       await attempts.ended();
-      clearTimeout(late);
+      cancel();
     },
   };
 }
 
 /** Attempts under way, counted by webhook. */
-function createAttempts({ database, now, random, send, failed }: DelivererSettings) {
+function createAttempts({ database, clock, send, failed }: DelivererSettings) {
+  const { now, random } = clock;
   const counts = new Map<bigint, number>();
   const running = new Set<Promise<void>>();
   const stopping = new AbortController();

@@ -2,6 +2,7 @@ import { type LookupAddress, lookup as lookupName } from 'node:dns';
 import { type ClientRequest, type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import type { Clock } from '../../base/clock.ts';
 import { networkList } from '../../base/networks.ts';
 import { isPublicAddress } from '../../base/public-address.ts';
 
@@ -21,6 +22,7 @@ export interface SenderSettings {
   /** Networks that are allowed although they are not public. Plain http is allowed only there. */
   readonly allowedNetworks: readonly string[];
   readonly timeoutMs: number;
+  readonly clock: Pick<Clock, 'timeout'>;
   /** Tests bring their own. */
   readonly resolve?: (host: string) => Promise<readonly LookupAddress[]>;
 }
@@ -37,7 +39,12 @@ const ANSWER_BYTES_MAX = 65_536;
 
 class Refused extends Error {}
 
-export function createEventSender({ allowedNetworks, timeoutMs, resolve = resolveName }: SenderSettings): SendEvent {
+export function createEventSender({
+  allowedNetworks,
+  timeoutMs,
+  clock,
+  resolve = resolveName,
+}: SenderSettings): SendEvent {
   const isAllowed = networkList(allowedNetworks);
 
   function check(address: string, isEncrypted: boolean): void {
@@ -78,7 +85,7 @@ export function createEventSender({ allowedNetworks, timeoutMs, resolve = resolv
           method: 'POST',
           lookup: lookupFor(isEncrypted),
           agent: false,
-          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+          signal: AbortSignal.any([signal, clock.timeout(timeoutMs)]),
           headers: { ...fields, 'Content-Length': Buffer.byteLength(body) },
         };
         const request = isEncrypted ? requestHttps(url, options) : requestHttp(url, options);

@@ -52,7 +52,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
   const dialect = await readDialect(config);
   let server: HttpServer | undefined;
   let telemetry: Telemetry | undefined;
-  const credentialFailures = createCredentialFailures(deps.log, deps.now); // of the web listener
+  const credentialFailures = createCredentialFailures(deps.log, deps.clock.now); // of the web listener
   const kept = { responseCache: () => responseCache.statistics, webFailures: credentialFailures.counters };
   const services: Services = await createServices(config, deps, async (database, engine) => {
     telemetry = await createAppTelemetry(config, deps, {
@@ -63,7 +63,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     const observer = telemetry?.observeStatement;
     return observer ? createObserved(database, engine, observer) : database;
   });
-  const recording = createRecording(deps);
+  const recording = createRecording({ now: deps.clock.now, log: deps.log });
   const responseCache = createResponseCache(config, services, recording);
   const admission = createAppAdmission(config, deps);
   const background = createBackground(config, deps, services);
@@ -149,11 +149,11 @@ const observeAll =
     telemetry?.observe?.(exchange, accountIdOf(exchange.account));
   };
 
-const createAppAdmission = (config: Config, { now, sleep, rateLimiter }: AppDependencies): Admission =>
+const createAppAdmission = (config: Config, { clock, rateLimiter }: AppDependencies): Admission =>
   createAdmission({
-    rateLimiter: rateLimiter ?? createRateLimiter(now),
-    now,
-    sleep,
+    rateLimiter: rateLimiter ?? createRateLimiter(clock.now),
+    now: clock.now,
+    sleep: clock.sleep,
     accountRate: { perSecond: config.accountRate, burst: config.accountBurst },
     addressRate: { perSecond: config.addressRate, burst: config.addressBurst },
     unlimited: config.addressUnlimited,
@@ -164,7 +164,7 @@ type Background = ReturnType<typeof createBackground>;
 /** What a serving process does besides answering. */
 function createBackground(config: Config, deps: AppDependencies, services: Services) {
   const deliverer = createDeliverer(config, deps, services);
-  const userIdUse = createUserIdUse(services.database, deps.now, (err) =>
+  const userIdUse = createUserIdUse(services.database, deps.clock, (err) =>
     deps.log.warn({ err }, 'the use of a user_id could not be written'),
   );
   return {
@@ -181,12 +181,11 @@ function createBackground(config: Config, deps: AppDependencies, services: Servi
 }
 
 /** Delivers events to webhooks. */
-const createDeliverer = (config: Config, { now, log }: AppDependencies, { database }: Services) =>
+const createDeliverer = (config: Config, { clock, log }: AppDependencies, { database }: Services) =>
   createEventDeliverer({
     database,
-    now,
-    random: Math.random,
-    send: createEventSender({ allowedNetworks: config.webhookNetworks, timeoutMs: ANSWER_TIMEOUT_MS }),
+    clock,
+    send: createEventSender({ allowedNetworks: config.webhookNetworks, timeoutMs: ANSWER_TIMEOUT_MS, clock }),
     failed: (err) => log.warn({ err }, 'events could not be delivered to webhooks'),
   });
 
@@ -194,7 +193,7 @@ type Admission = ReturnType<typeof createAdmission>;
 
 function createEndpointSettings(
   config: Config,
-  { now, log, pages }: AppDependencies,
+  { clock, log, pages }: AppDependencies,
   services: Services,
   admission: Admission,
   dialect: Dialect,
@@ -204,7 +203,7 @@ function createEndpointSettings(
   return {
     contract,
     namespace: dialect.namespace ?? config.namespace,
-    dates: () => ({ now: now(), zone }),
+    dates: () => ({ now: clock.now(), zone }),
     limits: config,
     dialect,
     operations: createOperations({ ...services, admission, lists: listRules(dialect), listLimit, listItemsMax }),

@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import { version } from '../../base/version.ts';
 import type { Config } from '../../config/settings.ts';
 import { webUrlOf } from '../../config/web-address.ts';
@@ -14,13 +15,14 @@ type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retry
 export const servicesOf = (
   { database, engine }: Pick<App, 'database' | 'engine'>,
   config: WebConfig,
-  now: () => number,
+  { now, sleep }: Pick<Clock, 'now' | 'sleep'>,
   changed: () => void = () => {},
   address: () => string | undefined = () => undefined,
 ): Services => ({
   database,
   engine,
   now,
+  sleep,
   version,
   defaultRegion: config.region || null,
   tryForMs: config.retryHours * 3_600_000,

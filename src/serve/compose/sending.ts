@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import type { Clock } from '../../base/clock.ts';
 import { createCarrierEvents } from '../../carriers/carrier-events.ts';
 import { readConnectorFile } from '../../carriers/connector-file.ts';
 import { createGateway, type Gateway } from '../../carriers/gateway.ts';
@@ -17,21 +18,21 @@ import type { App } from './contract.ts';
 export async function startGateway(
   { database, bytesSent }: Pick<App, 'database' | 'bytesSent'>,
   config: Config,
-  { log, now, sleep }: { readonly log: Log; readonly now: () => number; readonly sleep: (ms: number) => Promise<void> },
+  { log, clock }: { readonly log: Log; readonly clock: Clock },
   calls: Pick<PaceParts, 'bytesSent' | 'utilization'> = { bytesSent, utilization: performance.eventLoopUtilization },
 ): Promise<Gateway | undefined> {
   if (!config.dispatcher) return undefined;
+  const { now } = clock;
   const ofFile = readConnectorFile(config.connectors);
   const pace = createPace({
     ...calls,
-    monotonicMs: () => performance.now(),
-    sleep,
+    monotonicMs: clock.monotonic,
+    sleep: clock.sleep,
   });
   const gateway = createGateway({
     pace,
     database,
-    now,
-    sleep,
+    clock,
     ofFile,
     log,
     events: createCarrierEvents(database, now, config.region || null, pace),

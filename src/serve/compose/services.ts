@@ -1,3 +1,5 @@
+import type { Clock } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import type { Config } from '../../config/settings.ts';
 import { type AccountKey, createAccounts } from '../../domain/accounts/accounts.ts';
 import { createLedger } from '../../domain/accounts/ledger.ts';
@@ -9,10 +11,10 @@ import { createTotals, readStatus } from '../../domain/messages/counts.ts';
 import { createPurge } from '../../domain/messages/purge.ts';
 import { createInbox } from '../../domain/messages/received.ts';
 import { createOutbox } from '../../domain/messages/sent.ts';
-import { createRetention, createRetentionRuns } from '../../domain/privacy/retention.ts';
+import { createRetention, LOOK_EVERY_MS } from '../../domain/privacy/retention.ts';
 import { createIncoming } from '../../domain/receiving/incoming.ts';
 import { createSendingTotals } from '../../domain/sending/counts.ts';
-import { createCarrierUpkeep, createUpkeepRuns } from '../../domain/sending/maintenance.ts';
+import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../domain/sending/maintenance.ts';
 import type { Database } from '../../store/database.ts';
 import { openSqlite } from '../../store/sqlite/database.ts';
 import { createArchive } from '../../transfer/archive.ts';
@@ -20,8 +22,7 @@ import type { Log } from '../telemetry/log.ts';
 
 /** What the services need from outside. Tests pass their own. */
 export interface ServiceDependencies {
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
+  readonly clock: Clock;
   readonly log: Log;
   /** Wraps the opened database: for tests that make it fail. */
   readonly database?: (opened: Database) => Database;
@@ -35,26 +36,35 @@ export type WrapDatabase = (database: Database, engine: Engine) => Promise<Datab
 
 /** The database and the domain on it: all that a command needs. A server adds app.ts. */
 export async function createServices(config: Config, deps: ServiceDependencies, wrap?: WrapDatabase) {
-  const { now, sleep, log } = deps;
+  const { clock, log } = deps;
+  const { now } = clock;
   const engine: Engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
   const opened = await openDatabase(config, engine, deps);
   const unobserved = deps.database?.(opened) ?? opened;
-  const totals = createTotals(unobserved);
+  const totals = createTotals(unobserved, clock.monotonic);
   const database = (await wrap?.(unobserved, engine)) ?? unobserved;
   const accounts = createAccounts(database, now, config.region || null);
   const regionOf = (account: AccountKey) => accounts.region(account);
-  const purge = createPurge(database, sleep, (err) => log.warn({ err }, 'emptied inboxes could not be purged'));
-  const retentionRuns = createRetentionRuns(createRetention(database, now), sleep, (err) =>
-    log.warn({ err }, 'what is older than the retention could not be removed'),
-  );
+  const purge = createPurge(database, clock.sleep, (err) => log.warn({ err }, 'emptied inboxes could not be purged'));
+  const retention = createRetention(database, now);
+  const retentionRuns = createRepeat({
+    clock,
+    everyMs: LOOK_EVERY_MS,
+    atOnce: true,
+    work: (isStopping) => retention.applyDue(clock.sleep, isStopping),
+    failed: (err) => log.warn({ err }, 'what is older than the retention could not be removed'),
+  });
   const upkeep = createCarrierUpkeep(database, createIncoming(database, now, config.region || null), {
     now,
     receiptWaitMs: config.receiptWaitHours * 3_600_000,
     failed: (err) => log.warn({ err }, 'receipts of an account, or messages whose time is over, could not be settled'),
   });
-  const upkeepRuns = createUpkeepRuns(upkeep, (err) =>
-    log.warn({ err }, 'receipts, parts and messages that wait could not be looked at'),
-  );
+  const upkeepRuns = createRepeat({
+    clock,
+    everyMs: UPKEEP_EVERY_MS,
+    work: upkeep.run,
+    failed: (err) => log.warn({ err }, 'receipts, parts and messages that wait could not be looked at'),
+  });
   /** Ends the purge, the retention and the upkeep, each after the batch under way. */
   const stopBackground = async (): Promise<void> => {
     await Promise.all([purge.stop(), retentionRuns.stop(), upkeepRuns.stop()]);
@@ -87,9 +97,9 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   };
 }
 
-async function openDatabase(config: Config, engine: Engine, { now, log }: ServiceDependencies): Promise<Database> {
+async function openDatabase(config: Config, engine: Engine, { clock, log }: ServiceDependencies): Promise<Database> {
   if (engine === 'sqlite') {
-    return openSqlite(config.database.slice('sqlite:'.length), now, (err) =>
+    return openSqlite(config.database.slice('sqlite:'.length), clock.now, (err) =>
       log.error({ err }, 'the checkpoint thread died and is started again'),
     );
   }
@@ -100,5 +110,5 @@ async function openDatabase(config: Config, engine: Engine, { now, log }: Servic
     timeoutMs: 'COLUMBA_DATABASE_TIMEOUT_MS',
     connectionsMax: 'COLUMBA_DATABASE_CONNECTIONS',
   };
-  return openPostgres({ url, connectionsMax, timeoutMs, settingNames }, now);
+  return openPostgres({ url, connectionsMax, timeoutMs, settingNames }, clock.now);
 }

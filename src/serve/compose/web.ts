@@ -1,4 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
+import type { Clock } from '../../base/clock.ts';
 import type { Problem } from '../../base/problem.ts';
 import { createCarrierCallbacks } from '../../carriers/callbacks.ts';
 import { createCarrierEvents } from '../../carriers/carrier-events.ts';
@@ -25,7 +26,7 @@ import { servicesOf } from './operator.ts';
 export async function startWeb(
   app: App,
   config: Config,
-  { log, now }: { readonly log: Log; readonly now: () => number },
+  { log, clock }: { readonly log: Log; readonly clock: Clock },
   gateway?: Gateway,
 ): Promise<WebServer | undefined> {
   const webPort = webPortOf(config);
@@ -35,7 +36,7 @@ export async function startWeb(
   const services = servicesOf(
     app,
     config,
-    now,
+    clock,
     () => gateway?.wake(),
     () => address,
   );
@@ -55,10 +56,10 @@ export async function startWeb(
   const seen = ({ incoming: { socket, headers } }: HttpBindings) =>
     addresses.of({ headers, target: '/' } as unknown as RequestHead, addresses.peer(socket));
   const { database } = app;
-  const events = createCarrierEvents(database, now, config.region || null);
+  const events = createCarrierEvents(database, clock.now, config.region || null);
   const callbacks = createCarrierCallbacks({
     database,
-    now,
+    clock,
     events,
     ofFile: readConnectorFile(config.connectors),
     denied: (name, why, client) => failures.count('carrier', { client, connector: name.slice(0, 64), why }),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { CarrierEvents, IncomingMessage, ReceivedReceipt, Submission } from '../../../src/carriers/connector.ts';
 import type { KannelDependencies } from '../../../src/carriers/kannel/config.ts';
 
@@ -23,8 +23,7 @@ export function record(): Recording {
     logged: [],
     fault: null,
     deps: {
-      now: Date.now,
-      sleep: (ms, signal) => wait(ms, undefined, signal ? { signal } : {}).catch(() => {}),
+      ...systemClock,
       log: { info: log, warn: log },
     },
     events: {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { createUserIdUse } from '../../../src/domain/accounts/user-id-use.ts';
 import { Caller } from '../../../src/store/caller.ts';
 import type { Database } from '../../../src/store/database.ts';
@@ -20,10 +21,8 @@ onEveryEngine('the last use of a user_id', (engine) => {
         return database.run(statement, parameters);
       },
     };
-    const use = createUserIdUse(
-      counted,
-      () => clock.now,
-      (thrown) => assert.fail(String(thrown)),
+    const use = createUserIdUse(counted, { ...systemClock, now: () => clock.now }, (thrown) =>
+      assert.fail(String(thrown)),
     );
     const caller = new Caller(hash, () => true, id);
     const shown = async () => (await of('acme', 'user-id list')).items[0].lastUsedAt;

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
+import { systemClock } from '../../../src/base/clock.ts';
 import { readConfig } from '../../../src/config/settings.ts';
 import { createLedger } from '../../../src/domain/accounts/ledger.ts';
 import { deleteSent } from '../../../src/domain/privacy/retention.sql.ts';
-import {
-  APPLY_EVERY_MS,
-  createRetention,
-  createRetentionRuns,
-  LOOK_EVERY_MS,
-} from '../../../src/domain/privacy/retention.ts';
+import { APPLY_EVERY_MS, createRetention, LOOK_EVERY_MS } from '../../../src/domain/privacy/retention.ts';
 import { createApp } from '../../../src/serve/compose/contract.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { openActions } from '../../support/actions.ts';
@@ -151,48 +147,14 @@ onEveryEngine('retention', (engine) => {
   });
 });
 
-test('a server applies the retention at its start and every hour, and stop waits for what runs', async (t) => {
-  t.mock.timers.enable({ apis: ['setInterval'] });
-  let runs = 0;
-  const failures: unknown[] = [];
-  let finish = () => {};
-  const seen: boolean[] = [];
-  const applyDue = async (_sleep: unknown, isStopping: () => boolean) => {
-    runs += 1;
-    if (runs === 2) throw new Error('on purpose');
-    if (runs === 3) await new Promise<void>((resolve) => (finish = resolve));
-    seen.push(isStopping());
-    return 0;
-  };
-  const turn = () => new Promise((resolve) => setImmediate(resolve));
-  const schedule = createRetentionRuns({ applyDue }, noPause, (thrown) => void failures.push(thrown));
-  schedule.start();
-  await turn();
-  assert.equal(runs, 1);
-  t.mock.timers.tick(LOOK_EVERY_MS);
-  await turn();
-  assert.deepEqual([runs, failures.length], [2, 1]);
-  t.mock.timers.tick(LOOK_EVERY_MS);
-  await turn();
-  t.mock.timers.tick(LOOK_EVERY_MS);
-  await turn();
-  assert.equal(runs, 3, 'it runs still');
-  let stopped = false;
-  const stopping = schedule.stop().then(() => (stopped = true));
-  await turn();
-  assert.equal(stopped, false);
-  finish();
-  await stopping;
-  assert.deepEqual(seen, [false, true]);
-  t.mock.timers.tick(LOOK_EVERY_MS);
-  assert.equal(runs, 3);
-});
-
 onEveryEngine('a server that starts', (engine) => {
   test('the retention run of a server deletes rows that are too old', async (t) => {
     const setting = await engine.fresh('empty');
     const config = readConfig({ COLUMBA_DATABASE: setting, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' });
-    const around = { now: () => 11 * DAY_MS, sleep: noPause, log: pino({ level: 'silent' }) };
+    const around = {
+      clock: { ...systemClock, now: () => 11 * DAY_MS, sleep: noPause },
+      log: pino({ level: 'silent' }),
+    };
     const app = await createApp(config, around);
     await app.database.run(sql("insert into retention (kind, days) values ('audit', 10)"), {});
     const entry = sql<{ id: bigint; at: number }>(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { isPublicAddress } from '../../../src/base/public-address.ts';
 import { retryAfterMs } from '../../../src/domain/webhooks/deliverer.ts';
 import { createEventSender } from '../../../src/domain/webhooks/sender.ts';
@@ -13,6 +14,7 @@ const sender = (allowedNetworks: readonly string[], names: Record<string, string
   createEventSender({
     allowedNetworks,
     timeoutMs,
+    clock: systemClock,
     resolve: async (host) => (names[host] ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
   });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { emitEvent } from '../../../src/domain/accounts/events.ts';
 import { createEventDeliverer, RETRY_AFTER_MS } from '../../../src/domain/webhooks/deliverer.ts';
 import { createEventSender } from '../../../src/domain/webhooks/sender.ts';
@@ -19,9 +20,8 @@ async function open(engine: Engine, t: TestContext) {
   const deliverer = () =>
     createEventDeliverer({
       database: bench.database,
-      now: () => bench.clock.now,
-      random: () => 0.5,
-      send: createEventSender({ allowedNetworks: ['127.0.0.0/8'], timeoutMs: 15_000 }),
+      clock: { ...systemClock, now: () => bench.clock.now, random: () => 0.5 },
+      send: createEventSender({ allowedNetworks: ['127.0.0.0/8'], timeoutMs: 15_000, clock: systemClock }),
       failed: (thrown) => failures.push(thrown),
     });
   const add = (body: object = {}) =>

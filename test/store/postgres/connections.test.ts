@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { contract } from '../../../src/asmx/contract/contract.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { exportAccounts } from '../../../src/transfer/export.ts';
 import { clientOf, exportOf } from '../../support/contract-client.ts';
@@ -188,10 +189,14 @@ onPostgres('connections to PostgreSQL', () => {
         read: true,
       })),
     });
-    const count = await exportAccounts(service.app.archive, { ndjson: true, username: null }, async (piece) => {
-      pieces.push(piece);
-      if (++pauses <= 2) await new Promise((resolve) => setTimeout(resolve, 1_500));
-    });
+    const count = await exportAccounts(
+      service.app.archive,
+      { ndjson: true, username: null, clock: systemClock },
+      async (piece) => {
+        pieces.push(piece);
+        if (++pauses <= 2) await new Promise((resolve) => setTimeout(resolve, 1_500));
+      },
+    );
     assert.equal(count, fast.split('\n').length);
     assert.ok(pauses > 2, `${pauses} pieces`);
     assert.ok(pieces.join('').includes(fast.split('\n')[0] as string));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
+import { systemClock } from '../../../src/base/clock.ts';
 import { readConfig } from '../../../src/config/settings.ts';
 import { createApp } from '../../../src/serve/compose/contract.ts';
 import { type Server, serving } from '../../support/command.ts';
@@ -16,8 +17,7 @@ const textOf = (client: number, number: number) => `client ${client} number ${nu
 async function addAccounts(database: string): Promise<void> {
   const log = pino({ level: 'silent' });
   const app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
-    now: Date.now,
-    sleep: async () => {},
+    clock: { ...systemClock, sleep: async () => {} },
     log,
   });
   for (let client = 0; client < CLIENTS; client++) {

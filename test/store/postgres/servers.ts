@@ -2,6 +2,7 @@ import { appendFileSync, chmodSync, chownSync, readdirSync, readFileSync, statSy
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pino } from 'pino';
+import { systemClock } from '../../../src/base/clock.ts';
 import { readConfig } from '../../../src/config/settings.ts';
 import { createApp } from '../../../src/serve/compose/contract.ts';
 import { importFile } from '../../../src/transfer/import.ts';
@@ -44,7 +45,10 @@ export async function freshDatabase(server: PostgresServer): Promise<string> {
 
 export async function importSample(url: string): Promise<void> {
   const log = pino({ level: 'silent' });
-  const app = await createApp(readConfig({ COLUMBA_DATABASE: url }), { now: Date.now, sleep: async () => {}, log });
+  const app = await createApp(readConfig({ COLUMBA_DATABASE: url }), {
+    clock: { ...systemClock, sleep: async () => {} },
+    log,
+  });
   await importFile(SAMPLE, app.archive, Date.now);
   await app.stop();
 }

@@ -1,0 +1,57 @@
+import { setTimeout as wait } from 'node:timers/promises';
+
+/**
+ * Time as a part of the program sees it. It is passed in wherever something waits, times out or
+ * spreads its retries, so that a test or a simulator can own it. Its functions need no `this`: a
+ * part may take `now` alone.
+ */
+export interface Clock {
+  /** Milliseconds since 1970. An operator may put it forward or back. */
+  readonly now: () => number;
+  /** Milliseconds since some moment. It never goes back, so it measures how long something took. */
+  readonly monotonic: () => number;
+  /**
+   * Resolves after the time, or as soon as the signal aborts. It never rejects. The process stays
+   * alive meanwhile.
+   */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** Runs the work once, after the time. The returned function cancels it. */
+  readonly after: (ms: number, work: () => void, options?: TimerOptions) => () => void;
+  /** A signal that aborts with a TimeoutError after the time, and keeps no process alive. */
+  readonly timeout: (ms: number) => AbortSignal;
+  /** From 0 up to 1, to spread retries. Ids and secrets come from random.ts. */
+  readonly random: () => number;
+}
+
+export interface TimerOptions {
+  /** The process may end before it. */
+  readonly background?: boolean;
+}
+
+/** The clock of the machine. Only the program's entrances name it; everything else is given one. */
+export const systemClock: Clock = {
+  now: Date.now,
+  monotonic: () => performance.now(),
+  sleep: (ms, signal) => wait(ms, undefined, signal && { signal }).catch(() => {}), // aborted
+  after(ms, work, { background = false } = {}) {
+    const timer = setTimeout(work, ms);
+    if (background) timer.unref();
+    return () => clearTimeout(timer);
+  },
+  timeout: (ms) => AbortSignal.timeout(ms),
+  random: Math.random,
+};
+
+/** What the work resolves to, or `late` where that takes longer. The work itself goes on. */
+export function within<T, L>(
+  clock: Pick<Clock, 'after'>,
+  ms: number,
+  work: Promise<T>,
+  late: L,
+  options?: TimerOptions,
+): Promise<T | L> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(ms, () => resolve(late), options);
+    work.then(resolve, reject).finally(cancel);
+  });
+}
