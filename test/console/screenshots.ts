@@ -4,7 +4,7 @@ import { chromium as launcher } from 'playwright-core';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { engines } from '../support/engines.ts';
 import { act, linkFor } from './console-client.ts';
-import { addFigures } from './migration-figures.ts';
+import { addClients, addFigures } from './migration-figures.ts';
 
 /** Makes the pictures of docs/: `node bin/node.cjs test/console/screenshots.ts [CHROMIUM]`. */
 
@@ -19,6 +19,8 @@ const shot = (name: string) => page.screenshot({ path: `${DOCS}console-${name}.p
 
 const params = { username: 'acme' };
 await addFigures(api);
+await addClients(api);
+await act(api, 'migrate stage', { params, body: { stage: 'compare' } });
 await act(api, 'connector put', { params: { name: 'carrier' }, body: { kind: 'loopback', isDefault: true } });
 await act(api, 'account change', { params, body: { timeZone: 'Africa/Johannesburg' } });
 await page.goto(api.address + (await linkFor(api, params)));
@@ -43,6 +45,7 @@ await page.context().clearCookies();
 await page.goto(api.address + (await linkFor(api, { operator: 'ann' })));
 await page.getByRole('button', { name: 'Sign in' }).click();
 await shot('operator');
+await page.setViewportSize({ width: 1100, height: 1280 }); // down to the rules of the verdict
 await page.goto(`${api.address}/console/migration`);
 await shot('migration');
 await browser.close();
