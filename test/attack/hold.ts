@@ -30,7 +30,8 @@ export async function costOf(address: string, request: Uint8Array): Promise<Cost
   return { status, holdMs: (await longestTurn(() => statusOf(address, request))) / 1_000, cpuMs };
 }
 
-async function longestTurn(work: () => Promise<unknown>): Promise<number> {
+/** CPU of the longest turn of the event loop while the work is done, in microseconds. */
+export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
   let isRunning = true;
   let most = 0;
   let last = usedCpu();

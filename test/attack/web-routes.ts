@@ -12,7 +12,13 @@ export interface WebRoute {
   readonly method: string;
   readonly path: string;
   readonly query: readonly string[];
-  readonly body: { readonly type: string; readonly example?: unknown; readonly fields: readonly string[] } | null;
+  readonly body: {
+    readonly type: string;
+    readonly example?: unknown;
+    readonly fields: readonly string[];
+    /** Where a form takes a file. */
+    readonly takesFile?: boolean;
+  } | null;
   /** Of whom the route is asked, with the header fields that show it. */
   readonly callers: Readonly<Record<string, readonly string[]>>;
 }
@@ -127,9 +133,10 @@ async function consoleRoutes(api: OperatorApi): Promise<WebRoute[]> {
       for (const [, name = ''] of text.matchAll(/<(?:input|textarea|select|button)[^>]* name="([\w.-]+)"/g))
         fields.add(name);
     }
-    for (const { method, path } of routes) {
+    for (const { method, path, bytesMax } of routes) {
       const filled = path.replaceAll(':username', 'acme').replaceAll(/:\w+/g, '101');
-      const body = method === 'POST' ? { type: FORM, fields: [...fields] } : null;
+      const takesFile = bytesMax !== undefined;
+      const body = method === 'POST' ? { type: FORM, fields: [...fields], takesFile } : null;
       found.push({
         name: `${method} /console${path} as ${Object.keys(owner)[0]}`,
         method,

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { requestBytes } from '../support/socket.ts';
 import { formShapes } from './form-shapes.ts';
 import type { WebRoute } from './web-routes.ts';
@@ -65,6 +67,34 @@ const csvShapes: Readonly<Record<string, (bytes: number) => string>> = {
 const multipart = (bytes: number): string =>
   `${of('--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n', bytes - (bytes % 52))}--x--\r\n`;
 
+const field = (name: string, more: string, content: string): string =>
+  `--x\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${content}\r\n--x--\r\n`;
+const packed = (bytes: Uint8Array): string => gzipSync(bytes, { level: 1 }).toString('base64');
+
+/** A screen that takes a file may give it back compressed, in a hidden field of the next step. */
+const fileShapes: Readonly<Record<string, (bytes: number) => string>> = {
+  ...Object.fromEntries(
+    Object.entries(csvShapes).map(([shape, make]) => [
+      `a file of ${shape}`,
+      (bytes: number) => field('file', '; filename="a.csv"', make(bytes)),
+    ]),
+  ),
+  'a file of random bytes': (bytes) =>
+    field('file', '; filename="a.csv"', `mobile\n${randomBytes(bytes).toString('latin1')}`),
+  'a file of random cells': (bytes) =>
+    field(
+      'file',
+      '; filename="a.csv"',
+      `mobile\n${randomBytes(bytes / 2)
+        .toString('hex')
+        .replaceAll(/(.{60})/g, '$1\n')}`,
+    ),
+  'a kept file of zeros': (bytes) => field('kept', '', packed(Buffer.alloc(bytes, '0'))),
+  'a kept file of random bytes': (bytes) => field('kept', '', packed(randomBytes(bytes))),
+  'a kept file that is too large': (bytes) => field('kept', '', packed(Buffer.alloc(100 * bytes))),
+  'a kept file that is broken': (bytes) => field('kept', '', `H4sIAAAAAAAEAwAAAP//${of('AAAA', bytes)}`),
+};
+
 const QUERY_BYTES = 50_000;
 
 function* queries({ query }: WebRoute): Generator<[string, string]> {
@@ -104,6 +134,7 @@ export function* hostileRequests(
   yield { shape: 'as it is', make: () => request(path, body ? [`Content-Type: ${body.type}`] : [], example) };
 }
 
+const MULTIPART = 'multipart/form-data; boundary=x';
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
 /** The contents have one character for each byte. */
@@ -125,6 +156,8 @@ function* bodies(
     for (const [shape, make] of Object.entries(formShapes)) yield [shape, body.type, () => make(form)];
     const share = Math.floor(form / body.fields.length) - 40;
     yield ['all fields long', body.type, () => body.fields.map((name) => `${name}=${of('%D1%8F', share)}`).join('&')];
-    yield ['multipart', 'multipart/form-data; boundary=x', () => multipart(json)];
+    yield ['multipart', MULTIPART, () => multipart(json)];
+    if (!body.takesFile) return;
+    for (const [shape, make] of Object.entries(fileShapes)) yield [shape, MULTIPART, () => make(bytesMax)];
   }
 }

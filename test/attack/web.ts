@@ -41,17 +41,20 @@ interface Selection {
   /** Requests of each caller at each route, others in each route; all where it is not given. */
   readonly ofEach?: number;
   readonly isWanted?: (route: string) => boolean;
+  /** Called for each route when all its requests have been measured. */
+  readonly attacked?: (ofRoute: readonly Measured[]) => void;
 }
 
 export async function measureWeb(
   api: OperatorApi,
   routes: readonly WebRoute[],
-  { bodyBytes, ofEach, isWanted }: Selection,
+  { bodyBytes, ofEach, isWanted, attacked }: Selection,
 ): Promise<Measured[]> {
   const measured: Measured[] = [];
   let turn = 0;
   for (const route of routes) {
     if (isWanted && !isWanted(route.name)) continue;
+    const before = measured.length;
     for (const [caller, fields] of Object.entries(route.callers)) {
       const all = [...hostileRequests(route, fields, bodyBytes)];
       const chosen =
@@ -64,6 +67,7 @@ export async function measureWeb(
         measured.push({ route: route.name, caller, shape: request.shape, bytes: bytes.length, ...cost });
       }
     }
+    attacked?.(measured.slice(before));
   }
   return measured;
 }
@@ -73,15 +77,22 @@ if (isMain(import.meta.url)) {
   const api = await startOperatorApi(engines[0] as Engine);
   const ofEach = given === undefined ? undefined : Number(given);
   const isWanted = (route: string) => route.includes(wanted);
+  const print = (line: string) => void process.stdout.write(`${line}\n`);
+  const dearest = (one: Measured, other: Measured) => other.holdMs - one.holdMs;
+  // All routes take more than an hour: each one is shown when it is done.
+  const attacked = (ofRoute: readonly Measured[]) => {
+    const [most] = ofRoute.toSorted(dearest);
+    if (most) print(`${String(ofRoute.length).padStart(4)} ${shownCost(most)}`);
+  };
   const measured = await measureWeb(api, await webRoutes(api), {
     bodyBytes: BODY_BYTES,
     isWanted,
+    attacked,
     ...(ofEach && { ofEach }),
   });
   await api.stop();
   const over = measured.filter(isOverBudget);
-  measured.sort((one, other) => other.holdMs - one.holdMs);
-  const print = (line: string) => void process.stdout.write(`${line}\n`);
+  measured.sort(dearest);
   print(`\n## Every route of the second listener: ${measured.length} requests, the dearest first\n`);
   for (const each of measured.slice(0, SHOWN)) print(shownCost(each));
   print(`\nOver budget: ${over.length}`);

@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { turnNumber } from '../../src/base/event-loop.ts';
 import { Problem } from '../../src/base/problem.ts';
-import { CSV_BYTES_MAX, CSV_ROWS_MAX, CSV_START, csvLine, guarded, readCsv } from '../../src/transfer/csv.ts';
+import {
+  CSV_BYTES_MAX,
+  CSV_LINES_MAX,
+  CSV_ROWS_MAX,
+  CSV_START,
+  csvLine,
+  guarded,
+  PIECE_LINES_MAX,
+  readCsv,
+  readFirstCells,
+} from '../../src/transfer/csv.ts';
 
 const COLUMNS = [
   { name: 'mobile', required: true, aliases: ['cell'] },
@@ -106,6 +117,33 @@ describe('readCsv', () => {
     await assert.rejects(rowsOf(new Uint8Array(CSV_BYTES_MAX + 1)), tooLarge);
     await assert.rejects(rowsOf(`mobile\n${'1\n'.repeat(CSV_ROWS_MAX + 1)}`), tooLarge);
     assert.equal((await rowsOf(`mobile\n${'1\n'.repeat(CSV_ROWS_MAX)}`)).length, CSV_ROWS_MAX);
+  });
+});
+
+describe('files of short rows', () => {
+  test('one turn of the event loop parses at most 500 rows, however short they are', async () => {
+    for (const end of ['\n', '\r\n', '\r']) {
+      const turns = new Map<number, number>();
+      let rows = 0;
+      for await (const { row, cell } of readFirstCells(Buffer.from(`0${end}`.repeat(5_000)))) {
+        rows += 1;
+        assert.deepEqual([row, cell.text], [rows, '0']);
+        turns.set(turnNumber(), (turns.get(turnNumber()) ?? 0) + 1);
+      }
+      assert.equal(rows, 5_000);
+      assert.ok(Math.max(...turns.values()) <= 2 * PIECE_LINES_MAX, JSON.stringify([...turns.values()]));
+    }
+  });
+
+  test('empty rows are counted too, so that line ends alone are refused', async () => {
+    const read = async (text: string) => {
+      let rows = 0;
+      for await (const _ of readFirstCells(Buffer.from(text))) rows += 1;
+      return rows;
+    };
+    assert.equal(await read(`1${'\n'.repeat(1_000)}`), 1);
+    const tooLarge = (thrown: unknown) => thrown instanceof Problem && thrown.kind === 'too-large';
+    await assert.rejects(read('\n'.repeat(CSV_LINES_MAX + 1)), tooLarge);
   });
 });
 
